@@ -1,0 +1,2 @@
+//! ctp-nostd
+#![no_std]

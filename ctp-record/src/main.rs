@@ -1,0 +1,2 @@
+//! ctp-record
+fn main() {}

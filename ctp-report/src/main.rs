@@ -1,0 +1,2 @@
+//! ctp-report
+fn main() {}

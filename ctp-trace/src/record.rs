@@ -1,0 +1,325 @@
+//! What a trace says: one [`Record`] per fact, in the order in which the recorder learnt it.
+
+/// Nanoseconds since the start of the recording, on the target's monotonic clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+/// A coroutine of this trace: a small number, from 1, in the order of discovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoroutineId(pub u32);
+
+/// A process of this trace: a small number, from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessId(pub u32);
+
+/// A [`Site`] of this trace: a small number, from 1; 0 says that no site is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteId(pub u32);
+
+/// One fact. A record comes after the records that it refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Record {
+    /// First record of every trace.
+    Start(Start),
+    /// A process attached.
+    Process(Process),
+    /// A file mapped into a process.
+    Module(Module),
+    /// A place in the program.
+    Site(Site),
+    /// A coroutine was discovered.
+    Birth(Birth),
+    /// A coroutine changed its state.
+    Event(Event),
+    /// The latest wake of a coroutine, as seen when its station was read.
+    Wake(Wake),
+    /// Final account of a coroutine's events, written once it is dead or the recording ends.
+    Tally(Tally),
+    /// Last record of a whole trace.
+    End(End),
+}
+
+/// Where and when the recording began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Random, so that two recordings never look the same.
+    pub trace_id: [u8; 16],
+    /// Version of the recorder that wrote this trace.
+    pub recorder: String,
+    /// Name of the machine.
+    pub host: String,
+    /// Program and arguments, byte for byte. Empty for a memory image.
+    pub argv: Vec<Vec<u8>>,
+    /// Wall clock at the start, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// CLOCK_MONOTONIC at the start; every [`Nanos`] counts from here.
+    pub started_monotonic_ns: u64,
+    /// How many coroutines the shared memory can hold.
+    pub capacity: u32,
+}
+
+/// A process that wrote into the shared memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its number in this trace.
+    pub id: ProcessId,
+    /// The kernel's process id, 0 for a memory image.
+    pub pid: u32,
+    /// When the recorder first saw it.
+    pub attached: Nanos,
+}
+
+/// One executable mapping of a file, as in `/proc/<pid>/maps`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Module {
+    /// Whose address space.
+    pub process: ProcessId,
+    /// First address of the mapping.
+    pub start: u64,
+    /// First address after the mapping.
+    pub end: u64,
+    /// Offset in the file of the byte at `start`.
+    pub file_offset: u64,
+    /// Path as the kernel prints it, byte for byte.
+    pub path: Vec<u8>,
+    /// GNU build id, empty where the file has none.
+    pub build_id: Vec<u8>,
+}
+
+/// A place where coroutines are spawned or suspended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Its number in this trace.
+    pub id: SiteId,
+    /// The process whose program this is.
+    pub process: ProcessId,
+    /// What is known of it.
+    pub place: Place,
+}
+
+/// What is known of a site.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// Source position that the program itself recorded; true without debug information.
+    Source {
+        /// Path as the compiler was given it, often relative.
+        file: String,
+        /// Line, from 1.
+        line: u32,
+        /// Column, from 1; 0 where unknown.
+        column: u32,
+    },
+    /// A function, by its first instruction.
+    Function {
+        /// Runtime address.
+        address: u64,
+        /// Name that the program itself recorded (a type's name for a future), empty if none.
+        name: String,
+    },
+    /// An address within a function, to be looked up exactly.
+    Address(u64),
+    /// The address that a call returns to: the call is in the instruction before.
+    ReturnAddress(u64),
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Place::Address(0)
+    }
+}
+
+/// Who writes the events of a coroutine, which decides what can be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// Our probe: sites, waits, exact counts.
+    #[default]
+    Extended,
+    /// cTP v1 as the published SDKs write it (sequence per slot, odd while writing).
+    V1PerSlot,
+    /// cTP v1 as the published text says (sequence per station).
+    V1PerStation,
+}
+
+/// What sort of coroutine it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CoroutineKind {
+    /// Not told.
+    #[default]
+    Unknown,
+    /// A future that an executor polls.
+    Future,
+    /// A coroutine with a stack of its own.
+    Stackful,
+    /// A plain thread.
+    Thread,
+    /// A task on bare metal.
+    Bare,
+}
+
+/// A coroutine and what is known of it from its birth.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Birth {
+    /// Its number in this trace.
+    pub coroutine: CoroutineId,
+    /// The process it belongs to.
+    pub process: ProcessId,
+    /// Index of its station in the shared memory.
+    pub station: u32,
+    /// How often that station was used before, times two.
+    pub generation: u32,
+    /// The id that the probe gave it.
+    pub probe_id: u64,
+    /// When it was born.
+    pub at: Nanos,
+    /// Who writes its events.
+    pub dialect: Dialect,
+    /// What sort of coroutine.
+    pub kind: CoroutineKind,
+    /// Name given by the program (or the type of its future), empty if none.
+    pub name: String,
+    /// Where it was spawned.
+    pub spawn_site: SiteId,
+}
+
+/// What an event says. Only after a suspend is a coroutine not running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// It exists, and never ran.
+    Birth,
+    /// It runs from now on.
+    #[default]
+    Run,
+    /// It waits from now on.
+    Suspend,
+    /// It ended, was cancelled or panicked.
+    Death,
+}
+
+/// What a suspended coroutine says it waits for; the event's `arg` says which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum WaitKind {
+    /// Not told.
+    #[default]
+    Unknown,
+    /// A file descriptor to become readable; `arg` is the descriptor.
+    Readable,
+    /// A file descriptor to become writable; `arg` is the descriptor.
+    Writable,
+    /// A timer; `arg` is the deadline in the program's own monotonic nanoseconds, or 0.
+    Timer,
+    /// A lock; `arg` is its address.
+    Lock,
+    /// A channel; `arg` is its address.
+    Channel,
+    /// Another coroutine; `arg` is its probe id.
+    Coroutine,
+    /// Something of the program's own; `arg` is the program's.
+    User,
+    /// Nothing: it gave way to others and is ready to run.
+    Yield,
+}
+
+/// A change of state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Whose.
+    pub coroutine: CoroutineId,
+    /// Index among this coroutine's events, from 0. A jump is a loss of what lies between.
+    pub n: u64,
+    /// When.
+    pub at: Nanos,
+    /// On which thread (the kernel's id on Linux).
+    pub tid: u64,
+    /// What happened.
+    pub kind: EventKind,
+    /// Where it suspended.
+    pub site: SiteId,
+    /// What sort of thing it waits for.
+    pub wait: WaitKind,
+    /// Which of those.
+    pub arg: u64,
+    /// Low 16 bits of the wake count that the coroutine knew when its last run began.
+    pub wake_seen: u16,
+}
+
+/// Who called `wake()`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Waker {
+    /// Not known.
+    #[default]
+    Foreign,
+    /// A thread that ran no coroutine, by its id.
+    Thread(u32),
+    /// A coroutine of this trace.
+    Coroutine(CoroutineId),
+}
+
+/// State of a coroutine's wake word. A first one with count 0 says that its runtime tells of
+/// wakes at all; without any, "never woken" cannot be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wake {
+    /// Who was woken.
+    pub coroutine: CoroutineId,
+    /// Wakes so far, modulo 2^20.
+    pub count: u32,
+    /// Who woke last.
+    pub waker: Waker,
+    /// When it was last woken.
+    pub at: Nanos,
+}
+
+/// How many events a coroutine had, whether or not they were recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Whose.
+    pub coroutine: CoroutineId,
+    /// Events that it had. What was not recorded of them is lost.
+    pub attempted: u64,
+    /// Events of it in this trace.
+    pub recorded: u64,
+    /// Index of an event whose writer died in the middle of it: reported, never decoded.
+    pub torn: Option<u64>,
+    /// The counts cannot be trusted (a sequence went back, or two processes wrote).
+    pub inexact: bool,
+}
+
+/// How the recording ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// The program exited with this status.
+    Exited(i32),
+    /// The program was ended by this signal.
+    Signalled(i32),
+    /// The recorder stopped while the program went on.
+    #[default]
+    Stopped,
+    /// There was no program: a memory image was read.
+    Image,
+}
+
+/// The closing account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// When.
+    pub at: Nanos,
+    /// How.
+    pub how: Ending,
+    /// Events in this trace.
+    pub events: u64,
+    /// Events that the program had but this trace has not.
+    pub lost: u64,
+    /// Coroutines that found no station and were not recorded.
+    pub refused: u64,
+    /// Coroutines in this trace.
+    pub coroutines: u64,
+    /// Sites and names that found no room in their table.
+    pub unnamed: u64,
+    /// Records that were left out because they made no sense.
+    pub quarantined: u64,
+}
