@@ -1,0 +1,245 @@
+//! The handle that a coroutine owns: its life is the handle's life.
+
+use core::cell::Cell;
+
+use crate::doorbell;
+use crate::layout::{EXT_REV, Header, Station};
+use crate::platform::{Local, Platform};
+use crate::probe::Probe;
+use crate::site::SiteWord;
+use crate::slot::{self, Epoch, EventKind, Tail};
+use crate::sync::Ordering;
+use crate::wait::{Wait, WaitKind};
+use crate::wake;
+use crate::waker::Waker;
+
+/// Station flag: this coroutine's runtime calls [`Waker::wake`], so "never woken" means it.
+pub const FLAG_TELLS_WAKES: u8 = 1;
+
+/// What sort of coroutine; its code is stored in the station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Not told.
+    #[default]
+    Unknown = 0,
+    /// A future that is polled.
+    Future = 1,
+    /// It has a stack of its own.
+    Stackful = 2,
+    /// A plain thread.
+    Thread = 3,
+    /// A task on bare metal.
+    Bare = 4,
+}
+
+/// A coroutine's trace. It belongs to the coroutine and moves between threads with it; dropping
+/// it is the coroutine's death.
+///
+/// One that was made while nobody records, or after a fork, is mute: every call is one branch.
+#[derive(Debug)]
+pub struct Coroutine<P: Platform> {
+    seat: Option<Seat<P>>,
+    wake_seen: Cell<u16>,
+    /// Whose place in this thread's `current` word it took.
+    previous: Cell<u64>,
+}
+
+/// A station and what its occupant needs at every event.
+#[derive(Debug)]
+struct Seat<P> {
+    probe: Probe<P>,
+    station: &'static Station,
+    index: u32,
+    generation: u32,
+}
+
+impl<P: Platform> Coroutine<P> {
+    /// A trace that records nothing.
+    pub const fn mute() -> Self {
+        Coroutine {
+            seat: None,
+            wake_seen: Cell::new(0),
+            previous: Cell::new(0),
+        }
+    }
+
+    /// Takes a station that was just claimed.
+    pub(crate) fn occupy(probe: Probe<P>, index: u32, kind: Kind, meta: u32) -> Self {
+        let station = &probe.region.stations[index as usize];
+        let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
+        let seat = Seat {
+            probe,
+            station,
+            index,
+            generation,
+        };
+        seat.move_in(kind, meta);
+        seat.event(EventKind::Birth, Epoch::default());
+        Coroutine {
+            seat: Some(seat),
+            wake_seen: Cell::new(0),
+            previous: Cell::new(0),
+        }
+    }
+
+    /// The id that other coroutines and the report know it by; 0 if it is mute.
+    pub fn id(&self) -> u64 {
+        match &self.seat {
+            Some(seat) => seat.station.probe_id.load(Ordering::Relaxed),
+            None => 0,
+        }
+    }
+
+    /// It runs from now on, on this thread.
+    #[inline]
+    pub fn run(&self) {
+        let Some(seat) = self.live_seat() else { return };
+        self.wake_seen.set(wake::seen(&seat.station.wake));
+        if let Some(local) = P::local() {
+            let me = u64::from(seat.index) + 1;
+            self.previous.set(local.current.load(Ordering::Relaxed));
+            local.current.store(me, Ordering::Relaxed);
+            local.noted_kind.store(0, Ordering::Relaxed);
+        }
+        seat.event(EventKind::Run, Epoch::default());
+    }
+
+    /// It waits from now on. Call it before anybody can resume it elsewhere.
+    #[inline]
+    pub fn suspend(&self, wait: Wait) {
+        if let Some(seat) = self.live_seat() {
+            let site = seat.probe.site(wait.place);
+            self.suspend_at(seat, site, wait.kind, wait.resource);
+        }
+    }
+
+    /// It waits from now on, for what a leaf future [announced](Probe::waits_for) since the run
+    /// began; without any, for something unknown at `otherwise`.
+    #[inline]
+    pub fn suspend_noted(&self, otherwise: SiteWord) {
+        let Some(seat) = self.live_seat() else { return };
+        match P::local().and_then(noted) {
+            Some((site, kind, arg)) => self.suspend_at(seat, site, kind, arg),
+            None => self.suspend_at(seat, otherwise, WaitKind::Unknown, 0),
+        }
+    }
+
+    /// A handle with which anybody, on any thread, tells that this coroutine is woken. From the
+    /// first one on, a coroutine that was not woken is known not to be.
+    pub fn waker(&self) -> Waker<P> {
+        let Some(seat) = self.live_seat() else {
+            return Waker::mute();
+        };
+        let flags = seat.station.flags.load(Ordering::Relaxed) | FLAG_TELLS_WAKES;
+        seat.station.flags.store(flags, Ordering::Relaxed);
+        Waker::new(seat.station, seat.generation, seat.probe.attachment)
+    }
+
+    #[inline]
+    fn suspend_at(&self, seat: &Seat<P>, site: SiteWord, kind: WaitKind, arg: u64) {
+        if let Some(local) = P::local() {
+            local.current.store(self.previous.get(), Ordering::Relaxed);
+        }
+        let epoch = Epoch {
+            addr: core::ptr::from_ref(self).addr() as u64,
+            site: site.0,
+            arg,
+            tail: Tail {
+                wait_kind: kind as u8,
+                wake_seen: self.wake_seen.get(),
+                ..Tail::default()
+            },
+            ..Epoch::default()
+        };
+        seat.event(EventKind::Suspend, epoch);
+    }
+
+    #[inline]
+    fn live_seat(&self) -> Option<&Seat<P>> {
+        let seat = self.seat.as_ref()?;
+        (P::attachment() == seat.probe.attachment).then_some(seat)
+    }
+}
+
+impl<P: Platform> Drop for Coroutine<P> {
+    fn drop(&mut self) {
+        let Some(seat) = self.live_seat() else { return };
+        if let Some(local) = P::local() {
+            let me = u64::from(seat.index) + 1;
+            if local.current.load(Ordering::Relaxed) == me {
+                local.current.store(self.previous.get(), Ordering::Relaxed);
+            }
+        }
+        seat.event(EventKind::Death, Epoch::default());
+        seat.station.is_dead.store(1, Ordering::Release);
+    }
+}
+
+/// Takes what a leaf future announced.
+#[inline]
+fn noted(local: &Local) -> Option<(SiteWord, WaitKind, u64)> {
+    let code = local.noted_kind.load(Ordering::Relaxed).checked_sub(1)?;
+    local.noted_kind.store(0, Ordering::Relaxed);
+    let site = SiteWord(local.noted_site.load(Ordering::Relaxed));
+    Some((site, WaitKind::from_code(code as u8), local.noted_arg.load(Ordering::Relaxed)))
+}
+
+impl<P: Platform> Seat<P> {
+    /// Fills in line 0 of the station. `generation` is odd meanwhile.
+    fn move_in(&self, kind: Kind, meta: u32) {
+        let station = self.station;
+        let odd = self.generation.wrapping_sub(1);
+        station.generation.store(odd, Ordering::Relaxed);
+        let base_n = station.event_head.load(Ordering::Relaxed);
+        station.base_n.store(base_n, Ordering::Relaxed);
+        station.probe_id.store(self.probe_id(), Ordering::Relaxed);
+        station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
+        station.flags.store(0, Ordering::Relaxed);
+        station.kind.store(kind as u8, Ordering::Relaxed);
+        station
+            .wake
+            .store(wake::word(self.generation), Ordering::Relaxed);
+        station
+            .owner
+            .store(self.probe.attach_id.into(), Ordering::Relaxed);
+        station.meta.store(meta, Ordering::Relaxed);
+        station.is_dead.store(0, Ordering::Relaxed);
+        if self.probe.region.extended {
+            station.ext_rev.store(EXT_REV, Ordering::Relaxed);
+        }
+        station.generation.store(self.generation, Ordering::Release);
+    }
+
+    /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
+    fn probe_id(&self) -> u64 {
+        let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
+        u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
+    }
+
+    /// Completes the epoch, publishes it as the next event, and rings if the recorder sleeps.
+    #[inline]
+    fn event(&self, kind: EventKind, mut epoch: Epoch) {
+        let station = self.station;
+        let n = station.event_head.load(Ordering::Relaxed);
+        let last_ts = station.last_ts.load(Ordering::Relaxed);
+        epoch.timestamp = P::now_ns().max(last_ts);
+        epoch.tid = P::thread();
+        epoch.generation = self.generation;
+        epoch.tail.kind = kind as u8;
+        epoch.tail.is_active = !matches!(kind, EventKind::Suspend);
+        slot::publish(&station.slots[slot::index_of(n)], n, &epoch);
+        station.last_ts.store(epoch.timestamp, Ordering::Relaxed);
+        station.event_head.store(n + 1, Ordering::Release);
+        self.ring();
+    }
+
+    #[inline]
+    fn ring(&self) {
+        let header: &Header = self.probe.region.header;
+        if doorbell::must_ring(&header.tracer_sleeping) {
+            P::ring();
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Every word of the shared memory: the only place where an offset exists.
+//!
+//! `LAYOUT.md` says what each word means and who writes it; a test compares the two.
+//! All words are atomics, because another process may write any of them at any time.
+
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
+
+/// First word of the memory, cTP v1: "COROTRCR" read as a big-endian number.
+pub const MAGIC: u64 = 0x434F_524F_5452_4352;
+/// The only version of cTP.
+pub const VERSION: u32 = 1;
+/// Says that the free bytes are used as described here: `CTPXEXT1` in memory order.
+pub const EXT_MAGIC: u64 = u64::from_le_bytes(*b"CTPXEXT1");
+/// Revision of the extension; also what a station of ours has in `ext_rev`.
+pub const EXT_REV: u8 = 1;
+/// Slots of a station.
+pub const SLOTS: usize = 8;
+/// Bytes of text that a [`Interned`] entry holds.
+pub const TEXT_BYTES: usize = 216;
+
+/// One field of a layout: name, offset and size in bytes.
+pub type Field = (&'static str, usize, usize);
+
+/// Declares a `repr(C)` struct with the offset of every field, and proves the offsets.
+macro_rules! layout {
+    ($(#[$doc:meta])* pub struct $name:ident, $size:literal, align $align:literal {
+        $($offset:literal $field:ident: $type:ty),+ $(,)?
+    }) => {
+        $(#[$doc])*
+        #[repr(C, align($align))]
+        pub struct $name { $(pub(crate) $field: $type),+ }
+
+        impl $name {
+            /// Every field with its offset and size, as `LAYOUT.md` lists them.
+            pub const FIELDS: &'static [Field] =
+                &[$((stringify!($field), $offset, size_of::<$type>())),+];
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                out.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+
+        #[cfg(not(loom))]
+        const _: () = {
+            assert!(size_of::<$name>() == $size);
+            assert!(align_of::<$name>() == $align);
+            $(assert!(core::mem::offset_of!($name, $field) == $offset);)+
+            // No hole and no field forgotten: the sizes add up to the whole.
+            assert!(0 $(+ size_of::<$type>())+ == $size);
+        };
+    };
+}
+
+layout! {
+    /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is ours.
+    pub struct Header, 1024, align 1024 {
+        0x000 magic: AtomicU64,
+        0x008 version: AtomicU32,
+        0x00C max_stations: AtomicU32,
+        0x010 allocated_count: AtomicU32,
+        0x014 tracer_sleeping: AtomicU32,
+        0x018 ext_magic: AtomicU64,
+        0x020 ext_version: AtomicU32,
+        0x024 features: AtomicU32,
+        0x028 file_bytes: AtomicU64,
+        0x030 layout_hash: AtomicU64,
+        0x038 spare0: AtomicU64,
+        0x040 trace_id: [AtomicU64; 2],
+        0x050 start_realtime_ns: AtomicU64,
+        0x058 start_monotonic_ns: AtomicU64,
+        0x060 bin_lo: AtomicU32,
+        0x064 bin_step: AtomicU32,
+        0x068 spare1: [AtomicU64; 3],
+        0x080 clock_a: [AtomicU64; 3],
+        0x098 clock_b: [AtomicU64; 3],
+        0x0B0 clock_index: AtomicU32,
+        0x0B4 clock_valid: AtomicU32,
+        0x0B8 spare2: AtomicU64,
+        0x0C0 control_generation: AtomicU32,
+        0x0C4 tracing_on: AtomicU32,
+        0x0C8 kind_mask: AtomicU32,
+        0x0CC lane_mode: AtomicU32,
+        0x0D0 min_duration_ns: AtomicU64,
+        0x0D8 spare3: [AtomicU64; 5],
+        0x100 free_head: AtomicU32,
+        0x104 refused: AtomicU32,
+        0x108 recycled: AtomicU32,
+        0x10C unnamed: AtomicU32,
+        0x110 spare4: [AtomicU64; 6],
+        0x140 wakes_sent: AtomicU32,
+        0x144 wakes_would_block: AtomicU32,
+        0x148 wakes_failed: AtomicU32,
+        0x14C wakes_rescued: AtomicU32,
+        0x150 recorder_barrier: AtomicU32,
+        0x154 spare5: [AtomicU32; 11],
+        0x180 recorder_pid: AtomicU32,
+        0x184 recorder_state: AtomicU32,
+        0x188 recorder_heartbeat_ns: AtomicU64,
+        0x190 spare6: [AtomicU64; 6],
+        0x1C0 lanes: Span,
+        0x1D0 sites: Span,
+        0x1E0 chains: Span,
+        0x1F0 names: Span,
+        0x200 attaches: Span,
+        0x210 stacks: Span,
+        0x220 spare7: [AtomicU64; 60],
+    }
+}
+
+layout! {
+    /// Where a table lies behind the last station. All zero: it does not exist.
+    pub struct Span, 16, align 8 {
+        0x00 offset_bytes: AtomicU64,
+        0x08 entries: AtomicU32,
+        0x0C entry_bytes: AtomicU32,
+    }
+}
+
+layout! {
+    /// One coroutine. The first 0x11 bytes and the slots are cTP v1; the rest is ours.
+    pub struct Station, 1024, align 1024 {
+        0x000 probe_id: AtomicU64,
+        0x008 birth_ts: AtomicU64,
+        0x010 is_dead: AtomicU8,
+        0x011 ext_rev: AtomicU8,
+        0x012 flags: AtomicU8,
+        0x013 kind: AtomicU8,
+        0x014 generation: AtomicU32,
+        0x018 wake: AtomicU32,
+        0x01C waker: AtomicU32,
+        0x020 wake_ts: AtomicU64,
+        0x028 wakers_live: AtomicU32,
+        0x02C freeze: AtomicU32,
+        0x030 owner: AtomicU32,
+        0x034 meta: AtomicU32,
+        0x038 base_n: AtomicU64,
+        0x040 slots: [Slot; SLOTS],
+        0x240 event_head: AtomicU64,
+        0x248 last_ts: AtomicU64,
+        0x250 state: AtomicU32,
+        0x254 spare: AtomicU32,
+        0x258 pc: AtomicU64,
+        0x260 sp: AtomicU64,
+        0x268 fp: AtomicU64,
+        0x270 latch_waiting: AtomicU32,
+        0x274 latch_running: AtomicU32,
+        0x278 dropped_filtered: AtomicU32,
+        0x27C dropped_nested: AtomicU32,
+        0x280 waiting_a: Aggregate,
+        0x2E0 waiting_b: Aggregate,
+        0x340 running_a: Aggregate,
+        0x3A0 running_b: Aggregate,
+    }
+}
+
+layout! {
+    /// One event. The words at 0x00..0x20 and the last byte of `tail` are cTP v1.
+    #[derive(Default)]
+    pub struct Slot, 64, align 64 {
+        0x00 timestamp: AtomicU64,
+        0x08 tid: AtomicU64,
+        0x10 addr: AtomicU64,
+        0x18 seq: AtomicU64,
+        0x20 site: AtomicU64,
+        0x28 arg: AtomicU64,
+        0x30 generation: AtomicU32,
+        0x34 chain: AtomicU32,
+        0x38 tail: AtomicU64,
+    }
+}
+
+layout! {
+    /// Statistics of waiting or running, one of two copies.
+    pub struct Aggregate, 96, align 8 {
+        0x00 count: AtomicU64,
+        0x08 sum: AtomicU64,
+        0x10 min: AtomicU64,
+        0x18 max: AtomicU64,
+        0x20 bins: [AtomicU32; 16],
+    }
+}
+
+layout! {
+    /// A site or a name, stored once. Entries never move and are never removed.
+    #[derive(Default)]
+    pub struct Interned, 256, align 64 {
+        0x00 key: AtomicU64,
+        0x08 ready: AtomicU32,
+        0x0C kind: AtomicU32,
+        0x10 line: AtomicU32,
+        0x14 column: AtomicU32,
+        0x18 addr: AtomicU64,
+        0x20 site: AtomicU32,
+        0x24 text_bytes: AtomicU32,
+        0x28 text: [AtomicU64; TEXT_BYTES / 8],
+    }
+}
+
+layout! {
+    /// A process that attached.
+    pub struct Attach, 64, align 64 {
+        0x00 pid: AtomicU32,
+        0x04 ready: AtomicU32,
+        0x08 attached_ns: AtomicU64,
+        0x10 spare: [AtomicU64; 6],
+    }
+}
+
+/// Differs as soon as a field moves, so that two builds that disagree refuse each other.
+pub const LAYOUT_HASH: u64 = {
+    let structs = [
+        Header::FIELDS,
+        Span::FIELDS,
+        Station::FIELDS,
+        Slot::FIELDS,
+        Aggregate::FIELDS,
+        Interned::FIELDS,
+        Attach::FIELDS,
+    ];
+    let mut hash = FNV_BASIS;
+    let mut s = 0;
+    while s < structs.len() {
+        let mut f = 0;
+        while f < structs[s].len() {
+            let (name, offset, size) = structs[s][f];
+            hash = fnv1a(hash, name.as_bytes());
+            hash = fnv1a(hash, &(offset as u64).to_le_bytes());
+            hash = fnv1a(hash, &(size as u64).to_le_bytes());
+            f += 1;
+        }
+        s += 1;
+    }
+    hash
+};
+
+/// Start value of [`fnv1a`].
+pub(crate) const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
+
+/// FNV-1a (Fowler, Noll, Vo), 64 bits.
+pub(crate) const fn fnv1a(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0000_0100_0000_01B3);
+        i += 1;
+    }
+    hash
+}

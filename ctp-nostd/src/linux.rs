@@ -1,0 +1,110 @@
+//! The probe on Linux: attach from the environment, then events need no system call.
+
+mod environment;
+mod session;
+mod thread;
+
+use core::panic::Location;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::coroutine::{Coroutine, Kind};
+use crate::platform::{Local, Platform};
+use crate::probe::Probe;
+use crate::sync::Ordering;
+use crate::wait::Wait;
+
+/// Linux, in a process with thread-local storage (that is, with any libc).
+#[derive(Debug)]
+pub struct Linux;
+
+/// A coroutine's trace on Linux. See [`Coroutine`] for what its calls mean.
+pub type Task = Coroutine<Linux>;
+
+/// Tells that a [`Task`] is woken.
+pub type Waker = crate::waker::Waker<Linux>;
+
+/// Attaches to the recorder that launched this program; does nothing without one. True when
+/// events are recorded from now on.
+///
+/// Call it first thing in `main`, before there are threads. A second call changes nothing. A
+/// recorder that cannot be attached to is told in one line on stderr, and the program runs
+/// untraced.
+pub fn attach() -> bool {
+    session::attach()
+}
+
+/// The attached program, unless nobody records or this is a fork of the one that attached.
+#[inline]
+pub fn probe() -> Option<Probe<Linux>> {
+    session::current().map(|session| session.probe)
+}
+
+/// A leaf future is about to return `Pending`: says what the coroutine that runs on this thread
+/// waits for. See [`Probe::waits_for`].
+#[inline]
+pub fn waits_for(wait: Wait) {
+    if let Some(probe) = probe() {
+        probe.waits_for(wait);
+    }
+}
+
+impl Task {
+    /// A coroutine comes into being; the caller is where it is spawned.
+    #[track_caller]
+    pub fn born(name: &str) -> Task {
+        Task::born_as(name, Kind::Unknown, Location::caller())
+    }
+
+    /// A coroutine of some kind, spawned at `place`.
+    pub fn born_as(name: &str, kind: Kind, place: &'static Location<'static>) -> Task {
+        match probe() {
+            Some(probe) => probe.born_as(name, kind, place),
+            None => Task::mute(),
+        }
+    }
+}
+
+impl Platform for Linux {
+    #[inline]
+    fn now_ns() -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    }
+
+    #[inline]
+    fn thread() -> u64 {
+        let attachment = Linux::attachment();
+        let known = thread::local().identity.load(Ordering::Relaxed);
+        if known >> 32 == u64::from(attachment) {
+            known & 0xFFFF_FFFF
+        } else {
+            ask_thread_id(attachment)
+        }
+    }
+
+    #[cold]
+    fn ring() {
+        if let Some(session) = session::current() {
+            session.ring();
+        }
+    }
+
+    #[inline]
+    fn attachment() -> u32 {
+        session::attachment()
+    }
+
+    #[inline]
+    fn local() -> Option<&'static Local> {
+        Some(thread::local())
+    }
+}
+
+#[cold]
+fn ask_thread_id(attachment: u32) -> u64 {
+    let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+    let word = u64::from(attachment) << 32 | tid;
+    thread::local().identity.store(word, Ordering::Relaxed);
+    tid
+}

@@ -1,0 +1,120 @@
+//! What the recorder said in the environment, read without std and without an allocator.
+#![allow(unsafe_code, reason = "libc's list of C strings")]
+
+use core::arch::asm;
+use core::ffi::{CStr, c_char};
+
+use heapless::Vec;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::read;
+
+/// Longest value that is of interest: a path.
+type Value = Vec<u8, 1024>;
+
+/// The three variables of cTP v1, as found.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// File to map.
+    pub shm_path: Option<Value>,
+    /// Socket to ring at.
+    pub sock_path: Option<Value>,
+    /// How many stations to use at most.
+    pub max_stations: Option<Value>,
+}
+
+impl Settings {
+    /// From libc's `environ`, else (without a libc, or when it was cleared) from the kernel's
+    /// copy of the initial environment.
+    pub fn read() -> Self {
+        let mut settings = Settings::default();
+        let entry = environ();
+        if entry.is_null() {
+            settings.read_initial();
+        } else {
+            settings.read_list(entry);
+        }
+        settings
+    }
+
+    /// Is there a sign of a recorder at all?
+    pub fn any(&self) -> bool {
+        self.shm_path.is_some() || self.sock_path.is_some() || self.max_stations.is_some()
+    }
+
+    fn take(&mut self, entry: &[u8]) {
+        let Some(equals) = entry.iter().position(|&byte| byte == b'=') else {
+            return;
+        };
+        let value = || Vec::from_slice(&entry[equals + 1..]).ok();
+        match &entry[..equals] {
+            b"CTP_SHM_PATH" => self.shm_path = value(),
+            b"CTP_SOCK_PATH" => self.sock_path = value(),
+            b"CTP_MAX_STATIONS" => self.max_stations = value(),
+            _ => {}
+        }
+    }
+
+    fn read_list(&mut self, mut entry: *const *const c_char) {
+        loop {
+            // SAFETY: `environ` is an array of C strings that ends with a null pointer. It is
+            // read once, at attach, which is to happen before there are threads to change it.
+            let text = unsafe {
+                if (*entry).is_null() {
+                    return;
+                }
+                CStr::from_ptr(*entry)
+            };
+            self.take(text.to_bytes());
+            entry = entry.wrapping_add(1);
+        }
+    }
+
+    /// `/proc/self/environ`, in pieces; an entry longer than the buffer is none of ours.
+    fn read_initial(&mut self) {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let Ok(file) = openat(CWD, c"/proc/self/environ", flags, Mode::empty()) else {
+            return;
+        };
+        let mut entry: Vec<u8, 1088> = Vec::new();
+        let mut piece = [0; 1024];
+        while let Ok(length @ 1..) = read(&file, &mut piece) {
+            for &byte in &piece[..length] {
+                if byte == 0 {
+                    self.take(&entry);
+                    entry.clear();
+                } else if entry.push(byte).is_err() {
+                    entry.clear();
+                }
+            }
+        }
+    }
+}
+
+/// libc's `environ`, or null where there is none.
+fn environ() -> *const *const c_char {
+    let variable: *const *const *const c_char;
+    // SAFETY: loads one address from the global offset table; the symbol is weak, so it is null
+    // rather than a link error in a program without a libc.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!(
+            ".weak environ",
+            "mov {p}, qword ptr [rip + environ@GOTPCREL]",
+            p = out(reg) variable,
+            options(nostack, readonly, preserves_flags),
+        );
+        #[cfg(target_arch = "aarch64")]
+        asm!(
+            ".weak environ",
+            "adrp {p}, :got:environ",
+            "ldr {p}, [{p}, :got_lo12:environ]",
+            p = out(reg) variable,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    if variable.is_null() {
+        return core::ptr::null();
+    }
+    // SAFETY: not null, so it is libc's variable, which always holds a valid pointer or null.
+    unsafe { *variable }
+}

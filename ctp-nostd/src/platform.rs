@@ -1,0 +1,62 @@
+//! What a target provides. Linux is implemented here; bare metal brings its own.
+
+use crate::sync::AtomicU64;
+
+/// The seam between the probe and the place it runs in. All of it must be cheap, must not block
+/// and must not panic.
+///
+/// On bare metal `now_ns` reads a timer, `thread` is the core, and `ring` does nothing, because
+/// nobody sleeps: the memory is read by a debugger or afterwards.
+pub trait Platform: 'static {
+    /// Nanoseconds on a clock that never goes back.
+    fn now_ns() -> u64;
+
+    /// Which thread (or core) this is; on Linux the kernel's thread id.
+    fn thread() -> u64;
+
+    /// Wakes the recorder. Called at most once for each time that it sleeps.
+    fn ring();
+
+    /// Changes when this program is no longer the one that attached (after a fork); handles
+    /// made under another value are mute.
+    #[inline]
+    fn attachment() -> u32 {
+        1
+    }
+
+    /// Memory of the calling thread. Without any, a wake is not attributed to a coroutine, and
+    /// [`waits_for`](crate::Probe::waits_for) says nothing. On one core a static will do.
+    #[inline]
+    fn local() -> Option<&'static Local> {
+        None
+    }
+}
+
+/// What the probe remembers for each thread.
+#[derive(Debug, Default)]
+pub struct Local {
+    /// Linux: {attachment 32 | thread id 32}, so that the id is asked for once.
+    pub(crate) identity: AtomicU64,
+    /// Station + 1 of the coroutine that runs here, 0 for none.
+    pub(crate) current: AtomicU64,
+    /// Site word of the wait that a leaf future announced; 0 for none.
+    pub(crate) noted_site: AtomicU64,
+    /// Its resource.
+    pub(crate) noted_arg: AtomicU64,
+    /// Its kind, plus 1.
+    pub(crate) noted_kind: AtomicU64,
+}
+
+#[cfg(not(loom))]
+impl Local {
+    /// Nothing remembered yet.
+    pub const fn new() -> Self {
+        Local {
+            identity: AtomicU64::new(0),
+            current: AtomicU64::new(0),
+            noted_site: AtomicU64::new(0),
+            noted_arg: AtomicU64::new(0),
+            noted_kind: AtomicU64::new(0),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Where coroutines are born: a [`Probe`] is one attached program.
+
+use core::marker::PhantomData;
+use core::panic::Location;
+
+use crate::alloc;
+use crate::coroutine::{Coroutine, Kind};
+use crate::intern::{self, Entry};
+use crate::platform::Platform;
+use crate::region::Region;
+use crate::site::{self, SiteWord};
+use crate::sync::Ordering;
+use crate::wait::Wait;
+
+/// A program that writes into a recorder's memory. `P` is the place it runs in.
+#[derive(Debug)]
+pub struct Probe<P> {
+    pub(crate) region: Region<'static>,
+    pub(crate) attach_id: u16,
+    pub(crate) attachment: u32,
+    platform: PhantomData<fn() -> P>,
+}
+
+impl<P> Clone for Probe<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Probe<P> {}
+
+impl<P: Platform> Probe<P> {
+    /// A probe on this memory. `attach_id` tells apart the processes that share it.
+    pub fn new(region: Region<'static>, attach_id: u16) -> Self {
+        Probe {
+            region,
+            attach_id,
+            attachment: P::attachment(),
+            platform: PhantomData,
+        }
+    }
+
+    /// A coroutine comes into being; the caller is where it is spawned.
+    #[track_caller]
+    pub fn born(self, name: &str) -> Coroutine<P> {
+        self.born_as(name, Kind::Unknown, Location::caller())
+    }
+
+    /// A coroutine of some kind, spawned at `place`.
+    pub fn born_as(
+        self,
+        name: &str,
+        kind: Kind,
+        place: &'static Location<'static>,
+    ) -> Coroutine<P> {
+        let header = self.region.header;
+        let max = self.region.stations.len() as u32;
+        match alloc::claim(&header.allocated_count, max, &header.refused) {
+            Some(index) => Coroutine::occupy(self, index, kind, self.name(name, place)),
+            None => Coroutine::mute(),
+        }
+    }
+
+    /// A leaf future is about to return `Pending`: says what the coroutine that runs here waits
+    /// for. Its next suspend carries it.
+    #[inline]
+    pub fn waits_for(self, wait: Wait) {
+        let Some(local) = P::local() else { return };
+        let site = self.site(wait.place);
+        local.noted_site.store(site.0, Ordering::Relaxed);
+        local.noted_arg.store(wait.resource, Ordering::Relaxed);
+        local
+            .noted_kind
+            .store(wait.kind as u64 + 1, Ordering::Relaxed);
+    }
+
+    /// The word that stands for this line of the program in an event.
+    #[inline]
+    pub(crate) fn site(self, place: &'static Location<'static>) -> SiteWord {
+        site::cached(core::ptr::from_ref(place).addr() as u64, self.attachment, || {
+            self.intern_site(&Entry::source(place))
+        })
+    }
+
+    /// The word that stands for this function in an event.
+    pub(crate) fn function_site(self, addr: u64, name: &str) -> SiteWord {
+        site::cached(addr, self.attachment, || {
+            self.intern_site(&Entry::function(addr, name))
+        })
+    }
+
+    fn intern_site(self, entry: &Entry<'_>) -> u32 {
+        let id = intern::intern(self.region.sites, self.attach_id, entry);
+        self.count_if_unnamed(id)
+    }
+
+    fn name(self, name: &str, place: &'static Location<'static>) -> u32 {
+        if !self.region.extended {
+            return 0;
+        }
+        let entry = Entry::name(name, self.site(place).interned());
+        let id = intern::intern(self.region.names, self.attach_id, &entry);
+        self.count_if_unnamed(id)
+    }
+
+    fn count_if_unnamed(self, id: u32) -> u32 {
+        if id == 0 && self.region.extended {
+            self.region.header.unnamed.fetch_add(1, Ordering::Relaxed);
+        }
+        id
+    }
+}

@@ -1,0 +1,189 @@
+//! A checked view of the shared memory, for both sides.
+//!
+//! Whoever maps the memory proves once that it is long enough; after that every access is an
+//! atomic behind `&` with a bound that was copied, not re-read: a target that changes its header
+//! later changes nothing here.
+#![allow(
+    unsafe_code,
+    reason = "the one place where bytes of a mapping become typed references"
+)]
+
+use core::fmt;
+
+use crate::layout::{
+    Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
+};
+use crate::sync::Ordering;
+
+/// Why some memory is not taken for cTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// It does not start on a 1 KiB boundary.
+    Misaligned,
+    /// It is shorter than its header, or than the stations it promises: (found, needed) bytes.
+    TooShort(usize, usize),
+    /// It does not start with the magic of cTP.
+    Magic(u64),
+    /// It is of another version of cTP.
+    Version(u32),
+    /// It has no stations.
+    NoStations,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Misaligned => write!(out, "memory is not aligned to 1024 bytes"),
+            Refused::TooShort(found, needed) => {
+                write!(out, "memory has {found} bytes, {needed} are needed")
+            }
+            Refused::Magic(found) => write!(out, "magic is {found:#018x}, not {MAGIC:#018x}"),
+            Refused::Version(found) => write!(out, "cTP version is {found}, not {VERSION}"),
+            Refused::NoStations => write!(out, "memory has room for 0 coroutines"),
+        }
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// The shared memory: header, stations, and the tables of the extension (empty without it).
+#[derive(Clone, Copy)]
+pub struct Region<'m> {
+    /// First KiB.
+    pub header: &'m Header,
+    /// All stations that both sides agree on.
+    pub stations: &'m [Station],
+    /// Places of the program.
+    pub sites: &'m [Interned],
+    /// Names of coroutines.
+    pub names: &'m [Interned],
+    /// Processes that attached.
+    pub attaches: &'m [Attach],
+    /// Whether the free bytes are used as `LAYOUT.md` says.
+    pub extended: bool,
+}
+
+impl fmt::Debug for Region<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Region")
+            .field("stations", &self.stations.len())
+            .field("extended", &self.extended)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'m> Region<'m> {
+    /// Checks the memory at `base` and gives a view of it, with at most `limit` stations.
+    ///
+    /// # Errors
+    /// [`Refused`], if it is not cTP v1 or is too short for what its header says.
+    ///
+    /// # Safety
+    /// - `base .. base + bytes` is mapped readable and writable for all of `'m`, and is not
+    ///   truncated meanwhile;
+    /// - this program touches it only through this crate's atomics.
+    pub unsafe fn new(base: *mut u8, bytes: usize, limit: u32) -> Result<Self, Refused> {
+        let raw = Raw { base, bytes };
+        if base.align_offset(align_of::<Header>()) != 0 {
+            return Err(Refused::Misaligned);
+        }
+        // SAFETY: the caller's promise about the memory is ours; alignment was just checked.
+        let header = unsafe { raw.table::<Header>(0, 1) }
+            .and_then(|headers| headers.first())
+            .ok_or(Refused::TooShort(bytes, size_of::<Header>()))?;
+        let count = check(header)?.min(limit);
+        // SAFETY: as above; the header's size keeps the stations aligned.
+        let stations = unsafe { raw.table(size_of::<Header>() as u64, count) }
+            .ok_or(Refused::TooShort(bytes, 1024 * (1 + count as usize)))?;
+        if stations.is_empty() {
+            return Err(Refused::NoStations);
+        }
+        let extended = is_extended(header);
+        // SAFETY: as above.
+        let tables = unsafe { (raw.span(&header.sites), raw.span(&header.names)) };
+        // SAFETY: as above.
+        let attaches = unsafe { raw.span(&header.attaches) };
+        Ok(Region {
+            header,
+            stations,
+            sites: tables.0.filter(|_| extended).unwrap_or_default(),
+            names: tables.1.filter(|_| extended).unwrap_or_default(),
+            attaches: attaches.filter(|_| extended).unwrap_or_default(),
+            extended,
+        })
+    }
+
+    /// Stations that were handed out: what there is to read. Reading more would only make the
+    /// kernel allocate pages.
+    pub fn allocated(&self) -> &'m [Station] {
+        let count = self.header.allocated_count.load(Ordering::Acquire) as usize;
+        &self.stations[..count.min(self.stations.len())]
+    }
+}
+
+fn check(header: &Header) -> Result<u32, Refused> {
+    match header.magic.load(Ordering::Acquire) {
+        MAGIC => {}
+        other => return Err(Refused::Magic(other)),
+    }
+    match header.version.load(Ordering::Relaxed) {
+        VERSION => Ok(header.max_stations.load(Ordering::Relaxed)),
+        other => Err(Refused::Version(other)),
+    }
+}
+
+fn is_extended(header: &Header) -> bool {
+    header.ext_magic.load(Ordering::Acquire) == EXT_MAGIC
+        && header.ext_version.load(Ordering::Relaxed) == u32::from(EXT_REV)
+        && header.layout_hash.load(Ordering::Relaxed) == LAYOUT_HASH
+}
+
+struct Raw {
+    base: *mut u8,
+    bytes: usize,
+}
+
+impl Raw {
+    /// `count` entries of `T` from byte `offset` on, or nothing if they do not fit.
+    ///
+    /// # Safety
+    /// The memory is as [`Region::new`] wants it, and `T` consists of atomics only, for which
+    /// every bit pattern is a value.
+    unsafe fn table<'m, T>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
+        let offset = usize::try_from(offset).ok()?;
+        let end = size_of::<T>().checked_mul(count as usize)?.checked_add(offset)?;
+        if end > self.bytes || !offset.is_multiple_of(align_of::<T>()) {
+            return None;
+        }
+        // SAFETY: `offset .. end` lies in the mapping (just checked) and is aligned for `T`: the
+        // base is aligned to 1024 and so are all our types at most. `T` is made of atomics, so
+        // writes by others are no data race and no bit pattern is invalid.
+        Some(unsafe { core::slice::from_raw_parts(self.base.add(offset).cast(), count as usize) })
+    }
+
+    /// The table that the header describes, with its bounds copied once.
+    ///
+    /// # Safety
+    /// As for [`Raw::table`].
+    unsafe fn span<'m, T>(&self, span: &Span) -> Option<&'m [T]> {
+        let offset = span.offset_bytes.load(Ordering::Relaxed);
+        let entries = span.entries.load(Ordering::Relaxed);
+        let same_size = span.entry_bytes.load(Ordering::Relaxed) as usize == size_of::<T>();
+        if offset == 0 || !same_size {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.table(offset, entries) }
+    }
+}
+
+/// A value of all-zero bytes.
+///
+/// # Safety
+/// All-zero bytes are a value of `T`, as they are for every struct in [`crate::layout`].
+#[cfg(not(loom))]
+pub(crate) const unsafe fn zeroed<T>() -> T {
+    // SAFETY: the caller's promise.
+    unsafe { core::mem::MaybeUninit::zeroed().assume_init() }
+}

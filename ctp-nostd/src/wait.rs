@@ -1,0 +1,122 @@
+//! What a coroutine waits for, and where in the program.
+
+use core::panic::Location;
+
+/// What sort of thing; its code is stored in the slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum WaitKind {
+    /// Not told.
+    #[default]
+    Unknown = 0,
+    /// A file descriptor to become readable.
+    Readable = 1,
+    /// A file descriptor to become writable.
+    Writable = 2,
+    /// A timer.
+    Timer = 3,
+    /// A lock.
+    Lock = 4,
+    /// A channel.
+    Channel = 5,
+    /// Another coroutine.
+    Coroutine = 6,
+    /// Something of the program's own.
+    User = 7,
+    /// Nothing: it only gives way to others.
+    Yield = 8,
+}
+
+/// A wait: its kind, its resource, and the line of the program that made it.
+///
+/// Make it where the user's code is the caller: every constructor is `#[track_caller]`, so a
+/// `#[track_caller]` function of a runtime passes the user's line on.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    pub(crate) kind: WaitKind,
+    pub(crate) resource: u64,
+    pub(crate) place: &'static Location<'static>,
+}
+
+impl Wait {
+    /// For a descriptor to become readable.
+    #[track_caller]
+    pub fn readable(fd: i32) -> Self {
+        Wait::at_caller(WaitKind::Readable, fd as u64)
+    }
+
+    /// For a descriptor to become writable.
+    #[track_caller]
+    pub fn writable(fd: i32) -> Self {
+        Wait::at_caller(WaitKind::Writable, fd as u64)
+    }
+
+    /// For a time: nanoseconds on the platform's monotonic clock, or 0 if not known.
+    #[track_caller]
+    pub fn timer(deadline_ns: u64) -> Self {
+        Wait::at_caller(WaitKind::Timer, deadline_ns)
+    }
+
+    /// For the lock at this address.
+    #[track_caller]
+    pub fn lock(address: usize) -> Self {
+        Wait::at_caller(WaitKind::Lock, address as u64)
+    }
+
+    /// For the channel at this address.
+    #[track_caller]
+    pub fn channel(address: usize) -> Self {
+        Wait::at_caller(WaitKind::Channel, address as u64)
+    }
+
+    /// For the coroutine with this [probe id](crate::Coroutine::id).
+    #[track_caller]
+    pub fn coroutine(probe_id: u64) -> Self {
+        Wait::at_caller(WaitKind::Coroutine, probe_id)
+    }
+
+    /// For something of the program's own, under a number of its own.
+    #[track_caller]
+    pub fn user(number: u64) -> Self {
+        Wait::at_caller(WaitKind::User, number)
+    }
+
+    /// For nothing: gives way to others.
+    #[track_caller]
+    pub fn to_yield() -> Self {
+        Wait::at_caller(WaitKind::Yield, 0)
+    }
+
+    /// For something that cannot be told.
+    #[track_caller]
+    pub fn unknown() -> Self {
+        Wait::at_caller(WaitKind::Unknown, 0)
+    }
+
+    #[track_caller]
+    fn at_caller(kind: WaitKind, resource: u64) -> Self {
+        Wait {
+            kind,
+            resource,
+            place: Location::caller(),
+        }
+    }
+}
+
+impl WaitKind {
+    /// The kind of a stored code; what is not known is unknown.
+    pub const fn from_code(code: u8) -> Self {
+        match code {
+            1 => WaitKind::Readable,
+            2 => WaitKind::Writable,
+            3 => WaitKind::Timer,
+            4 => WaitKind::Lock,
+            5 => WaitKind::Channel,
+            6 => WaitKind::Coroutine,
+            7 => WaitKind::User,
+            8 => WaitKind::Yield,
+            _ => WaitKind::Unknown,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Was this coroutine woken since it last began to run? Both halves of the answer.
+//!
+//! The wake word of a station holds {generation 12 bits | count 20 bits}.
+//!
+//! ```text
+//!   owner                                  whoever wakes
+//!   O1 run: seen = count       (acquire)   K1 count += 1 while the generation matches (release)
+//!   O2 ... poll ...                        K2 who, when
+//!   O3 suspend carries `seen`              K3 the real wake: queue it
+//! ```
+//! A coroutine that is suspended with `count = seen` was not woken since its last run began:
+//! K1 precedes K3, so a wake that made it run is in O1's count, and one that comes during O2 is
+//! not. Counting after the real wake (K3, K1) would call a woken coroutine not woken.
+
+use crate::sync::{AtomicU32, Ordering};
+
+const COUNT_BITS: u32 = 20;
+const COUNT_MASK: u32 = (1 << COUNT_BITS) - 1;
+
+/// A wake word of this generation with no wakes.
+pub const fn word(generation: u32) -> u32 {
+    generation << COUNT_BITS
+}
+
+/// Wakes so far, modulo 2^20.
+pub const fn count(word: u32) -> u32 {
+    word & COUNT_MASK
+}
+
+/// Owner, when a run begins: the wakes that led to it.
+#[inline]
+pub fn seen(wake: &AtomicU32) -> u16 {
+    (count(wake.load(Ordering::Acquire)) & 0xFFFF) as u16 // O1, pairs with K1
+}
+
+/// Whoever wakes, before the real wake: counts one. False if the station has another occupant.
+#[inline]
+pub fn advance(wake: &AtomicU32, generation: u32) -> bool {
+    let mut now = wake.load(Ordering::Relaxed);
+    while now & !COUNT_MASK == word(generation) {
+        let next = word(generation) | (now.wrapping_add(1) & COUNT_MASK);
+        match wake.compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return true, // K1, pairs with O1
+            Err(other) => now = other,
+        }
+    }
+    false
+}
+
+/// Recorder: has a coroutine that suspended with `seen` been woken since?
+pub const fn woken_since(word: u32, seen: u16) -> bool {
+    (count(word) & 0xFFFF) as u16 != seen
+}
