@@ -1,6 +1,5 @@
 //! Memory for a program without an operating system: a static, found by its magic.
 
-
 use crate::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
 };
@@ -36,7 +35,10 @@ impl<const STATIONS: usize, const ENTRIES: usize> Default for Memory<STATIONS, E
 
 impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
     /// Memory that is ready for use, made at compile time.
-    #[expect(unsafe_code, reason = "all-zero memory is what every layout starts from")]
+    #[expect(
+        unsafe_code,
+        reason = "all-zero memory is what every layout starts from"
+    )]
     pub const fn new() -> Self {
         // SAFETY: these are structs of the layout.
         let mut memory: Self = unsafe { zeroed() };
@@ -80,4 +82,3 @@ const fn span(offset: usize, entries: usize) -> Span {
         entry_bytes: AtomicU32::new(size_of::<Interned>() as u32),
     }
 }
-

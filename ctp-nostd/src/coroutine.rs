@@ -183,7 +183,11 @@ fn noted(local: &Local) -> Option<(SiteWord, WaitKind, u64)> {
     let code = local.noted_kind.load(Ordering::Relaxed).checked_sub(1)?;
     local.noted_kind.store(0, Ordering::Relaxed);
     let site = SiteWord(local.noted_site.load(Ordering::Relaxed));
-    Some((site, WaitKind::from_code(code as u8), local.noted_arg.load(Ordering::Relaxed)))
+    Some((
+        site,
+        WaitKind::from_code(code as u8),
+        local.noted_arg.load(Ordering::Relaxed),
+    ))
 }
 
 impl<P: Platform> Seat<P> {

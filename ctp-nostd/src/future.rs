@@ -64,7 +64,11 @@ impl<F: Future> Future for Traced<F> {
         // not pinned.
         let (task, site, future) = unsafe {
             let this = self.get_unchecked_mut();
-            (&mut this.task, this.site, Pin::new_unchecked(&mut this.future))
+            (
+                &mut this.task,
+                this.site,
+                Pin::new_unchecked(&mut this.future),
+            )
         };
         task.run();
         let polled = future.poll(context);

@@ -1,13 +1,17 @@
 //! The probe: records what each coroutine does in shared memory, without std.
 #![no_std]
 
-mod alloc;
+pub mod alloc;
 #[cfg(not(loom))]
 mod bare;
 mod coroutine;
+pub mod create;
+#[cfg(not(loom))]
+pub mod dialect;
 pub mod doorbell;
 #[cfg(feature = "linux")]
 mod future;
+pub mod inspect;
 pub mod intern;
 pub mod layout;
 #[cfg(feature = "linux")]

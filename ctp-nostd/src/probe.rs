@@ -77,9 +77,11 @@ impl<P: Platform> Probe<P> {
     /// The word that stands for this line of the program in an event.
     #[inline]
     pub(crate) fn site(self, place: &'static Location<'static>) -> SiteWord {
-        site::cached(core::ptr::from_ref(place).addr() as u64, self.attachment, || {
-            self.intern_site(&Entry::source(place))
-        })
+        site::cached(
+            core::ptr::from_ref(place).addr() as u64,
+            self.attachment,
+            || self.intern_site(&Entry::source(place)),
+        )
     }
 
     /// The word that stands for this function in an event.

@@ -10,6 +10,7 @@
 
 use core::fmt;
 
+use crate::create::{Plan, Recording};
 use crate::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
 };
@@ -114,6 +115,41 @@ impl<'m> Region<'m> {
         })
     }
 
+    /// Recorder: lays out zeroed memory at `base`, the magic last, so that a probe that comes
+    /// early finds either nothing or everything.
+    ///
+    /// # Errors
+    /// [`Refused`], if the memory is too short for the plan or not aligned.
+    ///
+    /// # Safety
+    /// As for [`Region::new`], and the memory is all zero.
+    pub unsafe fn create(
+        base: *mut u8,
+        bytes: usize,
+        plan: Plan,
+        recording: &Recording,
+    ) -> Result<Self, Refused> {
+        let raw = Raw { base, bytes };
+        if base.align_offset(align_of::<Header>()) != 0 {
+            return Err(Refused::Misaligned);
+        }
+        if (bytes as u64) < plan.bytes() {
+            return Err(Refused::TooShort(bytes, plan.bytes() as usize));
+        }
+        // SAFETY: the caller's promise about the memory is ours; alignment was just checked.
+        if let Some([header]) = unsafe { raw.table::<Header>(0, 1) } {
+            plan.describe(header);
+            recording.describe(header);
+            header.version.store(VERSION, Ordering::Relaxed);
+            header.ext_version.store(EXT_REV.into(), Ordering::Relaxed);
+            header.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
+            header.ext_magic.store(EXT_MAGIC, Ordering::Release);
+            header.magic.store(MAGIC, Ordering::Release);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Region::new(base, bytes, plan.stations) }
+    }
+
     /// Stations that were handed out: what there is to read. Reading more would only make the
     /// kernel allocate pages.
     pub fn allocated(&self) -> &'m [Station] {
@@ -152,7 +188,9 @@ impl Raw {
     /// every bit pattern is a value.
     unsafe fn table<'m, T>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
         let offset = usize::try_from(offset).ok()?;
-        let end = size_of::<T>().checked_mul(count as usize)?.checked_add(offset)?;
+        let end = size_of::<T>()
+            .checked_mul(count as usize)?
+            .checked_add(offset)?;
         if end > self.bytes || !offset.is_multiple_of(align_of::<T>()) {
             return None;
         }

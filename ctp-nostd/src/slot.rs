@@ -72,7 +72,16 @@ impl Tail {
     pub fn to_word(self) -> u64 {
         let [low, high] = self.wake_seen.to_le_bytes();
         let [a, b, c] = self.user;
-        u64::from_le_bytes([self.kind, self.wait_kind, low, high, a, b, c, self.is_active.into()])
+        u64::from_le_bytes([
+            self.kind,
+            self.wait_kind,
+            low,
+            high,
+            a,
+            b,
+            c,
+            self.is_active.into(),
+        ])
     }
 
     /// From what is stored; every word means something.
@@ -100,7 +109,9 @@ pub const fn final_seq(n: u64) -> u64 {
 
 /// The event that a complete `seq` (even, not 0) in slot `index` stands for.
 pub const fn event_of(index: usize, seq: u64) -> u64 {
-    (seq / 2 - 1).wrapping_mul(SLOTS as u64).wrapping_add(index as u64)
+    (seq / 2 - 1)
+        .wrapping_mul(SLOTS as u64)
+        .wrapping_add(index as u64)
 }
 
 /// Writes event `n`. Only the coroutine's present owner may call this.

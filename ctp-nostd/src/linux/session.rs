@@ -1,8 +1,11 @@
 //! One attached process: the mapping, the socket, and the page that notices a fork.
-#![allow(unsafe_code, reason = "maps memory and keeps it for the life of the process")]
+#![allow(
+    unsafe_code,
+    reason = "maps memory and keeps it for the life of the process"
+)]
 
 use core::ffi::c_void;
-use core::fmt::Write as _;
+use core::fmt::{self, Write as _};
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
@@ -20,7 +23,7 @@ use super::environment::Settings;
 use crate::layout::{Attach, Header, Station};
 use crate::platform::Platform as _;
 use crate::probe::Probe;
-use crate::region::Region;
+use crate::region::{Refused, Region};
 use crate::sync::{AtomicU32, Ordering};
 
 /// What stays for the life of the process once it has attached.
@@ -38,7 +41,33 @@ static ATTACHMENT: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
 /// Why a process that was asked to attach did not. Told in one line.
-type Reason = String<192>;
+#[derive(Debug)]
+enum NotAttached {
+    /// Other variables are there, but not the one that names the memory.
+    NoPath,
+    /// `CTP_MAX_STATIONS` holds something else.
+    NotANumber,
+    /// The file is too short for a header and one station.
+    NoRoom,
+    /// The kernel refused.
+    Os(&'static str, Errno),
+    /// The file is not what the recorder makes.
+    Memory(Refused),
+}
+
+impl fmt::Display for NotAttached {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotAttached::NoPath => write!(out, "CTP_SHM_PATH is not set"),
+            NotAttached::NotANumber => write!(out, "CTP_MAX_STATIONS is not a number"),
+            NotAttached::NoRoom => write!(out, "the file at CTP_SHM_PATH is too short"),
+            NotAttached::Os(what, error) => {
+                write!(out, "{what} failed (error {})", error.raw_os_error())
+            }
+            NotAttached::Memory(refused) => write!(out, "CTP_SHM_PATH: {refused}"),
+        }
+    }
+}
 
 pub(super) fn attach() -> bool {
     if !SESSION.load(Ordering::Acquire).is_null() {
@@ -106,51 +135,47 @@ fn say(line: &[u8]) {
     let _ = rustix::io::write(unsafe { rustix::stdio::stderr() }, line);
 }
 
-fn open(settings: &Settings) -> Result<(), Reason> {
+fn open(settings: &Settings) -> Result<(), NotAttached> {
     let region = map(settings)?;
-    let word = wiped_page().map_err(|error| reason("no memory", error))?;
+    let word = wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
     word.store(ATTACHMENTS.load(Ordering::Relaxed), Ordering::Relaxed);
     ATTACHMENT.store(ptr::from_ref(word).cast_mut(), Ordering::Release);
     let session = Session {
         probe: Probe::new(region, attach_id(&region)),
         socket: settings.sock_path.as_ref().and_then(|path| dial(path)),
     };
-    keep(session).map_err(|error| reason("no memory", error))
+    keep(session).map_err(|error| NotAttached::Os("mapping memory", error))
 }
 
 /// Opens and maps what `CTP_SHM_PATH` names, as far as environment, header and file agree.
-fn map(settings: &Settings) -> Result<Region<'static>, Reason> {
-    let path = settings.shm_path.as_ref().ok_or_else(|| text("CTP_SHM_PATH is not set"))?;
+fn map(settings: &Settings) -> Result<Region<'static>, NotAttached> {
+    let path = settings.shm_path.as_ref().ok_or(NotAttached::NoPath)?;
     let limit = limit(settings)?;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let file = openat(CWD, path.as_slice(), flags, Mode::empty())
-        .map_err(|error| reason("CTP_SHM_PATH cannot be opened", error))?;
-    let stat = fstat(&file).map_err(|error| reason("CTP_SHM_PATH", error))?;
+        .map_err(|error| NotAttached::Os("opening CTP_SHM_PATH", error))?;
+    let stat = fstat(&file).map_err(|error| NotAttached::Os("fstat of CTP_SHM_PATH", error))?;
     let bytes = usize::try_from(stat.st_size).unwrap_or(0);
     let room = (bytes / size_of::<Station>()).saturating_sub(1);
     if room == 0 {
-        return Err(text("the file that CTP_SHM_PATH names has no room for a coroutine"));
+        return Err(NotAttached::NoRoom);
     }
     let limit = limit.min(u32::try_from(room).unwrap_or(u32::MAX));
-    let base = map_file(&file, bytes).map_err(|error| reason("cannot map memory", error))?;
+    let base =
+        map_file(&file, bytes).map_err(|error| NotAttached::Os("mapping CTP_SHM_PATH", error))?;
     // SAFETY: `bytes` bytes were just mapped shared, readable and writable, and are never
     // unmapped. Only this crate's atomics touch them. The recorder seals the file's size.
-    unsafe { Region::new(base.cast(), bytes, limit) }.map_err(|refused| {
-        let mut reason = Reason::new();
-        // A reason that does not fit is cut.
-        let _ = write!(reason, "CTP_SHM_PATH: {refused}");
-        reason
-    })
+    unsafe { Region::new(base.cast(), bytes, limit) }.map_err(NotAttached::Memory)
 }
 
-fn limit(settings: &Settings) -> Result<u32, Reason> {
+fn limit(settings: &Settings) -> Result<u32, NotAttached> {
     let Some(value) = &settings.max_stations else {
         return Ok(u32::MAX);
     };
     core::str::from_utf8(value)
         .ok()
         .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| text("CTP_MAX_STATIONS is not a number"))
+        .ok_or(NotAttached::NotANumber)
 }
 
 fn map_file(file: &OwnedFd, bytes: usize) -> Result<*mut c_void, Errno> {
@@ -209,20 +234,6 @@ fn attach_id(region: &Region<'_>) -> u16 {
     row.attached_ns.store(Linux::now_ns(), Ordering::Relaxed);
     row.ready.store(1, Ordering::Release);
     index as u16 + 1
-}
-
-fn text(words: &str) -> Reason {
-    let mut reason = Reason::new();
-    // What does not fit is left out.
-    let _ = reason.push_str(words);
-    reason
-}
-
-fn reason(what: &str, error: Errno) -> Reason {
-    let mut reason = Reason::new();
-    // What does not fit is cut.
-    let _ = write!(reason, "{what} (error {})", error.raw_os_error());
-    reason
 }
 
 const _: () = assert!(size_of::<Header>() == size_of::<Station>());

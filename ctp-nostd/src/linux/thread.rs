@@ -1,5 +1,8 @@
 //! Memory for each thread without std: ELF thread-local storage, initial-exec model.
-#![allow(unsafe_code, reason = "the address of thread-local storage needs assembly")]
+#![allow(
+    unsafe_code,
+    reason = "the address of thread-local storage needs assembly"
+)]
 
 use core::arch::{asm, global_asm};
 

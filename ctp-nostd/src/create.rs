@@ -1,0 +1,82 @@
+//! Recorder: how fresh memory is laid out.
+
+use crate::layout::{Attach, Header, Interned, Span, Station};
+use crate::sync::Ordering;
+
+/// Sites, and names, that a recording has room for.
+pub const ENTRIES: u32 = 4096;
+/// Processes that can attach to one recording.
+pub const ATTACHES: u32 = 1024;
+
+/// Offsets of everything in a memory for so many stations. Pages that nobody touches cost
+/// nothing in a sparse file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Coroutines that can be recorded at a time.
+    pub stations: u32,
+}
+
+impl Plan {
+    /// Bytes of the whole memory.
+    pub const fn bytes(self) -> u64 {
+        self.attaches() + ATTACHES as u64 * size_of::<Attach>() as u64
+    }
+
+    const fn sites(self) -> u64 {
+        size_of::<Header>() as u64 + self.stations as u64 * size_of::<Station>() as u64
+    }
+
+    const fn names(self) -> u64 {
+        self.sites() + ENTRIES as u64 * size_of::<Interned>() as u64
+    }
+
+    const fn attaches(self) -> u64 {
+        self.names() + ENTRIES as u64 * size_of::<Interned>() as u64
+    }
+
+    /// Writes the header of zeroed memory, except for the magic that makes it valid.
+    pub(crate) fn describe(self, header: &Header) {
+        header.max_stations.store(self.stations, Ordering::Relaxed);
+        header.file_bytes.store(self.bytes(), Ordering::Relaxed);
+        place::<Interned>(&header.sites, self.sites(), ENTRIES);
+        place::<Interned>(&header.names, self.names(), ENTRIES);
+        place::<Attach>(&header.attaches, self.attaches(), ATTACHES);
+    }
+}
+
+fn place<T>(span: &Span, offset: u64, entries: u32) {
+    span.offset_bytes.store(offset, Ordering::Relaxed);
+    span.entries.store(entries, Ordering::Relaxed);
+    span.entry_bytes
+        .store(size_of::<T>() as u32, Ordering::Relaxed);
+}
+
+/// Who records, and since when.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recording {
+    /// Random, the same as in the trace.
+    pub trace_id: [u8; 16],
+    /// Wall clock, nanoseconds since 1970.
+    pub realtime_ns: u64,
+    /// Monotonic clock.
+    pub monotonic_ns: u64,
+    /// Process id of the recorder.
+    pub pid: u32,
+}
+
+impl Recording {
+    pub(crate) fn describe(&self, header: &Header) {
+        for (word, bytes) in header.trace_id.iter().zip(self.trace_id.chunks_exact(8)) {
+            let mut half = [0; 8];
+            half.copy_from_slice(bytes);
+            word.store(u64::from_le_bytes(half), Ordering::Relaxed);
+        }
+        header
+            .start_realtime_ns
+            .store(self.realtime_ns, Ordering::Relaxed);
+        header
+            .start_monotonic_ns
+            .store(self.monotonic_ns, Ordering::Relaxed);
+        header.recorder_pid.store(self.pid, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,176 @@
+//! Recorder: what the words of a header and a station say, each read once.
+
+use crate::alloc;
+use crate::coroutine::FLAG_TELLS_WAKES;
+use crate::layout::{EXT_REV, Header, SLOTS, Slot, Station};
+use crate::slot::index_of;
+use crate::sync::{AtomicU32, Ordering};
+use crate::wake;
+
+/// Line 0 of a station: who occupies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The coroutine's id, unique in a recording if the probe is ours.
+    pub probe_id: u64,
+    /// Nanoseconds on the monotonic clock.
+    pub birth_ts: u64,
+    /// It ended.
+    pub is_dead: bool,
+    /// The probe is ours: all that follows means something.
+    pub extended: bool,
+    /// Its runtime tells of wakes.
+    pub tells_wakes: bool,
+    /// A [`crate::Kind`]'s code.
+    pub kind: u8,
+    /// Uses of the station so far, times two.
+    pub generation: u32,
+    /// Row of the process in the table of attached ones, counted from 1.
+    pub owner: u32,
+    /// Id in the table of names.
+    pub meta: u32,
+    /// Index of its first event.
+    pub base_n: u64,
+}
+
+/// The wake word and what goes with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeState {
+    /// Wakes so far, modulo 2^20.
+    pub count: u32,
+    /// Who woke last: see [`WokenBy`].
+    pub by: WokenBy,
+    /// When, nanoseconds on the monotonic clock.
+    pub at_ns: u64,
+}
+
+/// Who called `wake()`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WokenBy {
+    /// Not known.
+    #[default]
+    Nobody,
+    /// A thread that ran no coroutine.
+    Thread(u32),
+    /// The coroutine in the station with this index.
+    Station(u32),
+}
+
+impl Station {
+    /// Who occupies it, or nothing while somebody is moving in.
+    pub fn identity(&self) -> Option<Identity> {
+        let generation = self.generation.load(Ordering::Acquire);
+        if generation % 2 == 1 {
+            return None;
+        }
+        let flags = self.flags.load(Ordering::Relaxed);
+        Some(Identity {
+            probe_id: self.probe_id.load(Ordering::Relaxed),
+            birth_ts: self.birth_ts.load(Ordering::Relaxed),
+            is_dead: self.is_dead.load(Ordering::Acquire) != 0,
+            extended: generation != 0 && self.ext_rev.load(Ordering::Relaxed) == EXT_REV,
+            tells_wakes: flags & FLAG_TELLS_WAKES != 0,
+            kind: self.kind.load(Ordering::Relaxed),
+            generation,
+            owner: self.owner.load(Ordering::Relaxed),
+            meta: self.meta.load(Ordering::Relaxed),
+            base_n: self.base_n.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Events so far of all its occupants; changes with every event of a probe of ours.
+    #[inline]
+    pub fn event_head(&self) -> u64 {
+        self.event_head.load(Ordering::Acquire)
+    }
+
+    /// Its eight slots.
+    pub fn slots(&self) -> &[Slot; SLOTS] {
+        &self.slots
+    }
+
+    /// The slot of event `n`.
+    pub fn slot_of(&self, n: u64) -> &Slot {
+        &self.slots[index_of(n)]
+    }
+
+    /// Sequence numbers of all slots.
+    pub fn seqs(&self) -> [u64; SLOTS] {
+        core::array::from_fn(|index| self.slots[index].seq.load(Ordering::Acquire))
+    }
+
+    /// Events that were kept out on purpose (filtered, nested too deep).
+    pub fn dropped(&self) -> u64 {
+        u64::from(self.dropped_filtered.load(Ordering::Relaxed))
+            + u64::from(self.dropped_nested.load(Ordering::Relaxed))
+    }
+
+    /// Its wakes.
+    pub fn wakes(&self) -> WakeState {
+        const IS_THREAD: u32 = crate::waker::WAKER_IS_THREAD;
+        let count = wake::count(self.wake.load(Ordering::Acquire));
+        let by = match self.waker.load(Ordering::Relaxed) {
+            0 => WokenBy::Nobody,
+            thread if thread & IS_THREAD != 0 => WokenBy::Thread(thread & !IS_THREAD),
+            station => WokenBy::Station(station - 1),
+        };
+        WakeState {
+            count,
+            by,
+            at_ns: self.wake_ts.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Counters of a header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Coroutines that found no station.
+    pub refused: u32,
+    /// Sites and names that found no room.
+    pub unnamed: u32,
+    /// Bytes that rang the recorder.
+    pub wakes_sent: u32,
+    /// Bytes that did not fit into the socket, so the recorder was awake.
+    pub wakes_would_block: u32,
+    /// Attempts to ring without a socket.
+    pub wakes_failed: u32,
+    /// Times that only the safety tick found what was new.
+    pub wakes_rescued: u32,
+}
+
+impl Header {
+    /// The word of the [doorbell](crate::doorbell).
+    pub fn tracer_sleeping(&self) -> &AtomicU32 {
+        &self.tracer_sleeping
+    }
+
+    /// All counters.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            refused: self.refused.load(Ordering::Relaxed),
+            unnamed: self.unnamed.load(Ordering::Relaxed),
+            wakes_sent: self.wakes_sent.load(Ordering::Relaxed),
+            wakes_would_block: self.wakes_would_block.load(Ordering::Relaxed),
+            wakes_failed: self.wakes_failed.load(Ordering::Relaxed),
+            wakes_rescued: self.wakes_rescued.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The safety tick found events that nobody rang for.
+    pub fn count_rescue(&self) {
+        self.wakes_rescued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes back what peers have claimed beyond the maximum, see [`alloc::rein_in`].
+    pub fn rein_in(&self, max: u32) {
+        alloc::rein_in(&self.allocated_count, max, &self.refused);
+    }
+}
+
+impl crate::layout::Attach {
+    /// The process in this row, if there is one.
+    pub fn pid(&self) -> Option<u32> {
+        let pid = self.pid.load(Ordering::Relaxed);
+        (self.ready.load(Ordering::Acquire) != 0 && pid != 0).then_some(pid)
+    }
+}
