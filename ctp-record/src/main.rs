@@ -1,2 +1,20 @@
-//! ctp-record
-fn main() {}
+//! `ctp-record`: see the library of the same name, or `ctp-record --help`.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use ctp_record::{Args, run};
+
+fn main() -> ExitCode {
+    let config = match Args::parse().into_config() {
+        Ok(config) => config,
+        Err(error) => error.exit(),
+    };
+    match run(&config) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("ctp-record: {error}");
+            ExitCode::from(error.status())
+        }
+    }
+}

@@ -10,7 +10,7 @@ use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
 use heapless::String;
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous};
@@ -132,7 +132,7 @@ impl Session {
 fn say(line: &[u8]) {
     // SAFETY: if descriptor 2 is closed the write fails; if the program has put some other file
     // there, then that is its stderr.
-    let _ = rustix::io::write(unsafe { rustix::stdio::stderr() }, line);
+    let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(2) }, line);
 }
 
 fn open(settings: &Settings) -> Result<(), NotAttached> {

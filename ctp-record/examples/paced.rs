@@ -1,0 +1,69 @@
+//! A target that keeps its own account: `paced TRUTH COROUTINES ROUNDS PAUSE_US [ENDING]`.
+//!
+//! Each coroutine runs and suspends ROUNDS times, a pause after each event. The last one is left
+//! suspended, the first one running, the others die. TRUTH gets one line for each coroutine:
+//! its name and how many events it had. ENDING is how the program ends: `exit N`, `abort`, `kill`.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, Task, Wait};
+
+fn main() {
+    ctp::attach();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize| arguments[index].parse::<u64>().expect("a number");
+    let (coroutines, rounds) = (number(1), number(2));
+    let pause = Duration::from_micros(number(3));
+    let tasks: Vec<Task> = (0..coroutines)
+        .map(|c| Task::born(&format!("paced-{c}")))
+        .collect();
+    for _ in 0..rounds {
+        for (index, task) in tasks.iter().enumerate() {
+            task.run();
+            rest(pause);
+            task.suspend(Wait::user(index as u64));
+            rest(pause);
+        }
+    }
+    if let Some(first) = tasks.first() {
+        first.run();
+    }
+    let mut truth = String::new();
+    for index in 0..coroutines {
+        let is_first = u64::from(index == 0);
+        let dies = u64::from(index != 0 && index + 1 != coroutines);
+        let events = 1 + 2 * rounds + is_first + dies;
+        writeln!(truth, "paced-{index} {events}").expect("a string takes everything");
+    }
+    std::fs::write(&arguments[0], truth).expect("truth can be written");
+    let (kept, dying): (Vec<_>, Vec<_>) = tasks
+        .into_iter()
+        .enumerate()
+        .partition(|(index, _)| *index == 0 || *index as u64 + 1 == coroutines);
+    drop(dying);
+    std::mem::forget(kept);
+    end(
+        arguments.get(4).map_or("", String::as_str),
+        arguments.get(5),
+    );
+}
+
+fn rest(pause: Duration) {
+    if !pause.is_zero() {
+        std::thread::sleep(pause);
+    }
+}
+
+fn end(how: &str, argument: Option<&String>) {
+    match how {
+        "exit" => std::process::exit(argument.map_or(0, |code| code.parse().expect("a number"))),
+        "abort" => std::process::abort(),
+        "kill" => {
+            let me = rustix::process::getpid();
+            rustix::process::kill_process(me, rustix::process::Signal::KILL)
+                .expect("can kill itself");
+        }
+        _ => {}
+    }
+}

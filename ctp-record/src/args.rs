@@ -1,0 +1,176 @@
+//! What the user types, and what it means.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
+use clap_complete::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  ctp-record -- ./app --port 8080        record, write ctp.data, then: ctp-report --stuck
+  ctp-record -o night.ctp -- ./app       write somewhere else
+  ctp-record -n 200000 -- ./app          room for 200 000 coroutines
+  ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
+  ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
+
+The program links a probe (ctp-nostd, or any that speaks cTP v1) and attaches by itself. It keeps
+its terminal, its signals and its exit status, and is never stopped.";
+
+const AFTER: &str = "\
+Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
+executed, 1 for an error of the recorder, 2 for wrong usage.
+Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.";
+
+/// Runs a program and records what its coroutines do, from outside.
+#[derive(Parser, Debug)]
+#[command(
+    name = "ctp-record",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (cTP v1, trace format 1)"),
+    before_help = EXAMPLES,
+    after_help = AFTER,
+    disable_help_subcommand = true
+)]
+pub struct Args {
+    /// Write the trace to this file; one that is there is kept as FILE.old
+    #[arg(short, long, value_name = "FILE", default_value = "ctp.data")]
+    output: PathBuf,
+
+    /// How many coroutines can be recorded; untouched room costs nothing
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 65_536,
+          value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    stations: u32,
+
+    /// Leave the memory open in the program (for one that runs as another user or in a container)
+    #[arg(long)]
+    inherit_fd: bool,
+
+    /// Read a dump of a program's memory instead of running a program
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    image: Option<PathBuf>,
+
+    /// The program that the dump was taken from, for names
+    #[arg(long, value_name = "ELF", requires = "image")]
+    elf: Option<PathBuf>,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Say more: processes, counters, how often the recorder was woken
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
+
+    /// Print a completion script for this shell
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<Shell>,
+
+    /// Print the man page
+    #[arg(long, exclusive = true)]
+    man: bool,
+
+    /// The program and its arguments
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    command: Vec<OsString>,
+}
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What to do.
+    pub task: Task,
+    /// Where the trace goes.
+    pub output: PathBuf,
+    /// How much to say on stderr.
+    pub talk: Talk,
+}
+
+/// Where the events come from.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// Run a program.
+    Launch(Launch),
+    /// Read a dump.
+    Image(Image),
+    /// Print a completion script.
+    Completions(Shell),
+    /// Print the man page.
+    Man,
+}
+
+/// A program to run.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Program and arguments; not empty.
+    pub command: Vec<OsString>,
+    /// Coroutines that can be recorded.
+    pub stations: u32,
+    /// Leave the memory's descriptor open in the program.
+    pub inherit_fd: bool,
+}
+
+/// A dump to read.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Bytes of the program's memory.
+    pub dump: PathBuf,
+    /// Its executable.
+    pub elf: Option<PathBuf>,
+}
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Talk {
+    /// Errors.
+    Quiet,
+    /// The closing lines.
+    Normal,
+    /// More.
+    Verbose,
+}
+
+impl Args {
+    /// What it means.
+    ///
+    /// # Errors
+    /// Usage: there is nothing to record.
+    pub fn into_config(self) -> Result<Config, clap::Error> {
+        let talk = match (self.quiet, self.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Normal,
+        };
+        let output = self.output.clone();
+        let task = self.task()?;
+        Ok(Config { task, output, talk })
+    }
+
+    fn task(self) -> Result<Task, clap::Error> {
+        if let Some(shell) = self.completions {
+            return Ok(Task::Completions(shell));
+        }
+        if self.man {
+            return Ok(Task::Man);
+        }
+        if let Some(dump) = self.image {
+            let elf = self.elf;
+            return Ok(Task::Image(Image { dump, elf }));
+        }
+        if self.command.is_empty() {
+            return Err(Args::command().error(
+                ErrorKind::MissingRequiredArgument,
+                "no program to record; try: ctp-record -- ./app",
+            ));
+        }
+        Ok(Task::Launch(Launch {
+            command: self.command,
+            stations: self.stations,
+            inherit_fd: self.inherit_fd,
+        }))
+    }
+}

@@ -1,0 +1,224 @@
+//! The closing lines: how it ended, what was recorded, what was lost, and what to type next.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use ctp_nostd::inspect::Counters;
+use ctp_trace::record::{End, Ending};
+
+/// What there is to say.
+#[derive(Clone, Debug)]
+pub struct Closing<'c> {
+    /// The program, or the dump.
+    pub subject: String,
+    /// The trace.
+    pub output: &'c Path,
+    /// Its closing record.
+    pub end: End,
+    /// Its size; nothing if it could not be written.
+    pub bytes: Option<u64>,
+    /// Coroutines that look stuck.
+    pub stuck: usize,
+    /// What one event costs the program here.
+    pub event_cost: Duration,
+    /// Room for coroutines.
+    pub stations: u32,
+    /// Processes that live on, with their names.
+    pub survivors: Vec<(u32, String)>,
+    /// The memory's own counters.
+    pub counters: Counters,
+}
+
+impl<'c> Closing<'c> {
+    /// Of a trace about which nothing but its end is known yet.
+    pub fn new(subject: String, output: &'c Path, end: End, counters: Counters) -> Self {
+        Closing {
+            subject,
+            output,
+            end,
+            bytes: None,
+            stuck: 0,
+            event_cost: Duration::ZERO,
+            stations: 0,
+            survivors: Vec::new(),
+            counters,
+        }
+    }
+
+    /// All lines.
+    pub fn text(&self, verbose: bool) -> String {
+        let mut lines = vec![self.how_it_ended()];
+        match self.end.coroutines {
+            0 => lines.push(self.nothing_attached()),
+            _ => lines.push(self.what_was_recorded()),
+        }
+        lines.extend(self.refused());
+        lines.extend(self.survivors());
+        if verbose {
+            lines.push(self.details());
+        }
+        lines.extend(self.what_was_written());
+        lines.extend(self.what_next());
+        let mut text = String::new();
+        for line in lines {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "ctp-record: {line}");
+        }
+        text
+    }
+
+    fn how_it_ended(&self) -> String {
+        let after = format!("after {}", seconds(self.end.at.0));
+        let subject = &self.subject;
+        match self.end.how {
+            Ending::Exited(code) => format!("{subject} exited with status {code} {after}"),
+            Ending::Signalled(signal) => format!(
+                "{subject} ended by {} {after}, exit {}",
+                signal_name(signal),
+                128 + signal
+            ),
+            Ending::Image => format!("read {subject}"),
+            _ => format!("stopped {after}; {subject} goes on without being recorded"),
+        }
+    }
+
+    fn what_was_recorded(&self) -> String {
+        let end = &self.end;
+        let mut line = format!(
+            "{} coroutines, {} events, {} lost, {} refused",
+            grouped(end.coroutines),
+            grouped(end.events),
+            grouped(end.lost),
+            grouped(end.refused)
+        );
+        if !matches!(end.how, Ending::Image) && end.at.0 > 0 {
+            let cost = self.event_cost.as_nanos() as f64;
+            let share = cost * (end.events + end.lost) as f64 / end.at.0 as f64 * 100.0;
+            let _ = write!(
+                line,
+                "; about {cost:.0} ns an event, {share:.1} % of the run"
+            );
+        }
+        line
+    }
+
+    fn nothing_attached(&self) -> String {
+        match self.end.how {
+            Ending::Image => "no coroutine was ever born in that memory".to_owned(),
+            _ => "no coroutine was recorded: the program attached no probe, or spawned none. \
+                  Link ctp-nostd and call ctp_nostd::attach() first thing in main"
+                .to_owned(),
+        }
+    }
+
+    fn refused(&self) -> Option<String> {
+        (self.end.refused > 0).then(|| {
+            let needed = u64::from(self.stations) + self.end.refused;
+            format!(
+                "all {} places were taken; -n {needed} would have kept the {} that were refused",
+                grouped(self.stations.into()),
+                grouped(self.end.refused)
+            )
+        })
+    }
+
+    fn survivors(&self) -> Option<String> {
+        let names = self
+            .survivors
+            .iter()
+            .map(|(pid, name)| format!("{name} (pid {pid})"));
+        let names: Vec<String> = names.collect();
+        (!names.is_empty())
+            .then(|| format!("still running, no longer recorded: {}", names.join(", ")))
+    }
+
+    fn details(&self) -> String {
+        let counters = self.counters;
+        format!(
+            "rung {} times, {} found it awake, {} without a socket, {} rescued by the safety tick; \
+             {} left out, {} unnamed",
+            counters.wakes_sent,
+            counters.wakes_would_block,
+            counters.wakes_failed,
+            counters.wakes_rescued,
+            self.end.quarantined,
+            self.end.unnamed
+        )
+    }
+
+    fn what_was_written(&self) -> Option<String> {
+        let bytes = self.bytes?;
+        let mut line = format!("wrote {} ({}", self.output.display(), size(bytes));
+        if self.end.events > 0 {
+            let each = bytes as f64 / self.end.events as f64;
+            let _ = write!(line, ", {each:.1} B an event");
+        }
+        line.push(')');
+        Some(line)
+    }
+
+    fn what_next(&self) -> Option<String> {
+        if self.end.coroutines == 0 || self.bytes.is_none() {
+            return None;
+        }
+        let input = match self.output == Path::new("ctp.data") {
+            true => String::new(),
+            false => format!(" -i {}", self.output.display()),
+        };
+        Some(match self.stuck {
+            0 => format!("nothing looks stuck; next: ctp-report{input}"),
+            1 => format!("1 coroutine looks stuck; next: ctp-report --stuck{input}"),
+            many => format!(
+                "{} coroutines look stuck; next: ctp-report --stuck{input}",
+                grouped(many as u64)
+            ),
+        })
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    match ns {
+        0..1_000_000_000 => format!("{:.0} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn signal_name(number: i32) -> String {
+    signal_hook::low_level::signal_name(number)
+        .map_or_else(|| format!("signal {number}"), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_204_551), "1 204 551");
+    }
+}

@@ -1,0 +1,103 @@
+//! What can go wrong before or after the program runs, each with its way out.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use ctp_nostd::Refused;
+
+/// Why nothing, or not everything, was recorded.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The output cannot be made.
+    Output(PathBuf, io::Error),
+    /// The output could not be written to its end.
+    Write(PathBuf, io::Error),
+    /// The shared memory cannot be made.
+    Memory(io::Error),
+    /// Memory that was just made is not what it should be.
+    Fresh(Refused),
+    /// What was asked for cannot be printed.
+    Print(io::Error),
+    /// The socket cannot be made.
+    Socket(io::Error),
+    /// The program does not exist.
+    NoProgram(String),
+    /// The program cannot be executed.
+    NotExecutable(String, io::Error),
+    /// Waiting failed.
+    Wait(io::Error),
+    /// A dump or its program cannot be read.
+    Input(PathBuf, io::Error),
+    /// A dump holds no memory of a probe.
+    NoImage(PathBuf),
+    /// A dump holds memory of a probe, but it is damaged.
+    BadImage(PathBuf, Refused),
+    /// An ELF file is none.
+    NotElf(PathBuf),
+}
+
+impl Error {
+    /// The process's exit status: as a shell's for a program that cannot be executed, else 1.
+    pub fn status(&self) -> u8 {
+        match self {
+            Error::NoProgram(_) => 127,
+            Error::NotExecutable(..) => 126,
+            _ => 1,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Output(path, error) => write!(
+                out,
+                "cannot create {}: {error}; choose another place with -o FILE",
+                path.display()
+            ),
+            Error::Write(path, error) => write!(
+                out,
+                "cannot write {}: {error}; it can be read up to here",
+                path.display()
+            ),
+            Error::Memory(error) => write!(
+                out,
+                "cannot make shared memory: {error}; a smaller -n may help"
+            ),
+            Error::Fresh(refused) => write!(out, "cannot use shared memory: {refused}"),
+            Error::Print(error) => write!(out, "cannot print: {error}"),
+            Error::Socket(error) => write!(
+                out,
+                "cannot make a socket: {error}; is TMPDIR a directory that you can write to?"
+            ),
+            Error::NoProgram(name) => {
+                write!(out, "{name}: no such program; is the path right?")
+            }
+            Error::NotExecutable(name, error) => {
+                write!(out, "{name}: cannot be executed: {error}")
+            }
+            Error::Wait(error) => write!(out, "cannot wait for the program: {error}"),
+            Error::Input(path, error) => write!(out, "cannot read {}: {error}", path.display()),
+            Error::NoImage(path) => write!(
+                out,
+                "{} holds no memory of a probe (no cTP magic in it); dump the whole of the static \
+                 that ctp_nostd::Memory makes",
+                path.display()
+            ),
+            Error::BadImage(path, refused) => write!(
+                out,
+                "{} holds memory of a probe, but {refused}; dump the whole of it",
+                path.display()
+            ),
+            Error::NotElf(path) => write!(
+                out,
+                "{} is no ELF file; --elf wants the program that the dump was taken from",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,269 @@
+//! One pass over the memory: what is new in it becomes records.
+//!
+//! A pass takes a region and a sink, not a process, so a dump is read like a live program. It
+//! reads each event once, in order, and counts exactly what was overwritten before it came.
+
+mod cell;
+mod convert;
+mod places;
+
+use std::io;
+
+use ctp_nostd::Region;
+use ctp_nostd::dialect::Dialect;
+use ctp_nostd::layout::Station;
+use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Record, Tally};
+
+use crate::pace::Found;
+use cell::Cell;
+use places::Places;
+
+/// Where records go.
+pub trait Sink {
+    /// Takes one. A failure to store it is the sink's to remember: the pass goes on, so that the
+    /// program is drained whatever happens to the file.
+    fn take(&mut self, record: Record);
+}
+
+/// How a station's process is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Its id, from the table of attached processes.
+    Process(u32),
+    /// One of its threads.
+    Thread(u64),
+    /// Not at all.
+    Unknown,
+}
+
+/// What a pass asks of the world outside the memory.
+pub trait Outside {
+    /// The process of a peer; describes it to the sink when it is new.
+    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
+    /// Is this an address of the process's program code? Describes new modules to the sink.
+    fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool;
+}
+
+/// What was found so far, in all passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events that became records.
+    pub events: u64,
+    /// Events that were gone before they could be read.
+    pub lost: u64,
+    /// Events that made no sense and were left out.
+    pub quarantined: u64,
+    /// Coroutines.
+    pub coroutines: u32,
+    /// Coroutines of plain v1 peers.
+    pub plain: u32,
+}
+
+/// The reader's memory of all stations.
+#[derive(Debug)]
+pub struct Harvest {
+    /// `event_head` of each station at its last visit: all that a pass over idle stations reads.
+    heads: Vec<u64>,
+    cells: Vec<Cell>,
+    /// Stations whose writer is not known yet.
+    unsettled: Vec<u32>,
+    /// Stations of v1 peers, which keep no `event_head`.
+    plain: Vec<u32>,
+    places: Places,
+    totals: Totals,
+    latest: Nanos,
+    start_ns: u64,
+}
+
+impl Harvest {
+    /// Nothing read yet; `start_ns` of the monotonic clock is the trace's zero.
+    pub fn new(start_ns: u64) -> Self {
+        Harvest {
+            heads: Vec::new(),
+            cells: Vec::new(),
+            unsettled: Vec::new(),
+            plain: Vec::new(),
+            places: Places::default(),
+            totals: Totals::default(),
+            latest: Nanos(0),
+            start_ns,
+        }
+    }
+
+    /// What was found so far.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Time of the latest event.
+    pub fn latest(&self) -> Nanos {
+        self.latest
+    }
+
+    /// Reads what is new.
+    pub fn pass(
+        &mut self,
+        region: &Region<'_>,
+        outside: &mut dyn Outside,
+        sink: &mut dyn Sink,
+    ) -> Found {
+        let mut pass = Pass {
+            region,
+            outside,
+            sink,
+            found: Found::default(),
+        };
+        region.header.rein_in(region.stations.len() as u32);
+        let stations = region.allocated();
+        self.discover(stations.len());
+        self.settle(&mut pass);
+        for index in 0..self.plain.len() {
+            self.drain(self.plain[index] as usize, &mut pass);
+        }
+        for (index, station) in stations.iter().enumerate() {
+            if station.event_head() != self.heads[index] {
+                self.drain(index, &mut pass);
+            }
+        }
+        pass.found
+    }
+
+    /// After the last event: reads every station once more, whatever its head says, then the
+    /// wakes, and closes each coroutine's account.
+    pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
+        while self.pass(region, outside, sink).events > 0 {}
+        let mut pass = Pass {
+            region,
+            outside,
+            sink,
+            found: Found::default(),
+        };
+        for index in 0..self.cells.len() {
+            self.drain(index, &mut pass);
+            if self.cells[index].is_known() {
+                self.close(index, &mut pass);
+            }
+        }
+    }
+
+    fn discover(&mut self, allocated: usize) {
+        let known = self.heads.len();
+        self.unsettled.extend(known as u32..allocated as u32);
+        self.heads.resize(allocated.max(known), 0);
+        self.cells.resize_with(allocated.max(known), Cell::default);
+    }
+
+    /// Finds out who writes the stations that are new. One of ours is known by its first event;
+    /// what has events and no generation is a v1 peer's.
+    fn settle(&mut self, pass: &mut Pass<'_>) {
+        let waiting = std::mem::take(&mut self.unsettled);
+        for index in waiting {
+            if self.cells[index as usize].is_known() {
+                continue;
+            }
+            let station = &pass.region.stations[index as usize];
+            match cell::writer_of(station) {
+                None => self.unsettled.push(index),
+                Some(cell::Writer::Ours) => {}
+                Some(cell::Writer::Plain(dialect)) => {
+                    self.plain.push(index);
+                    self.introduce(index as usize, Some(dialect), pass);
+                }
+            }
+        }
+    }
+
+    /// Reads a station's new events, oldest first.
+    fn drain(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let station = &pass.region.stations[index];
+        let head = station.event_head();
+        if !self.cells[index].is_known() && !self.introduce(index, None, pass) {
+            return;
+        }
+        let before = self.totals;
+        self.drain_slots(index, station, pass);
+        // What is still unread is come back to.
+        self.heads[index] = head.min(self.cells[index].next_n());
+        let events = self.totals.events - before.events;
+        pass.found.events += events;
+        pass.found.hot |= events >= 4 || self.totals.lost > before.lost;
+        self.look_at_line_0(index, station, pass);
+    }
+
+    /// First sight of a coroutine: its birth becomes a record. False while it is moving in.
+    fn introduce(&mut self, index: usize, plain: Option<Dialect>, pass: &mut Pass<'_>) -> bool {
+        let station = &pass.region.stations[index];
+        let Some(identity) = station.identity() else {
+            return false;
+        };
+        if plain.is_none() && !identity.extended {
+            return false;
+        }
+        let process = pass
+            .outside
+            .process(pass.peer_of(station, &identity), pass.sink);
+        self.totals.coroutines += 1;
+        self.totals.plain += u32::from(plain.is_some());
+        let id = CoroutineId(self.totals.coroutines);
+        self.cells[index] = Cell::new(id, process, plain, identity.base_n);
+        let name = self.places.name(pass.region, identity.meta);
+        let spawn_site = self.places.interned(process, name.site, pass);
+        let mut birth = convert::birth(&identity, plain, self.nanos(identity.birth_ts));
+        birth.coroutine = id;
+        birth.process = process;
+        birth.station = index as u32;
+        birth.name = name.text;
+        birth.spawn_site = spawn_site;
+        pass.sink.take(Record::Birth(birth));
+        true
+    }
+
+    fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let station = &pass.region.stations[index];
+        let cell = &self.cells[index];
+        let attempted = cell.attempted(station);
+        let tally = Tally {
+            coroutine: cell.coroutine,
+            attempted,
+            recorded: cell.recorded,
+            torn: cell.torn(station),
+            inexact: cell.inexact,
+        };
+        self.totals.lost += attempted.saturating_sub(cell.accounted());
+        pass.sink.take(Record::Tally(tally));
+    }
+
+    fn nanos(&self, monotonic_ns: u64) -> Nanos {
+        Nanos(monotonic_ns.saturating_sub(self.start_ns))
+    }
+}
+
+/// What one pass works with.
+struct Pass<'p> {
+    region: &'p Region<'p>,
+    outside: &'p mut dyn Outside,
+    sink: &'p mut dyn Sink,
+    found: Found,
+}
+
+impl Pass<'_> {
+    fn peer_of(&self, station: &Station, identity: &ctp_nostd::inspect::Identity) -> Peer {
+        if !identity.extended {
+            let tid = |slot| ctp_nostd::slot::copy(slot).1.tid;
+            let known = station.slots().iter().map(tid).find(|tid| *tid != 0);
+            return known.map_or(Peer::Unknown, Peer::Thread);
+        }
+        (identity.owner as usize)
+            .checked_sub(1)
+            .and_then(|row| self.region.attaches.get(row))
+            .and_then(|row| row.pid())
+            .map_or(Peer::Unknown, Peer::Process)
+    }
+}
+
+/// For sinks that can fail: the first failure is kept.
+pub fn remember(first: &mut Option<io::Error>, result: io::Result<()>) {
+    if let (None, Err(error)) = (&first, result) {
+        *first = Some(error);
+    }
+}

@@ -1,0 +1,244 @@
+//! What the reader remembers of one station, and how its slots become events.
+
+use ctp_nostd::dialect::{self, Dialect, Fetched};
+use ctp_nostd::layout::Station;
+use ctp_nostd::slot::Epoch;
+use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record};
+
+use super::{Harvest, Pass, convert};
+
+/// One station. Coroutine 0 is one that is not known yet.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub coroutine: CoroutineId,
+    pub process: ProcessId,
+    /// A v1 peer's way of counting; nothing for ours.
+    plain: Option<Dialect>,
+    /// Index of the occupant's first event.
+    base_n: u64,
+    /// The next event to read.
+    next_n: u64,
+    /// Events that became records.
+    pub recorded: u64,
+    /// Events read, lost or left out: all that the totals know of.
+    accounted: u64,
+    /// Wakes at the last look; nothing until its runtime tells of wakes.
+    wakes: Option<u32>,
+    /// A v1 peer's death has been told.
+    death_told: bool,
+    /// When its latest event was.
+    last_at: Nanos,
+    pub inexact: bool,
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Cell::new(CoroutineId(0), ProcessId(0), None, 0)
+    }
+}
+
+/// Who writes a station.
+pub(super) enum Writer {
+    Ours,
+    Plain(Dialect),
+}
+
+/// Nothing while it has neither a generation nor an event.
+pub(super) fn writer_of(station: &Station) -> Option<Writer> {
+    let detected = dialect::detect(&station.seqs());
+    // The events come after the generation, so they are read before it.
+    match station.identity() {
+        Some(identity) if identity.extended => Some(Writer::Ours),
+        Some(identity) if identity.generation == 0 => detected.map(Writer::Plain),
+        _ => None,
+    }
+}
+
+impl Cell {
+    pub fn new(
+        coroutine: CoroutineId,
+        process: ProcessId,
+        plain: Option<Dialect>,
+        base_n: u64,
+    ) -> Self {
+        Cell {
+            coroutine,
+            process,
+            plain,
+            base_n,
+            next_n: base_n,
+            recorded: 0,
+            accounted: 0,
+            wakes: None,
+            death_told: false,
+            last_at: Nanos(0),
+            inexact: false,
+        }
+    }
+
+    pub fn is_known(&self) -> bool {
+        self.coroutine.0 != 0
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.plain.unwrap_or(Dialect::PerSlot)
+    }
+
+    /// Events that the coroutine had, as far as its station tells.
+    pub fn attempted(&self, station: &Station) -> u64 {
+        let reached = match self.plain {
+            Some(_) => self.next_n,
+            None => self.next_n.max(station.event_head()),
+        };
+        reached.wrapping_sub(self.base_n) + station.dropped() + u64::from(self.death_told)
+    }
+
+    /// The next event to read.
+    pub fn next_n(&self) -> u64 {
+        self.next_n
+    }
+
+    pub fn accounted(&self) -> u64 {
+        self.accounted
+    }
+
+    /// The event at which its writer died, if it did.
+    pub fn torn(&self, station: &Station) -> Option<u64> {
+        match self.dialect().fetch(station, self.next_n) {
+            Fetched::Torn => Some(self.next_n - self.base_n),
+            _ => None,
+        }
+    }
+}
+
+/// No station holds up the others for longer than this many events a pass.
+const MOST_A_PASS: usize = 64;
+
+impl Harvest {
+    pub(super) fn drain_slots(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
+        for _ in 0..MOST_A_PASS {
+            let n = self.cells[index].next_n;
+            match self.cells[index].dialect().fetch(station, n) {
+                Fetched::Whole(epoch) => self.emit(index, n, &epoch, pass),
+                Fetched::Overwritten(oldest) => self.skip(index, oldest - n),
+                Fetched::NotYet | Fetched::Torn => return,
+            }
+        }
+    }
+
+    fn skip(&mut self, index: usize, events: u64) {
+        let cell = &mut self.cells[index];
+        cell.next_n += events;
+        cell.accounted += events;
+        self.totals.lost += events;
+    }
+
+    fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
+        let cell = &mut self.cells[index];
+        cell.next_n = n + 1;
+        cell.accounted += 1;
+        let (process, plain) = (cell.process, cell.plain.is_some());
+        let Some(kind) = convert::event_kind(epoch, plain) else {
+            self.totals.quarantined += 1;
+            self.totals.lost += 1;
+            return;
+        };
+        cell.recorded += 1;
+        let mut event = Event {
+            coroutine: cell.coroutine,
+            n: n - cell.base_n,
+            at: self.nanos(epoch.timestamp),
+            tid: epoch.tid,
+            kind,
+            ..Event::default()
+        };
+        self.cells[index].last_at = event.at;
+        self.latest = self.latest.max(event.at);
+        if kind == EventKind::Suspend {
+            self.describe_wait(&mut event, process, plain, epoch, pass);
+        }
+        self.totals.events += 1;
+        pass.sink.take(Record::Event(event));
+    }
+
+    fn describe_wait(
+        &mut self,
+        event: &mut Event,
+        process: ProcessId,
+        plain: bool,
+        epoch: &Epoch,
+        pass: &mut Pass<'_>,
+    ) {
+        if plain {
+            event.site = self.places.plain(process, epoch.addr, pass);
+            event.arg = if event.site.0 == 0 { epoch.addr } else { 0 };
+            return;
+        }
+        event.site = self.places.word(process, epoch.site, pass);
+        event.wait = convert::wait_kind(epoch.tail.wait_kind);
+        event.arg = epoch.arg;
+        event.wake_seen = epoch.tail.wake_seen;
+    }
+
+    /// What a station tells besides its events: wakes, and a v1 peer's death.
+    pub(super) fn look_at_line_0(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
+        let Some(identity) = station.identity() else {
+            return;
+        };
+        if self.cells[index].plain.is_some() {
+            self.tell_plain_death(index, identity.is_dead, pass);
+        } else if identity.tells_wakes {
+            self.tell_wakes(index, station, pass);
+        }
+    }
+
+    fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
+        let state = station.wakes();
+        if self.cells[index].wakes == Some(state.count) {
+            return;
+        }
+        self.cells[index].wakes = Some(state.count);
+        let coroutine = self.cells[index].coroutine;
+        let waker = self.waker(state.by);
+        let at = self.nanos(state.at_ns);
+        pass.sink.take(Record::Wake(convert::wake(
+            coroutine,
+            state.count,
+            waker,
+            at,
+        )));
+    }
+
+    fn waker(&self, by: ctp_nostd::inspect::WokenBy) -> ctp_trace::record::Waker {
+        use ctp_nostd::inspect::WokenBy;
+        use ctp_trace::record::Waker;
+        match by {
+            WokenBy::Nobody => Waker::Foreign,
+            WokenBy::Thread(tid) => Waker::Thread(tid),
+            WokenBy::Station(index) => match self.cells.get(index as usize) {
+                Some(cell) if cell.is_known() => Waker::Coroutine(cell.coroutine),
+                _ => Waker::Foreign,
+            },
+        }
+    }
+
+    /// A v1 peer marks a station dead without an event; the trace gets one all the same.
+    fn tell_plain_death(&mut self, index: usize, is_dead: bool, pass: &mut Pass<'_>) {
+        let cell = &mut self.cells[index];
+        if !is_dead || cell.death_told {
+            return;
+        }
+        cell.death_told = true;
+        cell.recorded += 1;
+        cell.accounted += 1;
+        self.totals.events += 1;
+        let cell = &self.cells[index];
+        pass.sink.take(Record::Event(Event {
+            coroutine: cell.coroutine,
+            n: cell.next_n - cell.base_n,
+            at: cell.last_at,
+            kind: EventKind::Death,
+            ..Event::default()
+        }));
+    }
+}

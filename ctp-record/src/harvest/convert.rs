@@ -1,0 +1,68 @@
+//! Codes of the shared memory to the words of the trace, each checked.
+
+use ctp_nostd::WaitKind as Stored;
+use ctp_nostd::dialect::Dialect as Numbering;
+use ctp_nostd::inspect::Identity;
+use ctp_nostd::slot::Epoch;
+use ctp_trace::record::{
+    Birth, CoroutineId, CoroutineKind, Dialect, EventKind, Nanos, WaitKind, Wake, Waker,
+};
+
+/// What an event says, or nothing if it cannot be one.
+pub(super) fn event_kind(epoch: &Epoch, plain: bool) -> Option<EventKind> {
+    match (plain, epoch.tail.kind) {
+        _ if epoch.timestamp == 0 => None,
+        (true, _) if epoch.tail.is_active => Some(EventKind::Run),
+        (true, _) => Some(EventKind::Suspend),
+        (false, 1) => Some(EventKind::Birth),
+        (false, 2) => Some(EventKind::Run),
+        (false, 3) => Some(EventKind::Suspend),
+        (false, 4) => Some(EventKind::Death),
+        (false, _) => None,
+    }
+}
+
+pub(super) fn wait_kind(code: u8) -> WaitKind {
+    match Stored::from_code(code) {
+        Stored::Readable => WaitKind::Readable,
+        Stored::Writable => WaitKind::Writable,
+        Stored::Timer => WaitKind::Timer,
+        Stored::Lock => WaitKind::Lock,
+        Stored::Channel => WaitKind::Channel,
+        Stored::Coroutine => WaitKind::Coroutine,
+        Stored::User => WaitKind::User,
+        Stored::Yield => WaitKind::Yield,
+        _ => WaitKind::Unknown,
+    }
+}
+
+/// What line 0 of a station says of a coroutine.
+pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) -> Birth {
+    Birth {
+        generation: identity.generation,
+        probe_id: identity.probe_id,
+        at,
+        dialect: match plain {
+            None => Dialect::Extended,
+            Some(Numbering::PerSlot) => Dialect::V1PerSlot,
+            Some(Numbering::PerStation) => Dialect::V1PerStation,
+        },
+        kind: match identity.kind {
+            1 => CoroutineKind::Future,
+            2 => CoroutineKind::Stackful,
+            3 => CoroutineKind::Thread,
+            4 => CoroutineKind::Bare,
+            _ => CoroutineKind::Unknown,
+        },
+        ..Birth::default()
+    }
+}
+
+pub(super) fn wake(coroutine: CoroutineId, count: u32, waker: Waker, at: Nanos) -> Wake {
+    Wake {
+        coroutine,
+        count,
+        waker,
+        at,
+    }
+}

@@ -1,0 +1,117 @@
+//! Sites: from the words of events to numbered records, each told once.
+
+use std::collections::HashMap;
+
+use ctp_nostd::Region;
+use ctp_nostd::intern::{self, EntryKind, Found};
+use ctp_nostd::site::SiteWord;
+use ctp_trace::record::{Place, ProcessId, Record, Site, SiteId};
+
+use super::Pass;
+
+/// The sites that the trace has so far.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    ids: HashMap<(ProcessId, Key), SiteId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Interned(u32),
+    ReturnAddress(u64),
+    Address(u64),
+}
+
+/// A coroutine's name and the id of the site that spawned it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Name {
+    pub text: String,
+    pub site: u32,
+}
+
+impl Places {
+    pub fn name(&self, region: &Region<'_>, meta: u32) -> Name {
+        match intern::lookup(region.names, meta) {
+            Some(found) if found.kind == EntryKind::Name as u32 => Name {
+                text: found.text.as_str().to_owned(),
+                site: found.site,
+            },
+            _ => Name::default(),
+        }
+    }
+
+    /// The site of an event of ours.
+    pub fn word(&mut self, process: ProcessId, word: u64, pass: &mut Pass<'_>) -> SiteId {
+        let word = SiteWord(word);
+        match word.address() {
+            Some(address) => {
+                pass.outside.is_text(process, address, pass.sink);
+                let key = Key::ReturnAddress(address);
+                self.numbered(process, key, Place::ReturnAddress(address), pass)
+            }
+            None => self.interned(process, word.interned(), pass),
+        }
+    }
+
+    /// The site with this id in the shared table. One that is not filled in yet has no site.
+    pub fn interned(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
+        if let Some(known) = self.ids.get(&(process, Key::Interned(id))) {
+            return *known;
+        }
+        let found = intern::lookup(pass.region.sites, id);
+        match found.and_then(|found| place_of(&found)) {
+            Some(place) => {
+                if let Place::Function { address, .. } = place {
+                    pass.outside.is_text(process, address, pass.sink);
+                }
+                self.numbered(process, Key::Interned(id), place, pass)
+            }
+            None => SiteId(0),
+        }
+    }
+
+    /// The site of a v1 peer's suspend: its address, if that is one of program code.
+    pub fn plain(&mut self, process: ProcessId, address: u64, pass: &mut Pass<'_>) -> SiteId {
+        if address == 0 || !pass.outside.is_text(process, address, pass.sink) {
+            return SiteId(0);
+        }
+        self.numbered(
+            process,
+            Key::Address(address),
+            Place::Address(address),
+            pass,
+        )
+    }
+
+    fn numbered(
+        &mut self,
+        process: ProcessId,
+        key: Key,
+        place: Place,
+        pass: &mut Pass<'_>,
+    ) -> SiteId {
+        let next = SiteId(self.ids.len() as u32 + 1);
+        *self.ids.entry((process, key)).or_insert_with(|| {
+            pass.sink.take(Record::Site(Site {
+                id: next,
+                process,
+                place,
+            }));
+            next
+        })
+    }
+}
+
+fn place_of(found: &Found) -> Option<Place> {
+    if found.kind == EntryKind::Source as u32 {
+        return Some(Place::Source {
+            file: found.text.as_str().to_owned(),
+            line: found.line,
+            column: found.column,
+        });
+    }
+    (found.kind == EntryKind::Function as u32).then(|| Place::Function {
+        address: found.addr,
+        name: found.text.as_str().to_owned(),
+    })
+}

@@ -1,0 +1,105 @@
+//! A dump of a program's memory, read with the same pass as a live one.
+
+use std::fs;
+
+use ctp_nostd::Region;
+use ctp_nostd::layout::Station;
+use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
+use object::{Object as _, ObjectSegment as _, SegmentFlags};
+
+use crate::args::Image;
+use crate::error::Error;
+use crate::harvest::{Outside, Peer, Sink};
+use crate::shm::Copy;
+
+/// The one program of a dump.
+#[derive(Debug)]
+pub struct Firmware {
+    modules: Vec<Module>,
+    told: bool,
+}
+
+/// Finds the probe's memory in a dump.
+///
+/// # Errors
+/// The dump cannot be read, or holds none, or a damaged one.
+pub fn load(image: &Image) -> Result<Copy, Error> {
+    let dump = fs::read(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
+    match Copy::find(&dump).map_err(Error::Memory)? {
+        Some((copy, Ok(()))) => Ok(copy),
+        Some((_, Err(refused))) => Err(Error::BadImage(image.dump.clone(), refused)),
+        None => Err(Error::NoImage(image.dump.clone())),
+    }
+}
+
+/// A dump does not say when it was taken or when the program started: its time begins with the
+/// first coroutine.
+pub fn first_birth_ns(region: &Region<'_>) -> u64 {
+    let births = region.allocated().iter().filter_map(Station::identity);
+    births.map(|identity| identity.birth_ts).min().unwrap_or(0)
+}
+
+impl Firmware {
+    /// From the program's file: its code lies where it was linked to.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no ELF file.
+    pub fn open(image: &Image) -> Result<Self, Error> {
+        let modules = match &image.elf {
+            None => Vec::new(),
+            Some(path) => {
+                let bytes = fs::read(path).map_err(|error| Error::Input(path.clone(), error))?;
+                let absolute = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+                let name = absolute.into_os_string().into_encoded_bytes();
+                modules_of(&bytes, &name).ok_or_else(|| Error::NotElf(path.clone()))?
+            }
+        };
+        Ok(Firmware {
+            modules,
+            told: false,
+        })
+    }
+}
+
+impl Outside for Firmware {
+    fn process(&mut self, _: Peer, sink: &mut dyn Sink) -> ProcessId {
+        let id = ProcessId(1);
+        if !self.told {
+            self.told = true;
+            sink.take(Record::Process(Process {
+                id,
+                pid: 0,
+                attached: Nanos(0),
+            }));
+            for module in &self.modules {
+                sink.take(Record::Module(module.clone()));
+            }
+        }
+        id
+    }
+
+    fn is_text(&mut self, _: ProcessId, address: u64, _: &mut dyn Sink) -> bool {
+        self.modules
+            .iter()
+            .any(|module| (module.start..module.end).contains(&address))
+    }
+}
+
+fn modules_of(bytes: &[u8], path: &[u8]) -> Option<Vec<Module>> {
+    let object = object::File::parse(bytes).ok()?;
+    let build_id = object.build_id().ok()?.unwrap_or_default().to_vec();
+    let executable =
+        |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.0 & 1 != 0);
+    let modules = object
+        .segments()
+        .filter(|segment| executable(segment.flags()))
+        .map(|segment| Module {
+            process: ProcessId(1),
+            start: segment.address(),
+            end: segment.address() + segment.size(),
+            file_offset: segment.file_range().0,
+            path: path.to_vec(),
+            build_id: build_id.clone(),
+        });
+    Some(modules.collect())
+}

@@ -1,0 +1,107 @@
+//! The life of the program under the recorder, each stage a type of its own:
+//! `Prepared -> Running -> Ended`.
+//!
+//! Memory and socket exist before the program's first instruction, so that it need not be
+//! stopped to be attached to.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus};
+
+use ctp_trace::record::Ending;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::args::Launch;
+use crate::error::Error;
+use crate::rendezvous::Rendezvous;
+use crate::shm::Memory;
+
+/// All that the program needs is there.
+#[derive(Debug)]
+pub struct Prepared<'r> {
+    /// What it writes into.
+    pub memory: &'r Memory,
+    /// Where it rings.
+    pub rendezvous: &'r Rendezvous,
+}
+
+/// The program runs.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    handle: OwnedFd,
+}
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    status: ExitStatus,
+}
+
+impl Prepared<'_> {
+    /// Starts the program: no shell, its arguments byte for byte, our terminal and our group.
+    ///
+    /// # Errors
+    /// It does not exist or cannot be executed.
+    pub fn launch(self, launch: &Launch) -> Result<Running, Error> {
+        let (program, arguments) = launch
+            .command
+            .split_first()
+            .expect("checked by the arguments");
+        let spawned = Command::new(program)
+            .args(arguments)
+            .env("CTP_SHM_PATH", self.memory.path(launch.inherit_fd))
+            .env("CTP_SOCK_PATH", self.rendezvous.path())
+            .env("CTP_MAX_STATIONS", launch.stations.to_string())
+            .spawn();
+        let child = spawned.map_err(|error| {
+            let name = program.to_string_lossy().into_owned();
+            match error.kind() {
+                io::ErrorKind::NotFound => Error::NoProgram(name),
+                _ => Error::NotExecutable(name, error),
+            }
+        })?;
+        let pid = Pid::from_child(&child);
+        let handle =
+            pidfd_open(pid, PidfdFlags::empty()).map_err(|error| Error::Wait(error.into()))?;
+        Ok(Running { child, handle })
+    }
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Passes a signal on. If the program has just ended, nobody needs it.
+    pub fn signal(&self, signal: Signal) {
+        let _ = pidfd_send_signal(&self.handle, signal);
+    }
+
+    /// How it ended, once it has.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn ended(&mut self) -> io::Result<Option<Ended>> {
+        Ok(self.child.try_wait()?.map(|status| Ended { status }))
+    }
+}
+
+impl AsFd for Running {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl Ended {
+    /// For the trace.
+    pub fn ending(self) -> Ending {
+        match (self.status.code(), self.status.signal()) {
+            (Some(code), _) => Ending::Exited(code),
+            (None, Some(signal)) => Ending::Signalled(signal),
+            (None, None) => Ending::Stopped,
+        }
+    }
+}

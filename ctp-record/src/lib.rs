@@ -1,0 +1,217 @@
+//! Runs a program and records what its coroutines do, from outside.
+//!
+//! You provide a program that links a probe (or any that speaks cTP v1). This provides the
+//! memory it writes into, reads that memory while it runs and after it died, and writes a trace.
+//! It does not stop, slow or signal the program, and looks up no names: `ctp-report` does.
+
+mod args;
+mod clock;
+mod closing;
+mod cost;
+mod error;
+pub mod harvest;
+mod image;
+mod launch;
+mod maps;
+mod output;
+pub mod pace;
+mod processes;
+mod rendezvous;
+mod session;
+mod shm;
+mod signals;
+mod survivors;
+mod wait;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+
+use clap::CommandFactory as _;
+use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::inspect::Counters;
+use ctp_trace::record::{End, Ending, Nanos, Start};
+
+pub use args::{Args, Config, Image, Launch, Talk, Task};
+use clock::Clock;
+use closing::Closing;
+pub use error::Error;
+use harvest::Harvest;
+use image::Firmware;
+use launch::Prepared;
+use output::Output;
+use processes::Processes;
+use rendezvous::Rendezvous;
+use session::Session;
+use shm::Memory;
+use signals::Signals;
+use wait::Wait;
+
+/// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
+///
+/// # Errors
+/// [`Error`], when there is nothing to record or it could not be written.
+pub fn run(config: &Config) -> Result<u8, Error> {
+    match &config.task {
+        Task::Launch(launch) => record(config, launch),
+        Task::Image(image) => read_image(config, image),
+        Task::Completions(shell) => {
+            let mut command = Args::command();
+            clap_complete::generate(*shell, &mut command, "ctp-record", &mut std::io::stdout());
+            Ok(0)
+        }
+        Task::Man => {
+            let page = clap_mangen::Man::new(Args::command());
+            page.render(&mut std::io::stdout()).map_err(Error::Print)?;
+            Ok(0)
+        }
+    }
+}
+
+/// What `ctp-report --stuck` takes for long when it is not told otherwise.
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+
+/// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
+fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
+    let clock = Clock::start();
+    let start = start_of(clock, &launch.command, launch.stations);
+    let memory = Memory::create(
+        Plan {
+            stations: launch.stations,
+        },
+        &recording_of(&start),
+        launch.inherit_fd,
+    )
+    .map_err(Error::Memory)?;
+    let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
+    let output = Output::create(&config.output, &start)?;
+    let signals = Signals::watch().map_err(Error::Wait)?;
+    let region = memory.region().map_err(Error::Fresh)?;
+    let prepared = Prepared {
+        memory: &memory,
+        rendezvous: &rendezvous,
+    };
+    let running = prepared.launch(launch)?;
+    let mut session = Session {
+        region,
+        rendezvous: &rendezvous,
+        wait: Wait::new(rendezvous.listener(), &running, &signals).map_err(Error::Wait)?,
+        processes: Processes::new(clock, running.pid()),
+        running,
+        signals,
+        harvest: Harvest::new(clock.monotonic_ns),
+        output,
+    };
+    let how = session.run().map_err(Error::Wait)?;
+    let Session {
+        harvest, output, ..
+    } = session;
+    let counters = region.header.counters();
+    let end = end_of(&harvest, clock.now(), how, counters);
+    let closing = Closing {
+        event_cost: cost::of_one_event(),
+        stations: launch.stations,
+        survivors: survivors::of(&rendezvous.path()),
+        ..Closing::new(name_of(launch), &config.output, end, counters)
+    };
+    close(config, output, closing)?;
+    Ok(status_of(how))
+}
+
+fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
+    let copy = image::load(image)?;
+    let mut firmware = Firmware::open(image)?;
+    let region = copy
+        .region()
+        .map_err(|refused| Error::BadImage(image.dump.clone(), refused))?;
+    let zero = Clock {
+        monotonic_ns: image::first_birth_ns(&region),
+        ..Clock::start()
+    };
+    let start = start_of(zero, &[], region.stations.len() as u32);
+    let mut output = Output::create(&config.output, &start)?;
+    let mut harvest = Harvest::new(zero.monotonic_ns);
+    harvest.finish(&region, &mut firmware, &mut output);
+    let counters = region.header.counters();
+    let end = end_of(&harvest, harvest.latest(), Ending::Image, counters);
+    let subject = image.dump.display().to_string();
+    close(
+        config,
+        output,
+        Closing::new(subject, &config.output, end, counters),
+    )?;
+    Ok(0)
+}
+
+fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {
+    let host = rustix::system::uname();
+    Start {
+        trace_id: trace_id(clock),
+        recorder: env!("CARGO_PKG_VERSION").to_owned(),
+        host: host.nodename().to_string_lossy().into_owned(),
+        argv: command
+            .iter()
+            .map(|word| word.as_bytes().to_vec())
+            .collect(),
+        started_unix_ns: clock.realtime_ns,
+        started_monotonic_ns: clock.monotonic_ns,
+        capacity: stations,
+    }
+}
+
+/// Differs between any two recordings: of one machine by time and process, of two by chance.
+fn trace_id(clock: Clock) -> [u8; 16] {
+    use std::hash::{BuildHasher as _, RandomState};
+    let seed = (clock.realtime_ns, clock.monotonic_ns, std::process::id());
+    let halves = [(); 2].map(|()| RandomState::new().hash_one(seed).to_le_bytes());
+    let mut id = [0; 16];
+    id.copy_from_slice(halves.as_flattened());
+    id
+}
+
+fn recording_of(start: &Start) -> Recording {
+    Recording {
+        trace_id: start.trace_id,
+        realtime_ns: start.started_unix_ns,
+        monotonic_ns: start.started_monotonic_ns,
+        pid: std::process::id(),
+    }
+}
+
+fn end_of(harvest: &Harvest, at: Nanos, how: Ending, counters: Counters) -> End {
+    let totals = harvest.totals();
+    End {
+        at,
+        how,
+        events: totals.events,
+        lost: totals.lost,
+        refused: counters.refused.into(),
+        coroutines: totals.coroutines.into(),
+        unnamed: counters.unnamed.into(),
+        quarantined: totals.quarantined,
+    }
+}
+
+/// Ends the trace and says what is in it.
+fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), Error> {
+    let (census, written) = output.finish(&closing.end);
+    closing.stuck = census.stuck(THRESHOLD);
+    closing.bytes = written.as_ref().ok().copied();
+    if config.talk > Talk::Quiet {
+        eprint!("{}", closing.text(config.talk == Talk::Verbose));
+    }
+    written.map(drop)
+}
+
+fn name_of(launch: &Launch) -> String {
+    let program = launch.command.first().map(OsString::as_os_str);
+    program.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn status_of(how: Ending) -> u8 {
+    match how {
+        Ending::Exited(code) => code as u8,
+        Ending::Signalled(signal) => 128 + signal as u8,
+        // The user would not wait: as if that signal had ended us.
+        _ => 130,
+    }
+}

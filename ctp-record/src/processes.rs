@@ -1,0 +1,172 @@
+//! The processes that write into the memory, and the files that are mapped into them.
+//!
+//! Their maps are read when a process is first seen and when an address lies in no known file:
+//! at the end it is too late, for a zombie has no maps.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
+use object::Object as _;
+use object::read::ReadCache;
+
+use crate::clock::Clock;
+use crate::harvest::{Outside, Peer, Sink};
+use crate::maps::{self, Mapping};
+
+/// Looks into `/proc`.
+#[derive(Debug)]
+pub struct Processes {
+    clock: Clock,
+    /// The process that was launched: who writes when nothing else is known.
+    launched: u32,
+    known: HashMap<u32, Known>,
+    build_ids: HashMap<PathBuf, Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    id: ProcessId,
+    modules: HashSet<Mapping>,
+    /// Pages that were looked for in vain.
+    elsewhere: HashSet<u64>,
+}
+
+/// Pages that are remembered as no program code, in each process.
+const MOST_ELSEWHERE: usize = 4096;
+
+impl Processes {
+    /// Nothing seen yet of the process that was launched.
+    pub fn new(clock: Clock, launched: u32) -> Self {
+        Processes {
+            clock,
+            launched,
+            known: HashMap::new(),
+            build_ids: HashMap::new(),
+        }
+    }
+
+    /// A process attached, or is about to: describes it while it is there.
+    pub fn meet(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
+        if let Some(known) = self.known.get(&pid) {
+            return known.id;
+        }
+        let id = ProcessId(self.known.len() as u32 + 1);
+        let modules = HashSet::new();
+        let elsewhere = HashSet::new();
+        self.known.insert(
+            pid,
+            Known {
+                id,
+                modules,
+                elsewhere,
+            },
+        );
+        let attached: Nanos = self.clock.now();
+        sink.take(Record::Process(Process { id, pid, attached }));
+        self.look_again(pid, sink);
+        id
+    }
+
+    /// Reads a process's maps once more and describes what is new in them.
+    pub fn look_again(&mut self, pid: u32, sink: &mut dyn Sink) {
+        let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        for mapping in maps::executable(&text) {
+            self.describe(pid, mapping, sink);
+        }
+    }
+
+    fn describe(&mut self, pid: u32, mapping: Mapping, sink: &mut dyn Sink) {
+        let Some(known) = self.known.get_mut(&pid) else {
+            return;
+        };
+        if !known.modules.insert(mapping.clone()) {
+            return;
+        }
+        let process = known.id;
+        let build_id = self.build_id(pid, &mapping.path);
+        sink.take(Record::Module(Module {
+            process,
+            start: mapping.start,
+            end: mapping.end,
+            file_offset: mapping.file_offset,
+            path: mapping.path,
+            build_id,
+        }));
+    }
+
+    fn build_id(&mut self, pid: u32, path: &[u8]) -> Vec<u8> {
+        if path.first() != Some(&b'/') {
+            return Vec::new();
+        }
+        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+        self.build_ids
+            .entry(path.to_owned())
+            .or_insert_with(|| read_build_id(pid, path))
+            .clone()
+    }
+
+    fn owner(&self, peer: Peer) -> u32 {
+        match peer {
+            Peer::Process(pid) => pid,
+            Peer::Thread(tid) => process_of_thread(tid).unwrap_or(self.launched),
+            Peer::Unknown => self.launched,
+        }
+    }
+
+    fn covers(&self, pid: u32, address: u64) -> bool {
+        self.known.get(&pid).is_some_and(|known| {
+            known
+                .modules
+                .iter()
+                .any(|module| (module.start..module.end).contains(&address))
+        })
+    }
+}
+
+impl Outside for Processes {
+    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
+        self.meet(self.owner(peer), sink)
+    }
+
+    fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
+        let of_process = |(pid, known): (&u32, &Known)| (known.id == process).then_some(*pid);
+        let Some(pid) = self.known.iter().find_map(of_process) else {
+            return false;
+        };
+        if self.covers(pid, address) {
+            return true;
+        }
+        let page = address >> 12;
+        let is_new = self.known.get_mut(&pid).is_some_and(|known| {
+            known.elsewhere.len() < MOST_ELSEWHERE && known.elsewhere.insert(page)
+        });
+        if is_new {
+            self.look_again(pid, sink);
+        }
+        is_new && self.covers(pid, address)
+    }
+}
+
+/// The process that a thread belongs to, while it is there.
+fn process_of_thread(tid: u64) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+/// As the process sees the file, else as we do. Only the parts that are needed are read.
+fn read_build_id(pid: u32, path: &Path) -> Vec<u8> {
+    let relative = path.strip_prefix("/").unwrap_or(path);
+    let seen = Path::new(&format!("/proc/{pid}/root")).join(relative);
+    let file = fs::File::open(seen).or_else(|_| fs::File::open(path));
+    file.ok().and_then(build_id_of).unwrap_or_default()
+}
+
+fn build_id_of(file: fs::File) -> Option<Vec<u8>> {
+    let cache = ReadCache::new(file);
+    let object = object::File::parse(&cache).ok()?;
+    Some(object.build_id().ok()??.to_vec())
+}

@@ -1,0 +1,90 @@
+//! The socket at which programs ring: in a directory of its own that nobody else can enter.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use rustix::net::sockopt::socket_peercred;
+
+/// A listening socket. Dropping it removes it.
+#[derive(Debug)]
+pub struct Rendezvous {
+    directory: PathBuf,
+    listener: UnixListener,
+}
+
+/// A program that connected.
+#[derive(Debug)]
+pub struct Caller {
+    /// Its end.
+    pub socket: OwnedFd,
+    /// Its process id, if the kernel tells.
+    pub pid: Option<u32>,
+}
+
+/// Attempts at a name that nobody has taken.
+const TRIES: u32 = 100;
+
+impl Rendezvous {
+    /// Makes the directory (mode 0700, new) and the socket in it.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn open() -> io::Result<Self> {
+        let directory = private_directory(&std::env::temp_dir())?;
+        let listener = UnixListener::bind(directory.join("sock"));
+        let listener = listener.inspect_err(|_| drop(fs::remove_dir(&directory)))?;
+        listener.set_nonblocking(true)?;
+        Ok(Rendezvous {
+            directory,
+            listener,
+        })
+    }
+
+    /// What programs connect to.
+    pub fn path(&self) -> PathBuf {
+        self.directory.join("sock")
+    }
+
+    /// What becomes readable when one connects.
+    pub fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+
+    /// The next one that connected, if any.
+    pub fn accept(&self) -> Option<Caller> {
+        let (stream, _) = self.listener.accept().ok()?;
+        stream.set_nonblocking(true).ok()?;
+        let credentials = socket_peercred(&stream).ok();
+        let pid = credentials.map(|them| them.pid.as_raw_nonzero().get() as u32);
+        Some(Caller {
+            socket: stream.into(),
+            pid,
+        })
+    }
+}
+
+impl Drop for Rendezvous {
+    fn drop(&mut self) {
+        // If it cannot be removed, an empty directory stays behind.
+        let _ = fs::remove_file(self.path());
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+fn private_directory(parent: &Path) -> io::Result<PathBuf> {
+    let pid = std::process::id();
+    let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+    for number in 0..TRIES {
+        let path = parent.join(format!("ctp-{pid}-{number}"));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}

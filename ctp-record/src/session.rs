@@ -1,0 +1,164 @@
+//! A program under the recorder, from its start to its end: the loop that reads its memory.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ctp_nostd::{Region, doorbell};
+use ctp_trace::record::Ending;
+
+use crate::harvest::Harvest;
+use crate::launch::Running;
+use crate::output::Output;
+use crate::pace::{Next, Pace};
+use crate::processes::Processes;
+use crate::rendezvous::Rendezvous;
+use crate::signals::{Arrived, Signals};
+use crate::wait::{Happened, Wait};
+
+/// Everything that takes part.
+#[derive(Debug)]
+pub struct Session<'s> {
+    /// What is read.
+    pub region: Region<'s>,
+    /// Where programs connect.
+    pub rendezvous: &'s Rendezvous,
+    /// The program.
+    pub running: Running,
+    /// What it sends and what is sent to it.
+    pub wait: Wait,
+    /// Who asks for an end.
+    pub signals: Signals,
+    /// Who writes.
+    pub processes: Processes,
+    /// What was read.
+    pub harvest: Harvest,
+    /// Where it goes.
+    pub output: Output,
+}
+
+/// How often a sleeping memory is looked at all the same.
+const SAFETY_TICK: Duration = Duration::from_secs(1);
+/// The same while some peer cannot ring, or may swallow the bell (a plain v1 peer may).
+const QUICK_TICK: Duration = Duration::from_millis(50);
+/// The file holds what is older than this.
+const FLUSH_EVERY: Duration = Duration::from_millis(500);
+
+/// Why the loop goes no further.
+#[derive(Clone, Copy, Debug)]
+enum Over {
+    Ended(Ending),
+    /// A second signal: the user does not want to wait for the program.
+    Stopped,
+}
+
+impl Session<'_> {
+    /// Reads until the program ends, or the user will not wait, then reads the rest.
+    ///
+    /// # Errors
+    /// Those of the kernel while waiting.
+    pub fn run(&mut self) -> io::Result<Ending> {
+        let mut pace = Pace::default();
+        let mut flushed = Instant::now();
+        let mut asked = false;
+        let over = loop {
+            let found = self
+                .harvest
+                .pass(&self.region, &mut self.processes, &mut self.output);
+            let happened = match pace.after(found) {
+                Next::Again => self.wait.wait(Duration::ZERO)?,
+                Next::Nap(pause) => self.wait.wait(pause)?,
+                Next::Sleep => self.sleep()?,
+            };
+            if let Some(over) = self.answer(happened, &mut asked)? {
+                break over;
+            }
+            if flushed.elapsed() >= FLUSH_EVERY {
+                self.output.flush(self.harvest.totals().lost);
+                flushed = Instant::now();
+            }
+        };
+        self.harvest
+            .finish(&self.region, &mut self.processes, &mut self.output);
+        Ok(match over {
+            Over::Ended(ending) => ending,
+            Over::Stopped => Ending::Stopped,
+        })
+    }
+
+    /// Announces that nobody looks, looks once more, and waits for a bell.
+    fn sleep(&mut self) -> io::Result<Happened> {
+        let bell = self.region.header.tracer_sleeping();
+        doorbell::arm(bell);
+        let found = self
+            .harvest
+            .pass(&self.region, &mut self.processes, &mut self.output);
+        if found.events > 0 {
+            doorbell::disarm(bell);
+            return Ok(Happened::default());
+        }
+        self.output.flush(self.harvest.totals().lost);
+        let happened = self.wait.wait(self.tick())?;
+        let nobody_rang = doorbell::disarm(bell);
+        if nobody_rang && happened == Happened::default() {
+            self.check_for_rescue();
+        }
+        Ok(happened)
+    }
+
+    /// The tick ended the sleep: an event that is there now and rang nobody was rescued by it.
+    fn check_for_rescue(&mut self) {
+        let found = self
+            .harvest
+            .pass(&self.region, &mut self.processes, &mut self.output);
+        if found.events > 0 {
+            self.region.header.count_rescue();
+        }
+    }
+
+    fn tick(&self) -> Duration {
+        let deaf = self.region.header.counters().wakes_failed > 0 || self.wait.connected() == 0;
+        match deaf || self.harvest.totals().plain > 0 {
+            true => QUICK_TICK,
+            false => SAFETY_TICK,
+        }
+    }
+
+    fn answer(&mut self, happened: Happened, asked: &mut bool) -> io::Result<Option<Over>> {
+        if happened.knocked {
+            self.let_in()?;
+        }
+        if happened.signalled {
+            for arrived in self.signals.arrived() {
+                if std::mem::replace(asked, true) {
+                    return Ok(Some(Over::Stopped));
+                }
+                self.pass_on(arrived);
+            }
+        }
+        if happened.ended
+            && let Some(ended) = self.running.ended()?
+        {
+            return Ok(Some(Over::Ended(ended.ending())));
+        }
+        Ok(None)
+    }
+
+    fn let_in(&mut self) -> io::Result<()> {
+        while let Some(caller) = self.rendezvous.accept() {
+            if let Some(pid) = caller.pid {
+                self.processes.meet(pid, &mut self.output);
+                self.processes.look_again(pid, &mut self.output);
+            }
+            self.wait.add(caller)?;
+        }
+        Ok(())
+    }
+
+    fn pass_on(&self, arrived: Arrived) {
+        if arrived.to_us_alone
+            && let Some(signal) = arrived.signal()
+        {
+            self.running.signal(signal);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The memory that the program writes: made and sealed here, mapped once, never unmapped early.
+#![allow(unsafe_code, reason = "vouches for mappings that it made itself")]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::layout::MAGIC;
+use ctp_nostd::{Refused, Region};
+use memmap2::{MmapMut, MmapOptions, MmapRaw};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+/// A memfd of its final size: sparse, so that room nobody uses costs nothing, and sealed, so
+/// that nobody can cut it off under a reader.
+#[derive(Debug)]
+pub struct Memory {
+    file: OwnedFd,
+    map: MmapRaw,
+    plan: Plan,
+}
+
+impl Memory {
+    /// Makes it, laid out for `plan`. With `inherit`, programs that are launched keep it open.
+    ///
+    /// # Errors
+    /// Those of the kernel: no memory, too many files.
+    pub fn create(plan: Plan, recording: &Recording, inherit: bool) -> io::Result<Self> {
+        let close = if inherit {
+            MemfdFlags::empty()
+        } else {
+            MemfdFlags::CLOEXEC
+        };
+        let file = memfd_create("ctp", MemfdFlags::ALLOW_SEALING | close)?;
+        ftruncate(&file, plan.bytes())?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let map = MmapOptions::new().map_raw(&file)?;
+        // SAFETY: just mapped shared, zeroed, and sealed against truncation; `self` keeps it
+        // mapped for as long as the region's borrow; nothing else in this program touches it.
+        unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, recording) }
+            .map_err(io::Error::other)?;
+        Ok(Memory { file, map, plan })
+    }
+
+    /// The view of it.
+    ///
+    /// # Errors
+    /// [`Refused`], if the program has already destroyed the header.
+    pub fn region(&self) -> Result<Region<'_>, Refused> {
+        // SAFETY: as in `create`; the borrow of `self` outlives the region.
+        unsafe { Region::new(self.map.as_mut_ptr(), self.map.len(), self.plan.stations) }
+    }
+
+    /// What the program is to open: by way of this process, or of its own inherited descriptor.
+    pub fn path(&self, inherit: bool) -> String {
+        let fd = self.file.as_raw_fd();
+        match inherit {
+            true => format!("/proc/self/fd/{fd}"),
+            false => format!("/proc/{}/fd/{fd}", std::process::id()),
+        }
+    }
+}
+
+/// A copy of a program's memory, cut out of a dump.
+#[derive(Debug)]
+pub struct Copy {
+    map: MmapMut,
+}
+
+impl Copy {
+    /// From the first place in `dump` that starts with the magic and is cTP; nothing if there
+    /// is none.
+    ///
+    /// # Errors
+    /// Those of the kernel, when there is no memory for the copy.
+    pub fn find(dump: &[u8]) -> io::Result<Option<(Self, Result<(), Refused>)>> {
+        let magic = MAGIC.to_le_bytes();
+        let mut damaged = None;
+        for start in places_of(dump, &magic) {
+            let mut map = MmapMut::map_anon(dump.len() - start)?;
+            map.copy_from_slice(&dump[start..]);
+            let copy = Copy { map };
+            match copy.region().map(drop) {
+                Ok(()) => return Ok(Some((copy, Ok(())))),
+                refused => damaged = damaged.or(Some((copy, refused))),
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// The view of it.
+    ///
+    /// # Errors
+    /// [`Refused`], if it is damaged.
+    pub fn region(&self) -> Result<Region<'_>, Refused> {
+        let base = self.map.as_ptr().cast_mut();
+        // SAFETY: private writable memory of this length, mapped as long as `self` is borrowed;
+        // `self` hands out nothing but this view.
+        unsafe { Region::new(base, self.map.len(), u32::MAX) }
+    }
+}
+
+fn places_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usize> + 'd {
+    dump.windows(magic.len())
+        .enumerate()
+        .filter_map(move |(start, bytes)| (bytes == magic).then_some(start))
+}

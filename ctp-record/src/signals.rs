@@ -1,0 +1,81 @@
+//! Signals to the recorder: who sent one decides what becomes of it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::process::Signal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::low_level::siginfo::{Cause, Sent};
+
+/// One that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its number.
+    pub number: i32,
+    /// The terminal sends to the whole foreground group, so the program has got it too; one that
+    /// a process sent, it has not.
+    pub to_us_alone: bool,
+}
+
+impl Arrived {
+    /// What to pass on to the program.
+    pub fn signal(self) -> Option<Signal> {
+        Signal::from_named_raw(self.number)
+    }
+}
+
+/// Notices the signals that end programs.
+pub struct Signals {
+    delivery: SignalDelivery<UnixStream, WithOrigin>,
+}
+
+impl std::fmt::Debug for Signals {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Signals").finish_non_exhaustive()
+    }
+}
+
+impl Signals {
+    /// From now on. What this process was told to ignore stays ignored, here and in the program.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn watch() -> io::Result<Self> {
+        let (read, write) = UnixStream::pair()?;
+        let ignored = ignored_mask();
+        let wanted = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+            .into_iter()
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), wanted)?;
+        Ok(Signals { delivery })
+    }
+
+    /// Those that arrived since the last call.
+    pub fn arrived(&mut self) -> Vec<Arrived> {
+        let origin = |origin: signal_hook::low_level::siginfo::Origin| Arrived {
+            number: origin.signal,
+            to_us_alone: matches!(
+                origin.cause,
+                Cause::Sent(Sent::User | Sent::TKill | Sent::Queue)
+            ),
+        };
+        self.delivery.pending().map(origin).collect()
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.delivery.get_read().as_fd()
+    }
+}
+
+/// Bit n−1 for each signal n that is ignored, as inherited.
+fn ignored_mask() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
+        .unwrap_or(0)
+}
