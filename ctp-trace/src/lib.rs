@@ -1,4 +1,48 @@
 //! The trace file: records, writer, reader, and the rule that says what is stuck.
+//!
+//! A trace is what a recorder learnt of the coroutines of a program, as one file: who they are,
+//! when each ran and waited, where and for what, and how much of that was lost. It is written once
+//! and read on any machine, also when the recorder, the program or the disk failed on the way.
+//!
+//! You provide a sink or the bytes of a file, and records in an order in which each comes after
+//! those that it refers to. The crate provides
+//!
+//! - [`record`], what a trace can say, one type a fact,
+//! - [`Writer`] and [`Reader`], the two directions, with the same records on both sides,
+//! - [`format`](mod@format), the document that says what each byte of the file means,
+//! - [`Census`], which takes the records in, and [`verdict`], the one rule for what is stuck.
+//!
+//! It does not open, map or rename files, has no threads and no clock, looks up no names, and does
+//! not check that a coroutine that an event names was ever born: a report has to cope with gaps.
 #![forbid(unsafe_code)]
 
 pub mod record;
+
+mod writer;
+
+mod reader;
+
+mod error;
+
+pub mod format;
+
+mod header;
+
+mod chunk;
+
+mod definition;
+
+mod block;
+
+mod varint;
+
+pub mod histogram;
+
+pub mod verdict;
+
+pub mod census;
+
+pub use census::Census;
+pub use error::Error;
+pub use reader::{Completeness, Reader};
+pub use writer::Writer;

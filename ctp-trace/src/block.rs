@@ -1,0 +1,258 @@
+//! Event blocks: rows of events, wakes and tallies, stored column by column.
+//!
+//! Most of a row can be foretold from the rows before it. A control byte a row says what came as
+//! foretold; only the rest stands in the columns.
+
+mod decode;
+mod encode;
+
+use std::collections::HashMap;
+
+use crate::record::{Event, EventKind, SiteId, WaitKind};
+
+pub(crate) use decode::decode;
+pub(crate) use encode::Encoder;
+
+/// Low bits of a control byte: what sort of row.
+const KIND: u8 = 0x07;
+const BIRTH: u8 = 0;
+const RUN: u8 = 1;
+const SUSPEND: u8 = 2;
+const DEATH: u8 = 3;
+const WAKE: u8 = 4;
+const TALLY: u8 = 5;
+
+/// High bits of a control byte: what came as foretold.
+const COROUTINE_HIT: u8 = 0x08;
+const N_HIT: u8 = 0x10;
+const TID_HIT: u8 = 0x20;
+const SPOT_HIT: u8 = 0x40;
+const SEEN_HIT: u8 = 0x80;
+
+/// Flags of a tally.
+const TORN: u8 = 1;
+const INEXACT: u8 = 2;
+
+const COLUMNS: usize = 14;
+
+/// A column, by its number in the file.
+#[derive(Clone, Copy)]
+enum Column {
+    Control = 1,
+    Coroutine,
+    N,
+    Time,
+    TimeHigh,
+    Tid,
+    Spot,
+    Site,
+    Wait,
+    Arg,
+    Seen,
+    Count,
+    Waker,
+    Tally,
+}
+
+impl Column {
+    /// Its place in an array of all columns.
+    fn index(self) -> usize {
+        self as usize - 1
+    }
+}
+
+/// Where, and on what: the part of events that repeats itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Spot {
+    site: SiteId,
+    wait: WaitKind,
+    arg: u64,
+}
+
+impl Spot {
+    fn of(event: &Event) -> Self {
+        Spot {
+            site: event.site,
+            wait: event.wait,
+            arg: event.arg,
+        }
+    }
+}
+
+/// What the coming rows are foretold from. Both directions keep the same one, for one block.
+struct Oracle {
+    /// Of the row before.
+    coroutine: u32,
+    /// Of the row before that has a time.
+    at: u64,
+    /// Of the event before.
+    tid: u64,
+    /// Index of the state that the row before changed.
+    latest: usize,
+    /// The first one is nobody's: the first coroutine of a block is like it.
+    states: Vec<State>,
+    indices: HashMap<u32, usize>,
+}
+
+impl Oracle {
+    fn new() -> Self {
+        let (states, indices) = (vec![State::default()], HashMap::new());
+        Oracle {
+            coroutine: 0,
+            at: 0,
+            tid: 0,
+            latest: 0,
+            states,
+            indices,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.indices.clear();
+        self.states.truncate(1);
+        (self.coroutine, self.at, self.tid, self.latest) = (0, 0, 0, 0);
+    }
+
+    /// The state that an event or a wake of `coroutine` is foretold from, and changes.
+    ///
+    /// A coroutine that is new to the block is expected to be like the one before.
+    fn state(&mut self, coroutine: u32) -> &mut State {
+        if self.states[self.latest].coroutine != Some(coroutine) {
+            let next = self.states.len();
+            let index = *self.indices.entry(coroutine).or_insert(next);
+            if index == next {
+                self.states
+                    .push(self.states[self.latest].of_a_stranger(coroutine));
+            }
+            self.latest = index;
+        }
+        &mut self.states[self.latest]
+    }
+}
+
+/// What is expected of the next row of a coroutine.
+#[derive(Clone, Copy, Default)]
+struct State {
+    coroutine: Option<u32>,
+    n: u64,
+    tid: u64,
+    wakes: u32,
+    suspended: Habit,
+    other: Habit,
+}
+
+impl State {
+    fn of_a_stranger(&self, coroutine: u32) -> Self {
+        let mut state = State {
+            coroutine: Some(coroutine),
+            ..*self
+        };
+        state.suspended.met = false;
+        state.other.met = false;
+        state
+    }
+
+    fn habit(&mut self, kind: EventKind) -> &mut Habit {
+        if kind == EventKind::Suspend {
+            &mut self.suspended
+        } else {
+            &mut self.other
+        }
+    }
+
+    fn foretell(&mut self, kind: EventKind, tid_before: u64) -> Foretold {
+        let (n, own_tid) = (self.n, self.tid);
+        let habit = self.habit(kind);
+        // A run may be on any thread; what follows it is on the same one.
+        let tid = match kind {
+            EventKind::Birth | EventKind::Run => tid_before,
+            EventKind::Suspend | EventKind::Death => own_tid,
+        };
+        Foretold {
+            n,
+            tid,
+            spot: habit.next_spot(),
+            seen: habit.next_seen(),
+        }
+    }
+
+    fn learn(&mut self, event: &Event) {
+        self.n = event.n.wrapping_add(1);
+        self.tid = event.tid;
+        self.habit(event.kind).learn(event);
+    }
+}
+
+/// What an event is expected to say.
+struct Foretold {
+    n: u64,
+    tid: u64,
+    spot: Spot,
+    seen: u16,
+}
+
+/// What a coroutine's suspends have in common, or its other events.
+#[derive(Clone, Copy, Default)]
+struct Habit {
+    /// The latest first.
+    spots: [Spot; 4],
+    seen: u16,
+    step: u16,
+    /// The block has such an event of this coroutine.
+    met: bool,
+}
+
+impl Habit {
+    /// Coroutines go round in loops: what came after the latest spot the last time comes again.
+    fn next_spot(&self) -> Spot {
+        let [latest, rest @ ..] = self.spots;
+        match rest.iter().position(|&spot| spot == latest) {
+            Some(before) => self.spots[before],
+            None => latest,
+        }
+    }
+
+    /// Wakes between two runs are most often as many as the last time.
+    fn next_seen(&self) -> u16 {
+        self.seen.wrapping_add(self.step)
+    }
+
+    fn learn(&mut self, event: &Event) {
+        self.spots.rotate_right(1);
+        self.spots[0] = Spot::of(event);
+        if self.met {
+            self.step = event.wake_seen.wrapping_sub(self.seen);
+        }
+        self.seen = event.wake_seen;
+        self.met = true;
+    }
+}
+
+fn wait_code(wait: WaitKind) -> u8 {
+    match wait {
+        WaitKind::Unknown => 0,
+        WaitKind::Readable => 1,
+        WaitKind::Writable => 2,
+        WaitKind::Timer => 3,
+        WaitKind::Lock => 4,
+        WaitKind::Channel => 5,
+        WaitKind::Coroutine => 6,
+        WaitKind::User => 7,
+        WaitKind::Yield => 8,
+    }
+}
+
+/// A kind that a later version added reads as not told.
+fn wait(code: u8) -> WaitKind {
+    match code {
+        1 => WaitKind::Readable,
+        2 => WaitKind::Writable,
+        3 => WaitKind::Timer,
+        4 => WaitKind::Lock,
+        5 => WaitKind::Channel,
+        6 => WaitKind::Coroutine,
+        7 => WaitKind::User,
+        8 => WaitKind::Yield,
+        _ => WaitKind::Unknown,
+    }
+}

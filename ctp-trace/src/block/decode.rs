@@ -1,0 +1,207 @@
+//! Columns to rows.
+
+use super::{
+    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, INEXACT, KIND, N_HIT, Oracle, RUN, SEEN_HIT,
+    SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait,
+};
+use crate::error::Malformed;
+use crate::format::MAX_RECORDS;
+use crate::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId, Tally, Wake, Waker};
+use crate::varint::{Input, unzigzag};
+
+/// The rows of a block, in their order.
+pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
+    let mut decoder = Decoder::new(payload)?;
+    let mut records = Vec::new();
+    while !decoder.column(Column::Control).is_empty() {
+        if records.len() == MAX_RECORDS {
+            return Err(Malformed("it has too many rows"));
+        }
+        records.push(decoder.row()?);
+    }
+    if decoder.columns.iter().any(|column| !column.is_empty()) {
+        return Err(Malformed("a column is too long"));
+    }
+    Ok(records)
+}
+
+struct Decoder<'a> {
+    columns: [Input<'a>; COLUMNS],
+    oracle: Oracle,
+    spots: Vec<Spot>,
+}
+
+impl<'a> Decoder<'a> {
+    /// Columns that a later version added are passed over.
+    fn new(payload: &'a [u8]) -> Result<Self, Malformed> {
+        let mut columns = [Input::default(); COLUMNS];
+        let mut input = Input::new(payload);
+        while !input.is_empty() {
+            let number = usize::from(input.byte()?);
+            let column = Input::new(input.bytes()?);
+            let Some(known) = number
+                .checked_sub(1)
+                .and_then(|index| columns.get_mut(index))
+            else {
+                continue;
+            };
+            if !known.is_empty() {
+                return Err(Malformed("a column occurs twice"));
+            }
+            *known = column;
+        }
+        Ok(Decoder {
+            columns,
+            oracle: Oracle::new(),
+            spots: Vec::new(),
+        })
+    }
+
+    fn row(&mut self) -> Result<Record, Malformed> {
+        let control = self.column(Column::Control).byte()?;
+        match control & KIND {
+            BIRTH => self.event(control, EventKind::Birth),
+            RUN => self.event(control, EventKind::Run),
+            SUSPEND => self.event(control, EventKind::Suspend),
+            DEATH => self.event(control, EventKind::Death),
+            WAKE => self.wake(control),
+            TALLY => self.tally(control),
+            _ => Err(Malformed("an unknown sort of row")),
+        }
+    }
+
+    fn event(&mut self, control: u8, kind: EventKind) -> Result<Record, Malformed> {
+        let coroutine = self.coroutine(control)?;
+        let tid_before = self.oracle.tid;
+        let foretold = self.oracle.state(coroutine.0).foretell(kind, tid_before);
+        let n = self.number(Column::N, control & N_HIT, foretold.n)?;
+        let tid = self.number(Column::Tid, control & TID_HIT, foretold.tid)?;
+        let spot = self.spot(control & SPOT_HIT, foretold.spot)?;
+        let seen = self.number(Column::Seen, control & SEEN_HIT, foretold.seen.into())?;
+        let event = Event {
+            coroutine,
+            n,
+            at: self.time()?,
+            tid,
+            kind,
+            site: spot.site,
+            wait: spot.wait,
+            arg: spot.arg,
+            wake_seen: seen.try_into().map_err(|_| TOO_LARGE)?,
+        };
+        self.oracle.tid = tid;
+        self.oracle.state(coroutine.0).learn(&event);
+        Ok(Record::Event(event))
+    }
+
+    fn wake(&mut self, control: u8) -> Result<Record, Malformed> {
+        let coroutine = self.coroutine(control)?;
+        let at = self.time()?;
+        let step = self.column(Column::Count).int()?;
+        let waker = waker(self.column(Column::Waker).uint()?)?;
+        let state = self.oracle.state(coroutine.0);
+        let count = small(u64::from(state.wakes).wrapping_add_signed(step))?;
+        state.wakes = count;
+        Ok(Record::Wake(Wake {
+            coroutine,
+            count,
+            waker,
+            at,
+        }))
+    }
+
+    fn tally(&mut self, control: u8) -> Result<Record, Malformed> {
+        let coroutine = self.coroutine(control)?;
+        let column = self.column(Column::Tally);
+        let flags = column.byte()?;
+        if flags & !(TORN | INEXACT) != 0 {
+            return Err(Malformed("a tally has unknown flags"));
+        }
+        let attempted = column.uint()?;
+        let recorded = attempted.wrapping_sub(column.int()? as u64);
+        let torn = if flags & TORN != 0 {
+            Some(column.uint()?)
+        } else {
+            None
+        };
+        let inexact = flags & INEXACT != 0;
+        Ok(Record::Tally(Tally {
+            coroutine,
+            attempted,
+            recorded,
+            torn,
+            inexact,
+        }))
+    }
+
+    fn column(&mut self, column: Column) -> &mut Input<'a> {
+        &mut self.columns[column.index()]
+    }
+
+    fn coroutine(&mut self, control: u8) -> Result<CoroutineId, Malformed> {
+        let before = self.oracle.coroutine.into();
+        let id = small(self.number(Column::Coroutine, control & COROUTINE_HIT, before)?)?;
+        self.oracle.coroutine = id;
+        Ok(CoroutineId(id))
+    }
+
+    fn time(&mut self) -> Result<Nanos, Malformed> {
+        let low = u64::from(self.column(Column::Time).byte()?);
+        let high = self.column(Column::TimeHigh).uint()?;
+        if high >> 56 != 0 {
+            return Err(TOO_LARGE);
+        }
+        self.oracle.at = self
+            .oracle
+            .at
+            .wrapping_add_signed(unzigzag(high << 8 | low));
+        Ok(Nanos(self.oracle.at))
+    }
+
+    fn number(&mut self, column: Column, hit: u8, foretold: u64) -> Result<u64, Malformed> {
+        if hit != 0 {
+            return Ok(foretold);
+        }
+        Ok(foretold.wrapping_add_signed(self.column(column).int()?))
+    }
+
+    fn spot(&mut self, hit: u8, foretold: Spot) -> Result<Spot, Malformed> {
+        if hit != 0 {
+            return Ok(foretold);
+        }
+        let number: usize = self.column(Column::Spot).small()?;
+        if let Some(index) = number.checked_sub(1) {
+            return self
+                .spots
+                .get(index)
+                .copied()
+                .ok_or(Malformed("an unknown spot"));
+        }
+        let site = self.column(Column::Site).int()?;
+        let spot = Spot {
+            site: SiteId(small(u64::from(foretold.site.0).wrapping_add_signed(site))?),
+            wait: wait(self.column(Column::Wait).byte()?),
+            arg: foretold
+                .arg
+                .wrapping_add_signed(self.column(Column::Arg).int()?),
+        };
+        self.spots.push(spot);
+        Ok(spot)
+    }
+}
+
+const TOO_LARGE: Malformed = Malformed("a number is too large");
+
+fn small(value: u64) -> Result<u32, Malformed> {
+    value.try_into().map_err(|_| TOO_LARGE)
+}
+
+fn waker(code: u64) -> Result<Waker, Malformed> {
+    let which = small(code >> 2)?;
+    match code & 3 {
+        0 => Ok(Waker::Foreign),
+        1 => Ok(Waker::Thread(which)),
+        2 => Ok(Waker::Coroutine(CoroutineId(which))),
+        _ => Err(Malformed("an unknown waker")),
+    }
+}

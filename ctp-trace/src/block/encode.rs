@@ -1,0 +1,163 @@
+//! Rows to columns.
+
+use std::collections::HashMap;
+
+use super::{
+    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, INEXACT, N_HIT, Oracle, RUN, SEEN_HIT, SPOT_HIT,
+    SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait_code,
+};
+use crate::chunk::Payload;
+use crate::format::{FULL_PAYLOAD_BYTES, MAX_RECORDS};
+use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
+use crate::varint::{put_bytes, put_int, put_uint, zigzag};
+
+/// The block being written.
+pub(crate) struct Encoder {
+    columns: [Vec<u8>; COLUMNS],
+    oracle: Oracle,
+    spots: HashMap<Spot, u64>,
+}
+
+impl Encoder {
+    pub(crate) fn new() -> Self {
+        let (columns, spots) = (Default::default(), HashMap::new());
+        Encoder {
+            columns,
+            oracle: Oracle::new(),
+            spots,
+        }
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) {
+        let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
+        let state = self.oracle.state(event.coroutine.0);
+        let foretold = state.foretell(event.kind, tid_before);
+        state.learn(event);
+        let control = kind_code(event.kind)
+            | self.coroutine(event.coroutine)
+            | self.number(Column::N, N_HIT, event.n, foretold.n)
+            | self.number(Column::Tid, TID_HIT, event.tid, foretold.tid)
+            | self.spot(Spot::of(event), foretold.spot)
+            | self.number(
+                Column::Seen,
+                SEEN_HIT,
+                event.wake_seen.into(),
+                foretold.seen.into(),
+            );
+        self.column(Column::Control).push(control);
+        self.time(event.at);
+    }
+
+    pub(crate) fn wake(&mut self, wake: &Wake) {
+        let control = WAKE | self.coroutine(wake.coroutine);
+        self.column(Column::Control).push(control);
+        self.time(wake.at);
+        let state = self.oracle.state(wake.coroutine.0);
+        let before = core::mem::replace(&mut state.wakes, wake.count);
+        let step = i64::from(wake.count) - i64::from(before);
+        put_int(self.column(Column::Count), step);
+        put_uint(self.column(Column::Waker), waker_code(wake.waker));
+    }
+
+    pub(crate) fn tally(&mut self, tally: &Tally) {
+        let control = TALLY | self.coroutine(tally.coroutine);
+        self.column(Column::Control).push(control);
+        let column = self.column(Column::Tally);
+        let torn = if tally.torn.is_some() { TORN } else { 0 };
+        let inexact = if tally.inexact { INEXACT } else { 0 };
+        column.push(torn | inexact);
+        put_uint(column, tally.attempted);
+        put_int(column, tally.attempted.wrapping_sub(tally.recorded) as i64);
+        if let Some(n) = tally.torn {
+            put_uint(column, n);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.columns[Column::Control.index()].is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        let bytes: usize = self.columns.iter().map(Vec::len).sum();
+        self.columns[Column::Control.index()].len() >= MAX_RECORDS || bytes >= FULL_PAYLOAD_BYTES
+    }
+
+    /// Appends the block to `out` and begins the next one.
+    pub(crate) fn finish(&mut self, out: &mut Payload) {
+        for (number, column) in (1..).zip(&mut self.columns) {
+            if !column.is_empty() {
+                out.cut();
+                out.bytes.push(number);
+                put_bytes(&mut out.bytes, column);
+                column.clear();
+            }
+        }
+        self.oracle.clear();
+        self.spots.clear();
+    }
+
+    fn column(&mut self, column: Column) -> &mut Vec<u8> {
+        &mut self.columns[column.index()]
+    }
+
+    fn coroutine(&mut self, CoroutineId(id): CoroutineId) -> u8 {
+        let before = core::mem::replace(&mut self.oracle.coroutine, id);
+        self.number(Column::Coroutine, COROUTINE_HIT, id.into(), before.into())
+    }
+
+    fn time(&mut self, Nanos(at): Nanos) {
+        let before = core::mem::replace(&mut self.oracle.at, at);
+        let step = zigzag(at.wrapping_sub(before) as i64);
+        self.column(Column::Time).push(step as u8);
+        put_uint(self.column(Column::TimeHigh), step >> 8);
+    }
+
+    /// Appends a number unless it came as foretold, and returns the bit that says so.
+    fn number(&mut self, column: Column, hit: u8, value: u64, foretold: u64) -> u8 {
+        if value == foretold {
+            return hit;
+        }
+        put_int(self.column(column), value.wrapping_sub(foretold) as i64);
+        0
+    }
+
+    /// A spot that the block has already is a number, a new one is 0 and its three parts.
+    fn spot(&mut self, spot: Spot, foretold: Spot) -> u8 {
+        if spot == foretold {
+            return SPOT_HIT;
+        }
+        let next = self.spots.len() as u64 + 1;
+        let known = *self.spots.entry(spot).or_insert(next);
+        if known != next {
+            put_uint(self.column(Column::Spot), known);
+            return 0;
+        }
+        put_uint(self.column(Column::Spot), 0);
+        let site = i64::from(spot.site.0) - i64::from(foretold.site.0);
+        put_int(self.column(Column::Site), site);
+        self.column(Column::Wait).push(wait_code(spot.wait));
+        put_int(
+            self.column(Column::Arg),
+            spot.arg.wrapping_sub(foretold.arg) as i64,
+        );
+        0
+    }
+}
+
+fn kind_code(kind: EventKind) -> u8 {
+    match kind {
+        EventKind::Birth => BIRTH,
+        EventKind::Run => RUN,
+        EventKind::Suspend => SUSPEND,
+        EventKind::Death => DEATH,
+    }
+}
+
+/// Who in the low two bits, which above.
+fn waker_code(waker: Waker) -> u64 {
+    match waker {
+        Waker::Foreign => 0,
+        Waker::Thread(id) => 1 | u64::from(id) << 2,
+        Waker::Coroutine(id) => 2 | u64::from(id.0) << 2,
+    }
+}

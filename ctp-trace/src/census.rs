@@ -1,0 +1,222 @@
+//! One pass over the records: what became of each coroutine, and what is usual at each site.
+//!
+//! The recorder feeds each record that it writes, the reporter each one that it reads, and both
+//! come to the same verdicts. No event is kept: memory grows with the coroutines that live and
+//! the sites that exist, not with the length of the recording.
+
+mod coroutine;
+mod names;
+mod runners;
+mod site;
+mod span;
+mod step;
+
+use std::collections::HashMap;
+
+use crate::record::{
+    Birth, CoroutineId, End, Event, EventKind, Nanos, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
+};
+use crate::verdict::{Judgement, Past, Standing, judge};
+use names::Names;
+use runners::Runners;
+use site::{Pasts, Places};
+
+pub use coroutine::{Attempted, Coroutine, Total};
+pub use names::NameId;
+pub use site::SiteStats;
+pub use span::{Doing, Span};
+pub use step::Totals;
+
+/// The account of a trace, kept up record by record.
+#[derive(Clone, Debug, Default)]
+pub struct Census {
+    started_monotonic_ns: u64,
+    latest: Nanos,
+    end: Option<End>,
+    coroutines: HashMap<CoroutineId, Coroutine>,
+    places: Places,
+    names: Names,
+    runners: HashMap<ProcessId, Runners>,
+    totals: Totals,
+}
+
+impl Census {
+    /// Nothing counted yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes one record into account, in the order of the trace. Returns what an event ended.
+    pub fn feed(&mut self, record: &Record) -> Option<Span> {
+        match record {
+            Record::Start(start) => self.started_monotonic_ns = start.started_monotonic_ns,
+            Record::Birth(birth) => self.birth(birth),
+            Record::Event(event) => return self.event(event),
+            Record::Wake(wake) => self.wake(wake),
+            Record::Tally(tally) => self.tally(tally),
+            Record::End(end) => self.end = Some(*end),
+            _ => {}
+        }
+        None
+    }
+
+    /// The coroutines that are not known to be over, by id.
+    pub fn coroutines(&self) -> Vec<&Coroutine> {
+        let mut all: Vec<_> = self.coroutines.values().collect();
+        all.sort_unstable_by_key(|coroutine| coroutine.id);
+        all
+    }
+
+    /// One coroutine, unless it is unknown or over and accounted for.
+    pub fn get(&self, id: CoroutineId) -> Option<&Coroutine> {
+        self.coroutines.get(&id)
+    }
+
+    /// The name of this number, empty if a coroutine has none.
+    pub fn name(&self, name: NameId) -> &str {
+        self.names.get(name)
+    }
+
+    /// Where this coroutine waited before its latest run; `None` if that is not known.
+    pub fn resumed_from(&self, coroutine: &Coroutine) -> Option<&SiteStats> {
+        coroutine
+            .resumed
+            .map(|resumed| self.places.get(resumed.site))
+    }
+
+    /// The waits of one sort at one place, without those that are open.
+    pub fn site(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
+        self.places.find(site, wait)
+    }
+
+    /// What is usual where this coroutine waits.
+    pub fn past(&self, coroutine: &Coroutine) -> Past {
+        let wait = coroutine.suspend();
+        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
+        stats.map(SiteStats::past).unwrap_or_default()
+    }
+
+    /// The sites where coroutines waited, with the waits that are open at the end.
+    pub fn sites(&self) -> Vec<SiteStats> {
+        let mut places = self.places.clone();
+        let end = self.end_at();
+        for one in self.coroutines.values() {
+            if let Some(wait) = one.suspend() {
+                places.at(wait.site, wait.wait).open.add(wait.at.until(end));
+            }
+            if one.is_approximate() {
+                one.doubt_its_sites(&mut places);
+            }
+        }
+        places.into_sites()
+    }
+
+    /// Sums over all coroutines.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The closing account, if the trace has one.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// When the recording ended, as far as known: every age is measured to this.
+    pub fn end_at(&self) -> Nanos {
+        self.end.map_or(self.latest, |end| end.at.max(self.latest))
+    }
+
+    /// Events known to be missing: as the recorder counted, or more if more cannot be read.
+    pub fn lost(&self) -> u64 {
+        let seen: u64 = self.coroutines.values().map(Coroutine::lost).sum();
+        let told = self.end.map_or(0, |end| {
+            end.lost
+                .saturating_add(end.events.saturating_sub(self.totals.events))
+        });
+        told.max(seen.saturating_add(self.totals.lost_by_the_dead))
+    }
+
+    /// What the rule says of each coroutine that is not over, by id.
+    pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
+        let pasts = self.places.pasts();
+        let alive = self.coroutines().into_iter().filter(|one| one.is_alive());
+        alive
+            .map(|one| (one.id, judge(&self.standing(one, &pasts), threshold)))
+            .collect()
+    }
+
+    /// How many coroutines look stuck, certainly or likely.
+    pub fn stuck(&self, threshold: Nanos) -> usize {
+        self.judge(threshold)
+            .iter()
+            .filter(|(_, judgement)| judgement.verdict.is_stuck())
+            .count()
+    }
+
+    fn standing(&self, one: &Coroutine, pasts: &Pasts) -> Standing {
+        let past = one
+            .suspend()
+            .map(|wait| pasts.at(wait.site, wait.wait))
+            .unwrap_or_default();
+        let mut standing = one.standing(past, self.started_monotonic_ns);
+        standing.end = self.end_at();
+        standing.others_ran = self
+            .runners
+            .get(&one.process)
+            .and_then(|r| r.besides(one.id));
+        standing
+    }
+
+    fn event(&mut self, event: &Event) -> Option<Span> {
+        self.see(event.at);
+        let one = self
+            .coroutines
+            .entry(event.coroutine)
+            .or_insert_with(|| Coroutine::named(event.coroutine));
+        if event.kind == EventKind::Run {
+            self.runners
+                .entry(one.process)
+                .or_default()
+                .ran(one.id, event.at);
+        }
+        one.step(event, &mut self.places, &mut self.totals)
+    }
+
+    fn birth(&mut self, birth: &Birth) {
+        self.see(birth.at);
+        self.totals.coroutines += 1;
+        let name = self.names.intern(&birth.name);
+        self.coroutine(birth.coroutine).describe(birth, name);
+    }
+
+    fn wake(&mut self, wake: &Wake) {
+        self.see(wake.at);
+        let one = self
+            .coroutines
+            .entry(wake.coroutine)
+            .or_insert_with(|| Coroutine::named(wake.coroutine));
+        one.wake(wake, &mut self.places);
+    }
+
+    /// The final account; whoever is over is forgotten.
+    fn tally(&mut self, tally: &Tally) {
+        let one = self.coroutine(tally.coroutine);
+        one.account(tally);
+        if !one.is_alive()
+            && let Some(one) = self.coroutines.remove(&tally.coroutine)
+        {
+            self.totals.lost_by_the_dead += one.lost();
+            one.doubt_its_sites(&mut self.places);
+        }
+    }
+
+    fn coroutine(&mut self, id: CoroutineId) -> &mut Coroutine {
+        self.coroutines
+            .entry(id)
+            .or_insert_with(|| Coroutine::named(id))
+    }
+
+    fn see(&mut self, at: Nanos) {
+        self.latest = self.latest.max(at);
+    }
+}

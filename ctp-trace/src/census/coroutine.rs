@@ -1,0 +1,234 @@
+//! What is kept of one coroutine: a few words, however long it lives.
+
+use super::names::NameId;
+use super::site::Places;
+use crate::record::{
+    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, ProcessId, SiteId, Tally,
+    WaitKind, Wake,
+};
+use crate::verdict::{Past, Standing, State, WakeStanding, wakes_since};
+
+/// A wake so close to the start of a run may have come before or after the count was read.
+const CLOSE_CALL: Nanos = Nanos(1_000_000);
+
+/// A coroutine, as far as the records told.
+#[derive(Clone, Debug, Default)]
+pub struct Coroutine {
+    /// Its number in this trace.
+    pub id: CoroutineId,
+    /// The process it belongs to.
+    pub process: ProcessId,
+    /// The id that the probe gave it.
+    pub probe_id: u64,
+    /// When it was born.
+    pub born: Nanos,
+    /// Who writes its events.
+    pub dialect: Dialect,
+    /// What sort of coroutine.
+    pub kind: CoroutineKind,
+    /// Where it was spawned.
+    pub spawn_site: SiteId,
+    /// Its name.
+    pub name: NameId,
+    /// The latest event.
+    pub last: Option<Event>,
+    /// The latest wake word.
+    pub wake: Option<Wake>,
+    /// Start of its latest run.
+    pub ran_at: Option<Nanos>,
+    /// Time it waited, as far as it went on since.
+    pub waited: Total,
+    /// Time it ran, as far as that is over.
+    pub ran: Total,
+    /// Events seen.
+    pub events: u64,
+    /// Events known to be missing between those seen.
+    pub gaps: u64,
+    /// Events it had and events recorded of it, once told.
+    pub attempted: Option<Attempted>,
+    /// Index of an event whose writer died in the middle of it.
+    pub torn: Option<u64>,
+    /// Its counts cannot be trusted.
+    pub inexact: bool,
+    /// It was dropped while it waited.
+    pub cancelled: bool,
+    /// The wait that ended in the latest run.
+    pub(super) resumed: Option<Resumed>,
+    /// Sites where it has waited, by number.
+    pub(super) seen: Vec<u32>,
+}
+
+/// Spans, counted and summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum: Nanos,
+}
+
+/// The account of a [`Tally`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempted {
+    /// Events that it had.
+    pub attempted: u64,
+    /// Events of it in the trace.
+    pub recorded: u64,
+}
+
+/// A wait that ended in a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resumed {
+    pub(super) suspended_at: Nanos,
+    pub(super) site: u32,
+    /// The delay between wake and run has been counted.
+    pub(super) queued: bool,
+}
+
+impl Coroutine {
+    /// Its latest event, if that is a suspend: what it waits for.
+    pub fn suspend(&self) -> Option<&Event> {
+        self.last
+            .as_ref()
+            .filter(|event| event.kind == EventKind::Suspend)
+    }
+
+    /// Whether it has not ended.
+    pub fn is_alive(&self) -> bool {
+        self.last.is_none_or(|event| event.kind != EventKind::Death)
+    }
+
+    /// Events that it had but that are not in the trace, or could not be read from it.
+    pub fn lost(&self) -> u64 {
+        let told = self
+            .attempted
+            .map_or(0, |a| a.attempted.saturating_sub(a.recorded));
+        told.max(self.gaps) + self.unread_at_the_end()
+    }
+
+    /// Whether a sum over its events may be wrong.
+    pub fn is_approximate(&self) -> bool {
+        self.lost() > 0 || self.inexact || self.torn.is_some()
+    }
+
+    /// What it was last seen doing, and since when.
+    pub fn state(&self) -> (State, Nanos) {
+        let Some(last) = &self.last else {
+            return (State::Born, self.born);
+        };
+        let state = match last.kind {
+            EventKind::Birth => State::Born,
+            EventKind::Run => State::Running,
+            EventKind::Suspend => State::Suspended,
+            EventKind::Death if self.cancelled => State::Cancelled,
+            EventKind::Death => State::Dead,
+        };
+        (state, last.at)
+    }
+
+    /// All that the rule needs, but for what only others can tell.
+    pub(super) fn standing(&self, past: Past, started_monotonic_ns: u64) -> Standing {
+        let (state, since) = self.state();
+        Standing {
+            state,
+            since,
+            dialect: self.dialect,
+            doubt: self.doubt(),
+            wake: self.wake_standing(),
+            deadline: self.deadline(started_monotonic_ns),
+            past,
+            ..Standing::default()
+        }
+    }
+
+    /// Set if its last event may not be its last: how many are missing.
+    fn doubt(&self) -> Option<u64> {
+        let newest = self.last.map(|event| event.n);
+        let torn = self
+            .torn
+            .is_some_and(|n| newest.is_none_or(|newest| newest < n));
+        let unread = self.unread_at_the_end();
+        (torn || self.inexact || unread > 0).then(|| self.lost().max(u64::from(torn)))
+    }
+
+    /// Events that the trace should have, were not read from it, and lie in no gap that was seen:
+    /// they came after the last one read.
+    fn unread_at_the_end(&self) -> u64 {
+        let Some(Attempted {
+            attempted,
+            recorded,
+        }) = self.attempted
+        else {
+            return 0;
+        };
+        let before_the_trace = attempted.saturating_sub(recorded);
+        let damaged = self.gaps.saturating_sub(before_the_trace);
+        recorded.saturating_sub(self.events).saturating_sub(damaged)
+    }
+
+    /// A count behind what the coroutine itself had seen was read too early to say anything.
+    fn wake_standing(&self) -> Option<WakeStanding> {
+        let (wake, last) = (self.wake?, self.suspend()?);
+        let close = |ran: Nanos| ran.0.abs_diff(wake.at.0) <= CLOSE_CALL.0;
+        wakes_since(wake.count, last.wake_seen).map(|wakes| WakeStanding {
+            woken: 0 < wakes,
+            at: wake.at,
+            close_call: wake.count > 0 && self.ran_at.is_some_and(close),
+        })
+    }
+
+    fn deadline(&self, started_monotonic_ns: u64) -> Option<Nanos> {
+        let last = self
+            .suspend()
+            .filter(|s| s.wait == WaitKind::Timer && s.arg != 0)?;
+        Some(Nanos(last.arg.saturating_sub(started_monotonic_ns)))
+    }
+
+    pub(super) fn named(id: CoroutineId) -> Self {
+        Coroutine {
+            id,
+            ..Coroutine::default()
+        }
+    }
+
+    pub(super) fn describe(&mut self, birth: &Birth, name: NameId) {
+        self.id = birth.coroutine;
+        self.process = birth.process;
+        self.probe_id = birth.probe_id;
+        self.born = birth.at;
+        self.dialect = birth.dialect;
+        self.kind = birth.kind;
+        self.spawn_site = birth.spawn_site;
+        self.name = name;
+    }
+
+    pub(super) fn account(&mut self, tally: &Tally) {
+        let Tally {
+            attempted,
+            recorded,
+            torn,
+            inexact,
+            ..
+        } = *tally;
+        self.attempted = Some(Attempted {
+            attempted,
+            recorded,
+        });
+        self.torn = torn;
+        self.inexact |= inexact;
+    }
+
+    /// What is missing of it may have been at any site where it was seen.
+    pub(super) fn doubt_its_sites(&self, places: &mut Places) {
+        for &site in self.seen.iter().filter(|_| self.is_approximate()) {
+            places.by_number(site).approximate = true;
+        }
+    }
+}
+
+impl Total {
+    pub(super) fn add(&mut self, span: Nanos) {
+        self.count += 1;
+        self.sum.0 = self.sum.0.saturating_add(span.0);
+    }
+}

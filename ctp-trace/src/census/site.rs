@@ -1,0 +1,123 @@
+//! What is kept of one site: how long coroutines waited there, and ran from there on.
+
+use std::collections::HashMap;
+
+use super::names::NameId;
+use crate::histogram::Histogram;
+use crate::record::{Nanos, SiteId, WaitKind};
+use crate::verdict::Past;
+
+/// All waits of one sort at one site.
+#[derive(Clone, Debug, Default)]
+pub struct SiteStats {
+    /// Where.
+    pub site: SiteId,
+    /// For what sort of thing.
+    pub wait: WaitKind,
+    /// Waits that ended in a run.
+    pub waits: Histogram,
+    /// Waits that had not ended, measured to the end of the recording.
+    pub open: Histogram,
+    /// Waits that ended in a death.
+    pub cancelled: Histogram,
+    /// Runs that began where one of these waits ended.
+    pub runs: Histogram,
+    /// Delays between a wake and the run that followed, as far as known.
+    pub queued: Histogram,
+    /// Coroutines that have waited here.
+    pub coroutines: u64,
+    /// Suspends here.
+    pub events: u64,
+    /// Events of coroutines that were here are lost, so these figures may be short.
+    pub approximate: bool,
+    /// Name of the first coroutine seen here.
+    pub name: NameId,
+}
+
+impl SiteStats {
+    /// Time waited here: to the end of each wait, or of the recording.
+    pub fn waited(&self) -> Nanos {
+        let parts = [&self.waits, &self.open, &self.cancelled];
+        Nanos(
+            parts
+                .iter()
+                .fold(0, |sum, part| sum.saturating_add(part.sum().0)),
+        )
+    }
+
+    /// What is usual here, for the rule.
+    pub fn past(&self) -> Past {
+        Past {
+            waits: self.waits.count(),
+            p99: self.waits.bound(99).unwrap_or_default(),
+            longest: self.waits.max().unwrap_or_default(),
+            queued: self.queued.count(),
+            longest_queued: self.queued.max().unwrap_or_default(),
+        }
+    }
+}
+
+/// The sites, each sort of wait at each place once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    sites: Vec<SiteStats>,
+    index: HashMap<(SiteId, WaitKind), u32>,
+}
+
+/// What is usual at each of [`Places`], worked out once for many judgements.
+pub(super) struct Pasts<'a> {
+    places: &'a Places,
+    pasts: Vec<Past>,
+}
+
+impl Places {
+    /// Number of a site, which is new if it was never asked for.
+    pub(super) fn number(&mut self, site: SiteId, wait: WaitKind) -> u32 {
+        *self.index.entry((site, wait)).or_insert_with(|| {
+            self.sites.push(SiteStats {
+                site,
+                wait,
+                ..SiteStats::default()
+            });
+            u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    pub(super) fn at(&mut self, site: SiteId, wait: WaitKind) -> &mut SiteStats {
+        let number = self.number(site, wait);
+        self.by_number(number)
+    }
+
+    /// The site of a number that [`Places::number`] gave.
+    pub(super) fn by_number(&mut self, number: u32) -> &mut SiteStats {
+        &mut self.sites[number as usize]
+    }
+
+    pub(super) fn get(&self, number: u32) -> &SiteStats {
+        &self.sites[number as usize]
+    }
+
+    pub(super) fn find(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
+        self.index.get(&(site, wait)).map(|&number| self.get(number))
+    }
+
+    pub(super) fn pasts(&self) -> Pasts<'_> {
+        Pasts {
+            places: self,
+            pasts: self.sites.iter().map(SiteStats::past).collect(),
+        }
+    }
+
+    pub(super) fn into_sites(self) -> Vec<SiteStats> {
+        self.sites
+    }
+}
+
+impl Pasts<'_> {
+    pub(super) fn at(&self, site: SiteId, wait: WaitKind) -> Past {
+        let number = self.places.index.get(&(site, wait));
+        number
+            .map(|&number| self.pasts[number as usize])
+            .unwrap_or_default()
+    }
+}

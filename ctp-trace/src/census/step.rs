@@ -1,0 +1,148 @@
+//! One event of one coroutine: which stretch of time it ends, and where that is counted.
+
+use super::coroutine::{Coroutine, Resumed};
+use super::site::Places;
+use super::span::{Doing, Span};
+use crate::histogram::Histogram;
+use crate::record::{Event, EventKind, Nanos, Wake};
+
+/// What is counted over all coroutines, also those that are forgotten since they ended.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Coroutines.
+    pub coroutines: u64,
+    /// Events.
+    pub events: u64,
+    /// Events known to be missing, of coroutines that have ended.
+    pub lost_by_the_dead: u64,
+    /// Coroutines that were dropped while they waited.
+    pub cancelled: u64,
+    /// Runs that no known wait came before.
+    pub first_runs: Histogram,
+}
+
+impl Coroutine {
+    /// Goes one event on. Only an event and its direct successor bound a stretch of time.
+    pub(super) fn step(
+        &mut self,
+        event: &Event,
+        places: &mut Places,
+        totals: &mut Totals,
+    ) -> Option<Span> {
+        totals.events += 1;
+        self.events += 1;
+        let expected = self.last.map_or(0, |last| last.n.saturating_add(1));
+        let Some(gap) = event.n.checked_sub(expected) else {
+            self.inexact = true;
+            return None;
+        };
+        if event.kind == EventKind::Run {
+            self.ran_at = Some(event.at);
+        }
+        let span = match self.last {
+            Some(last) if gap == 0 => self.bound(&last, event, places, totals),
+            _ => self.jump(gap, places),
+        };
+        if event.kind == EventKind::Suspend {
+            self.arrive(event, gap, places);
+        }
+        self.last = Some(*event);
+        span
+    }
+
+    /// The latest wake word. Read after the events, it may belong to the wait before the last.
+    pub(super) fn wake(&mut self, wake: &Wake, places: &mut Places) {
+        self.wake = Some(*wake);
+        self.count_queueing(places);
+    }
+
+    fn jump(&mut self, gap: u64, places: &mut Places) -> Option<Span> {
+        self.gaps = self.gaps.saturating_add(gap);
+        self.resumed = None;
+        self.doubt_its_sites(places);
+        None
+    }
+
+    fn arrive(&mut self, suspend: &Event, gap: u64, places: &mut Places) {
+        let number = places.number(suspend.site, suspend.wait);
+        let stats = places.by_number(number);
+        stats.events += 1;
+        stats.approximate |= gap > 0;
+        if !self.seen.contains(&number) {
+            if stats.coroutines == 0 {
+                stats.name = self.name;
+            }
+            stats.coroutines += 1;
+            self.seen.push(number);
+        }
+    }
+
+    /// Counts the stretch from one event to the next.
+    fn bound(
+        &mut self,
+        from: &Event,
+        to: &Event,
+        places: &mut Places,
+        totals: &mut Totals,
+    ) -> Option<Span> {
+        let length = from.at.until(to.at);
+        let doing = match from.kind {
+            EventKind::Birth | EventKind::Death => return None,
+            EventKind::Suspend if to.kind == EventKind::Death => {
+                self.cancelled = true;
+                totals.cancelled += 1;
+                places.at(from.site, from.wait).cancelled.add(length);
+                Doing::Waiting(from.site, from.wait)
+            }
+            EventKind::Suspend => self.resume(from, length, places),
+            EventKind::Run => self.pause(length, places, totals),
+        };
+        Some(Span {
+            coroutine: self.id,
+            doing,
+            from: from.at,
+            to: to.at,
+        })
+    }
+
+    fn resume(&mut self, from: &Event, length: Nanos, places: &mut Places) -> Doing {
+        self.waited.add(length);
+        let site = places.number(from.site, from.wait);
+        places.by_number(site).waits.add(length);
+        self.resumed = Some(Resumed {
+            suspended_at: from.at,
+            site,
+            queued: false,
+        });
+        self.count_queueing(places);
+        Doing::Waiting(from.site, from.wait)
+    }
+
+    fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Doing {
+        self.ran.add(length);
+        let Some(resumed) = self.resumed else {
+            totals.first_runs.add(length);
+            return Doing::Running(None);
+        };
+        let stats = places.by_number(resumed.site);
+        stats.runs.add(length);
+        Doing::Running(Some((stats.site, stats.wait)))
+    }
+
+    /// A wake within the wait that ended in the latest run tells how long that run was delayed.
+    fn count_queueing(&mut self, places: &mut Places) {
+        let (Some(wake), Some(ran_at)) = (self.wake, self.ran_at) else {
+            return;
+        };
+        let Some(resumed) = self.resumed.as_mut().filter(|resumed| !resumed.queued) else {
+            return;
+        };
+        if resumed.suspended_at < wake.at && wake.at <= ran_at {
+            resumed.queued = true;
+            places
+                .by_number(resumed.site)
+                .queued
+                .add(wake.at.until(ran_at));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What can be wrong with a trace.
+
+use core::fmt;
+
+use crate::format::{FEATURES, MAGIC, MAJOR, MINOR};
+
+/// What is wrong with a trace, and at which byte of it.
+///
+/// From [`Reader::new`](crate::Reader::new) it means that nothing can be read. As an item of the
+/// iteration it means that a part is missing, and that the next item goes on behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file has no bytes.
+    Empty,
+    /// The file does not begin as a trace does.
+    NotATrace {
+        /// Its first bytes, at most eight.
+        found: Vec<u8>,
+    },
+    /// The file ends within its own header.
+    ShortHeader {
+        /// Bytes that there are.
+        length: u64,
+    },
+    /// The file header is damaged.
+    CorruptHeader {
+        /// Where.
+        offset: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The format is of another major version.
+    Version {
+        /// Major and minor version of the file.
+        found: (u16, u16),
+        /// The version that this reader knows best.
+        supported: (u16, u16),
+    },
+    /// The file needs abilities that this reader has not.
+    Features {
+        /// Feature bits of the file.
+        found: u64,
+        /// Feature bits that this reader knows.
+        supported: u64,
+    },
+    /// The first chunk is damaged, cut off or of another type.
+    NoStart {
+        /// Where it should be.
+        offset: u64,
+    },
+    /// A chunk cannot be read. The records in it are missing.
+    CorruptChunk {
+        /// Where the chunk begins.
+        offset: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Chunks are missing, or stand in another order than they were written.
+    MissingChunk {
+        /// Where the chunk begins that has the wrong number.
+        offset: u64,
+        /// Number that it should have.
+        expected: u32,
+        /// Number that it has.
+        found: u32,
+    },
+}
+
+impl Error {
+    /// The byte of the file at which something is wrong.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        match self {
+            Error::Empty | Error::NotATrace { .. } => 0,
+            Error::Version { .. } => VERSION_OFFSET,
+            Error::Features { .. } => FEATURES_OFFSET,
+            Error::ShortHeader { length } => *length,
+            Error::CorruptHeader { offset, .. }
+            | Error::NoStart { offset }
+            | Error::CorruptChunk { offset, .. }
+            | Error::MissingChunk { offset, .. } => *offset,
+        }
+    }
+
+    pub(crate) fn version(found: (u16, u16)) -> Self {
+        Error::Version {
+            found,
+            supported: (MAJOR, MINOR),
+        }
+    }
+
+    pub(crate) fn features(found: u64) -> Self {
+        Error::Features {
+            found,
+            supported: FEATURES,
+        }
+    }
+}
+
+const VERSION_OFFSET: u64 = MAGIC.len() as u64;
+const FEATURES_OFFSET: u64 = 16;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Empty => {
+                f.write_str("the file is empty: the recording never began, record again")
+            }
+            Error::NotATrace { found } => write!(
+                f,
+                "not a ctp trace: the file begins with \"{}\"; name a file that ctp-record wrote",
+                found.escape_ascii()
+            ),
+            Error::ShortHeader { length } => write!(
+                f,
+                "the trace ends at byte {length}, within its header: the recording never began, \
+                 record again"
+            ),
+            Error::CorruptHeader { offset, what } => write!(
+                f,
+                "the trace's header is damaged at byte {offset} ({what}): copy the file again or \
+                 record again"
+            ),
+            Error::Version { found, supported } => version_sentence(f, *found, *supported),
+            Error::Features { found, supported } => write!(
+                f,
+                "the trace needs features {found:#x} and this program knows {supported:#x}: \
+                 use the tools that recorded it, or newer ones"
+            ),
+            Error::NoStart { offset } => write!(
+                f,
+                "the trace has no readable start at byte {offset}: the recorder ended at once or \
+                 the file is damaged, record again"
+            ),
+            Error::CorruptChunk { offset, what } => write!(
+                f,
+                "corrupt chunk at byte {offset} ({what}): its records are missing, all others are \
+                 still read"
+            ),
+            Error::MissingChunk {
+                offset,
+                expected,
+                found,
+            } => write!(
+                f,
+                "chunk {expected} is missing before byte {offset}, where chunk {found} follows: \
+                 what it held is lost"
+            ),
+        }
+    }
+}
+
+fn version_sentence(
+    f: &mut fmt::Formatter<'_>,
+    found: (u16, u16),
+    supported: (u16, u16),
+) -> fmt::Result {
+    let which = if found > supported { "newer" } else { "older" };
+    write!(
+        f,
+        "the trace has format version {}.{} and this program reads {}.{}: use {which} tools",
+        found.0, found.1, supported.0, supported.1
+    )
+}
+
+impl core::error::Error for Error {}
+
+/// Why a payload makes no sense. The reader adds where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed(pub(crate) &'static str);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_the_cause_and_the_versions() {
+        let newer = Error::version((2, 0)).to_string();
+        assert!(newer.contains("2.0") && newer.contains("reads 1.0") && newer.contains("newer"));
+        let alien = Error::NotATrace {
+            found: b"\x7fELF".to_vec(),
+        }
+        .to_string();
+        assert!(alien.contains("\\x7fELF"), "{alien}");
+    }
+}

@@ -1,0 +1,49 @@
+#![doc = include_str!("../FORMAT.md")]
+
+/// First bytes of every trace. The line ends and the bytes outside ASCII reveal a transfer as text.
+pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
+/// Grows when an older reader would misread a file.
+pub const MAJOR: u16 = 1;
+/// Grows when something is added that an older reader skips.
+pub const MINOR: u16 = 0;
+/// Feature bits of the file header that this version understands: none yet.
+pub const FEATURES: u64 = 0;
+/// Bytes of the file header that every version has.
+pub const FILE_HEADER_BYTES: usize = 32;
+/// Largest file header that a reader accepts.
+pub const MAX_FILE_HEADER_BYTES: usize = 4096;
+
+/// First bytes of every chunk, by which a reader finds the next one behind damage.
+pub const CHUNK_MARK: [u8; 4] = *b"\xC7tpk";
+/// Bytes before the payload of a chunk.
+pub const CHUNK_HEADER_BYTES: usize = 32;
+/// Flag of a chunk: the payload is one zstd frame.
+pub const COMPRESSED: u16 = 1;
+/// Flags of a chunk that this version understands.
+pub const CHUNK_FLAGS: u16 = COMPRESSED;
+
+/// Chunk type: where and when the recording began.
+pub const START: u16 = 1;
+/// Chunk type: processes.
+pub const PROCESS: u16 = 2;
+/// Chunk type: mapped files.
+pub const MODULE: u16 = 3;
+/// Chunk type: places in the program.
+pub const SITE: u16 = 4;
+/// Chunk type: coroutines, with their names.
+pub const BIRTH: u16 = 5;
+/// Chunk type: events, wakes and tallies.
+pub const BLOCK: u16 = 6;
+/// Chunk type: the closing account.
+pub const END: u16 = 7;
+
+/// Largest payload of a chunk before compression. Only one huge record comes near to it.
+pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
+/// Most records in one chunk.
+pub const MAX_RECORDS: usize = 4096;
+/// Largest definition that the writer accepts, so that it fits behind those that wait.
+pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;
+/// Payload at which the writer ends a chunk.
+pub const FULL_PAYLOAD_BYTES: usize = 64 << 10;
+/// Payload below which the writer does not try to compress.
+pub const SMALL_PAYLOAD_BYTES: usize = 128;

@@ -1,0 +1,173 @@
+//! Durations summed up: exact count, sum, least and most, and a coarse picture of the rest.
+
+use crate::record::Nanos;
+
+/// One bin for zero and one for each power of two.
+const BINS: usize = 65;
+
+/// What is kept of many durations. Bin 0 counts zeros, bin i counts 2^(i-1) up to 2^i - 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+    bins: [u64; BINS],
+}
+
+impl Histogram {
+    /// Takes one more duration into account.
+    pub fn add(&mut self, duration: Nanos) {
+        let ns = duration.0;
+        self.min = if self.count == 0 {
+            ns
+        } else {
+            self.min.min(ns)
+        };
+        self.max = self.max.max(ns);
+        self.count += 1;
+        self.sum += u128::from(ns);
+        self.bins[bin_of(ns)] += 1;
+    }
+
+    /// Takes all of another one's durations into account.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        self.min = if self.count == 0 {
+            other.min
+        } else {
+            self.min.min(other.min)
+        };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+        for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
+            *mine += theirs;
+        }
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> Nanos {
+        Nanos(u64::try_from(self.sum).unwrap_or(u64::MAX))
+    }
+
+    /// The shortest.
+    pub fn min(&self) -> Option<Nanos> {
+        (self.count > 0).then_some(Nanos(self.min))
+    }
+
+    /// The longest.
+    pub fn max(&self) -> Option<Nanos> {
+        (self.count > 0).then_some(Nanos(self.max))
+    }
+
+    /// Their arithmetic mean.
+    pub fn mean(&self) -> Option<Nanos> {
+        let mean = self.sum.checked_div(u128::from(self.count))?;
+        u64::try_from(mean).ok().map(Nanos)
+    }
+
+    /// At least `percent` of 100 were not longer than this: an upper bound, at most twice the
+    /// true value and never above the longest.
+    pub fn bound(&self, percent: u8) -> Option<Nanos> {
+        if self.count == 0 {
+            return None;
+        }
+        let wanted = (u128::from(self.count) * u128::from(percent.min(100)))
+            .div_ceil(100)
+            .max(1);
+        let mut seen = 0;
+        let bin = self.bins.iter().position(|&n| {
+            seen += u128::from(n);
+            wanted <= seen
+        })?;
+        Some(Nanos(last_of(bin).min(self.max)))
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram {
+            count: 0,
+            sum: 0,
+            min: 0,
+            max: 0,
+            bins: [0; BINS],
+        }
+    }
+}
+
+fn bin_of(ns: u64) -> usize {
+    (u64::BITS - ns.leading_zeros()) as usize
+}
+
+/// The largest value that a bin counts.
+fn last_of(bin: usize) -> u64 {
+    if bin < 64 { (1 << bin) - 1 } else { u64::MAX }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_has_no_figures() {
+        let none = Histogram::default();
+        assert_eq!((none.count(), none.sum()), (0, Nanos(0)));
+        assert_eq!(
+            (none.min(), none.max(), none.mean(), none.bound(99)),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn the_extremes_have_bins() {
+        let mut all = Histogram::default();
+        all.add(Nanos(0));
+        all.add(Nanos(u64::MAX));
+        assert_eq!(all.bound(50), Some(Nanos(0)));
+        assert_eq!(all.bound(100), Some(Nanos(u64::MAX)));
+        assert_eq!(all.sum(), Nanos(u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn figures_are_exact_and_the_bound_is_within_twice(
+            mut values in prop::collection::vec(0u64..1 << 40, 1..200),
+            percent in 1u8..=100,
+        ) {
+            let mut all = Histogram::default();
+            values.iter().for_each(|&v| all.add(Nanos(v)));
+            values.sort_unstable();
+            let rank = (values.len() * usize::from(percent)).div_ceil(100) - 1;
+            let bound = all.bound(percent).unwrap().0;
+            prop_assert_eq!(all.sum().0, values.iter().sum::<u64>());
+            prop_assert_eq!(all.min().unwrap().0, values[0]);
+            prop_assert_eq!(all.max().unwrap().0, values[values.len() - 1]);
+            prop_assert!(values[rank] <= bound && bound <= values[rank] * 2);
+        }
+
+        #[test]
+        fn merging_is_adding_all(
+            left in prop::collection::vec(any::<u64>(), 0..50),
+            right in prop::collection::vec(any::<u64>(), 0..50),
+        ) {
+            let of = |values: &[u64]| {
+                let mut all = Histogram::default();
+                values.iter().for_each(|&v| all.add(Nanos(v)));
+                all
+            };
+            let mut merged = of(&left);
+            merged.merge(&of(&right));
+            prop_assert_eq!(merged, of(&[left, right].concat()));
+        }
+    }
+}

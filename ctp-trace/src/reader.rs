@@ -1,0 +1,150 @@
+//! Bytes to records.
+
+use std::vec;
+
+use crate::block;
+use crate::chunk::{Chunk, Chunks};
+use crate::definition::{self, Births};
+use crate::error::{Error, Malformed};
+use crate::format::{BIRTH, BLOCK, END, MAX_RECORDS, MODULE, PROCESS, SITE, START};
+use crate::header;
+use crate::record::{Record, Start};
+use crate::varint::Input;
+
+/// Reads a trace: an iterator over its records, the start first.
+///
+/// An item that is an error stands for a part that is missing; the next item goes on behind it.
+/// It never panics, whatever the bytes are, and holds one chunk's records in memory.
+pub struct Reader<'a> {
+    chunks: Chunks<'a>,
+    start: Start,
+    records: vec::IntoIter<Record>,
+    ended: bool,
+}
+
+/// Whether a trace has all that was written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completeness {
+    /// Its end was read.
+    Whole,
+    /// The recorder was ended before it could finish, or the file is cut off.
+    Truncated {
+        /// The first byte that could not be read, which may be the length of the file.
+        offset: u64,
+        /// Events that were lost before the last chunk that could be read.
+        lost_so_far: u64,
+    },
+}
+
+impl<'a> Reader<'a> {
+    /// Checks the file header and reads the start.
+    ///
+    /// # Errors
+    /// When nothing can be read: what is given is no trace, or one of another version, or damaged
+    /// before its first event.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
+        let mut chunks = Chunks::new(bytes, header::decode(bytes)?);
+        let offset = chunks.offset();
+        let start = chunks
+            .next()
+            .and_then(first)
+            .ok_or(Error::NoStart { offset })?;
+        let records = vec![Record::Start(start.clone())].into_iter();
+        Ok(Reader {
+            chunks,
+            start,
+            records,
+            ended: false,
+        })
+    }
+
+    /// Where and when the recording began.
+    #[must_use]
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
+    /// Whether the end was read. Ask when the iteration is over: before, it tells of what was
+    /// read so far.
+    #[must_use]
+    pub fn completeness(&self) -> Completeness {
+        if self.ended {
+            return Completeness::Whole;
+        }
+        Completeness::Truncated {
+            offset: self.chunks.offset(),
+            lost_so_far: self.chunks.lost(),
+        }
+    }
+
+    fn open(&mut self, chunk: &Chunk) -> Result<(), Error> {
+        let records = records(chunk).map_err(|Malformed(what)| Error::CorruptChunk {
+            offset: chunk.offset,
+            what,
+        })?;
+        self.ended = chunk.kind == END;
+        self.records = records.into_iter();
+        Ok(())
+    }
+}
+
+impl Iterator for Reader<'_> {
+    type Item = Result<Record, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(record) = self.records.next() {
+                return Some(Ok(record));
+            }
+            if self.ended {
+                return None;
+            }
+            if let Err(error) = self.chunks.next()?.and_then(|chunk| self.open(&chunk)) {
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
+    let chunk = chunk.ok().filter(|chunk| chunk.kind == START)?;
+    definition::start(Input::new(&chunk.payload().ok()?)).ok()
+}
+
+/// Nothing, for a type that a later version added.
+fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
+    if !(START..=END).contains(&chunk.kind) {
+        return Ok(Vec::new());
+    }
+    let payload = chunk.payload()?;
+    let mut births = Births::default();
+    match chunk.kind {
+        PROCESS => each(&payload, |input| {
+            definition::process(input).map(Record::Process)
+        }),
+        MODULE => each(&payload, |input| {
+            definition::module(input).map(Record::Module)
+        }),
+        SITE => each(&payload, |input| definition::site(input).map(Record::Site)),
+        BIRTH => each(&payload, |input| births.get(input).map(Record::Birth)),
+        BLOCK => block::decode(&payload),
+        END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),
+        _ => Err(Malformed("a second start")),
+    }
+}
+
+/// Each record has its length before it; what a later version added at its end is passed over.
+fn each(
+    payload: &[u8],
+    mut decode: impl FnMut(Input) -> Result<Record, Malformed>,
+) -> Result<Vec<Record>, Malformed> {
+    let mut input = Input::new(payload);
+    let mut records = Vec::new();
+    while !input.is_empty() {
+        if records.len() == MAX_RECORDS {
+            return Err(Malformed("it has too many records"));
+        }
+        records.push(decode(Input::new(input.bytes()?))?);
+    }
+    Ok(records)
+}

@@ -1,0 +1,170 @@
+//! The words of the rule: facts, verdicts, how sure, and why.
+
+use crate::record::Nanos;
+
+/// What is so, drawn from records alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Fact {
+    /// It waits, and nobody called its waker since.
+    NotWoken,
+    /// It waits though it was woken.
+    WokenNotRun,
+    /// It was born and never ran.
+    NeverRun,
+    /// It runs.
+    Running,
+    /// It waits; its runtime does not tell of wakes.
+    Suspended,
+    /// It was dropped while it waited.
+    Cancelled,
+    /// It ended.
+    Dead,
+}
+
+impl Fact {
+    /// The word for it, as printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fact::NotWoken => "NOT_WOKEN",
+            Fact::WokenNotRun => "WOKEN_NOT_RUN",
+            Fact::NeverRun => "NEVER_RUN",
+            Fact::Running => "RUNNING",
+            Fact::Suspended => "SUSPENDED",
+            Fact::Cancelled => "CANCELLED",
+            Fact::Dead => "DEAD",
+        }
+    }
+}
+
+/// What follows from the facts, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It will not go on by itself, for certain.
+    Stuck,
+    /// Most likely it will not go on by itself.
+    MaybeStuck,
+    /// It has kept its thread for long.
+    Busy,
+    /// What would tell is lost.
+    Unknown,
+    /// Nothing speaks against its going on.
+    Waiting,
+    /// It is over. Never listed.
+    Over,
+}
+
+impl Verdict {
+    /// The word in the first column.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Stuck => "STUCK",
+            Verdict::MaybeStuck => "STUCK?",
+            Verdict::Busy => "BUSY",
+            Verdict::Unknown => "UNKNOWN",
+            Verdict::Waiting => "WAITING",
+            Verdict::Over => "OVER",
+        }
+    }
+
+    /// Whether it says stuck, certainly or likely.
+    pub fn is_stuck(self) -> bool {
+        matches!(self, Verdict::Stuck | Verdict::MaybeStuck)
+    }
+
+    /// How sure it is.
+    pub fn confidence(self) -> Confidence {
+        match self {
+            Verdict::Stuck | Verdict::Busy | Verdict::Over => Confidence::Certain,
+            Verdict::MaybeStuck => Confidence::Likely,
+            Verdict::Unknown | Verdict::Waiting => Confidence::Open,
+        }
+    }
+}
+
+/// How sure a verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    /// The records leave no other reading.
+    Certain,
+    /// Nothing usual explains the records.
+    Likely,
+    /// The records do not decide.
+    Open,
+}
+
+impl Confidence {
+    /// The word for it, as printed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Confidence::Certain => "CERTAIN",
+            Confidence::Likely => "LIKELY",
+            Confidence::Open => "OPEN",
+        }
+    }
+}
+
+/// Why, with the numbers that prove it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It is over.
+    Over,
+    /// So many events are lost that its last state is not known.
+    Lost(u64),
+    /// It has been in this state for less than the threshold.
+    Young,
+    /// It has run all this time.
+    Runs,
+    /// It was never run, while others began to run as late as this.
+    Overlooked(Nanos),
+    /// It was never run, and nobody else was run either.
+    NobodyRan,
+    /// Woken, not run for longer than any of the site's, while others began to run.
+    NotQueued {
+        /// When it could have been run.
+        ready: Nanos,
+        /// The latest start of a run of another coroutine.
+        others_ran: Nanos,
+    },
+    /// Woken, and this may still be ordinary queueing.
+    Queued {
+        /// When it could have been run.
+        ready: Nanos,
+    },
+    /// Its timer was due at this time.
+    Overdue(Nanos),
+    /// Its timer is, or was but just, due at this time.
+    Timer(Nanos),
+    /// It waits far beyond what the site usually waits.
+    FarBeyond,
+    /// The site has waited as long before, or nearly.
+    Usual,
+    /// Too few waits of this site have ended to say what is usual.
+    NoPast,
+    /// It waits to the end, and its runtime tells neither wakes nor waits.
+    Silent,
+}
+
+impl Reason {
+    /// A word for it, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::Over => "over",
+            Reason::Lost(_) => "lost",
+            Reason::Young => "young",
+            Reason::Runs => "runs",
+            Reason::Overlooked(_) => "overlooked",
+            Reason::NobodyRan => "nobody-ran",
+            Reason::NotQueued { .. } => "not-queued",
+            Reason::Queued { .. } => "queued",
+            Reason::Overdue(_) => "overdue",
+            Reason::Timer(_) => "timer",
+            Reason::FarBeyond => "far-beyond",
+            Reason::Usual => "usual",
+            Reason::NoPast => "no-past",
+            Reason::Silent => "silent",
+        }
+    }
+}

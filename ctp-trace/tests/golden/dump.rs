@@ -1,0 +1,149 @@
+//! A trace as text, one record a line, with the fields that version 1 has.
+
+use ctp_trace::record::{Birth, End, Event, Module, Place, Process, Record, Start, Tally, Wake};
+use ctp_trace::{Completeness, Reader};
+
+pub fn dump(bytes: &[u8]) -> String {
+    let mut reader = match Reader::new(bytes) {
+        Ok(reader) => reader,
+        Err(error) => return format!("refused at byte {}\n", error.offset()),
+    };
+    let mut text = String::new();
+    for item in reader.by_ref() {
+        text += &match item {
+            Ok(record) => line(&record),
+            Err(error) => format!("error at byte {}", error.offset()),
+        };
+        text.push('\n');
+    }
+    match reader.completeness() {
+        Completeness::Whole => text + "whole\n",
+        Completeness::Truncated {
+            offset,
+            lost_so_far,
+        } => text + &format!("truncated at byte {offset}, {lost_so_far} lost so far\n"),
+    }
+}
+
+fn line(record: &Record) -> String {
+    match record {
+        Record::Start(it) => start(it),
+        Record::Process(Process {
+            id, pid, attached, ..
+        }) => {
+            format!("process {} pid={pid} attached={}", id.0, attached.0)
+        }
+        Record::Module(it) => module(it),
+        Record::Site(it) => {
+            format!(
+                "site {} process={} {}",
+                it.id.0,
+                it.process.0,
+                place(&it.place)
+            )
+        }
+        Record::Birth(it) => birth(it),
+        Record::Event(it) => event(it),
+        Record::Wake(Wake {
+            coroutine,
+            count,
+            waker,
+            at,
+            ..
+        }) => {
+            format!(
+                "wake {} count={count} waker={waker:?} at={}",
+                coroutine.0, at.0
+            )
+        }
+        Record::Tally(Tally {
+            coroutine,
+            attempted,
+            recorded,
+            torn,
+            inexact,
+            ..
+        }) => format!(
+            "tally {} attempted={attempted} recorded={recorded} torn={torn:?} inexact={inexact}",
+            coroutine.0
+        ),
+        Record::End(it) => end(it),
+        _ => panic!("version 1 has no such record: {record:?}"),
+    }
+}
+
+fn start(it: &Start) -> String {
+    let argv: Vec<String> = it.argv.iter().map(|argument| text(argument)).collect();
+    format!(
+        "start trace_id={} recorder={:?} host={:?} argv=[{}] started_unix_ns={} \
+         started_monotonic_ns={} capacity={}",
+        hex(&it.trace_id),
+        it.recorder,
+        it.host,
+        argv.join(", "),
+        it.started_unix_ns,
+        it.started_monotonic_ns,
+        it.capacity
+    )
+}
+
+fn module(it: &Module) -> String {
+    format!(
+        "module process={} {:#x}-{:#x} file_offset={:#x} path={} build_id={}",
+        it.process.0,
+        it.start,
+        it.end,
+        it.file_offset,
+        text(&it.path),
+        hex(&it.build_id)
+    )
+}
+
+fn place(place: &Place) -> String {
+    match place {
+        Place::Source { file, line, column } => format!("source {file:?} {line} {column}"),
+        Place::Function { address, name } => format!("function {address:#x} {name:?}"),
+        Place::Address(address) => format!("address {address:#x}"),
+        Place::ReturnAddress(address) => format!("return {address:#x}"),
+        _ => panic!("version 1 has no such place: {place:?}"),
+    }
+}
+
+fn birth(it: &Birth) -> String {
+    format!(
+        "birth {} process={} station={} generation={} probe_id={} at={} dialect={:?} kind={:?} \
+         name={:?} spawn_site={}",
+        it.coroutine.0,
+        it.process.0,
+        it.station,
+        it.generation,
+        it.probe_id,
+        it.at.0,
+        it.dialect,
+        it.kind,
+        it.name,
+        it.spawn_site.0
+    )
+}
+
+fn event(it: &Event) -> String {
+    format!(
+        "event {} n={} at={} tid={} kind={:?} site={} wait={:?} arg={} wake_seen={}",
+        it.coroutine.0, it.n, it.at.0, it.tid, it.kind, it.site.0, it.wait, it.arg, it.wake_seen
+    )
+}
+
+fn end(it: &End) -> String {
+    format!(
+        "end at={} how={:?} events={} lost={} refused={} coroutines={} unnamed={} quarantined={}",
+        it.at.0, it.how, it.events, it.lost, it.refused, it.coroutines, it.unnamed, it.quarantined
+    )
+}
+
+fn text(bytes: &[u8]) -> String {
+    format!("\"{}\"", bytes.escape_ascii())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

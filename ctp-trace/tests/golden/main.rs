@@ -1,0 +1,93 @@
+//! Traces of every version of the format stay readable, and mean what they meant.
+//!
+//! Each `*.ctp` here has a `*.txt` that says what is in it. If you broke one of these tests:
+//!
+//! - Never write an existing file anew. Traces like it lie on other people's disks, and a reader
+//!   that cannot read this one cannot read those. Mend the reader.
+//! - A field that was added to a record does not appear in the text of old traces: give it the
+//!   value that old traces are to have, and leave [`dump`] alone.
+//! - A change of what is written means files with a new prefix (`v1.1-`, `v2-`) beside the old
+//!   ones, and a look at "How this may change" in `FORMAT.md`.
+//!
+//! `CTP_BLESS=1 cargo test -p ctp-trace --test golden` writes the files that are not there yet,
+//! and only those.
+
+mod dump;
+#[path = "../roundtrip/frames.rs"]
+mod frames;
+mod make;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dump::dump;
+
+const FORMAT: &str = include_str!("../../FORMAT.md");
+
+#[test]
+fn old_traces_mean_what_they_meant() {
+    bless();
+    let traces = traces();
+    assert!(traces.len() >= make::V1.len());
+    for trace in traces {
+        let bytes = fs::read(&trace).expect("a golden trace");
+        let text = fs::read_to_string(trace.with_extension("txt")).expect("a golden text");
+        assert_eq!(dump(&bytes), text, "{}", trace.display());
+    }
+}
+
+/// Small chunks are not compressed, so these bytes depend on nothing but the format.
+#[test]
+fn what_is_written_has_not_changed() {
+    bless();
+    let golden = fs::read(directory().join("v1-minimal.ctp")).expect("a golden trace");
+    assert_eq!(make::minimal(), golden);
+}
+
+#[test]
+fn the_example_in_the_format_document_is_a_trace() {
+    bless();
+    let golden = fs::read(directory().join("v1-minimal.ctp")).expect("a golden trace");
+    let example = FORMAT.split("\n## Example\n").nth(1).expect("a section");
+    let lines = example
+        .split("```")
+        .nth(1)
+        .expect("a listing")
+        .lines()
+        .skip(1);
+    let mut bytes = Vec::new();
+    for line in lines.filter(|line| !line.is_empty()) {
+        let (offset, rest) = line.split_once("  ").expect("an offset");
+        assert_eq!(usize::from_str_radix(offset, 16), Ok(bytes.len()), "{line}");
+        let hex = rest.split("  ").next().expect("bytes");
+        let byte = |digits| u8::from_str_radix(digits, 16).expect("two digits");
+        bytes.extend(hex.split(' ').map(byte));
+    }
+    assert_eq!(bytes, golden);
+}
+
+fn bless() {
+    if std::env::var_os("CTP_BLESS").is_none() {
+        return;
+    }
+    for (name, make) in make::V1 {
+        let trace = directory().join(name);
+        if !trace.exists() {
+            let bytes = make();
+            fs::write(trace.with_extension("txt"), dump(&bytes)).expect("a writable directory");
+            fs::write(&trace, bytes).expect("a writable directory");
+        }
+    }
+}
+
+fn traces() -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory()).expect("the directory of this file");
+    entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "ctp"))
+        .collect()
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}

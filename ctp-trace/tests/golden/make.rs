@@ -1,0 +1,360 @@
+//! How the golden traces were made.
+
+use ctp_trace::Writer;
+use ctp_trace::record::*;
+
+use super::frames::{frame, frames, renumbered};
+
+/// Makes the bytes of a trace.
+pub type Make = fn() -> Vec<u8>;
+
+/// Each trace of version 1 by its file's name.
+pub const V1: [(&str, Make); 5] = [
+    ("v1-minimal.ctp", minimal),
+    ("v1-everything.ctp", everything),
+    ("v1-cut.ctp", cut),
+    ("v1-damaged.ctp", damaged),
+    ("v1-future.ctp", future),
+];
+
+/// The example of the format document: one coroutine that waits for ever.
+pub fn minimal() -> Vec<u8> {
+    let start = Start {
+        trace_id: *b"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f",
+        recorder: "0.1.0".into(),
+        host: "box".into(),
+        argv: vec![b"./app".to_vec(), b"-v".to_vec()],
+        started_unix_ns: 1_700_000_000_000_000_000,
+        started_monotonic_ns: 5_000_000_000,
+        capacity: 1024,
+    };
+    let process = Process {
+        id: ProcessId(1),
+        pid: 4321,
+        attached: Nanos(1000),
+    };
+    let file = "src/main.rs".into();
+    let place = Place::Source {
+        file,
+        line: 9,
+        column: 5,
+    };
+    let birth = Birth {
+        coroutine: CoroutineId(1),
+        process: ProcessId(1),
+        probe_id: 1,
+        at: Nanos(2000),
+        kind: CoroutineKind::Future,
+        name: "reader".into(),
+        ..Birth::default()
+    };
+    let end = End {
+        at: Nanos(1_000_000),
+        how: Ending::Exited(0),
+        events: 2,
+        coroutines: 1,
+        ..End::default()
+    };
+    let run = Event {
+        coroutine: CoroutineId(1),
+        n: 1,
+        at: Nanos(2500),
+        tid: 4321,
+        kind: EventKind::Run,
+        ..Event::default()
+    };
+    let suspend = Event {
+        n: 2,
+        at: Nanos(2900),
+        kind: EventKind::Suspend,
+        site: SiteId(1),
+        wait: WaitKind::Readable,
+        arg: 7,
+        ..run
+    };
+    let records = [
+        Record::Process(process),
+        Record::Site(Site {
+            id: SiteId(1),
+            process: ProcessId(1),
+            place,
+        }),
+        Record::Birth(birth),
+        Record::Event(run),
+        Record::Event(suspend),
+    ];
+    written(&start, &records, &end)
+}
+
+/// Every sort of record with every sort of value, and chunks that are compressed.
+fn everything() -> Vec<u8> {
+    let start = Start {
+        trace_id: [0xab; 16],
+        recorder: "0.1.0".into(),
+        host: "h\u{f6}st".into(),
+        argv: vec![
+            b"/usr/bin/server".to_vec(),
+            b"--port=\xff".to_vec(),
+            Vec::new(),
+        ],
+        started_unix_ns: 1_700_000_000_123_456_789,
+        started_monotonic_ns: 86_400_000_000_000,
+        capacity: 65_536,
+    };
+    let end = End {
+        at: Nanos(9_000_000_000),
+        how: Ending::Signalled(11),
+        events: 409,
+        lost: 12,
+        refused: 3,
+        coroutines: 5,
+        unnamed: 2,
+        quarantined: 1,
+    };
+    let records = [
+        definitions(),
+        births(),
+        first_events(),
+        many_events(),
+        last_facts(),
+    ]
+    .concat();
+    written(&start, &records, &end)
+}
+
+fn definitions() -> Vec<Record> {
+    let module = |process, start, path: &[u8], build_id: &[u8]| {
+        Record::Module(Module {
+            process: ProcessId(process),
+            start,
+            end: start + 0x2000,
+            file_offset: 0x1000,
+            path: path.to_vec(),
+            build_id: build_id.to_vec(),
+        })
+    };
+    let site = |id, place| {
+        Record::Site(Site {
+            id: SiteId(id),
+            process: ProcessId(1),
+            place,
+        })
+    };
+    let file = "src/reactor.rs".into();
+    vec![
+        Record::Process(Process {
+            id: ProcessId(1),
+            pid: 700,
+            attached: Nanos(10),
+        }),
+        Record::Process(Process {
+            id: ProcessId(2),
+            pid: 701,
+            attached: Nanos(5_000),
+        }),
+        module(
+            1,
+            0x5555_5555_0000,
+            b"/usr/bin/server",
+            &[0xde, 0xad, 0xbe, 0xef],
+        ),
+        module(2, 0x7fff_f7dd_0000, b"/tmp/odd\xfe name.so (deleted)", &[]),
+        site(
+            1,
+            Place::Source {
+                file,
+                line: 112,
+                column: 9,
+            },
+        ),
+        site(
+            2,
+            Place::Function {
+                address: 0x5555_5555_0340,
+                name: "server::accept".into(),
+            },
+        ),
+        site(3, Place::Address(0x5555_5555_0777)),
+        site(4, Place::ReturnAddress(0x5555_5555_0999)),
+    ]
+}
+
+fn births() -> Vec<Record> {
+    let birth = |id: u32, dialect, kind, name: &str| {
+        Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            process: ProcessId(1 + id % 2),
+            station: 100 - id,
+            generation: 2 * id,
+            probe_id: u64::MAX - u64::from(id),
+            at: Nanos(u64::from(id) * 1_000),
+            dialect,
+            kind,
+            name: name.into(),
+            spawn_site: SiteId(id),
+        })
+    };
+    vec![
+        birth(1, Dialect::Extended, CoroutineKind::Future, "accept loop"),
+        birth(2, Dialect::V1PerSlot, CoroutineKind::Stackful, ""),
+        birth(
+            3,
+            Dialect::V1PerStation,
+            CoroutineKind::Thread,
+            "w\u{f6}rker",
+        ),
+        birth(4, Dialect::Extended, CoroutineKind::Bare, "blinky"),
+        birth(5, Dialect::Extended, CoroutineKind::Unknown, "?"),
+    ]
+}
+
+/// Each sort of wait and of event once, with gaps, and times that go back.
+fn first_events() -> Vec<Record> {
+    let waits = [
+        WaitKind::Unknown,
+        WaitKind::Readable,
+        WaitKind::Writable,
+        WaitKind::Timer,
+        WaitKind::Lock,
+        WaitKind::Channel,
+        WaitKind::Coroutine,
+        WaitKind::User,
+        WaitKind::Yield,
+    ];
+    let kinds = [
+        EventKind::Birth,
+        EventKind::Run,
+        EventKind::Suspend,
+        EventKind::Death,
+    ];
+    let event = |(number, wait)| {
+        let number: u64 = number;
+        Record::Event(Event {
+            coroutine: CoroutineId(1 + number as u32 % 3),
+            n: number * number,
+            at: Nanos(1_000_000 - number * 1_000),
+            tid: 700 + number % 2,
+            kind: kinds[number as usize % 4],
+            site: SiteId(number as u32 % 5),
+            wait,
+            arg: u64::MAX >> (number * 7),
+            wake_seen: (number as u16).wrapping_mul(9_999),
+        })
+    };
+    (0..).zip(waits).map(event).collect()
+}
+
+/// One coroutine that reads and writes, with the wakes between.
+fn many_events() -> Vec<Record> {
+    let mut records = Vec::new();
+    for round in 0..200 {
+        let at = 2_000_000 + round * 10_000 + round * round % 977;
+        let run = Event {
+            coroutine: CoroutineId(4),
+            n: 2 * round,
+            at: Nanos(at),
+            tid: 700,
+            kind: EventKind::Run,
+            wake_seen: round as u16,
+            ..Event::default()
+        };
+        let wait = if round % 2 == 0 {
+            WaitKind::Readable
+        } else {
+            WaitKind::Writable
+        };
+        let suspend = Event {
+            n: 2 * round + 1,
+            at: Nanos(at + 400),
+            kind: EventKind::Suspend,
+            site: SiteId(1),
+            wait,
+            arg: 17,
+            ..run
+        };
+        records.extend([Record::Event(run), Record::Event(suspend)]);
+    }
+    records
+}
+
+fn last_facts() -> Vec<Record> {
+    let wake = |count, waker| {
+        let (coroutine, at) = (CoroutineId(4), Nanos(4_000_000));
+        Record::Wake(Wake {
+            coroutine,
+            count,
+            waker,
+            at,
+        })
+    };
+    let tally = |id, torn, inexact| {
+        let coroutine = CoroutineId(id);
+        Record::Tally(Tally {
+            coroutine,
+            attempted: 12,
+            recorded: 9,
+            torn,
+            inexact,
+        })
+    };
+    vec![
+        wake(0, Waker::Foreign),
+        wake(199, Waker::Thread(700)),
+        wake((1 << 20) - 1, Waker::Coroutine(CoroutineId(1))),
+        tally(1, None, false),
+        tally(2, Some(11), false),
+        tally(3, Some(u64::MAX), true),
+    ]
+}
+
+/// As a recorder leaves it that was killed while it wrote.
+fn cut() -> Vec<u8> {
+    let mut bytes = everything();
+    let last = frames(&bytes);
+    bytes.truncate(last[last.len() - 2] + 50);
+    bytes
+}
+
+/// One chunk has a wrong bit, and one is missing.
+fn damaged() -> Vec<u8> {
+    let mut bytes = everything();
+    let starts = frames(&bytes);
+    bytes[starts[2] + 40] ^= 1;
+    bytes.drain(starts[3]..starts[4]);
+    bytes
+}
+
+/// As a later version 1 might write: another chunk type, more fields, another column.
+fn future() -> Vec<u8> {
+    let minimal = minimal();
+    let starts = frames(&minimal);
+    let mut bytes = minimal[..starts[1]].to_vec();
+    bytes[10] = 9;
+    let crc = crc32fast::hash(&bytes[..28]);
+    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    bytes.extend(frame(
+        0x1234,
+        0x8000,
+        1,
+        b"a sort of chunk that version 1.0 does not know",
+    ));
+    bytes.extend(renumbered(&minimal[starts[1]..starts[2]], 2));
+    bytes.extend(frame(2, 0, 3, b"\x07\x02\x05\x09more"));
+    let block = [
+        &b"\x01\x02\xf1\xba\x02\x01\x02\x04\x02\xc8\x64\x05\x02\x00\x00"[..],
+        b"\x07\x01\x00\x08\x01\x02\x09\x01\xc8\x0a\x01\x0e",
+        b"\xc8\x03new",
+    ];
+    bytes.extend(frame(6, 0, 4, &block.concat()));
+    bytes.extend(frame(7, 0, 5, b"\x64\x03\x00\x02\x00\x00\x01\x00\x00more"));
+    bytes
+}
+
+fn written(start: &Start, records: &[Record], end: &End) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), start).expect("memory");
+    writer.set_lost(end.lost);
+    for record in records {
+        writer.write(record).expect("memory");
+    }
+    writer.finish(end).expect("memory")
+}

@@ -1,0 +1,285 @@
+//! Records as programs make them, and as they never should.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use ctp_trace::record::*;
+
+/// A start, then anything that may follow it, then an end.
+pub fn traces() -> impl Strategy<Value = Vec<Record>> {
+    let record = prop_oneof![4 => definition(), 8 => orderly(), 4 => row()];
+    (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
+        records.insert(0, start);
+        records.push(end);
+        records
+    })
+}
+
+/// Numbers near to zero, near to the limits, and between.
+fn any_u64() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..100u64,
+        any::<u64>(),
+        select(vec![u64::MAX, i64::MAX as u64, 1 << 63, 1 << 32])
+    ]
+}
+
+fn any_u32() -> impl Strategy<Value = u32> {
+    prop_oneof![0..20u32, any::<u32>(), select(vec![u32::MAX, 1 << 31])]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), ".{0,20}"]
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..40)
+}
+
+fn start() -> impl Strategy<Value = Record> {
+    (
+        any::<[u8; 16]>(),
+        text(),
+        text(),
+        vec(bytes(), 0..4),
+        any_u64(),
+        any_u64(),
+        any_u32(),
+    )
+        .prop_map(
+            |(trace_id, recorder, host, argv, unix, monotonic, capacity)| {
+                Record::Start(Start {
+                    trace_id,
+                    recorder,
+                    host,
+                    argv,
+                    started_unix_ns: unix,
+                    started_monotonic_ns: monotonic,
+                    capacity,
+                })
+            },
+        )
+}
+
+fn definition() -> impl Strategy<Value = Record> {
+    prop_oneof![process(), module(), site(), birth()]
+}
+
+fn process() -> impl Strategy<Value = Record> {
+    (any_u32(), any_u32(), any_u64()).prop_map(|(id, pid, attached)| {
+        Record::Process(Process {
+            id: ProcessId(id),
+            pid,
+            attached: Nanos(attached),
+        })
+    })
+}
+
+fn module() -> impl Strategy<Value = Record> {
+    (any_u32(), any_u64(), any_u64(), any_u64(), bytes(), bytes()).prop_map(
+        |(process, start, end, file_offset, path, build_id)| {
+            let process = ProcessId(process);
+            Record::Module(Module {
+                process,
+                start,
+                end,
+                file_offset,
+                path,
+                build_id,
+            })
+        },
+    )
+}
+
+fn site() -> impl Strategy<Value = Record> {
+    (any_u32(), any_u32(), place()).prop_map(|(id, process, place)| {
+        Record::Site(Site {
+            id: SiteId(id),
+            process: ProcessId(process),
+            place,
+        })
+    })
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        (text(), any_u32(), any_u32()).prop_map(|(file, line, column)| Place::Source {
+            file,
+            line,
+            column
+        }),
+        (any_u64(), text()).prop_map(|(address, name)| Place::Function { address, name }),
+        any_u64().prop_map(Place::Address),
+        any_u64().prop_map(Place::ReturnAddress),
+    ]
+}
+
+fn birth() -> impl Strategy<Value = Record> {
+    let dialects = vec![Dialect::Extended, Dialect::V1PerSlot, Dialect::V1PerStation];
+    let kinds = vec![
+        CoroutineKind::Unknown,
+        CoroutineKind::Future,
+        CoroutineKind::Stackful,
+        CoroutineKind::Thread,
+        CoroutineKind::Bare,
+    ];
+    let numbers = (any_u32(), any_u32(), any_u32(), any_u32(), any_u32());
+    let rest = (
+        any_u64(),
+        any_u64(),
+        select(dialects),
+        select(kinds),
+        text(),
+    );
+    (numbers, rest).prop_map(
+        |(
+            (coroutine, process, station, generation, spawn),
+            (probe_id, at, dialect, kind, name),
+        )| {
+            Record::Birth(Birth {
+                coroutine: CoroutineId(coroutine),
+                process: ProcessId(process),
+                station,
+                generation,
+                probe_id,
+                at: Nanos(at),
+                dialect,
+                kind,
+                name,
+                spawn_site: SiteId(spawn),
+            })
+        },
+    )
+}
+
+fn event_kind() -> impl Strategy<Value = EventKind> {
+    select(vec![
+        EventKind::Birth,
+        EventKind::Run,
+        EventKind::Suspend,
+        EventKind::Death,
+    ])
+}
+
+fn wait() -> impl Strategy<Value = WaitKind> {
+    select(vec![
+        WaitKind::Unknown,
+        WaitKind::Readable,
+        WaitKind::Writable,
+        WaitKind::Timer,
+        WaitKind::Lock,
+        WaitKind::Channel,
+        WaitKind::Coroutine,
+        WaitKind::User,
+        WaitKind::Yield,
+    ])
+}
+
+fn row() -> impl Strategy<Value = Record> {
+    prop_oneof![event(), wake(), tally()]
+}
+
+/// An event as schedulers cause them: few coroutines, few places, times that go on.
+fn orderly() -> impl Strategy<Value = Record> {
+    let who = (1..6u32, 0..9u64, 0..4u64);
+    let what = (event_kind(), 0..3u32, wait(), 0..3u64, 0..5u16);
+    (who, 0..100_000u64, what).prop_map(
+        |((coroutine, n, tid), at, (kind, site, wait, arg, wake_seen))| {
+            Record::Event(Event {
+                coroutine: CoroutineId(coroutine),
+                n,
+                at: Nanos(at),
+                tid,
+                kind,
+                site: SiteId(site),
+                wait,
+                arg,
+                wake_seen,
+            })
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = Record> {
+    let who = (any_u32(), any_u64(), any_u64());
+    let what = (event_kind(), any_u32(), wait(), any_u64(), any::<u16>());
+    (who, any_u64(), what).prop_map(
+        |((coroutine, n, tid), at, (kind, site, wait, arg, wake_seen))| {
+            Record::Event(Event {
+                coroutine: CoroutineId(coroutine),
+                n,
+                at: Nanos(at),
+                tid,
+                kind,
+                site: SiteId(site),
+                wait,
+                arg,
+                wake_seen,
+            })
+        },
+    )
+}
+
+fn wake() -> impl Strategy<Value = Record> {
+    let waker = prop_oneof![
+        Just(Waker::Foreign),
+        any_u32().prop_map(Waker::Thread),
+        any_u32().prop_map(|id| Waker::Coroutine(CoroutineId(id))),
+    ];
+    (any_u32(), any_u32(), waker, any_u64()).prop_map(|(coroutine, count, waker, at)| {
+        Record::Wake(Wake {
+            coroutine: CoroutineId(coroutine),
+            count,
+            waker,
+            at: Nanos(at),
+        })
+    })
+}
+
+fn tally() -> impl Strategy<Value = Record> {
+    let torn = proptest::option::of(any_u64());
+    (any_u32(), any_u64(), any_u64(), torn, any::<bool>()).prop_map(
+        |(coroutine, attempted, recorded, torn, inexact)| {
+            let coroutine = CoroutineId(coroutine);
+            Record::Tally(Tally {
+                coroutine,
+                attempted,
+                recorded,
+                torn,
+                inexact,
+            })
+        },
+    )
+}
+
+fn end() -> impl Strategy<Value = Record> {
+    let how = prop_oneof![
+        any::<i32>().prop_map(Ending::Exited),
+        any::<i32>().prop_map(Ending::Signalled),
+        Just(Ending::Stopped),
+        Just(Ending::Image),
+    ];
+    let counts = (
+        any_u64(),
+        any_u64(),
+        any_u64(),
+        any_u64(),
+        any_u64(),
+        any_u64(),
+    );
+    (any_u64(), how, counts).prop_map(|(at, how, counts)| {
+        let (events, lost, refused, coroutines, unnamed, quarantined) = counts;
+        let at = Nanos(at);
+        Record::End(End {
+            at,
+            how,
+            events,
+            lost,
+            refused,
+            coroutines,
+            unnamed,
+            quarantined,
+        })
+    })
+}
