@@ -1,1 +1,28 @@
-//! Shared nothing: see `benches/`.
+//! Timing for the benchmarks: medians of many rounds, because the machines are shared and noisy.
+
+use std::time::{Duration, Instant};
+
+/// Nanoseconds of one call: the median of `rounds` rounds of `calls` calls each.
+pub fn median_ns(rounds: usize, calls: u32, mut call: impl FnMut()) -> f64 {
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|_| {
+            let begin = Instant::now();
+            for _ in 0..calls {
+                call();
+            }
+            begin.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[rounds / 2].as_nanos() as f64 / f64::from(calls)
+}
+
+/// Prints one figure, and how it compares with another of the same run.
+pub fn report(what: &str, ns: f64, beside: Option<(&str, f64)>) {
+    match beside {
+        Some((name, other)) => {
+            println!("{what:<52} {ns:>8.2} ns   {:>6.2} x {name}", ns / other);
+        }
+        None => println!("{what:<52} {ns:>8.2} ns"),
+    }
+}

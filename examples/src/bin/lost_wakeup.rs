@@ -1,2 +1,250 @@
-//! x
-fn main() {}
+//! The trace should show 47 `session` coroutines stuck at the one line that awaits `conn.read`:
+//! their connections were reset, the runtime closed them, and nobody woke the readers.
+//! 3 more wait at the same line and are fine, as is the listener. With `--fixed` none is stuck.
+//!
+//! 50 clients exchange small frames with an echo server on `mini-rt`. After a second 47 of them
+//! reset their connections, while the server waits for their next frame; 3 seconds later the
+//! program ends. What it prints as ground truth it has counted itself.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream as Client};
+use std::os::fd::RawFd;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ctp_nostd as ctp;
+use mini_rt::{Builder, Hangup, Runtime, TcpListener, TcpStream, spawn_named};
+
+const RESET: usize = 47;
+const HEALTHY: usize = 3;
+const BEFORE_BURST: Duration = Duration::from_secs(1);
+const AFTER_BURST: Duration = Duration::from_secs(3);
+/// Between two frames of a client.
+const PAUSE: Duration = Duration::from_millis(2);
+const VISIT_EVERY: Duration = Duration::from_millis(100);
+/// For what is under way to come to rest.
+const SETTLE: Duration = Duration::from_millis(50);
+
+// The server.
+
+async fn listen(listener: TcpListener, ledger: Arc<Ledger>) -> io::Result<()> {
+    loop {
+        let (conn, _) = listener.accept().await?;
+        let id = ledger.spawned.fetch_add(1, Ordering::Relaxed);
+        spawn_named("session", serve(conn, id, Arc::clone(&ledger)));
+    }
+}
+
+async fn serve(conn: TcpStream, id: u64, ledger: Arc<Ledger>) -> io::Result<()> {
+    let mut inbox = Vec::new();
+    while let Some(frame) = read_frame(&conn, &mut inbox, id, &ledger).await? {
+        conn.write_all(&frame).await?;
+        ledger.answered.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The next frame with its length in front, or nothing at the connection's end.
+async fn read_frame(
+    conn: &TcpStream,
+    inbox: &mut Vec<u8>,
+    id: u64,
+    ledger: &Ledger,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut buf = [0; 512];
+    loop {
+        if let Some(frame) = take_frame(inbox) {
+            return Ok(Some(frame));
+        }
+        let _noted = ledger.reading(id, conn.fd_number());
+        let n = conn.read(&mut buf).await?;
+        if n == 0 {
+            return Ok(None);
+        }
+        inbox.extend_from_slice(&buf[..n]);
+    }
+}
+
+fn take_frame(inbox: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let length = u32::from_le_bytes(*inbox.first_chunk::<4>()?) as usize;
+    if inbox.len() < 4 + length {
+        return None;
+    }
+    Some(inbox.drain(..4 + length).collect())
+}
+
+// The ground truth: who is in `read`, and since when.
+
+#[derive(Default)]
+struct Ledger {
+    spawned: AtomicU64,
+    answered: AtomicU64,
+    reading: Mutex<HashMap<u64, (RawFd, Instant)>>,
+}
+
+/// While it lives, a session is in `read`.
+struct Reading<'a> {
+    ledger: &'a Ledger,
+    id: u64,
+}
+
+impl Ledger {
+    fn reading(&self, id: u64, fd: RawFd) -> Reading<'_> {
+        self.readers().insert(id, (fd, Instant::now()));
+        Reading { ledger: self, id }
+    }
+
+    fn readers(&self) -> MutexGuard<'_, HashMap<u64, (RawFd, Instant)>> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The descriptors of those that went into `read` before this time and never came back.
+    fn in_read_since_before(&self, time: Instant) -> Vec<RawFd> {
+        let readers = self.readers();
+        let early = readers.values().filter(|(_, since)| *since < time);
+        let mut fds: Vec<RawFd> = early.map(|&(fd, _)| fd).collect();
+        fds.sort_unstable();
+        fds
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.ledger.readers().remove(&self.id);
+    }
+}
+
+// The clients: plain threads, so that the trace shows the server alone.
+
+fn connect(address: SocketAddr, clients: usize) -> io::Result<Vec<Client>> {
+    (0..clients).map(|_| Client::connect(address)).collect()
+}
+
+/// One frame from each client, and its echo back.
+fn exchange(clients: &mut [Client]) -> io::Result<()> {
+    let frame = *b"\x05\0\0\0hello";
+    for client in &mut *clients {
+        client.write_all(&frame)?;
+    }
+    for client in clients {
+        let mut echo = [0; 9];
+        client.read_exact(&mut echo)?;
+        assert_eq!(echo, frame, "the echo is what was sent");
+    }
+    Ok(())
+}
+
+/// Keeps clients busy until told to stop; gives them back with no frame under way.
+fn drive(
+    mut clients: Vec<Client>,
+    stop: &Arc<AtomicBool>,
+) -> thread::JoinHandle<io::Result<Vec<Client>>> {
+    let stop = Arc::clone(stop);
+    thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            exchange(&mut clients)?;
+            thread::sleep(PAUSE);
+        }
+        Ok(clients)
+    })
+}
+
+/// For some time, now and then somebody connects, says hello and leaves in good order.
+fn visit(address: SocketAddr, time: Duration) -> io::Result<()> {
+    let end = Instant::now() + time;
+    while Instant::now() + VISIT_EVERY <= end {
+        exchange(&mut connect(address, 1)?)?;
+        thread::sleep(VISIT_EVERY);
+    }
+    Ok(())
+}
+
+/// Closes connections the rude way: the peer gets a reset instead of an orderly end.
+fn reset(clients: Vec<Client>) -> io::Result<()> {
+    for client in clients {
+        rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO))?;
+    }
+    Ok(())
+}
+
+fn start_server(runtime: &Runtime, ledger: Arc<Ledger>) -> io::Result<SocketAddr> {
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr();
+        spawn_named("listener", listen(listener, ledger));
+        Ok(address)
+    })
+}
+
+/// Gives the descriptors of the readers that never resumed.
+fn tell(address: SocketAddr, ledger: &Ledger) -> io::Result<Vec<RawFd>> {
+    println!("serving {address}, {} clients", RESET + HEALTHY);
+    let [burst, end] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let doomed = drive(connect(address, RESET)?, &burst);
+    let healthy = drive(connect(address, HEALTHY)?, &end);
+    visit(address, BEFORE_BURST)?;
+
+    burst.store(true, Ordering::Relaxed);
+    let quiet = doomed.join().expect("no client panics")?;
+    while ledger.in_read_since_before(Instant::now() - SETTLE).len() < RESET {
+        thread::sleep(SETTLE / 10);
+    }
+    let burst_at = Instant::now();
+    reset(quiet)?;
+    println!("burst: {RESET} clients reset");
+
+    visit(address, AFTER_BURST)?;
+    end.store(true, Ordering::Relaxed);
+    let healthy = healthy.join().expect("no client panics")?;
+    std::mem::forget(healthy); // their sessions are to be seen waiting at the end
+    Ok(ledger.in_read_since_before(burst_at))
+}
+
+fn run(fixed: bool, truth: Option<String>) -> io::Result<()> {
+    let hangup = if fixed {
+        Hangup::Wake
+    } else {
+        Hangup::CloseOnly
+    };
+    let runtime = Builder::new().workers(2).hangup(hangup).build()?;
+    let ledger = Arc::new(Ledger::default());
+    let address = start_server(&runtime, Arc::clone(&ledger))?;
+    let stuck = tell(address, &ledger)?;
+    std::mem::forget(runtime); // stopping it would cancel those that are to be seen
+
+    let sessions = ledger.spawned.load(Ordering::Relaxed);
+    let answered = ledger.answered.load(Ordering::Relaxed);
+    println!("answered {answered} exchanges in {sessions} sessions");
+    println!("ground truth: {} readers never resumed", stuck.len());
+    let Some(file) = truth else { return Ok(()) };
+    let mut lines: String = stuck.iter().map(|fd| format!("stuck {fd}\n")).collect();
+    lines += &format!("healthy {HEALTHY}\nsessions {sessions}\nanswered {answered}\n");
+    std::fs::write(file, lines)
+}
+
+fn main() -> ExitCode {
+    ctp::attach();
+    let (mut fixed, mut truth) = (false, None);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match (arg.as_str(), &mut truth) {
+            ("--fixed", _) => fixed = true,
+            ("--truth", None) if args.len() > 0 => truth = args.next(),
+            _ => {
+                eprintln!("usage: lost_wakeup [--fixed] [--truth FILE]");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    match run(fixed, truth) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lost_wakeup: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

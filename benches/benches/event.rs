@@ -1,0 +1,144 @@
+//! What does one event cost the program: not attached, attached, and under the real recorder,
+//! beside a reference writer that does what the published v1 SDKs do?
+
+use std::hint::black_box;
+use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+
+use ctp_benches::{median_ns, report};
+use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::{Linux, Platform as _, Region, Task, Wait};
+use memmap2::MmapOptions;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+const ROUNDS: usize = 31;
+const CALLS: u32 = 100_000;
+
+fn main() {
+    match std::env::args()
+        .find(|argument| argument.starts_with("--as="))
+        .as_deref()
+    {
+        Some("--as=attached") => attached("attached, nobody reads"),
+        Some("--as=recorded") => attached("attached, the recorder drains on another core"),
+        _ => {
+            unattached();
+            run_self_in_own_memory();
+            run_self_under_recorder();
+        }
+    }
+}
+
+fn unattached() {
+    let task = Task::born("nobody records");
+    let pair = median_ns(ROUNDS, CALLS, || {
+        black_box(&task).run();
+        black_box(&task).suspend(Wait::readable(3));
+    });
+    report("event, not attached", pair / 2.0, None);
+}
+
+fn attached(what: &str) {
+    assert!(ctp_nostd::attach(), "the parent provides memory");
+    let reference = reference_writer();
+    let clock = median_ns(ROUNDS, CALLS, || {
+        black_box(Linux::now_ns());
+    });
+    let task = Task::born("bench");
+    let pair = median_ns(ROUNDS, CALLS, || {
+        task.run();
+        task.suspend(Wait::readable(3));
+    });
+    let waker = task.waker();
+    let wake = median_ns(ROUNDS, CALLS, || waker.wake());
+    report(&format!("reference writer ({what})"), reference, None);
+    report(
+        "  of which its clock",
+        clock,
+        Some(("the reference", reference)),
+    );
+    report(
+        &format!("event, {what}"),
+        pair / 2.0,
+        Some(("the reference", reference)),
+    );
+    report("wake()", wake, Some(("the reference", reference)));
+}
+
+/// The words of a v1 slot, and the header's flag.
+#[derive(Default)]
+#[repr(C, align(64))]
+struct Slot {
+    timestamp: AtomicU64,
+    tid: AtomicU64,
+    addr: AtomicU64,
+    seq: AtomicU64,
+    reserved: [AtomicU8; 31],
+    is_active: AtomicU8,
+}
+
+/// gettid, clock_gettime, a release store before and after the payload, a full fence, the flag.
+fn reference_writer() -> f64 {
+    let slots: [Slot; 8] = Default::default();
+    let sleeping = AtomicU32::new(0);
+    let mut n = 0;
+    median_ns(ROUNDS, CALLS, || {
+        let slot = &slots[n % 8];
+        let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+        let now = Linux::now_ns();
+        let old = slot.seq.load(Ordering::Relaxed);
+        slot.seq.store(old + 1, Ordering::Release);
+        slot.timestamp.store(now, Ordering::Relaxed);
+        slot.tid.store(tid, Ordering::Relaxed);
+        slot.addr.store(n as u64, Ordering::Relaxed);
+        slot.is_active.store((n % 2) as u8, Ordering::Relaxed);
+        slot.seq.store(old + 2, Ordering::Release);
+        fence(Ordering::SeqCst);
+        black_box(sleeping.load(Ordering::Relaxed) == 1);
+        n += 1;
+    })
+}
+
+#[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
+fn run_self_in_own_memory() {
+    let plan = Plan { stations: 64 };
+    let recording = Recording {
+        barrier: true,
+        ..Recording::default()
+    };
+    let file = memfd_create("bench", MemfdFlags::empty()).expect("a memfd");
+    ftruncate(&file, plan.bytes()).expect("room");
+    let map = MmapOptions::new().map_raw(&file).expect("a mapping");
+    // SAFETY: just mapped, zeroed, and kept mapped to the end of this function.
+    unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, &recording) }
+        .expect("fresh memory is right");
+    let status = Command::new(this_program())
+        .arg("--as=attached")
+        .env(
+            "CTP_SHM_PATH",
+            format!("/proc/self/fd/{}", file.as_raw_fd()),
+        )
+        .env("CTP_MAX_STATIONS", "64")
+        .status();
+    assert!(status.expect("can run itself").success());
+}
+
+fn run_self_under_recorder() {
+    let recorder = this_program().with_file_name("../ctp-record");
+    if !recorder.exists() {
+        println!("event, under the recorder: skipped, build it first: cargo build --release");
+        return;
+    }
+    let status = Command::new(recorder)
+        .args(["-q", "-o", "/dev/null", "--"])
+        .arg(this_program())
+        .arg("--as=recorded")
+        .status();
+    assert!(status.expect("can run the recorder").success());
+}
+
+fn this_program() -> PathBuf {
+    std::env::current_exe().expect("has a path")
+}

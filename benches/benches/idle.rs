@@ -1,0 +1,79 @@
+//! What does the recorder cost while 100 000 coroutines wait and nothing happens: processor time
+//! beside a `sleep` of the same length, and memory beyond the pages that the program touched?
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ctp_nostd::{Task, Wait};
+
+const COROUTINES: u32 = 100_000;
+const SECONDS: u64 = 5;
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--as=target") {
+        return target();
+    }
+    let me = std::env::current_exe().expect("has a path");
+    let recorder = me.with_file_name("../ctp-record");
+    if !recorder.exists() {
+        println!("skipped, build the recorder first: cargo build --release");
+        return;
+    }
+    let room = (COROUTINES + 1).to_string();
+    let mut child = Command::new(&recorder)
+        .args(["-q", "-o", "/dev/null", "-n", &room, "--"])
+        .arg(&me)
+        .arg("--as=target")
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("can run the recorder");
+    let proc = PathBuf::from(format!("/proc/{}", child.id()));
+    // By now the births are drained, and nothing happens any more.
+    std::thread::sleep(Duration::from_secs(2));
+    let before = cpu_ticks(&proc);
+    std::thread::sleep(Duration::from_secs(SECONDS));
+    let spent = cpu_ticks(&proc) - before;
+    println!(
+        "{COROUTINES} idle coroutines, {SECONDS} s: recorder used {:.2} % of a core",
+        spent as f64 / SECONDS as f64
+    );
+    println!(
+        "recorder's own memory: {} KiB (anonymous), {} KiB shared with the program",
+        memory(&proc, "RssAnon:"),
+        memory(&proc, "RssShmem:")
+    );
+    child.wait().expect("ends by itself");
+}
+
+fn target() {
+    ctp_nostd::attach();
+    for _ in 0..COROUTINES {
+        let task = Task::born("idle");
+        task.run();
+        task.suspend(Wait::user(1));
+        std::mem::forget(task);
+    }
+    std::thread::sleep(Duration::from_secs(SECONDS + 3));
+}
+
+/// User and system time in ticks of 10 ms, so that ticks in a second are percent of a core.
+fn cpu_ticks(proc: &Path) -> u64 {
+    let stat = std::fs::read_to_string(proc.join("stat")).expect("the recorder runs");
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or("")
+        .split_whitespace()
+        .collect();
+    fields[11].parse::<u64>().expect("utime") + fields[12].parse::<u64>().expect("stime")
+}
+
+fn memory(proc: &Path, what: &str) -> String {
+    let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
+    line.unwrap_or("?")
+        .trim()
+        .trim_end_matches(" kB")
+        .to_owned()
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Records a program that loses 47 wakeups, shows which coroutines are stuck and why, and draws a
+# flame graph of where all coroutines waited. Each command is shown before it runs.
+set -eu
+
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+out=$target/demo
+bin=$target/release
+mkdir -p "$out"
+
+run() {
+    printf '\n$ %s\n' "$*"
+    "$@"
+}
+
+cargo build --quiet --release -p ctp-record -p ctp-report -p ctp-examples
+
+run "$bin/ctp-record" -o "$out/ctp.data" -- "$bin/lost_wakeup"
+run "$bin/ctp-report" --stuck -i "$out/ctp.data"
+run "$bin/ctp-report" --flame "$out/flame.svg" -i "$out/ctp.data"
+
+printf '\nThe flame graph is in %s; open it in a browser.\n' "$out/flame.svg"
