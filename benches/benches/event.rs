@@ -12,6 +12,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::{Linux, Platform as _, Region, Task, Wait};
 use memmap2::MmapOptions;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::time::{ClockId, clock_gettime};
 
 const ROUNDS: usize = 31;
 const CALLS: u32 = 100_000;
@@ -21,8 +22,8 @@ fn main() {
         .find(|argument| argument.starts_with("--as="))
         .as_deref()
     {
-        Some("--as=attached") => attached("attached, nobody reads"),
-        Some("--as=recorded") => attached("attached, the recorder drains on another core"),
+        Some("--as=attached") => attached("fallback: kernel clock, full fence"),
+        Some("--as=recorded") => attached("attached, under ctp-record"),
         _ => {
             unattached();
             run_self_in_own_memory();
@@ -67,6 +68,11 @@ fn attached(what: &str) {
     report("wake()", wake, Some(("the reference", reference)));
 }
 
+fn kernel_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// The words of a v1 slot, and the header's flag.
 #[derive(Default)]
 #[repr(C, align(64))]
@@ -87,7 +93,7 @@ fn reference_writer() -> f64 {
     median_ns(ROUNDS, CALLS, || {
         let slot = &slots[n % 8];
         let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
-        let now = Linux::now_ns();
+        let now = kernel_ns();
         let old = slot.seq.load(Ordering::Relaxed);
         slot.seq.store(old + 1, Ordering::Release);
         slot.timestamp.store(now, Ordering::Relaxed);
@@ -104,15 +110,11 @@ fn reference_writer() -> f64 {
 #[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
 fn run_self_in_own_memory() {
     let plan = Plan { stations: 64 };
-    let recording = Recording {
-        barrier: true,
-        ..Recording::default()
-    };
     let file = memfd_create("bench", MemfdFlags::empty()).expect("a memfd");
     ftruncate(&file, plan.bytes()).expect("room");
     let map = MmapOptions::new().map_raw(&file).expect("a mapping");
     // SAFETY: just mapped, zeroed, and kept mapped to the end of this function.
-    unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, &recording) }
+    unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, &Recording::default()) }
         .expect("fresh memory is right");
     let status = Command::new(this_program())
         .arg("--as=attached")

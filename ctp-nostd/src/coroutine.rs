@@ -3,7 +3,7 @@
 use core::cell::Cell;
 
 use crate::doorbell;
-use crate::layout::{EXT_REV, Header, Station};
+use crate::layout::{EXT_REV, Station};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::site::SiteWord;
@@ -116,9 +116,15 @@ impl<P: Platform> Coroutine<P> {
     }
 
     /// It waits from now on, for what a leaf future [announced](Probe::waits_for) since the run
-    /// began; without any, for something unknown at `otherwise`.
+    /// began; without any, nothing is known of the wait but its length.
     #[inline]
-    pub fn suspend_noted(&self, otherwise: SiteWord) {
+    pub fn suspend_noted(&self) {
+        self.suspend_noted_or(SiteWord::default());
+    }
+
+    /// The same; without any announcement it waits for something unknown at `otherwise`.
+    #[inline]
+    pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord) {
         let Some(seat) = self.live_seat() else { return };
         match P::local().and_then(noted) {
             Some((site, kind, arg)) => self.suspend_at(seat, site, kind, arg),
@@ -229,7 +235,7 @@ impl<P: Platform> Seat<P> {
         let n = station.event_head.load(Ordering::Relaxed);
         let last_ts = station.last_ts.load(Ordering::Relaxed);
         epoch.timestamp = P::now_ns().max(last_ts);
-        epoch.tid = P::thread();
+        epoch.tid = P::thread_in(self.probe.attachment);
         epoch.generation = self.generation;
         epoch.tail.kind = kind as u8;
         epoch.tail.is_active = !matches!(kind, EventKind::Suspend);
@@ -241,8 +247,12 @@ impl<P: Platform> Seat<P> {
 
     #[inline]
     fn ring(&self) {
-        let header: &Header = self.probe.region.header;
-        if doorbell::must_ring(&header.tracer_sleeping) {
+        let sleeping = &self.probe.region.header.tracer_sleeping;
+        let must_ring = match self.probe.is_ordered {
+            true => doorbell::must_ring_ordered(sleeping),
+            false => doorbell::must_ring(sleeping),
+        };
+        if must_ring {
             P::ring();
         }
     }

@@ -62,6 +62,8 @@ pub struct Recording {
     pub monotonic_ns: u64,
     /// Process id of the recorder.
     pub pid: u32,
+    /// It issues a `membarrier` before each sleep, so that events need no fence.
+    pub barrier: bool,
 }
 
 impl Recording {
@@ -78,5 +80,8 @@ impl Recording {
             .start_monotonic_ns
             .store(self.monotonic_ns, Ordering::Relaxed);
         header.recorder_pid.store(self.pid, Ordering::Relaxed);
+        header
+            .recorder_barrier
+            .store(self.barrier.into(), Ordering::Relaxed);
     }
 }

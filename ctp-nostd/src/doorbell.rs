@@ -9,6 +9,13 @@
 //! ```
 //! Either P3 sees Q1, or Q3 sees P1: with a fence missing on either side both may miss, and the
 //! event waits for the recorder's safety tick.
+//!
+//! P2 costs more than the event. It shrinks to a compiler fence ([`must_ring_ordered`]) where the
+//! recorder orders both sides by itself: Q2 is then followed by `membarrier` (global expedited),
+//! which runs a full fence on every processor that runs a registered process. Either such a
+//! fence comes before P1, and P3 sees Q1, or after it, and Q3 sees P1.
+
+use core::sync::atomic::compiler_fence;
 
 use crate::sync::{AtomicU32, Ordering, fence};
 
@@ -27,6 +34,14 @@ pub fn disarm(sleeping: &AtomicU32) -> bool {
 #[inline]
 pub fn must_ring(sleeping: &AtomicU32) -> bool {
     fence(Ordering::SeqCst); // P2, pairs with Q2
+    sleeping.load(Ordering::Relaxed) == 1 && take(sleeping) // P3, P4
+}
+
+/// The same, in a process that is registered for `membarrier`, under a recorder that declared to
+/// issue one before each sleep.
+#[inline]
+pub fn must_ring_ordered(sleeping: &AtomicU32) -> bool {
+    compiler_fence(Ordering::SeqCst); // P2 as far as the compiler goes
     sleeping.load(Ordering::Relaxed) == 1 && take(sleeping) // P3, P4
 }
 

@@ -73,7 +73,7 @@ impl<F: Future> Future for Traced<F> {
         task.run();
         let polled = future.poll(context);
         match polled {
-            Poll::Pending => task.suspend_noted(site),
+            Poll::Pending => task.suspend_noted_or(site),
             // Dropping the trace is the coroutine's death; a later poll records nothing.
             Poll::Ready(_) => *task = Task::mute(),
         }

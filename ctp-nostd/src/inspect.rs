@@ -144,6 +144,11 @@ impl Header {
         &self.tracer_sleeping
     }
 
+    /// The recorder issues a `membarrier` before each sleep.
+    pub fn declares_barrier(&self) -> bool {
+        self.recorder_barrier.load(Ordering::Relaxed) == 1
+    }
+
     /// All counters.
     pub fn counters(&self) -> Counters {
         Counters {

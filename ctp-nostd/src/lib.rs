@@ -4,6 +4,7 @@
 pub mod alloc;
 #[cfg(not(loom))]
 mod bare;
+pub mod clock;
 mod coroutine;
 pub mod create;
 #[cfg(not(loom))]

@@ -8,6 +8,7 @@ use core::panic::Location;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock;
 use crate::coroutine::{Coroutine, Kind};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
@@ -68,13 +69,19 @@ impl Task {
 impl Platform for Linux {
     #[inline]
     fn now_ns() -> u64 {
-        let now = clock_gettime(ClockId::Monotonic);
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+        match session::clock_header().and_then(clock::read) {
+            Some(calibration) => calibration.ns_at(clock::ticks()),
+            None => kernel_ns(),
+        }
     }
 
     #[inline]
     fn thread() -> u64 {
-        let attachment = Linux::attachment();
+        Linux::thread_in(Linux::attachment())
+    }
+
+    #[inline]
+    fn thread_in(attachment: u32) -> u64 {
         let known = thread::local().identity.load(Ordering::Relaxed);
         if known >> 32 == u64::from(attachment) {
             known & 0xFFFF_FFFF
@@ -99,6 +106,12 @@ impl Platform for Linux {
     fn local() -> Option<&'static Local> {
         Some(thread::local())
     }
+}
+
+/// CLOCK_MONOTONIC by way of the vDSO.
+fn kernel_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[cold]

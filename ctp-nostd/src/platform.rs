@@ -24,6 +24,13 @@ pub trait Platform: 'static {
         1
     }
 
+    /// [`thread`](Platform::thread), for a caller that has just asked for the attachment.
+    #[inline]
+    fn thread_in(attachment: u32) -> u64 {
+        let _ = attachment;
+        Self::thread()
+    }
+
     /// Memory of the calling thread. Without any, a wake is not attributed to a coroutine, and
     /// [`waits_for`](crate::Probe::waits_for) says nothing. On one core a static will do.
     #[inline]

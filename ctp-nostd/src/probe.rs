@@ -18,6 +18,8 @@ pub struct Probe<P> {
     pub(crate) region: Region<'static>,
     pub(crate) attach_id: u16,
     pub(crate) attachment: u32,
+    /// The recorder orders events and its sleep, so that no event needs a fence.
+    pub(crate) is_ordered: bool,
     platform: PhantomData<fn() -> P>,
 }
 
@@ -36,8 +38,15 @@ impl<P: Platform> Probe<P> {
             region,
             attach_id,
             attachment: P::attachment(),
+            is_ordered: false,
             platform: PhantomData,
         }
+    }
+
+    /// The same probe, in a process that the recorder's `membarrier` reaches (or that nobody
+    /// needs to ring for): its events need no fence, see [`crate::doorbell`].
+    pub fn ordered_by_recorder(self, is_ordered: bool) -> Self {
+        Probe { is_ordered, ..self }
     }
 
     /// A coroutine comes into being; the caller is where it is spawned.

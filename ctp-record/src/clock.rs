@@ -30,7 +30,8 @@ impl Clock {
     }
 }
 
-fn monotonic_ns() -> u64 {
+/// CLOCK_MONOTONIC now.
+pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

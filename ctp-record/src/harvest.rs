@@ -186,7 +186,8 @@ impl Harvest {
         self.heads[index] = head.min(self.cells[index].next_n());
         let events = self.totals.events - before.events;
         pass.found.events += events;
-        pass.found.hot |= events >= 4 || self.totals.lost > before.lost;
+        pass.found.most = pass.found.most.max(events);
+        pass.found.lost |= self.totals.lost > before.lost;
         self.look_at_line_0(index, station, pass);
     }
 

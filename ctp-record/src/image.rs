@@ -5,7 +5,7 @@ use std::fs;
 use ctp_nostd::Region;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
-use object::{Object as _, ObjectSegment as _, SegmentFlags};
+use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
 use crate::args::Image;
 use crate::error::Error;
@@ -87,6 +87,9 @@ impl Outside for Firmware {
 
 fn modules_of(bytes: &[u8], path: &[u8]) -> Option<Vec<Module>> {
     let object = object::File::parse(bytes).ok()?;
+    if object.format() != BinaryFormat::Elf {
+        return None;
+    }
     let build_id = object.build_id().ok()?.unwrap_or_default().to_vec();
     let executable =
         |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.0 & 1 != 0);
@@ -96,7 +99,7 @@ fn modules_of(bytes: &[u8], path: &[u8]) -> Option<Vec<Module>> {
         .map(|segment| Module {
             process: ProcessId(1),
             start: segment.address(),
-            end: segment.address() + segment.size(),
+            end: segment.address().saturating_add(segment.size()),
             file_offset: segment.file_range().0,
             path: path.to_vec(),
             build_id: build_id.clone(),

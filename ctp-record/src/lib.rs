@@ -5,6 +5,7 @@
 //! It does not stop, slow or signal the program, and looks up no names: `ctp-report` does.
 
 mod args;
+mod calibrate;
 mod clock;
 mod closing;
 mod cost;
@@ -32,6 +33,7 @@ use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending, Nanos, Start};
 
 pub use args::{Args, Config, Image, Launch, Talk, Task};
+use calibrate::Calibrator;
 use clock::Clock;
 use closing::Closing;
 pub use error::Error;
@@ -86,6 +88,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let output = Output::create(&config.output, &start)?;
     let signals = Signals::watch().map_err(Error::Wait)?;
     let region = memory.region().map_err(Error::Fresh)?;
+    let calibrator = Calibrator::start(region.header);
     let prepared = Prepared {
         memory: &memory,
         rendezvous: &rendezvous,
@@ -98,6 +101,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         processes: Processes::new(clock, running.pid()),
         running,
         signals,
+        calibrator,
         harvest: Harvest::new(clock.monotonic_ns),
         output,
     };
@@ -108,7 +112,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let counters = region.header.counters();
     let end = end_of(&harvest, clock.now(), how, counters);
     let closing = Closing {
-        event_cost: cost::of_one_event(),
+        event_cost: cost::of_one_event(region.header),
         stations: launch.stations,
         survivors: survivors::of(&rendezvous.path()),
         ..Closing::new(name_of(launch), &config.output, end, counters)
@@ -174,6 +178,7 @@ fn recording_of(start: &Start) -> Recording {
         realtime_ns: start.started_unix_ns,
         monotonic_ns: start.started_monotonic_ns,
         pid: std::process::id(),
+        barrier: wait::can_order(),
     }
 }
 

@@ -8,8 +8,11 @@ use std::time::Duration;
 pub struct Found {
     /// Events that were new.
     pub events: u64,
-    /// Some coroutine was so quick that a later look would have lost events, or did.
-    pub hot: bool,
+    /// Most events that any one coroutine had since the pass before. Its eight slots keep no more
+    /// than eight.
+    pub most: u64,
+    /// Some events were overwritten before they were read.
+    pub lost: bool,
 }
 
 /// What to do until the next pass.
@@ -23,8 +26,10 @@ pub enum Next {
     Sleep,
 }
 
-/// Shortest pause: half of what eight slots last at a thousand events a second per coroutine.
-const SHORTEST: Duration = Duration::from_micros(250);
+/// Pause between two passes of a program that is calm.
+const CALM: Duration = Duration::from_micros(250);
+/// Pause of one whose slots fill up.
+const BRISK: Duration = Duration::from_micros(50);
 /// Pause after which a quiet program is left to ring by itself.
 const LONGEST: Duration = Duration::from_millis(4);
 
@@ -36,21 +41,26 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Pace { pause: SHORTEST }
+        Pace { pause: CALM }
     }
 }
 
 impl Pace {
     /// What to do after a pass that found this.
     pub fn after(&mut self, found: Found) -> Next {
-        if found.hot {
-            self.pause = SHORTEST;
-            return Next::Again;
+        match found {
+            Found { events: 0, .. } => return self.quiet(),
+            Found { lost: true, .. } | Found { most: 5.., .. } => {
+                self.pause = BRISK;
+                return Next::Again;
+            }
+            Found { most: 3.., .. } => self.pause = BRISK,
+            _ => self.pause = (self.pause * 2).clamp(BRISK, CALM),
         }
-        if found.events > 0 {
-            self.pause = SHORTEST;
-            return Next::Nap(SHORTEST);
-        }
+        Next::Nap(self.pause)
+    }
+
+    fn quiet(&mut self) -> Next {
         self.pause = (self.pause * 2).min(LONGEST);
         match self.pause {
             LONGEST => Next::Sleep,
@@ -63,22 +73,42 @@ impl Pace {
 mod tests {
     use super::*;
 
+    const CALM_PASS: Found = Found {
+        events: 1,
+        most: 1,
+        lost: false,
+    };
+
     #[test]
-    fn a_hot_pass_is_followed_at_once_and_a_quiet_program_is_left_alone() {
+    fn slots_that_fill_up_are_read_at_once_and_a_quiet_program_is_left_alone() {
         let mut pace = Pace::default();
-        let hot = Found {
-            events: 9,
-            hot: true,
+        let full = Found {
+            most: 7,
+            ..CALM_PASS
         };
-        let calm = Found {
-            events: 1,
-            hot: false,
-        };
-        assert_eq!(pace.after(hot), Next::Again);
-        assert_eq!(pace.after(calm), Next::Nap(SHORTEST));
-        let quiet: Vec<Next> = (0..5).map(|_| pace.after(Found::default())).collect();
+        assert_eq!(pace.after(full), Next::Again);
+        assert_eq!(
+            pace.after(Found {
+                lost: true,
+                ..CALM_PASS
+            }),
+            Next::Again
+        );
+        let quiet: Vec<Next> = (0..8).map(|_| pace.after(Found::default())).collect();
         assert_eq!(quiet.last(), Some(&Next::Sleep));
         assert!(quiet.iter().all(|next| *next != Next::Again));
-        assert_eq!(pace.after(calm), Next::Nap(SHORTEST));
+    }
+
+    #[test]
+    fn a_program_that_calms_down_is_read_less_often() {
+        let mut pace = Pace::default();
+        let half = Found {
+            most: 4,
+            ..CALM_PASS
+        };
+        assert_eq!(pace.after(half), Next::Nap(BRISK));
+        assert_eq!(pace.after(CALM_PASS), Next::Nap(BRISK * 2));
+        let calm: Vec<Next> = (0..4).map(|_| pace.after(CALM_PASS)).collect();
+        assert_eq!(calm.last(), Some(&Next::Nap(CALM)));
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ctp_nostd::{Region, doorbell};
 use ctp_trace::record::Ending;
 
+use crate::calibrate::Calibrator;
 use crate::harvest::Harvest;
 use crate::launch::Running;
 use crate::output::Output;
@@ -13,7 +14,7 @@ use crate::pace::{Next, Pace};
 use crate::processes::Processes;
 use crate::rendezvous::Rendezvous;
 use crate::signals::{Arrived, Signals};
-use crate::wait::{Happened, Wait};
+use crate::wait::{self, Happened, Wait};
 
 /// Everything that takes part.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Session<'s> {
     pub wait: Wait,
     /// Who asks for an end.
     pub signals: Signals,
+    /// What time it is for probes, where the processor's counter can tell.
+    pub calibrator: Option<Calibrator>,
     /// Who writes.
     pub processes: Processes,
     /// What was read.
@@ -72,6 +75,7 @@ impl Session<'_> {
             if let Some(over) = self.answer(happened, &mut asked)? {
                 break over;
             }
+            self.keep_time();
             if flushed.elapsed() >= FLUSH_EVERY {
                 self.output.flush(self.harvest.totals().lost);
                 flushed = Instant::now();
@@ -89,6 +93,7 @@ impl Session<'_> {
     fn sleep(&mut self) -> io::Result<Happened> {
         let bell = self.region.header.tracer_sleeping();
         doorbell::arm(bell);
+        wait::order();
         let found = self
             .harvest
             .pass(&self.region, &mut self.processes, &mut self.output);
@@ -113,6 +118,12 @@ impl Session<'_> {
         if found.events > 0 {
             self.region.header.count_rescue();
         }
+    }
+
+    fn keep_time(&mut self) {
+        let header = self.region.header;
+        self.calibrator
+            .take_if(|calibrator| !calibrator.keep_right(header));
     }
 
     fn tick(&self) -> Duration {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use ctp_nostd::create::{Plan, Recording};
-use ctp_nostd::layout::MAGIC;
+use ctp_nostd::layout::{Header, MAGIC};
 use ctp_nostd::{Refused, Region};
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -79,9 +79,11 @@ impl Copy {
             let mut map = MmapMut::map_anon(dump.len() - start)?;
             map.copy_from_slice(&dump[start..]);
             let copy = Copy { map };
-            match copy.region().map(drop) {
+            match copy.check() {
                 Ok(()) => return Ok(Some((copy, Ok(())))),
-                refused => damaged = damaged.or(Some((copy, refused))),
+                // The magic alone may be a constant of the program's code.
+                Err(Refused::Version(_)) if damaged.is_some() => {}
+                refused => damaged = Some((copy, refused)),
             }
         }
         Ok(damaged)
@@ -96,6 +98,25 @@ impl Copy {
         // SAFETY: private writable memory of this length, mapped as long as `self` is borrowed;
         // `self` hands out nothing but this view.
         unsafe { Region::new(base, self.map.len(), u32::MAX) }
+    }
+
+    /// Besides what a region wants: nothing is missing behind the stations, where the tables of
+    /// sites and names are.
+    fn check(&self) -> Result<(), Refused> {
+        let (found, needed) = (self.map.len(), self.promised_bytes());
+        match self.region()?.extended && found < needed {
+            true => Err(Refused::TooShort(found, needed)),
+            false => Ok(()),
+        }
+    }
+
+    /// The length that the header tells of; 0 if it tells none.
+    fn promised_bytes(&self) -> usize {
+        let fields = Header::FIELDS.iter();
+        let mut places = fields.filter_map(|&(name, at, _)| (name == "file_bytes").then_some(at));
+        let bytes = places.next().and_then(|at| self.map.get(at..at + 8));
+        let word = bytes.and_then(|bytes| bytes.try_into().ok());
+        word.map_or(0, |word| u64::from_le_bytes(word) as usize)
     }
 }
 

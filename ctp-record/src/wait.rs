@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::{Errno, read};
+use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_query};
 
 use crate::rendezvous::Caller;
 
@@ -28,6 +29,18 @@ pub struct Happened {
 pub struct Wait {
     epoll: OwnedFd,
     callers: Vec<Option<OwnedFd>>,
+}
+
+/// Can this kernel run a fence on every processor that runs a traced program?
+pub fn can_order() -> bool {
+    membarrier_query().contains(MembarrierQuery::GLOBAL_EXPEDITED)
+}
+
+/// The recorder's half of an event without a fence, see [`ctp_nostd::doorbell`]: between the
+/// announcement of sleep and the last look.
+pub fn order() {
+    // Where it fails it was not declared either, and programs use fences of their own.
+    let _ = membarrier(MembarrierCommand::GlobalExpedited);
 }
 
 const KNOCK: u64 = 0;

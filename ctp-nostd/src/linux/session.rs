@@ -17,6 +17,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous};
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
 };
+use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::Linux;
 use super::environment::Settings;
@@ -37,6 +38,8 @@ pub(super) struct Session {
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
 /// A word that reads 0 after a fork, see [`wiped_page`].
 static ATTACHMENT: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+/// The header whose calibration is used; null without one of our recorder's.
+static CLOCK: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 /// Attachments of this process and its forebears; inherited by a fork, never restarted.
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
@@ -111,6 +114,14 @@ pub(super) fn attachment() -> u32 {
     unsafe { (*word).load(Ordering::Relaxed) }
 }
 
+/// The header in which our recorder keeps a calibration of the processor's counter.
+#[inline]
+pub(super) fn clock_header() -> Option<&'static Header> {
+    let header = CLOCK.load(Ordering::Acquire);
+    // SAFETY: null, or the header of a region that is mapped for the life of the process.
+    unsafe { header.as_ref() }
+}
+
 impl Session {
     /// One byte to the recorder: never blocks, raises no signal, and tells the outcome only in
     /// the header's counters.
@@ -137,14 +148,25 @@ fn say(line: &[u8]) {
 
 fn open(settings: &Settings) -> Result<(), NotAttached> {
     let region = map(settings)?;
+    if region.extended {
+        CLOCK.store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
+    }
     let word = wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
     word.store(ATTACHMENTS.load(Ordering::Relaxed), Ordering::Relaxed);
     ATTACHMENT.store(ptr::from_ref(word).cast_mut(), Ordering::Release);
     let session = Session {
-        probe: Probe::new(region, attach_id(&region)),
+        probe: Probe::new(region, attach_id(&region)).ordered_by_recorder(is_ordered(&region)),
         socket: settings.sock_path.as_ref().and_then(|path| dial(path)),
     };
     keep(session).map_err(|error| NotAttached::Os("mapping memory", error))
+}
+
+/// Has the recorder declared that it issues a `membarrier` before each sleep, and does it reach
+/// this process? Registering is cheap only while there is one thread.
+fn is_ordered(region: &Region<'_>) -> bool {
+    region.extended
+        && region.header.declares_barrier()
+        && membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }
 
 /// Opens and maps what `CTP_SHM_PATH` names, as far as environment, header and file agree.

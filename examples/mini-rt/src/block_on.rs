@@ -21,7 +21,7 @@ pub(crate) fn block_on<F: Future>(place: &'static Location<'static>, future: F) 
         if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
             return done;
         }
-        trace.suspend_noted(ctp::site::SiteWord::default());
+        trace.suspend_noted();
         parker.park();
     }
 }

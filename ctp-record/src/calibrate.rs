@@ -1,0 +1,184 @@
+//! The processor's counter against CLOCK_MONOTONIC, so that a probe need not ask the kernel.
+//!
+//! Used only where the kernel itself trusts it. The line that probes follow is never broken:
+//! each new one begins where the old one is, and only its slope is corrected. When it has gone
+//! wrong by a millisecond all the same (a suspended machine, a migrated guest), it is withdrawn.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use ctp_nostd::clock::{self, Calibration};
+use ctp_nostd::layout::Header;
+
+use crate::clock::monotonic_ns;
+
+/// The counter and the time at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    ticks: u64,
+    ns: u64,
+}
+
+/// Keeps a header's calibration right.
+#[derive(Debug)]
+pub struct Calibrator {
+    first: Pair,
+    now: Calibration,
+    looked: Instant,
+    pause: Duration,
+}
+
+/// The first line is drawn through moments at least so far apart.
+const BASE: Duration = Duration::from_millis(2);
+/// The second comes so soon, each later one after twice the time, up to the longest.
+const SOON: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_secs(1);
+/// Beyond this the counter is not trusted any more.
+const WORST_NS: i64 = 1_000_000;
+
+impl Calibrator {
+    /// Draws the first line, or nothing where the kernel does not trust the counter.
+    pub fn start(header: &Header) -> Option<Self> {
+        if !(is_source() && is_invariant()) {
+            return None;
+        }
+        let first = measure();
+        std::thread::sleep(BASE);
+        let second = measure();
+        let now = Calibration {
+            ticks: second.ticks,
+            ns: second.ns,
+            mult: slope(first, second)?,
+        };
+        clock::publish(header, &now);
+        Some(Calibrator {
+            first,
+            now,
+            looked: Instant::now(),
+            pause: SOON,
+        })
+    }
+
+    /// Corrects the slope when it is time to. False if the counter has been withdrawn.
+    pub fn keep_right(&mut self, header: &Header) -> bool {
+        if self.looked.elapsed() < self.pause {
+            return true;
+        }
+        self.looked = Instant::now();
+        self.pause = (self.pause * 2).min(LONGEST);
+        match self.next(measure()) {
+            Some(next) if is_source() => {
+                self.now = next;
+                clock::publish(header, &next);
+                true
+            }
+            _ => {
+                clock::withdraw(header);
+                false
+            }
+        }
+    }
+
+    /// A line that begins where the present one is and meets the true time one pause later.
+    fn next(&self, moment: Pair) -> Option<Calibration> {
+        let shown = self.now.ns_at(moment.ticks);
+        let behind = moment.ns.wrapping_sub(shown).cast_signed();
+        if behind.abs() > WORST_NS {
+            return None;
+        }
+        let mult = slope(self.first, moment)?;
+        let correction = i128::from(mult) * i128::from(behind) / self.pause.as_nanos() as i128;
+        Some(Calibration {
+            ticks: moment.ticks,
+            ns: shown,
+            mult: u64::try_from(i128::from(mult) + correction).ok()?,
+        })
+    }
+}
+
+/// Nanoseconds a tick, times 2^32.
+fn slope(from: Pair, to: Pair) -> Option<u64> {
+    let ticks = u128::from(to.ticks.checked_sub(from.ticks)?);
+    let ns = u128::from(to.ns.checked_sub(from.ns)?);
+    u64::try_from((ns << 32).checked_div(ticks)?).ok()
+}
+
+/// The tightest of a few readings of the time between two of the counter.
+fn measure() -> Pair {
+    let reading = |_| {
+        let before = clock::ticks();
+        let ns = monotonic_ns();
+        let after = clock::ticks();
+        let width = after.wrapping_sub(before);
+        (
+            width,
+            Pair {
+                ticks: before + width / 2,
+                ns,
+            },
+        )
+    };
+    let tightest = (0..8).map(reading).min_by_key(|(width, _)| *width);
+    tightest.expect("there are eight readings").1
+}
+
+/// The kernel keeps time with it.
+fn is_source() -> bool {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc")
+}
+
+/// It runs on at one rate whatever the processors do.
+fn is_invariant() -> bool {
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = flags.lines().find(|line| line.starts_with("flags"));
+    flags.is_some_and(|line| line.contains(" constant_tsc") && line.contains(" nonstop_tsc"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ticks: u64, ns: u64) -> Pair {
+        Pair { ticks, ns }
+    }
+
+    fn calibrator() -> Calibrator {
+        let first = at(0, 0);
+        Calibrator {
+            first,
+            now: Calibration {
+                ticks: 2_000,
+                ns: 1_000,
+                mult: 1 << 31,
+            },
+            looked: Instant::now(),
+            pause: LONGEST,
+        }
+    }
+
+    // CTP-26
+    #[test]
+    fn a_corrected_line_begins_where_the_old_one_is_and_meets_the_true_time() {
+        let calibrator = calibrator();
+        // After a second by the counter, the kernel's clock says 10 us more.
+        let moment = at(2_000_002_000, 1_000_011_000);
+        let next = calibrator
+            .next(moment)
+            .expect("10 us are no reason to distrust it");
+        assert_eq!(next.ns_at(moment.ticks), calibrator.now.ns_at(moment.ticks));
+        let later = at(moment.ticks + 2_000_000_000, 0);
+        let true_then = moment.ns + 1_000_010_000;
+        assert!(
+            next.ns_at(later.ticks).abs_diff(true_then) < 100,
+            "{next:?}"
+        );
+    }
+
+    // CTP-26
+    #[test]
+    fn a_counter_that_is_off_by_a_millisecond_is_withdrawn() {
+        assert_eq!(calibrator().next(at(2_000_002_000, 1_002_000_000)), None);
+        assert_eq!(calibrator().next(at(2_000_002_000, 998_000_000)), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! The board: a timer that counts, and what the probe needs to know of it.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use ctp_nostd::{Local, Platform};
+
+/// One tick of the 8 MHz timer.
+const TICK_NS: u64 = 125;
+
+/// Ticks since reset. The tasks start after 3 ms.
+static TICKS: AtomicU64 = AtomicU64::new(ms(3));
+
+/// What the probe remembers of the only core.
+static LOCAL: Local = Local::new();
+
+/// The place that the probe runs in.
+#[derive(Debug)]
+pub struct Board;
+
+impl Platform for Board {
+    fn now_ns() -> u64 {
+        ns(now())
+    }
+
+    fn thread() -> u64 {
+        0
+    }
+
+    fn ring() {
+        // Nobody waits for it: the memory is read afterwards.
+    }
+
+    fn local() -> Option<&'static Local> {
+        Some(&LOCAL)
+    }
+}
+
+/// Milliseconds in ticks.
+pub const fn ms(milliseconds: u64) -> u64 {
+    milliseconds * 1_000_000 / TICK_NS
+}
+
+/// Microseconds in ticks.
+pub const fn us(microseconds: u64) -> u64 {
+    microseconds * 1_000 / TICK_NS
+}
+
+/// Ticks in nanoseconds.
+pub const fn ns(ticks: u64) -> u64 {
+    ticks * TICK_NS
+}
+
+/// Ticks since reset.
+pub fn now() -> u64 {
+    TICKS.load(Ordering::Relaxed)
+}
+
+/// It is `tick` now. A real timer does this by itself.
+pub fn set(tick: u64) {
+    TICKS.store(tick, Ordering::Relaxed);
+}
