@@ -1,1 +1,80 @@
-//! symbolize
+//! Turns addresses of a traced process into functions, files and lines.
+//!
+//! Three calls:
+//!
+//! ```no_run
+//! use symbolize::{Avma, FileOffset, Lookup, Mapping, SourceLine, Symbolizer};
+//!
+//! // 1. Give it the executable mappings as they were recorded.
+//! let mut symbolizer = Symbolizer::new(vec![Mapping {
+//!     start: Avma(0x5555_5555_9000),
+//!     end: Avma(0x5555_5556_0000),
+//!     file_offset: FileOffset(0x4000),
+//!     path: b"/usr/bin/app".to_vec(),
+//!     build_id: vec![0xab; 20],
+//! }]);
+//! // 2. Ask for an address: frames, innermost first, or the reason why there are none.
+//! match symbolizer.resolve(Avma(0x5555_5555_a2a0), Lookup::ReturnAddress) {
+//!     Ok(resolved) => println!("{:?}", resolved.frames),
+//!     Err(miss) => println!("{miss}"),
+//! }
+//! // 3. Ask the other way round: which function contains this source line?
+//! let line = SourceLine { file: "src/main.rs".to_owned(), line: 29, column: 0 };
+//! println!("{:?}", symbolizer.functions_at(&[line]));
+//! ```
+//!
+//! # Addresses
+//!
+//! | type | what it is | example |
+//! | --- | --- | --- |
+//! | [`Avma`] | actual virtual memory address: in the process as it ran | `0x55555555a2a0` |
+//! | [`FileOffset`] | position in the ELF file | `0x52a0` |
+//! | [`Svma`] | stated virtual memory address: in the ELF file's own tables | `0x62a0` |
+//!
+//! An [`Avma`] becomes a [`FileOffset`] by the recorded mapping and then a [`Svma`] by the `PT_LOAD` that covers it.
+//! A return address ([`Lookup::ReturnAddress`]) is looked up one byte earlier, in the call.
+//!
+//! # Names
+//!
+//! A name comes from DWARF, with the functions that were inlined; else from the symbol table; else there is none.
+//! Names are demangled (Rust, C++) and [tidied](tidy()): the body of an `async fn` has the name of the function.
+//! How much is known depends on the debug info of the traced program:
+//!
+//! | the program has | there are |
+//! | --- | --- |
+//! | full or limited debug info | functions, also inlined ones, files and lines |
+//! | line tables only | the same, but inlined functions have no path: `poll`, or just `async fn` |
+//! | a symbol table | functions, not inlined ones |
+//! | nothing | exported functions of libraries, else module and offset |
+//!
+//! # What you provide, what it provides, what it does not
+//!
+//! You provide the mappings, taken while the process was alive, and the files at their recorded paths.
+//! It provides names that are true: a file with another build id, or one that was replaced in the meantime,
+//! is a [`Miss`] and not a guess.
+//!
+//! It does not read `/proc`, unwind stacks, use the network, or look for separate debug files
+//! (`.gnu_debuglink`, `/usr/lib/debug`, `.dwo`, `.dwp`).
+
+#![forbid(unsafe_code)]
+
+mod addr;
+mod demangle;
+mod dwarf;
+mod error;
+mod line_table;
+mod mapping;
+mod module;
+mod path;
+mod source_line;
+mod symbolizer;
+mod symtab;
+mod tidy;
+
+pub use addr::{Avma, FileOffset, Lookup, Svma};
+pub use demangle::demangle;
+pub use error::Miss;
+pub use mapping::Mapping;
+pub use source_line::{FunctionAt, SourceLine};
+pub use symbolizer::{Frame, Resolved, Symbolizer};
+pub use tidy::tidy;

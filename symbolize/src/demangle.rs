@@ -1,0 +1,163 @@
+//! Linker names to names for people: Rust (both manglings), C++ and its coroutines.
+
+use crate::tidy::tidy;
+
+/// The name for people behind a linker name; a name that is not mangled is only tidied.
+///
+/// ```
+/// let legacy = "_ZN1a10read_frame28_$u7b$$u7b$closure$u7d$$u7d$17h762df075a0f448f8E";
+/// assert_eq!(symbolize::demangle(legacy), "a::read_frame");
+/// assert_eq!(symbolize::demangle("_RNCNvCs6xxl1lAjzDf_1a10read_frame0B3_"), "a::read_frame");
+/// assert_eq!(symbolize::demangle("_ZN4pool4growEi"), "pool::grow(int)");
+/// ```
+pub fn demangle(name: &str) -> String {
+    tidy(&unmangled(name))
+}
+
+/// Demangled, with closures still spelt as the compiler does.
+pub(crate) fn unmangled(name: &str) -> String {
+    let name = without_clone_suffix(name);
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return format!("{rust:#}");
+    }
+    cpp_coroutine(name)
+        .or_else(|| cpp(name))
+        .unwrap_or_else(|| name.to_owned())
+}
+
+/// Removes what optimizers append to a function that they split or copied: `.llvm.123`, `.cold`, `.constprop.0`.
+fn without_clone_suffix(name: &str) -> &str {
+    let mut name = name;
+    while let Some((head, last)) = name.rsplit_once('.') {
+        let is_number = !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit());
+        let is_known = ["llvm", "cold", "part", "isra", "constprop", "lto_priv"].contains(&last);
+        if head.is_empty() || !(is_number || is_known) {
+            break;
+        }
+        name = head;
+    }
+    name
+}
+
+/// The body of a C++ coroutine is a function of its own, named after the one that was written.
+///
+/// gcc: `_Z4leafiPZ4leafiE12_Z4leafi.Frame.actor`; clang: `_Z4leafi.resume`.
+fn cpp_coroutine(name: &str) -> Option<String> {
+    let parts = ["actor", "destroy", "resume", "cleanup"];
+    let (whole, part) = name.rsplit_once('.')?;
+    if !parts.contains(&part) {
+        return None;
+    }
+    let written = match whole.strip_suffix(".Frame") {
+        Some(frame) => &frame[frame.rfind("_Z")?..],
+        None => whole,
+    };
+    cpp(written)
+}
+
+fn cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") && !name.starts_with("__Z") {
+        return None;
+    }
+    let symbol = cpp_demangle::Symbol::new(name).ok()?;
+    let mut text = Bounded(String::new());
+    let options = cpp_demangle::DemangleOptions::new().no_return_type();
+    symbol.structured_demangle(&mut text, &options).ok()?;
+    Some(outside_lambda(&text.0).unwrap_or(text.0))
+}
+
+/// `f()::{lambda(int)#1}::operator()(int) const` is code that was written in `f()`.
+fn outside_lambda(name: &str) -> Option<String> {
+    let (outer, rest) = name.split_once("::{lambda(")?;
+    let (_, member) = rest.split_once("}::")?;
+    let is_call = ["operator()", "_FUN", "__invoke"]
+        .iter()
+        .any(|call| member.starts_with(call));
+    let is_whole = outer.matches('<').count() == outer.matches('>').count();
+    (is_call && is_whole).then(|| format!("lambda in {outer}"))
+}
+
+/// A few bytes of C++ mangling can stand for gigabytes of name.
+struct Bounded(String);
+
+const LONGEST_NAME: usize = 64 * 1024;
+
+impl cpp_demangle::DemangleWrite for Bounded {
+    fn write_string(&mut self, text: &str) -> std::fmt::Result {
+        if LONGEST_NAME < self.0.len() + text.len() {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASES: &[(&str, &str)] = &[
+        // Not mangled.
+        ("main", "main"),
+        ("__libc_start_main", "__libc_start_main"),
+        ("", ""),
+        // Rust, legacy.
+        ("_ZN1a4main17h1854dee5fd9945b4E", "a::main"),
+        (
+            "_ZN1a10read_frame28_$u7b$$u7b$closure$u7d$$u7d$17h762df075a0f448f8E",
+            "a::read_frame",
+        ),
+        (
+            "_ZN1a4main28_$u7b$$u7b$closure$u7d$$u7d$28_$u7b$$u7b$closure$u7d$$u7d$17h85ef306454930d26E",
+            "closure in a::main",
+        ),
+        (
+            "_ZN4core3ptr63drop_in_place$LT$a..read_frame..$u7b$$u7b$closure$u7d$$u7d$$GT$17hf876485dc52a4de4E",
+            "core::ptr::drop_in_place<a::read_frame>",
+        ),
+        (
+            "_ZN45_$LT$a..S$u20$as$u20$core..future..Future$GT$4poll17h1854dee5fd9945b4E.llvm.123",
+            "<a::S as core::future::Future>::poll",
+        ),
+        // Rust, v0.
+        ("_RNvCs6xxl1lAjzDf_1a10read_frame", "a::read_frame"),
+        ("_RNCNvCs6xxl1lAjzDf_1a10read_frame0B3_", "a::read_frame"),
+        ("_RNCNvCs6xxl1lAjzDf_1a4mains_0B5_", "closure in a::main"),
+        ("_RNCNCNvCs6xxl1lAjzDf_1a4mains_00B5_", "closure in a::main"),
+        (
+            "_RINvCs6xxl1lAjzDf_1a5applyNCNvB2_4mains_0EB2_",
+            "a::apply::<closure in a::main>",
+        ),
+        ("_RNvCs6xxl1lAjzDf_1a4main.llvm.9", "a::main"),
+        // C++.
+        ("_ZN4pool4growEi", "pool::grow(int)"),
+        ("_ZN4pool4growEi.constprop.0", "pool::grow(int)"),
+        ("_ZN4pool4growEi.part.0.cold", "pool::grow(int)"),
+        ("_Z5twiceIiET_S0_", "twice<int>(int)"),
+        ("_ZZ4mainENKUliE_clEi", "lambda in main"),
+        ("_ZZ4mainENUliE_4_FUNEi", "lambda in main"),
+        ("_Z4leafiPZ4leafiE12_Z4leafi.Frame.actor", "leaf(int)"),
+        ("_Z4leafi.resume", "leaf(int)"),
+        // Not valid.
+        ("_ZN9", "_ZN9"),
+        ("_R", "_R"),
+        ("_Z.Frame.actor", "_Z.Frame.actor"),
+        (".cold", ".cold"),
+    ];
+
+    #[test]
+    fn names_for_people() {
+        for (mangled, name) in CASES {
+            assert_eq!(demangle(mangled), *name, "{mangled}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_explodes_is_left_alone() {
+        let mut bomb = String::from("_Z1fI1aE");
+        for _ in 0..60 {
+            bomb = bomb.replace("1aE", "St4pairI1aS_EE");
+        }
+        assert!(demangle(&bomb).len() <= LONGEST_NAME + bomb.len());
+    }
+}

@@ -1,0 +1,167 @@
+//! Why an address has no name: a value with a reason, kept and shown like a name.
+
+use std::fmt;
+
+use crate::addr::{Avma, FileOffset};
+
+/// Why an address could not be given a name.
+///
+/// Paths are as the kernel printed them, without a trailing ` (deleted)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Miss {
+    /// No recorded mapping contains the byte that was looked up.
+    NoModule(Avma),
+    /// Two different files were mapped at this address at different times.
+    Ambiguous {
+        /// The byte that was looked up.
+        address: Avma,
+        /// One of the files.
+        one: String,
+        /// Another one.
+        other: String,
+    },
+    /// The mapping is not of a file: `[vdso]`, `[heap]`, generated code, a memfd.
+    NotAFile {
+        /// What the kernel calls the mapping; may be empty.
+        path: String,
+    },
+    /// The file was already replaced or removed while the program ran.
+    Deleted {
+        /// Where the file had been.
+        path: String,
+    },
+    /// The file cannot be read here and now.
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// The file is another build than the one that ran.
+    BuildIdMismatch {
+        /// The file.
+        path: String,
+        /// The build id in the recording, in hex.
+        recorded: String,
+        /// The build id of the file in hex, or `none`.
+        found: String,
+    },
+    /// The file is not an ELF file, or a damaged one.
+    NotElf {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file loads nothing from the place where the mapping says the address is.
+    NoSegment {
+        /// The file.
+        path: String,
+        /// Where in the file the address would be.
+        offset: FileOffset,
+    },
+}
+
+impl Miss {
+    fn cause(&self) -> String {
+        match self {
+            Self::NoModule(address) => format!("{address} is in no recorded mapping"),
+            Self::Ambiguous {
+                address,
+                one,
+                other,
+            } => {
+                format!("{address} was in {one} and in {other} at different times")
+            }
+            Self::NotAFile { path } if path.is_empty() => "the code is in anonymous memory".into(),
+            Self::NotAFile { path } => format!("the code is in {path}, which is not a file"),
+            Self::Deleted { path } => {
+                format!("{path} was replaced or removed while the program ran")
+            }
+            Self::Unreadable { path, reason } => format!("cannot read {path} ({reason})"),
+            Self::BuildIdMismatch {
+                path,
+                recorded,
+                found,
+            } => {
+                format!("{path} has build id {found}, but {recorded} is what ran")
+            }
+            Self::NotElf { path, reason } => format!("{path} is not a usable ELF file ({reason})"),
+            Self::NoSegment { path, offset } => {
+                format!("{path} loads nothing from offset {offset}")
+            }
+        }
+    }
+
+    fn way_out(&self) -> &'static str {
+        match self {
+            Self::NoModule(_) => {
+                "it is no code, or of a module that was loaded after the maps were taken"
+            }
+            Self::Ambiguous { .. } => "the recording does not say which was meant",
+            Self::NotAFile { .. } => "there is nothing to take names from",
+            Self::Deleted { .. } => "record again with the present file",
+            Self::Unreadable { .. } => "put the file that ran there",
+            Self::BuildIdMismatch { .. } | Self::NotElf { .. } | Self::NoSegment { .. } => {
+                "put the file that ran there, or record again"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.cause(), self.way_out())
+    }
+}
+
+impl std::error::Error for Miss {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_miss_is_one_line_that_names_its_subject() {
+        let path = || "/bin/app".to_owned();
+        let misses = [
+            Miss::NoModule(Avma(0x10)),
+            Miss::Ambiguous {
+                address: Avma(0x10),
+                one: path(),
+                other: "/lib/b".to_owned(),
+            },
+            Miss::NotAFile {
+                path: "[vdso]".to_owned(),
+            },
+            Miss::NotAFile {
+                path: String::new(),
+            },
+            Miss::Deleted { path: path() },
+            Miss::Unreadable {
+                path: path(),
+                reason: "no such file".to_owned(),
+            },
+            Miss::BuildIdMismatch {
+                path: path(),
+                recorded: "aa".to_owned(),
+                found: "bb".to_owned(),
+            },
+            Miss::NotElf {
+                path: path(),
+                reason: "too short".to_owned(),
+            },
+            Miss::NoSegment {
+                path: path(),
+                offset: FileOffset(0x10),
+            },
+        ];
+        for miss in misses {
+            let text = miss.to_string();
+            assert!(!text.contains('\n'), "{text}");
+            let named = ["0x10", "/bin/app", "[vdso]", "anonymous"];
+            assert!(named.iter().any(|name| text.contains(name)), "{text}");
+        }
+    }
+}

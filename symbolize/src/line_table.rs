@@ -1,0 +1,138 @@
+//! The line tables of a module, read row by row, and only where a wanted file occurs.
+
+use std::borrow::Cow;
+use std::num::NonZeroU64;
+
+use gimli::{LineProgramHeader, LineRow, Unit, UnitRef};
+
+use crate::addr::Svma;
+use crate::dwarf::Reader;
+use crate::source_line::{SourceLine, is_same_file};
+
+/// Which rows are visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Those of a wanted line.
+    Line,
+    /// All rows of the compilation units in which a wanted file occurs.
+    Unit,
+}
+
+/// Calls `visit` with addresses whose frames may be at some of the wanted lines, and the indices of these lines.
+///
+/// Units that cannot be read are passed over.
+pub(crate) fn visit(
+    sections: &gimli::Dwarf<Reader>,
+    wanted: &[&SourceLine],
+    reach: Reach,
+    mut visit: impl FnMut(Svma, &[usize]),
+) {
+    let mut headers = sections.units();
+    while let Ok(Some(header)) = headers.next() {
+        if let Ok(unit) = sections.unit(header) {
+            // An error ends the rows of this unit; those before it were visited.
+            let _ = visit_unit(unit.unit_ref(sections), wanted, reach, &mut visit);
+        }
+    }
+}
+
+fn visit_unit(
+    unit: UnitRef<'_, Reader>,
+    wanted: &[&SourceLine],
+    reach: Reach,
+    visit: &mut impl FnMut(Svma, &[usize]),
+) -> gimli::Result<()> {
+    let Some(program) = unit.line_program.clone() else {
+        return Ok(());
+    };
+    let files = wanted_by_file(unit, program.header(), wanted);
+    let in_unit = union(&files);
+    if in_unit.is_empty() {
+        return Ok(());
+    }
+    let mut rows = program.rows();
+    while let Some((_, row)) = rows.next_row()? {
+        let indices = match reach {
+            _ if row.end_sequence() => continue,
+            Reach::Line => on_line(row, &files, wanted),
+            Reach::Unit => Cow::Borrowed(&*in_unit),
+        };
+        if !indices.is_empty() {
+            visit(Svma(row.address()), &indices);
+        }
+    }
+    Ok(())
+}
+
+fn on_line(row: &LineRow, files: &[Vec<usize>], wanted: &[&SourceLine]) -> Cow<'static, [usize]> {
+    let line = row.line().map_or(0, NonZeroU64::get);
+    let file = usize::try_from(row.file_index()).ok();
+    let in_file = file.and_then(|file| files.get(file)).into_iter().flatten();
+    let is_on_line = |index: &usize| u64::from(wanted[*index].line) == line;
+    in_file.copied().filter(is_on_line).collect()
+}
+
+/// For each file index of the table the wanted lines that are in this file.
+fn wanted_by_file(
+    unit: UnitRef<'_, Reader>,
+    header: &LineProgramHeader<Reader>,
+    wanted: &[&SourceLine],
+) -> Vec<Vec<usize>> {
+    // Up to version 4 there is no file 0.
+    let behind_last = header.file_names().len() as u64 + 1;
+    let in_file = |file| {
+        let Some(path) = path(unit, header, file) else {
+            return Vec::new();
+        };
+        let is_in_file = |&index: &usize| is_same_file(&wanted[index].file, &path);
+        (0..wanted.len()).filter(is_in_file).collect()
+    };
+    (0..behind_last).map(in_file).collect()
+}
+
+fn union(files: &[Vec<usize>]) -> Vec<usize> {
+    let mut all: Vec<usize> = files.iter().flatten().copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The path of a file, put together from the directory of the compilation, the file's directory and its name.
+fn path(
+    unit: UnitRef<'_, Reader>,
+    header: &LineProgramHeader<Reader>,
+    file: u64,
+) -> Option<String> {
+    let file = header.file(file)?;
+    let mut path = directory_of(&unit);
+    // Directory 0 is that of the compilation.
+    if file.directory_index() != 0
+        && let Some(directory) = file.directory(header)
+    {
+        push(&mut path, &text(unit, directory)?);
+    }
+    push(&mut path, &text(unit, file.path_name())?);
+    Some(path)
+}
+
+fn directory_of(unit: &Unit<Reader>) -> String {
+    let directory = unit.comp_dir.as_ref();
+    let text = directory.and_then(|d| gimli::Reader::to_string_lossy(d).ok());
+    text.map(String::from).unwrap_or_default()
+}
+
+fn text(unit: UnitRef<'_, Reader>, value: gimli::AttributeValue<Reader>) -> Option<String> {
+    let value = unit.attr_string(value).ok()?;
+    gimli::Reader::to_string_lossy(&value)
+        .ok()
+        .map(String::from)
+}
+
+fn push(path: &mut String, part: &str) {
+    if part.starts_with('/') {
+        path.clear();
+    } else if !path.is_empty() && !path.ends_with('/') {
+        path.push('/');
+    }
+    path.push_str(part);
+}

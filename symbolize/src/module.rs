@@ -1,0 +1,218 @@
+//! One ELF file: its bytes, build id and loaded segments, and the names in it.
+
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use object::{Object, ObjectSegment, elf};
+
+use crate::addr::{Avma, FileOffset, Svma};
+use crate::demangle::{demangle, unmangled};
+use crate::dwarf::{Dwarf, Located, Name};
+use crate::error::Miss;
+use crate::mapping::Mapping;
+use crate::symtab::SymbolTable;
+
+/// A `PT_LOAD` program header.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) start: Svma,
+    pub(crate) file_offset: FileOffset,
+    pub(crate) file_size: u64,
+    pub(crate) is_code: bool,
+}
+
+/// An ELF file that is proven to be the one that was mapped, as far as the recording knows.
+pub(crate) struct Module {
+    /// The file name, without directories.
+    pub(crate) name: String,
+    path: String,
+    image: Arc<[u8]>,
+    segments: Vec<Segment>,
+    dwarf: OnceCell<Option<Dwarf>>,
+    symbols: OnceCell<SymbolTable>,
+}
+
+impl Module {
+    /// Reads the file of a mapping and checks that it is the file that was mapped.
+    pub(crate) fn open(mapping: &Mapping) -> Result<Self, Miss> {
+        let path = mapping.shown_path();
+        if !mapping.is_file() {
+            return Err(Miss::NotAFile { path });
+        }
+        // Deleted does not mean lost: a build that changed nothing puts an equal file there, and the build id proves it.
+        let is_provable = !mapping.build_id.is_empty();
+        if mapping.is_deleted() && !is_provable {
+            return Err(Miss::Deleted { path });
+        }
+        let opened = Self::open_live(mapping, path.clone());
+        match opened {
+            Err(_) if mapping.is_deleted() => Err(Miss::Deleted { path }),
+            opened => opened,
+        }
+    }
+
+    fn open_live(mapping: &Mapping, path: String) -> Result<Self, Miss> {
+        let image = read(Path::new(OsStr::from_bytes(mapping.live_path())), &path)?;
+        let not_elf = |error: object::Error| Miss::NotElf {
+            path: path.clone(),
+            reason: error.to_string(),
+        };
+        let object = object::File::parse(&*image).map_err(not_elf)?;
+        check_build_id(&object, &mapping.build_id, &path)?;
+        let segments = code_first(object.segments().map(|s| segment(&s)).collect());
+        drop(object);
+        Ok(Self {
+            name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
+            path,
+            image,
+            segments,
+            dwarf: OnceCell::new(),
+            symbols: OnceCell::new(),
+        })
+    }
+
+    /// Where in this file's own addresses the address is.
+    pub(crate) fn svma(&self, address: Avma, mapping: &Mapping) -> Result<Svma, Miss> {
+        let offset = address.to_file_offset(mapping);
+        let found = self
+            .segments
+            .iter()
+            .find_map(|segment| offset.to_svma(segment));
+        found.ok_or_else(|| Miss::NoSegment {
+            path: self.path.clone(),
+            offset,
+        })
+    }
+
+    /// The frames at an address, innermost first; never empty.
+    pub(crate) fn frames(&self, address: Svma) -> Vec<Located> {
+        let mut frames = self
+            .dwarf()
+            .map_or_else(Vec::new, |dwarf| dwarf.frames(address));
+        if frames.is_empty() {
+            frames.push(Located::default());
+        }
+        // Only the outermost frame is a function of the symbol table.
+        if let Some(outermost) = frames.last_mut() {
+            self.name_by_symbol(outermost, address);
+        }
+        frames
+    }
+
+    /// Reduced debug info names a function without its path, or not at all: the symbol table then says it in full.
+    fn name_by_symbol(&self, frame: &mut Located, address: Svma) {
+        let known = match &frame.name {
+            Some(Name::Full(_)) => return,
+            Some(Name::Short(known)) => known.clone(),
+            None => {
+                let symbol = self.symbols().names_at(address).next();
+                frame.name = symbol.map(|name| Name::Full(demangle(name)));
+                return;
+            }
+        };
+        // Equal functions may share an address, so a symbol has to agree with what DWARF says.
+        let mut symbols = self.symbols().names_at(address).map(unmangled);
+        if let Some(full) = symbols.find_map(|symbol| Name::extended(&symbol, &known)) {
+            frame.name = Some(full);
+        }
+    }
+
+    pub(crate) fn dwarf(&self) -> Option<&Dwarf> {
+        let load = || Dwarf::load(&self.object()?, &self.image);
+        self.dwarf.get_or_init(load).as_ref()
+    }
+
+    fn symbols(&self) -> &SymbolTable {
+        let load = || self.object().as_ref().map(SymbolTable::load);
+        self.symbols.get_or_init(|| load().unwrap_or_default())
+    }
+
+    /// Parsed again when needed: it borrows from the bytes that are kept here.
+    fn object(&self) -> Option<object::File<'_>> {
+        object::File::parse(&*self.image).ok()
+    }
+}
+
+fn read(file: &Path, path: &str) -> Result<Arc<[u8]>, Miss> {
+    let unreadable = |error: io::Error| Miss::Unreadable {
+        path: path.to_owned(),
+        reason: reason(&error),
+    };
+    // Not opened before it is known to be a plain file: to open a pipe is to wait for its other end.
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(not_elf(path, "not a plain file"));
+    }
+    let mut file = File::open(file).map_err(unreadable)?;
+    let mut magic = [0; 4];
+    match file.read_exact(&mut magic) {
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            return Err(unreadable(error));
+        }
+        Ok(()) if magic == elf::ELFMAG => {}
+        _ => return Err(not_elf(path, "it does not start like one")),
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    bytes.extend(magic);
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
+    Ok(bytes.into())
+}
+
+fn not_elf(path: &str, reason: &str) -> Miss {
+    Miss::NotElf {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// What the system says, without its number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string().to_lowercase();
+    match text.split_once(" (os error") {
+        Some((text, _)) => text.to_owned(),
+        None => text,
+    }
+}
+
+fn check_build_id(object: &object::File<'_>, recorded: &[u8], path: &str) -> Result<(), Miss> {
+    if recorded.is_empty() {
+        return Ok(());
+    }
+    let found = object.build_id().ok().flatten().unwrap_or_default();
+    if found == recorded {
+        return Ok(());
+    }
+    Err(Miss::BuildIdMismatch {
+        path: path.to_owned(),
+        recorded: hex(recorded),
+        found: hex(found),
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "none".to_owned();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn segment<'a>(segment: &impl ObjectSegment<'a>) -> Segment {
+    let (file_offset, file_size) = segment.file_range();
+    Segment {
+        start: Svma(segment.address()),
+        file_offset: FileOffset(file_offset),
+        file_size,
+        is_code: segment.permissions().executable(),
+    }
+}
+
+/// Some linkers load a byte of the file in two segments; an address of code means the executable one.
+fn code_first(mut segments: Vec<Segment>) -> Vec<Segment> {
+    segments.sort_by_key(|segment| !segment.is_code);
+    segments
+}

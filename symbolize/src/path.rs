@@ -1,0 +1,144 @@
+//! One path of a name: what the compiler calls a closure, a coroutine or a shim in it, said in words.
+
+/// A path while it is read.
+#[derive(Default)]
+pub(crate) struct Path {
+    written: String,
+    /// What stands before the next part, unless that part is dropped.
+    separator: &'static str,
+    inner: Inner,
+}
+
+/// Which body inside the written path is meant.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Inner {
+    /// None, or the one that the path itself names.
+    #[default]
+    Itself,
+    /// The body of an `async fn`, or perhaps a closure.
+    Body,
+    Named(&'static str),
+}
+
+impl Path {
+    /// Takes the `::` before the next part.
+    pub(crate) fn separate(&mut self) {
+        self.separator = "::";
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.written.is_empty() && self.separator.is_empty()
+    }
+
+    /// Where the next part goes; what follows a body is an item of its own in it (`f::{closure#0}::g`).
+    pub(crate) fn written(&mut self) -> &mut String {
+        if self.separator == "::" {
+            self.inner = Inner::Itself;
+        }
+        self.written.push_str(std::mem::take(&mut self.separator));
+        &mut self.written
+    }
+
+    pub(crate) fn braces(&mut self, braces: &str) {
+        match Braces::of(braces) {
+            Braces::Shim => {}
+            Braces::AsyncFn => self.inner = Inner::Body,
+            Braces::Some(kind) => self.inner = Inner::Named(kind),
+            Braces::Unclear if self.inner == Inner::Itself => self.inner = Inner::Body,
+            Braces::Unclear => self.inner = Inner::Named("closure"),
+            Braces::Other => return self.written().push_str(braces),
+        }
+        self.separator = "";
+    }
+
+    pub(crate) fn finish(mut self, out: &mut String) {
+        self.written.push_str(self.separator);
+        match self.inner {
+            Inner::Itself => {}
+            Inner::Body if self.written.is_empty() => out.push_str("async fn"),
+            Inner::Body => {}
+            Inner::Named(kind) if self.written.is_empty() => out.push_str(kind),
+            Inner::Named(kind) => out.extend([kind, " in "]),
+        }
+        out.push_str(&self.written);
+    }
+}
+
+/// What a part in braces says.
+enum Braces {
+    /// The code of an `async fn`.
+    AsyncFn,
+    /// This kind of body, for certain.
+    Some(&'static str),
+    /// A closure, or the code of an `async fn`.
+    Unclear,
+    /// An adapter made by the compiler around the named function.
+    Shim,
+    /// Something that has to stay.
+    Other,
+}
+
+impl Braces {
+    fn of(braces: &str) -> Self {
+        let inside = braces.trim_matches(['{', '}']);
+        let (kind, number) = inside.split_once('#').unwrap_or((inside, "0"));
+        match kind.strip_suffix("_env").unwrap_or(kind) {
+            "async_fn" | "gen_fn" | "async_gen_fn" => Self::AsyncFn,
+            "async_block" => Self::Some("async block"),
+            "gen_block" => Self::Some("gen block"),
+            "async_gen_block" => Self::Some("async gen block"),
+            "coroutine" => Self::Some("coroutine"),
+            "async_closure" => Self::Some("async closure"),
+            // A second closure directly in a function: an `async fn` has only its body there.
+            "closure" if kind.ends_with("_env") || number != "0" => Self::Some("closure"),
+            "closure" => Self::Unclear,
+            "vtable.shim" | "shim:vtable" | "shim:reify" | "reify.shim" => Self::Shim,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Says in a demangled name what its last `{..}` really is, where DWARF knows: legacy names have only `{{closure}}`.
+pub(crate) fn with_last_body(name: &str, from_dwarf: &str) -> String {
+    // The function's own name has no generic arguments either.
+    let from_dwarf = from_dwarf.split('<').next().unwrap_or(from_dwarf);
+    let known = match from_dwarf.split_once('#') {
+        // The `_env` form is the unmistakable one.
+        Some(("{closure", number)) => format!("{{closure_env#{number}"),
+        Some(_) if from_dwarf.starts_with('{') => from_dwarf.to_owned(),
+        _ => return name.to_owned(),
+    };
+    match name.rfind("::{") {
+        Some(at) if name.ends_with('}') => format!("{}::{known}", &name[..at]),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::tidy;
+
+    #[test]
+    fn dwarf_says_which_body_it_is() {
+        let cases = [
+            ("a::f::{{closure}}", "{async_fn#0}", "a::f"),
+            ("a::f::{{closure}}", "{closure#0}", "closure in a::f"),
+            (
+                "a::f::{{closure}}",
+                "{async_block#0}",
+                "async block in a::f",
+            ),
+            ("a::f::{{closure}}", "{closure#0}<u8>", "closure in a::f"),
+            ("a::f", "f<u8>", "a::f"),
+            ("a::f", "{async_fn#0}", "a::f"),
+        ];
+        for (name, from_dwarf, tidied) in cases {
+            assert_eq!(
+                tidy(&with_last_body(name, from_dwarf)),
+                tidied,
+                "{name} {from_dwarf}"
+            );
+        }
+    }
+}

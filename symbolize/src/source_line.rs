@@ -1,0 +1,290 @@
+//! The way back: from a source line to the function that contains its code.
+
+use std::collections::HashMap;
+
+use crate::dwarf::{Located, Name};
+use crate::line_table::{self, Reach};
+use crate::module::Module;
+
+/// A place in the source as the program itself recorded it, by a `#[track_caller]` location.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceLine {
+    /// The path as the compiler was given it, often relative to the workspace.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1; 0 if unknown.
+    pub column: u32,
+}
+
+/// The function that contains the code of a source line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionAt {
+    /// The name for people.
+    pub function: String,
+    /// The path of the source file in DWARF, absolute where the directory of the compilation is known.
+    pub file: String,
+}
+
+/// One answer for each wanted line.
+pub(crate) fn find<'m>(
+    wanted: &[SourceLine],
+    modules: impl Iterator<Item = &'m Module>,
+) -> Vec<Option<FunctionAt>> {
+    let mut searches: Vec<Search<'_>> = wanted.iter().map(Search::new).collect();
+    for module in modules {
+        visit(module, &mut searches, Reach::Line);
+        // Where everything on a line was inlined, the line is left only as the place of those calls.
+        visit(module, &mut searches, Reach::Unit);
+    }
+    searches.into_iter().map(Search::best).collect()
+}
+
+fn visit(module: &Module, searches: &mut [Search<'_>], reach: Reach) {
+    let Some(dwarf) = module.dwarf() else { return };
+    let mut open: Vec<&mut Search<'_>> = searches
+        .iter_mut()
+        .filter(|search| reach == Reach::Line || search.candidates.is_empty())
+        .collect();
+    let wanted: Vec<&SourceLine> = open.iter().map(|search| search.wanted).collect();
+    if wanted.is_empty() {
+        return;
+    }
+    line_table::visit(dwarf.sections(), &wanted, reach, |address, indices| {
+        for frame in module.frames(address) {
+            for &index in indices {
+                open[index].consider(&frame);
+            }
+        }
+    });
+}
+
+/// What was found for one wanted line.
+struct Search<'w> {
+    wanted: &'w SourceLine,
+    candidates: HashMap<FunctionAt, Evidence>,
+}
+
+#[derive(Default)]
+struct Evidence {
+    has_path: bool,
+    has_column: bool,
+    rows: usize,
+}
+
+impl<'w> Search<'w> {
+    fn new(wanted: &'w SourceLine) -> Self {
+        Self {
+            wanted,
+            candidates: HashMap::new(),
+        }
+    }
+
+    /// Counts a frame whose own location is the wanted line.
+    fn consider(&mut self, frame: &Located) {
+        let Some(file) = &frame.file else { return };
+        if frame.line != Some(self.wanted.line) || !is_same_file(&self.wanted.file, file) {
+            return;
+        }
+        let Some(name) = frame.name.as_ref().filter(|name| !is_nameless(name)) else {
+            return;
+        };
+        let candidate = FunctionAt {
+            function: as_in_source(name.clone().into_shown()),
+            file: file.clone(),
+        };
+        let evidence = self.candidates.entry(candidate).or_default();
+        evidence.has_path |= matches!(name, Name::Full(_));
+        evidence.has_column |= frame.column == Some(self.wanted.column);
+        evidence.rows += 1;
+    }
+
+    fn best(self) -> Option<FunctionAt> {
+        let is_relative = !self.wanted.file.starts_with('/');
+        let mut found: Vec<_> = self.candidates.into_iter().collect();
+        // A path that the compiler recorded as relative is of the workspace, not of a dependency.
+        prefer(&mut found, |(at, _)| {
+            is_relative && !is_dependency(&at.file)
+        });
+        prefer(&mut found, |(_, evidence)| evidence.has_column);
+        let is_one_file = found.iter().all(|(at, _)| at.file == found[0].0.file);
+        if !is_one_file {
+            return None;
+        }
+        let best = found.into_iter().max_by(|(at, a), (bt, b)| {
+            let by_evidence = (a.has_path, a.rows).cmp(&(b.has_path, b.rows));
+            by_evidence.then_with(|| bt.function.cmp(&at.function))
+        });
+        best.map(|(at, _)| at)
+    }
+}
+
+/// Keeps those that the test accepts, or all if it accepts none.
+fn prefer<T>(found: &mut Vec<T>, test: impl Fn(&T) -> bool) {
+    if found.iter().any(&test) {
+        found.retain(test);
+    }
+}
+
+/// `{async_fn#0}`, which is all that reduced debug info says about an inlined body.
+fn is_nameless(name: &Name) -> bool {
+    matches!(name, Name::Short(short) if short.starts_with('{'))
+}
+
+/// A source line is in the function, not in one of its instances, and not in the code that drops its coroutine
+/// at the await of this line.
+fn as_in_source(name: String) -> String {
+    let dropped = name
+        .strip_prefix("core::ptr::drop_in_place")
+        .map(|rest| rest.trim_start_matches("::"))
+        .and_then(|rest| rest.strip_prefix('<')?.strip_suffix('>'));
+    without_instance(dropped.unwrap_or(&name))
+}
+
+/// Drops every `::<..>`.
+fn without_instance(name: &str) -> String {
+    let mut kept = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find("::<") {
+        let (before, instance) = rest.split_at(at);
+        let Some(len) = bracket_len(&instance[2..]) else {
+            break;
+        };
+        kept.push_str(before);
+        rest = &instance[2 + len..];
+    }
+    kept + rest
+}
+
+/// The length of the balanced `<..>` at the start of the text.
+fn bracket_len(text: &str) -> Option<usize> {
+    let mut open = 0usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => open += 1,
+            b'>' if text[..at].ends_with('-') => {}
+            b'>' if open == 1 => return Some(at + 1),
+            b'>' => open -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_dependency(file: &str) -> bool {
+    let places = ["/registry/src/", "/git/checkouts/", "/rustc/", "/rustlib/"];
+    places.iter().any(|place| file.contains(place))
+}
+
+/// Compares whole components from the end, as far as the shorter, relative path goes.
+pub(crate) fn is_same_file(wanted: &str, in_dwarf: &str) -> bool {
+    let (mut one, mut other) = (components(wanted), components(in_dwarf));
+    if one.is_empty() || other.is_empty() {
+        return false;
+    }
+    match (wanted.starts_with('/'), in_dwarf.starts_with('/')) {
+        (true, true) => one == other,
+        (true, false) => one.split_off(one.len().saturating_sub(other.len())) == other,
+        (false, true) => other.split_off(other.len().saturating_sub(one.len())) == one,
+        (false, false) => one == other,
+    }
+}
+
+/// Without what does not change the place: `.`, doubled slashes, a directory followed by `..`.
+fn components(path: &str) -> Vec<&str> {
+    let mut kept = Vec::new();
+    for component in path.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => drop(kept.pop()),
+            _ => kept.push(component),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(file: &str, name: &str, column: u32) -> Located {
+        Located {
+            name: Some(Name::Full(name.to_owned())),
+            file: Some(file.to_owned()),
+            line: Some(7),
+            column: Some(column),
+        }
+    }
+
+    fn best(frames: &[Located]) -> Option<String> {
+        let wanted = SourceLine {
+            file: "src/lib.rs".to_owned(),
+            line: 7,
+            column: 5,
+        };
+        let mut search = Search::new(&wanted);
+        frames.iter().for_each(|frame| search.consider(frame));
+        search.best().map(|at| at.function)
+    }
+
+    #[test]
+    fn files_match_by_whole_components() {
+        assert!(is_same_file("src/bin/a.rs", "/w/examples/src/bin/a.rs"));
+        assert!(is_same_file("./src/a.rs", "/w/src/./a.rs"));
+        assert!(is_same_file("../b/src/a.rs", "/w/a/../b/src/a.rs"));
+        assert!(is_same_file("/w/src/a.rs", "/w/src/a.rs"));
+        assert!(is_same_file("/w/src/a.rs", "src/a.rs"));
+        assert!(!is_same_file("in/a.rs", "/w/src/bin/a.rs"));
+        assert!(!is_same_file("/src/a.rs", "/w/src/a.rs"));
+        assert!(!is_same_file("x/w/src/a.rs", "/w/src/a.rs"));
+        assert!(!is_same_file("", "/w/src/a.rs"));
+    }
+
+    #[test]
+    fn the_column_decides_between_functions_of_one_line() {
+        let frames = [
+            frame("/w/src/lib.rs", "f", 9),
+            frame("/w/src/lib.rs", "f", 9),
+            frame("/w/src/lib.rs", "g", 5),
+        ];
+        assert_eq!(best(&frames).as_deref(), Some("g"));
+        assert_eq!(best(&frames[..1]).as_deref(), Some("f"));
+        assert_eq!(best(&[]), None);
+    }
+
+    #[test]
+    fn the_workspace_comes_before_its_dependencies() {
+        let registry = frame("/c/registry/src/x/y-1.0.0/src/lib.rs", "y::f", 5);
+        let local = frame("/w/src/lib.rs", "f", 9);
+        assert_eq!(best(&[registry.clone(), local]).as_deref(), Some("f"));
+        assert_eq!(best(&[registry]).as_deref(), Some("y::f"));
+    }
+
+    #[test]
+    fn between_two_files_nothing_is_guessed() {
+        let frames = [
+            frame("/w/a/src/lib.rs", "f", 5),
+            frame("/w/b/src/lib.rs", "g", 5),
+        ];
+        assert_eq!(best(&frames), None);
+    }
+
+    #[test]
+    fn an_instance_is_the_function() {
+        assert_eq!(
+            without_instance("a::f::<fn() -> b::C<u8>>::g::<u8>"),
+            "a::f::g"
+        );
+        assert_eq!(
+            without_instance("<a::S<u8> as a::T>::m"),
+            "<a::S<u8> as a::T>::m"
+        );
+        assert_eq!(without_instance("a::f::<"), "a::f::<");
+    }
+
+    #[test]
+    fn dropping_a_coroutine_is_its_own_line() {
+        let frames = [frame("/w/src/lib.rs", "core::ptr::drop_in_place<a::f>", 5)];
+        assert_eq!(best(&frames).as_deref(), Some("a::f"));
+    }
+}

@@ -1,0 +1,178 @@
+//! The caches, and the order in which names are looked for.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use crate::addr::{Avma, Lookup, Svma};
+use crate::dwarf::{Located, Name};
+use crate::error::Miss;
+use crate::mapping::{Mapping, Mappings};
+use crate::module::Module;
+use crate::source_line::{self, FunctionAt, SourceLine};
+
+/// One function at an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The name for people, if there is one.
+    pub function: Option<String>,
+    /// The source file as DWARF has it, absolute where the directory of the compilation is known.
+    pub file: Option<String>,
+    /// The line in `file`: of the code itself in the innermost frame, of the call in the others.
+    pub line: Option<u32>,
+    /// The column in `line`, if known.
+    pub column: Option<u32>,
+    /// Whether the next frame is the function into which this one was inlined.
+    pub inlined: bool,
+}
+
+/// What is known about an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Innermost first, never empty; a frame may be without function, file and line.
+    pub frames: Vec<Frame>,
+    /// The file name of the module, without directories.
+    pub module: String,
+    /// The address within the module: the stated address ([`Svma`]) of the byte that was looked up.
+    pub offset: u64,
+}
+
+/// Names for the addresses of one process.
+///
+/// Every file is opened at most once, every address resolved at most once.
+pub struct Symbolizer {
+    mappings: Mappings,
+    modules: Modules,
+    answers: HashMap<(Avma, Lookup), Result<Resolved, Miss>>,
+    functions: HashMap<SourceLine, Option<FunctionAt>>,
+}
+
+impl Symbolizer {
+    /// Opens nothing yet.
+    pub fn new(mappings: Vec<Mapping>) -> Self {
+        let mappings = Mappings::new(mappings);
+        Self {
+            modules: Modules::of(&mappings),
+            mappings,
+            answers: HashMap::new(),
+            functions: HashMap::new(),
+        }
+    }
+
+    /// The frames at an address.
+    ///
+    /// Where the module has no name for the address, the one frame is without a function: show module and offset.
+    ///
+    /// # Errors
+    ///
+    /// A [`Miss`] says why nothing true can be said about the address.
+    pub fn resolve(&mut self, address: Avma, how: Lookup) -> Result<&Resolved, &Miss> {
+        let (mappings, modules) = (&self.mappings, &self.modules);
+        self.answers
+            .entry((address, how))
+            .or_insert_with(|| look_up(mappings, modules, address, how))
+            .as_ref()
+    }
+
+    /// Whether the address lies in a recorded executable mapping.
+    pub fn is_text(&self, address: Avma) -> bool {
+        self.mappings.contains(address)
+    }
+
+    /// Which function contains the code of each of these source lines, in their order.
+    ///
+    /// `None` where no readable module has code for the line, where its debug info does not name the function,
+    /// and where several files match equally well.
+    /// One call for many lines costs one pass over the line tables of each module, a call for each line costs many.
+    pub fn functions_at(&mut self, wanted: &[SourceLine]) -> Vec<Option<FunctionAt>> {
+        let mut new: Vec<SourceLine> = wanted.to_vec();
+        new.retain(|line| !self.functions.contains_key(line));
+        new.sort();
+        new.dedup();
+        if !new.is_empty() {
+            let found = source_line::find(&new, self.modules.readable());
+            self.functions.extend(new.into_iter().zip(found));
+        }
+        let answer = |line| self.functions.get(line).cloned().flatten();
+        wanted.iter().map(answer).collect()
+    }
+}
+
+fn look_up(
+    mappings: &Mappings,
+    modules: &Modules,
+    address: Avma,
+    how: Lookup,
+) -> Result<Resolved, Miss> {
+    let address = address.looked_up(how);
+    let mapping = mappings.find(address)?;
+    let module = modules.open(mapping).map_err(Miss::clone)?;
+    let Svma(offset) = module.svma(address, mapping)?;
+    Ok(Resolved {
+        frames: shown(module.frames(Svma(offset))),
+        module: module.name.clone(),
+        offset,
+    })
+}
+
+fn shown(located: Vec<Located>) -> Vec<Frame> {
+    let outermost = located.len().saturating_sub(1);
+    let frame = |(depth, located): (usize, Located)| Frame {
+        function: located.name.map(Name::into_shown),
+        file: located.file,
+        line: located.line,
+        column: located.column,
+        inlined: depth < outermost,
+    };
+    located.into_iter().enumerate().map(frame).collect()
+}
+
+/// The distinct files of the mappings, opened when first needed.
+struct Modules {
+    by_identity: HashMap<Identity, OnceCell<Result<Module, Miss>>>,
+    in_order: Vec<Mapping>,
+}
+
+impl Modules {
+    fn of(mappings: &Mappings) -> Self {
+        let mut by_identity = HashMap::new();
+        let is_new = |mapping: &&Mapping| {
+            by_identity
+                .insert(identity(mapping), OnceCell::new())
+                .is_none()
+        };
+        let in_order = mappings.iter().filter(is_new).cloned().collect();
+        Self {
+            by_identity,
+            in_order,
+        }
+    }
+
+    fn open(&self, mapping: &Mapping) -> Result<&Module, &Miss> {
+        self.by_identity[&identity(mapping)]
+            .get_or_init(|| Module::open(mapping))
+            .as_ref()
+    }
+
+    fn readable(&self) -> impl Iterator<Item = &Module> {
+        let open = |mapping| self.open(mapping).ok();
+        self.in_order.iter().filter_map(open)
+    }
+}
+
+/// Path and build id: two builds may have had the same path during one recording.
+type Identity = (Vec<u8>, Vec<u8>);
+
+fn identity(mapping: &Mapping) -> Identity {
+    (mapping.path.clone(), mapping.build_id.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn can_be_sent_to_another_thread() {
+        fn assert_send<T: Send>() {}
+        assert_send::<Symbolizer>();
+    }
+}

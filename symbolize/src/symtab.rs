@@ -1,0 +1,140 @@
+//! The symbol tables of a module: the names where there is no DWARF.
+
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+use crate::addr::Svma;
+
+/// Function symbols in order of their address.
+#[derive(Debug, Default)]
+pub(crate) struct SymbolTable {
+    symbols: Vec<Symbol>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Symbol {
+    start: Svma,
+    /// The field order is the order of preference among symbols of one address.
+    is_reserved: bool,
+    is_local: bool,
+    name: Box<str>,
+    end: Svma,
+}
+
+impl SymbolTable {
+    pub(crate) fn load(object: &object::File<'_>) -> Self {
+        let listed = object.symbols().chain(object.dynamic_symbols());
+        let mut symbols: Vec<Symbol> = listed.filter_map(|s| function(object, &s)).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        bound_sizeless(&mut symbols);
+        Self { symbols }
+    }
+
+    /// The mangled names of the function at this address, the best one first.
+    pub(crate) fn names_at(&self, address: Svma) -> impl Iterator<Item = &str> {
+        let after = self.symbols.partition_point(|s| s.start <= address);
+        let start = self.symbols[..after].last().map(|s| s.start);
+        let first = self.symbols[..after].partition_point(|s| Some(s.start) < start);
+        self.symbols[first..after]
+            .iter()
+            .filter(move |s| address < s.end)
+            .map(|s| &*s.name)
+    }
+}
+
+fn function(object: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> Option<Symbol> {
+    // Local symbols without a type are labels inside a function.
+    let may_be_function = symbol.kind() == SymbolKind::Text
+        || (symbol.kind() == SymbolKind::Unknown && symbol.is_global());
+    if !may_be_function {
+        return None;
+    }
+    let section = object.section_by_index(symbol.section_index()?).ok()?;
+    if section.kind() != object::SectionKind::Text {
+        return None;
+    }
+    let name = symbol.name().ok()?;
+    if name.is_empty() || name.starts_with(['$', '.']) {
+        return None;
+    }
+    let end = match symbol.size() {
+        0 => section.address().saturating_add(section.size()),
+        size => symbol.address().saturating_add(size),
+    };
+    Some(Symbol {
+        start: Svma(symbol.address()),
+        is_reserved: is_reserved(name),
+        is_local: symbol.is_local(),
+        name: name.into(),
+        end: Svma(end),
+    })
+}
+
+/// `_IO_puts` is `puts` under a name that is not for people; mangled names look alike but are not meant.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with('_') && !name.starts_with("_Z") && !name.starts_with("_R")
+}
+
+/// A symbol without a size (assembly) was given its section's end; it ends earlier where the next symbol starts.
+fn bound_sizeless(symbols: &mut [Symbol]) {
+    let mut next_start = Svma(u64::MAX);
+    let mut current = Svma(u64::MAX);
+    for symbol in symbols.iter_mut().rev() {
+        if symbol.start != current {
+            (next_start, current) = (current, symbol.start);
+        }
+        symbol.end = symbol.end.min(next_start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbol(start: u64, end: u64, name: &str) -> Symbol {
+        Symbol {
+            start: Svma(start),
+            is_reserved: is_reserved(name),
+            is_local: false,
+            name: name.into(),
+            end: Svma(end),
+        }
+    }
+
+    fn table(mut symbols: Vec<Symbol>) -> SymbolTable {
+        symbols.sort_unstable();
+        bound_sizeless(&mut symbols);
+        SymbolTable { symbols }
+    }
+
+    fn first(table: &SymbolTable, address: u64) -> Option<&str> {
+        table.names_at(Svma(address)).next()
+    }
+
+    #[test]
+    fn an_alias_for_people_comes_before_a_reserved_name() {
+        let table = table(vec![
+            symbol(0x10, 0x20, "__libc_malloc"),
+            symbol(0x10, 0x20, "malloc"),
+        ]);
+        assert_eq!(first(&table, 0x1f), Some("malloc"));
+        assert_eq!(table.names_at(Svma(0x1f)).count(), 2);
+    }
+
+    #[test]
+    fn a_gap_between_functions_has_no_name() {
+        let table = table(vec![symbol(0x10, 0x18, "a"), symbol(0x20, 0x30, "b")]);
+        assert_eq!(first(&table, 0x0f), None);
+        assert_eq!(first(&table, 0x17), Some("a"));
+        assert_eq!(first(&table, 0x18), None);
+        assert_eq!(first(&table, 0x30), None);
+        assert_eq!(first(&SymbolTable::default(), 0x30), None);
+    }
+
+    #[test]
+    fn a_symbol_without_size_ends_at_the_next() {
+        let table = table(vec![symbol(0x10, 0x100, "_start"), symbol(0x20, 0x30, "b")]);
+        assert_eq!(first(&table, 0x1f), Some("_start"));
+        assert_eq!(first(&table, 0x20), Some("b"));
+    }
+}

@@ -1,0 +1,216 @@
+//! Names as the user wrote them: the parts of a name are taken apart here, and put together in [`crate::path`].
+
+use crate::path::Path;
+
+/// Tidies a demangled function name or a type name (`core::any::type_name`).
+///
+/// The body of an `async fn` is shown as the function, other bodies by what they are:
+///
+/// ```
+/// use symbolize::tidy;
+/// assert_eq!(tidy("app::serve::{async_fn#0}"), "app::serve");
+/// assert_eq!(tidy("app::serve::{async_block_env#1}"), "async block in app::serve");
+/// assert_eq!(tidy("app::Map<app::serve::{{closure}}>"), "app::Map<app::serve>");
+/// ```
+///
+/// `{{closure}}` and `{closure#0}` directly in a function are its body if it is an `async fn`, and a closure if not.
+/// The name does not tell which, so both are shown as the function.
+pub fn tidy(name: &str) -> String {
+    if !name.contains('{') && !name.contains(">::") {
+        return name.to_owned();
+    }
+    let mut text = Text {
+        rest: name,
+        depth: 0,
+    };
+    let mut out = String::with_capacity(name.len());
+    match text.list(&mut out) {
+        Some(()) if text.rest.is_empty() => out,
+        _ => name.to_owned(),
+    }
+}
+
+/// How deep brackets may be nested; real type names of futures reach a few dozen.
+const DEEPEST: usize = 200;
+
+struct Text<'a> {
+    rest: &'a str,
+    depth: usize,
+}
+
+impl Text<'_> {
+    /// Copies paths and what is between them, up to a bracket that was not opened here.
+    fn list(&mut self, out: &mut String) -> Option<()> {
+        while let Some(next) = self.rest.chars().next() {
+            match next {
+                '>' | ')' | ']' | '}' => break,
+                '(' | '[' => self.bracketed(out)?,
+                '-' if self.rest.starts_with("->") => self.copy(2, out),
+                '<' | '{' | '_' | ':' => self.path(out)?,
+                _ if next.is_alphanumeric() => self.path(out)?,
+                _ => self.copy(next.len_utf8(), out),
+            }
+        }
+        Some(())
+    }
+
+    fn copy(&mut self, len: usize, out: &mut String) {
+        let (copied, rest) = self.rest.split_at(len);
+        out.push_str(copied);
+        self.rest = rest;
+    }
+
+    /// An opening bracket, a list, the closing bracket.
+    fn bracketed(&mut self, out: &mut String) -> Option<()> {
+        let close = match self.rest.as_bytes().first()? {
+            b'<' => '>',
+            b'(' => ')',
+            _ => ']',
+        };
+        if self.depth == DEEPEST {
+            return None;
+        }
+        self.copy(1, out);
+        self.depth += 1;
+        self.list(out)?;
+        self.depth -= 1;
+        self.rest.starts_with(close).then(|| self.copy(1, out))
+    }
+
+    /// One path, `a::b<C>::{{closure}}`, ends where no part of a path follows.
+    fn path(&mut self, out: &mut String) -> Option<()> {
+        let mut path = Path::default();
+        while let Some(next) = self.rest.chars().next() {
+            match next {
+                ':' if self.rest.starts_with("::") => {
+                    self.rest = &self.rest[2..];
+                    path.separate();
+                }
+                '{' => path.braces(self.braces()?),
+                '<' if path.is_empty() => self.qualified(&mut path)?,
+                '<' => self.bracketed(path.written())?,
+                _ if next == '_' || next.is_alphanumeric() => self.word(path.written()),
+                ':' => self.copy(1, path.written()),
+                _ => break,
+            }
+        }
+        path.finish(out);
+        Some(())
+    }
+
+    /// `<a::S as b::T>` at the start of a path stays; `<a::S>` is only the other mangling's way to say `a::S`.
+    fn qualified(&mut self, path: &mut Path) -> Option<()> {
+        let mut text = String::new();
+        self.bracketed(&mut text)?;
+        let inside = &text[1..text.len() - 1];
+        let is_path = inside.starts_with(|c: char| c == '_' || c.is_alphanumeric());
+        let is_plain = is_path && !inside.contains(' ');
+        path.written()
+            .push_str(if is_plain { inside } else { &text });
+        Some(())
+    }
+
+    fn word(&mut self, out: &mut String) {
+        let is_end = |c: char| c != '_' && !c.is_alphanumeric();
+        let end = self.rest.find(is_end).unwrap_or(self.rest.len());
+        self.copy(end, out);
+    }
+
+    /// A balanced `{..}`, as it stands.
+    fn braces(&mut self) -> Option<&str> {
+        let mut open = 0usize;
+        let end = self.rest.bytes().position(|byte| {
+            open += usize::from(byte == b'{');
+            open -= usize::from(byte == b'}');
+            open == 0
+        })?;
+        let (braces, rest) = self.rest.split_at(end + 1);
+        self.rest = rest;
+        Some(braces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CASES: &[(&str, &str)] = &[
+        ("lost_wakeup::serve::{{closure}}", "lost_wakeup::serve"),
+        ("a::f::{closure#0}", "a::f"),
+        ("a::f::{closure#1}", "closure in a::f"),
+        ("a::f::{closure_env#0}", "closure in a::f"),
+        ("a::f::{async_fn#0}", "a::f"),
+        ("a::f::{async_fn_env#0}<u32>", "a::f<u32>"),
+        ("a::f::{async_block#0}", "async block in a::f"),
+        ("a::f::{async_block_env#2}", "async block in a::f"),
+        ("a::f::{async_fn#0}::{async_block#0}", "async block in a::f"),
+        ("a::f::{async_fn#0}::{closure#0}", "closure in a::f"),
+        ("a::f::{{closure}}::{{closure}}", "closure in a::f"),
+        (
+            "a::f::{{closure}}::{{closure}}::{{closure}}",
+            "closure in a::f",
+        ),
+        ("a::f::{{closure}}::g", "a::f::g"),
+        ("a::f::{{closure}}::g::{{closure}}", "a::f::g"),
+        ("<a::S as a::T>::m::{{closure}}", "<a::S as a::T>::m"),
+        (
+            "<a::f::{{closure}} as core::ops::Fn<()>>::call",
+            "<a::f as core::ops::Fn<()>>::call",
+        ),
+        (
+            "<a::S as a::T<()>>::m::<u8>::{closure#2}",
+            "closure in <a::S as a::T<()>>::m::<u8>",
+        ),
+        (
+            "futures::future::map::Map<app::handler::{{closure}}, app::main::{{closure}}::{{closure}}>",
+            "futures::future::map::Map<app::handler, closure in app::main>",
+        ),
+        (
+            "core::pin::Pin<&mut (dyn core::future::Future<Output = ()> + Send)>::{{closure}}",
+            "core::pin::Pin<&mut (dyn core::future::Future<Output = ()> + Send)>",
+        ),
+        (
+            "a::b<fn(u8) -> a::f::{{closure}}, [u8; 3]>",
+            "a::b<fn(u8) -> a::f, [u8; 3]>",
+        ),
+        (
+            "core::ops::FnOnce::call_once{{vtable.shim}}",
+            "core::ops::FnOnce::call_once",
+        ),
+        (
+            "<a::f::{closure#1} as Fn<()>>::call::{shim:vtable#0}",
+            "<closure in a::f as Fn<()>>::call",
+        ),
+        ("a::{impl#3}::m", "a::{impl#3}::m"),
+        ("<a::S>::m::{closure#0}", "a::S::m"),
+        ("<a::Q<u8>>::m", "a::Q<u8>::m"),
+        ("<[u8]>::len", "<[u8]>::len"),
+        ("a::Q<u8>::m", "a::Q<u8>::m"),
+        ("{async_fn#0}", "async fn"),
+        ("{closure_env#0}", "closure"),
+        ("größe::{{closure}}", "größe"),
+        // Nothing to do, or not understood: as it is.
+        ("a::f", "a::f"),
+        (
+            "operator<<(std::ostream&, {unnamed})",
+            "operator<<(std::ostream&, {unnamed})",
+        ),
+        ("a::f::{{closure}", "a::f::{{closure}"),
+        ("a}::{{closure}}", "a}::{{closure}}"),
+        ("{", "{"),
+        ("}{", "}{"),
+    ];
+
+    #[test]
+    fn names_as_written() {
+        for (name, tidied) in CASES {
+            assert_eq!(tidy(name), *tidied, "{name}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_left_alone() {
+        let deep = format!("{}{{{{closure}}}}", "a<".repeat(100_000));
+        assert_eq!(tidy(&deep), deep);
+    }
+}

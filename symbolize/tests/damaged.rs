@@ -1,0 +1,134 @@
+//! Whatever bytes stand in the file, there is an answer: frames or a named miss, never a panic.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod support;
+
+use std::path::Path;
+
+use support::{Told, Workshop};
+use symbolize::{Avma, Lookup, Mapping, SourceLine, Symbolizer};
+
+/// Small and reproducible; the quality of the numbers does not matter here.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+/// Looks up everything that can be looked up in the program's file as it now is.
+fn exercise(mappings: &[Mapping], program: &Path) {
+    let path = program.to_str().unwrap().as_bytes();
+    let own: Vec<Mapping> = mappings
+        .iter()
+        .filter(|m| m.path == path)
+        .cloned()
+        .collect();
+    let mut symbolizer = Symbolizer::new(own.clone());
+    for mapping in &own {
+        for address in (mapping.start.0..mapping.end.0).step_by(61) {
+            if let Ok(resolved) = symbolizer.resolve(Avma(address), Lookup::ReturnAddress) {
+                assert!(!resolved.frames.is_empty());
+            }
+        }
+    }
+    let lines = [4, 9, 18].map(|line| SourceLine {
+        file: "told.c".to_owned(),
+        line,
+        column: 0,
+    });
+    assert_eq!(symbolizer.functions_at(&lines).len(), 3);
+}
+
+#[test]
+fn truncated_anywhere() {
+    let workshop = Workshop::new();
+    let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O2"]) else {
+        return;
+    };
+    let mappings = Told::by(&program).mappings;
+    let whole = std::fs::read(&program).unwrap();
+    for eighth in 0..256 {
+        std::fs::write(&program, &whole[..whole.len() * eighth / 256]).unwrap();
+        exercise(&mappings, &program);
+    }
+}
+
+#[test]
+fn flipped_bytes() {
+    let workshop = Workshop::new();
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    for args in [
+        &["-g", "-O2"][..],
+        &["-g", "-O2", "-gdwarf-4"],
+        &["-g", "-gz"],
+    ] {
+        let Some(program) = workshop.compile("cc", "told.c", args) else {
+            continue;
+        };
+        let mappings = Told::by(&program).mappings;
+        let whole = std::fs::read(&program).unwrap();
+        let rounds = std::env::var("SYMBOLIZE_FLIP_ROUNDS").map_or(150, |n| n.parse().unwrap());
+        for _ in 0..rounds {
+            std::fs::write(&program, flipped(&whole, &mut numbers)).unwrap();
+            exercise(&mappings, &program);
+        }
+    }
+}
+
+/// Most flips far behind the start, where the debug info is, and some in the headers.
+fn flipped(whole: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = whole.to_vec();
+    let half = bytes.len() / 2;
+    for _ in 0..1 + numbers.below(30) {
+        let at = match numbers.below(4) {
+            0 => 16 + numbers.below(1024),
+            _ => half + numbers.below(half),
+        };
+        bytes[at] = numbers.below(256) as u8;
+    }
+    bytes
+}
+
+#[test]
+fn any_text_as_a_name() {
+    let mut numbers = Numbers(7);
+    let alphabet = [
+        "_ZN",
+        "_R",
+        "E",
+        "{",
+        "}",
+        "{{closure}}",
+        "::",
+        "<",
+        ">",
+        "(",
+        ")",
+        "17h",
+        "3abc",
+        "S_",
+        "I",
+        "->",
+        "ö",
+        " ",
+        ".",
+        "llvm",
+        "actor",
+        ".Frame",
+    ];
+    for _ in 0..20_000 {
+        let parts = (0..numbers.below(24)).map(|_| alphabet[numbers.below(alphabet.len())]);
+        let name: String = parts.collect();
+        symbolize::demangle(&name);
+        symbolize::tidy(&name);
+    }
+}
