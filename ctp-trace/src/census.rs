@@ -5,18 +5,19 @@
 //! the sites that exist, not with the length of the recording.
 
 mod coroutine;
+mod hash;
 mod names;
 mod runners;
 mod site;
 mod span;
 mod step;
 
-use std::collections::HashMap;
-
 use crate::record::{
-    Birth, CoroutineId, End, Event, EventKind, Nanos, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
+    Birth, CoroutineId, End, Event, EventKind, Nanos, ProcessId, Record, SiteId, Tally, WaitKind,
+    Wake,
 };
 use crate::verdict::{Judgement, Past, Standing, judge};
+use hash::Map;
 use names::Names;
 use runners::Runners;
 use site::{Pasts, Places};
@@ -33,10 +34,10 @@ pub struct Census {
     started_monotonic_ns: u64,
     latest: Nanos,
     end: Option<End>,
-    coroutines: HashMap<CoroutineId, Coroutine>,
+    coroutines: Map<CoroutineId, Coroutine>,
     places: Places,
     names: Names,
-    runners: HashMap<ProcessId, Runners>,
+    runners: Map<ProcessId, Runners>,
     totals: Totals,
 }
 
@@ -58,6 +59,14 @@ impl Census {
             _ => {}
         }
         None
+    }
+
+    /// A part of the trace could not be read here: until more is read of a coroutine, what it was
+    /// last seen doing may not be the last that it did.
+    pub fn damaged(&mut self) {
+        self.coroutines
+            .values_mut()
+            .for_each(|one| one.shaken = one.attempted.is_none());
     }
 
     /// The coroutines that are not known to be over, by id.
@@ -128,7 +137,8 @@ impl Census {
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
     pub fn lost(&self) -> u64 {
-        let seen: u64 = self.coroutines.values().map(Coroutine::lost).sum();
+        let all = self.coroutines.values().map(Coroutine::lost);
+        let seen = all.fold(0u64, u64::saturating_add);
         let told = self.end.map_or(0, |end| {
             end.lost
                 .saturating_add(end.events.saturating_sub(self.totals.events))
@@ -205,7 +215,8 @@ impl Census {
         if !one.is_alive()
             && let Some(one) = self.coroutines.remove(&tally.coroutine)
         {
-            self.totals.lost_by_the_dead += one.lost();
+            let lost = &mut self.totals.lost_by_the_dead;
+            *lost = lost.saturating_add(one.lost());
             one.doubt_its_sites(&mut self.places);
         }
     }

@@ -108,7 +108,14 @@ pub fn judge(standing: &Standing, threshold: Nanos) -> Judgement {
     };
     let (fact, verdict, reason) = case.decide();
     let close_call = fact == Fact::NotWoken && standing.wake.is_some_and(|wake| wake.close_call);
-    Judgement { fact, verdict, confidence: verdict.confidence(), reason, age: case.age, close_call }
+    Judgement {
+        fact,
+        verdict,
+        confidence: verdict.confidence(),
+        reason,
+        age: case.age,
+        close_call,
+    }
 }
 
 type Decision = (Fact, Verdict, Reason);
@@ -125,14 +132,14 @@ impl Case<'_> {
             State::Dead => (Fact::Dead, Verdict::Over, Reason::Over),
             State::Cancelled => (Fact::Cancelled, Verdict::Over, Reason::Over),
             state => match self.standing.doubt {
-                Some(lost) => (self.fact(state), Verdict::Unknown, Reason::Lost(lost)),
+                Some(lost) => (fact(state, None), Verdict::Unknown, Reason::Lost(lost)),
                 None => self.decide_alive(state),
             },
         }
     }
 
     fn decide_alive(&self, state: State) -> Decision {
-        let fact = self.fact(state);
+        let fact = fact(state, self.standing.wake);
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
             Fact::Running => (Verdict::Busy, Reason::Runs),
@@ -141,16 +148,6 @@ impl Case<'_> {
             _ => self.suspended(),
         };
         (fact, verdict, reason)
-    }
-
-    fn fact(&self, state: State) -> Fact {
-        match (state, self.standing.wake) {
-            (State::Born, _) => Fact::NeverRun,
-            (State::Running, _) => Fact::Running,
-            (_, Some(wake)) if wake.woken => Fact::WokenNotRun,
-            (_, Some(_)) => Fact::NotWoken,
-            (_, None) => Fact::Suspended,
-        }
     }
 
     fn never_run(&self) -> (Verdict, Reason) {
@@ -218,10 +215,24 @@ impl Case<'_> {
     }
 }
 
+/// What is so of one that has not ended. Without a wake word, "not woken" cannot be known.
+fn fact(state: State, wake: Option<WakeStanding>) -> Fact {
+    match (state, wake) {
+        (State::Born, _) => Fact::NeverRun,
+        (State::Running, _) => Fact::Running,
+        (_, Some(wake)) if wake.woken => Fact::WokenNotRun,
+        (_, Some(_)) => Fact::NotWoken,
+        (_, None) => Fact::Suspended,
+    }
+}
+
 /// Wakes since a coroutine's last run began, from the count now and the low half that it knew
 /// then; `None` if the count was read before that.
 pub fn wakes_since(count: u32, seen: u16) -> Option<u64> {
-    #[expect(clippy::cast_possible_truncation, reason = "coroutines keep the low half only")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "coroutines keep the low half only"
+    )]
     let low = count as u16;
     u64::try_from(low.wrapping_sub(seen).cast_signed()).ok()
 }

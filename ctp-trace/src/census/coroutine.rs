@@ -50,6 +50,8 @@ pub struct Coroutine {
     pub torn: Option<u64>,
     /// Its counts cannot be trusted.
     pub inexact: bool,
+    /// A part of the trace that may tell more of it could not be read.
+    pub shaken: bool,
     /// It was dropped while it waited.
     pub cancelled: bool,
     /// The wait that ended in the latest run.
@@ -103,12 +105,12 @@ impl Coroutine {
         let told = self
             .attempted
             .map_or(0, |a| a.attempted.saturating_sub(a.recorded));
-        told.max(self.gaps) + self.unread_at_the_end()
+        told.max(self.gaps).saturating_add(self.unread_at_the_end())
     }
 
     /// Whether a sum over its events may be wrong.
     pub fn is_approximate(&self) -> bool {
-        self.lost() > 0 || self.inexact || self.torn.is_some()
+        self.lost() > 0 || self.inexact || self.shaken || self.torn.is_some()
     }
 
     /// What it was last seen doing, and since when.
@@ -148,7 +150,8 @@ impl Coroutine {
             .torn
             .is_some_and(|n| newest.is_none_or(|newest| newest < n));
         let unread = self.unread_at_the_end();
-        (torn || self.inexact || unread > 0).then(|| self.lost().max(u64::from(torn)))
+        (torn || self.inexact || self.shaken || unread > 0)
+            .then(|| self.lost().max(u64::from(torn)))
     }
 
     /// Events that the trace should have, were not read from it, and lie in no gap that was seen:
@@ -216,6 +219,7 @@ impl Coroutine {
         });
         self.torn = torn;
         self.inexact |= inexact;
+        self.shaken = false;
     }
 
     /// What is missing of it may have been at any site where it was seen.

@@ -1,7 +1,6 @@
 //! What is kept of one site: how long coroutines waited there, and ran from there on.
 
-use std::collections::HashMap;
-
+use super::hash::Map;
 use super::names::NameId;
 use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
@@ -61,7 +60,7 @@ impl SiteStats {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     sites: Vec<SiteStats>,
-    index: HashMap<(SiteId, WaitKind), u32>,
+    index: Map<(SiteId, WaitKind), u32>,
 }
 
 /// What is usual at each of [`Places`], worked out once for many judgements.
@@ -98,7 +97,9 @@ impl Places {
     }
 
     pub(super) fn find(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
-        self.index.get(&(site, wait)).map(|&number| self.get(number))
+        self.index
+            .get(&(site, wait))
+            .map(|&number| self.get(number))
     }
 
     pub(super) fn pasts(&self) -> Pasts<'_> {

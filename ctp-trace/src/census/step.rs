@@ -31,6 +31,7 @@ impl Coroutine {
     ) -> Option<Span> {
         totals.events += 1;
         self.events += 1;
+        self.shaken = false;
         let expected = self.last.map_or(0, |last| last.n.saturating_add(1));
         let Some(gap) = event.n.checked_sub(expected) else {
             self.inexact = true;

@@ -1,0 +1,265 @@
+//! The command line, and nothing but it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anstream::ColorChoice;
+use clap::{Args, CommandFactory as _, Parser, ValueEnum};
+use clap_complete::Shell;
+
+use crate::config::{
+    By, Config, DEFAULT_INPUT, Detail, FlameView, SitesView, Sort, StuckView, View,
+};
+use crate::units;
+
+const EXAMPLES: &str = "\
+Examples:
+  ctp-report                            where the time went, from ./ctp.data
+  ctp-report --stuck                    what is stuck, at which line, on what, since when
+  ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
+  ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
+  ctp-report --flame flame.svg          waiting time as a flame graph
+  ctp-report -i old.data --json         figures for a program";
+
+const AFTER: &str = "\
+Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed.
+Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
+
+/// What was typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ctp-report",
+    version,
+    about = "Says what is stuck, where, since when and on what, from a recorded trace",
+    before_help = EXAMPLES,
+    after_help = AFTER,
+    max_term_width = 100
+)]
+struct Cli {
+    /// Trace to read
+    #[arg(short, long, value_name = "FILE", default_value = DEFAULT_INPUT)]
+    input: PathBuf,
+    #[command(flatten)]
+    view: ViewArgs,
+    #[command(flatten)]
+    sites: SitesArgs,
+    #[command(flatten)]
+    stuck: StuckArgs,
+    #[command(flatten)]
+    flame: FlameArgs,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// No header lines, no hints
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more
+    #[arg(short, long)]
+    verbose: bool,
+    /// Colour severity (auto: on a terminal, unless NO_COLOR is set)
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: When,
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct ViewArgs {
+    /// List what is stuck
+    #[arg(long)]
+    stuck: bool,
+    /// Print every record
+    #[arg(short = 'D', long)]
+    dump: bool,
+    /// Print a completion script
+    #[arg(long, value_name = "SHELL")]
+    completions: Option<Shell>,
+    /// Print the manual page
+    #[arg(long)]
+    man: bool,
+}
+
+#[derive(Debug, Args)]
+struct SitesArgs {
+    /// Column to sort sites by
+    #[arg(short, long, value_name = "KEY", default_value = "share")]
+    sort: Sort,
+    /// Leave out sites with less than this share of the waiting time
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    percent_limit: f64,
+}
+
+#[derive(Debug, Args)]
+struct StuckArgs {
+    /// How long nothing must have happened
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = units::parse_duration)]
+    threshold: ctp_trace::record::Nanos,
+    /// Exit with status 3 if anything is stuck
+    #[arg(long, requires = "stuck")]
+    fail: bool,
+    /// List all ids, not a few of each group
+    #[arg(long, requires = "stuck")]
+    ids: bool,
+}
+
+#[derive(Debug, Args)]
+struct FlameArgs {
+    /// Write a flame graph
+    #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
+    flame: Option<PathBuf>,
+    /// Write the folded stacks that a flame graph is made of (- for standard output)
+    #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
+    folded: Option<PathBuf>,
+    /// What the width of a flame means
+    #[arg(long, value_name = "WHAT", default_value = "wait")]
+    by: By,
+    /// Headline of the flame graph
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+/// A command line that asked for help, or made no sense. The user has been told.
+#[derive(Debug)]
+pub struct Usage(i32);
+
+impl Usage {
+    /// What to end with.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(u8::try_from(self.0).unwrap_or(2))
+    }
+}
+
+/// What the words mean.
+///
+/// # Errors
+/// If the user asked for help, which is printed, or got it wrong, which is explained.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage> {
+    Cli::try_parse_from(words)
+        .map(Cli::into_config)
+        .map_err(|error| {
+            // Nobody is left to tell if this fails too.
+            let _ = error.print();
+            Usage(error.exit_code())
+        })
+}
+
+impl Cli {
+    fn into_config(self) -> Config {
+        let detail = match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Usual,
+        };
+        let color = match self.color {
+            When::Auto => ColorChoice::Auto,
+            When::Always => ColorChoice::Always,
+            When::Never => ColorChoice::Never,
+        };
+        let json = self.json;
+        Config {
+            input: self.input.clone(),
+            view: self.into_view(),
+            json,
+            detail,
+            color,
+        }
+    }
+
+    fn into_view(self) -> View {
+        let Cli {
+            view,
+            sites,
+            stuck,
+            flame,
+            ..
+        } = self;
+        if let Some(shell) = view.completions {
+            View::Fixed(completions(shell))
+        } else if view.man {
+            View::Fixed(man())
+        } else if view.dump {
+            View::Dump
+        } else if view.stuck {
+            let StuckArgs {
+                threshold,
+                fail,
+                ids,
+            } = stuck;
+            View::Stuck(StuckView {
+                threshold,
+                fail,
+                all_ids: ids,
+            })
+        } else if flame.flame.is_some() || flame.folded.is_some() {
+            let FlameArgs {
+                flame: svg,
+                folded,
+                by,
+                title,
+            } = flame;
+            View::Flame(FlameView {
+                svg,
+                folded,
+                by,
+                title,
+            })
+        } else {
+            let SitesArgs {
+                sort,
+                percent_limit,
+            } = sites;
+            View::Sites(SitesView {
+                sort,
+                percent_limit,
+            })
+        }
+    }
+}
+
+fn completions(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "ctp-report", &mut script);
+    script
+}
+
+fn man() -> Vec<u8> {
+    let mut page = Vec::new();
+    // Writing to memory cannot fail.
+    let _ = clap_mangen::Man::new(Cli::command()).render(&mut page);
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    fn view(words: &[&str]) -> View {
+        let words = ["ctp-report"].iter().chain(words).map(OsString::from);
+        parse(words).expect("good usage").view
+    }
+
+    #[test]
+    fn words_become_a_view() {
+        assert!(matches!(view(&[]), View::Sites(_)));
+        assert!(matches!(
+            view(&["--folded", "-"]),
+            View::Flame(FlameView { svg: None, .. })
+        ));
+        let View::Stuck(stuck) = view(&["--stuck", "--threshold", "200ms"]) else {
+            panic!()
+        };
+        assert_eq!((stuck.threshold.0, stuck.fail), (200_000_000, false));
+    }
+}

@@ -1,0 +1,116 @@
+//! What the user asked for.
+
+use std::path::PathBuf;
+
+use anstream::ColorChoice;
+use ctp_trace::record::Nanos;
+
+/// The trace that is read unless another one is named.
+pub const DEFAULT_INPUT: &str = "ctp.data";
+
+/// What to do, free of how it was typed.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The trace.
+    pub input: PathBuf,
+    /// What to show of it.
+    pub view: View,
+    /// As JSON instead of text.
+    pub json: bool,
+    /// How much is said around it.
+    pub detail: Detail,
+    /// Whether severity is coloured.
+    pub color: ColorChoice,
+}
+
+/// What to show.
+#[derive(Clone, Debug)]
+pub enum View {
+    /// A table of sites.
+    Sites(SitesView),
+    /// What is stuck.
+    Stuck(StuckView),
+    /// Files with folded stacks.
+    Flame(FlameView),
+    /// Every record.
+    Dump,
+    /// Text that needs no trace: completions or a manual page.
+    Fixed(Vec<u8>),
+}
+
+/// How the table of sites is arranged.
+#[derive(Clone, Debug)]
+pub struct SitesView {
+    /// What comes first.
+    pub sort: Sort,
+    /// Sites with a smaller share than this, in percent, are left out.
+    pub percent_limit: f64,
+}
+
+/// How to look for what is stuck.
+#[derive(Clone, Debug)]
+pub struct StuckView {
+    /// How long something must last to be worth a word.
+    pub threshold: Nanos,
+    /// Whether something stuck fails a check.
+    pub fail: bool,
+    /// Whether all ids are listed.
+    pub all_ids: bool,
+}
+
+/// Which stacks go where.
+#[derive(Clone, Debug)]
+pub struct FlameView {
+    /// The flame graph's file.
+    pub svg: Option<PathBuf>,
+    /// The folded stacks' file; `-` is standard output.
+    pub folded: Option<PathBuf>,
+    /// What the width means.
+    pub by: By,
+    /// Headline, if not the usual one.
+    pub title: Option<String>,
+}
+
+/// How much is said around the figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// No header lines, no hints.
+    Quiet,
+    /// Header lines, notes and hints.
+    #[default]
+    Usual,
+    /// More of the same.
+    Verbose,
+}
+
+/// Columns that the table of sites can be sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sort {
+    /// Share of all waiting time.
+    #[default]
+    Share,
+    /// Coroutines that waited there.
+    Coroutines,
+    /// Waits.
+    Count,
+    /// Mean wait.
+    Mean,
+    /// Longest wait.
+    Max,
+    /// Time spent running from there on.
+    Run,
+    /// File and line.
+    Site,
+    /// Name of the function.
+    Function,
+}
+
+/// What a flame graph's widths mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// Time spent waiting.
+    #[default]
+    Wait,
+    /// Time spent running.
+    Run,
+}

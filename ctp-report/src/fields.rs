@@ -1,0 +1,245 @@
+//! Every record as a word and its fields, for the dump as text and as JSON.
+
+use ctp_trace::record::{
+    Birth, CoroutineKind, Dialect, End, Ending, Event, EventKind, Module, Nanos, Place, Process,
+    Record, Site, Start, Tally, Wake, Waker,
+};
+use serde_json::{Value, json};
+
+use crate::text::{escape, escape_bytes};
+use crate::waits;
+
+/// A record, taken apart.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    /// What sort of record.
+    pub word: &'static str,
+    /// When it happened, if it is about a moment.
+    pub at: Option<Nanos>,
+    /// The rest.
+    pub rest: Vec<(&'static str, Value)>,
+}
+
+/// Takes a record apart.
+pub fn of(record: &Record) -> Fields {
+    match record {
+        Record::Start(it) => start(it),
+        Record::Process(it) => process(it),
+        Record::Module(it) => module(it),
+        Record::Site(it) => site(it),
+        Record::Birth(it) => birth(it),
+        Record::Event(it) => event(it),
+        Record::Wake(it) => wake(it),
+        Record::Tally(it) => tally(it),
+        Record::End(it) => end(it),
+        _ => fields("unknown", None, []),
+    }
+}
+
+fn fields<const N: usize>(
+    word: &'static str,
+    at: Option<Nanos>,
+    rest: [(&'static str, Value); N],
+) -> Fields {
+    Fields {
+        word,
+        at,
+        rest: rest.into(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> Value {
+    bytes
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<String>()
+        .into()
+}
+
+fn address(address: u64) -> Value {
+    format!("{address:#x}").into()
+}
+
+fn start(it: &Start) -> Fields {
+    let argv: Vec<String> = it.argv.iter().map(|word| escape_bytes(word)).collect();
+    fields(
+        "start",
+        None,
+        [
+            ("trace_id", hex(&it.trace_id)),
+            ("recorder", escape(&it.recorder).into()),
+            ("host", escape(&it.host).into()),
+            ("argv", argv.into()),
+            ("started_unix_ns", it.started_unix_ns.into()),
+            ("started_monotonic_ns", it.started_monotonic_ns.into()),
+            ("capacity", it.capacity.into()),
+        ],
+    )
+}
+
+fn process(it: &Process) -> Fields {
+    fields(
+        "process",
+        Some(it.attached),
+        [("id", it.id.0.into()), ("pid", it.pid.into())],
+    )
+}
+
+fn module(it: &Module) -> Fields {
+    fields(
+        "module",
+        None,
+        [
+            ("process", it.process.0.into()),
+            ("start", address(it.start)),
+            ("end", address(it.end)),
+            ("file_offset", address(it.file_offset)),
+            ("path", escape_bytes(&it.path).into()),
+            ("build_id", hex(&it.build_id)),
+        ],
+    )
+}
+
+fn site(it: &Site) -> Fields {
+    let (place, value) = match &it.place {
+        Place::Source { file, line, column } => {
+            ("source", json!(format!("{}:{line}:{column}", escape(file))))
+        }
+        Place::Function { address, name } => {
+            ("function", json!(format!("{address:#x} {}", escape(name))))
+        }
+        Place::Address(it) => ("address", address(*it)),
+        Place::ReturnAddress(it) => ("return_address", address(*it)),
+        _ => ("unknown", Value::Null),
+    };
+    fields(
+        "site",
+        None,
+        [
+            ("id", it.id.0.into()),
+            ("process", it.process.0.into()),
+            (place, value),
+        ],
+    )
+}
+
+fn birth(it: &Birth) -> Fields {
+    fields(
+        "birth",
+        Some(it.at),
+        [
+            ("coroutine", it.coroutine.0.into()),
+            ("process", it.process.0.into()),
+            ("station", it.station.into()),
+            ("generation", it.generation.into()),
+            ("probe_id", it.probe_id.into()),
+            ("dialect", dialect(it.dialect).into()),
+            ("kind", kind(it.kind).into()),
+            ("name", escape(&it.name).into()),
+            ("spawn_site", it.spawn_site.0.into()),
+        ],
+    )
+}
+
+fn dialect(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Extended => "extended",
+        Dialect::V1PerSlot => "v1-per-slot",
+        Dialect::V1PerStation => "v1-per-station",
+        _ => "unknown",
+    }
+}
+
+fn kind(kind: CoroutineKind) -> &'static str {
+    match kind {
+        CoroutineKind::Future => "future",
+        CoroutineKind::Stackful => "stackful",
+        CoroutineKind::Thread => "thread",
+        CoroutineKind::Bare => "bare",
+        _ => "unknown",
+    }
+}
+
+fn event(it: &Event) -> Fields {
+    let mut fields = fields(
+        event_kind(it.kind),
+        Some(it.at),
+        [
+            ("coroutine", it.coroutine.0.into()),
+            ("n", it.n.into()),
+            ("tid", it.tid.into()),
+        ],
+    );
+    if it.kind == EventKind::Suspend {
+        fields.rest.extend([
+            ("site", it.site.0.into()),
+            ("wait", waits::word(it.wait).into()),
+            ("arg", it.arg.into()),
+            ("wake_seen", it.wake_seen.into()),
+        ]);
+    }
+    fields
+}
+
+fn event_kind(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Birth => "born",
+        EventKind::Run => "run",
+        EventKind::Suspend => "suspend",
+        EventKind::Death => "death",
+    }
+}
+
+fn wake(it: &Wake) -> Fields {
+    let waker = match it.waker {
+        Waker::Foreign => "foreign".to_owned(),
+        Waker::Thread(tid) => format!("tid {tid}"),
+        Waker::Coroutine(id) => format!("coroutine {}", id.0),
+    };
+    fields(
+        "wake",
+        Some(it.at),
+        [
+            ("coroutine", it.coroutine.0.into()),
+            ("count", it.count.into()),
+            ("waker", waker.into()),
+        ],
+    )
+}
+
+fn tally(it: &Tally) -> Fields {
+    fields(
+        "tally",
+        None,
+        [
+            ("coroutine", it.coroutine.0.into()),
+            ("attempted", it.attempted.into()),
+            ("recorded", it.recorded.into()),
+            ("torn", it.torn.into()),
+            ("inexact", it.inexact.into()),
+        ],
+    )
+}
+
+fn end(it: &End) -> Fields {
+    let how = match it.how {
+        Ending::Exited(status) => format!("exited {status}"),
+        Ending::Signalled(signal) => format!("signal {signal}"),
+        Ending::Stopped => "stopped".to_owned(),
+        Ending::Image => "image".to_owned(),
+        _ => "unknown".to_owned(),
+    };
+    fields(
+        "end",
+        Some(it.at),
+        [
+            ("how", how.into()),
+            ("events", it.events.into()),
+            ("lost", it.lost.into()),
+            ("refused", it.refused.into()),
+            ("coroutines", it.coroutines.into()),
+            ("unnamed", it.unnamed.into()),
+            ("quarantined", it.quarantined.into()),
+        ],
+    )
+}

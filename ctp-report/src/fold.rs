@@ -1,0 +1,137 @@
+//! Stacks for a flame graph: who waited or ran, where, for what, and for how long in all.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span};
+use ctp_trace::record::{Nanos, SiteId};
+use ctp_trace::verdict::State;
+
+use crate::config::By;
+use crate::model::Model;
+use crate::names::Names;
+use crate::waits;
+
+/// What is summed up in one stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    name: NameId,
+    spawned: SiteId,
+    doing: Doing,
+    /// It had not ended when the recording did.
+    open: bool,
+}
+
+/// Time by stack.
+#[derive(Debug)]
+pub struct Folder {
+    by: By,
+    sums: HashMap<Key, u64>,
+}
+
+/// Stacks as text, outermost frame first, and nanoseconds.
+pub type Stacks = BTreeMap<Vec<String>, u64>;
+
+impl Folder {
+    /// Nothing summed up yet.
+    pub fn new(by: By) -> Self {
+        Folder {
+            by,
+            sums: HashMap::new(),
+        }
+    }
+
+    /// Adds a stretch of time that ended.
+    pub fn add(&mut self, census: &Census, span: &Span) {
+        if let Some(one) = census.get(span.coroutine) {
+            self.count(one, span.doing, false, span.length());
+        }
+    }
+
+    /// Adds what had not ended when the recording did, and names everything.
+    pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
+        let end = model.duration();
+        for one in model.census.coroutines() {
+            if let Some((doing, since)) = open(&model.census, one) {
+                self.count(one, doing, true, since.until(end));
+            }
+        }
+        let mut stacks = Stacks::new();
+        for (key, sum) in &self.sums {
+            *stacks.entry(frames(key, model, names)).or_default() += sum;
+        }
+        stacks
+    }
+
+    fn count(&mut self, one: &Coroutine, doing: Doing, open: bool, length: Nanos) {
+        let by = if matches!(doing, Doing::Waiting(..)) {
+            By::Wait
+        } else {
+            By::Run
+        };
+        if by == self.by && length.0 > 0 {
+            let key = Key {
+                name: one.name,
+                spawned: one.spawn_site,
+                doing,
+                open,
+            };
+            let sum = self.sums.entry(key).or_default();
+            *sum = sum.saturating_add(length.0);
+        }
+    }
+}
+
+fn open(census: &Census, one: &Coroutine) -> Option<(Doing, Nanos)> {
+    match one.state() {
+        (State::Suspended, since) => one
+            .suspend()
+            .map(|wait| (Doing::Waiting(wait.site, wait.wait), since)),
+        (State::Running, since) => {
+            let from = census
+                .resumed_from(one)
+                .map(|stats| (stats.site, stats.wait));
+            Some((Doing::Running(from), since))
+        }
+        _ => None,
+    }
+}
+
+fn frames(key: &Key, model: &Model, names: &Names) -> Vec<String> {
+    let name = model.census.name(key.name);
+    let mut frames = vec![names.function(SiteId(0), name)];
+    if let Some(at) = names.of(key.spawned).and_then(|label| label.at()) {
+        frames.push(format!("spawned at {at}"));
+    }
+    match key.doing {
+        Doing::Waiting(site, wait) => {
+            frames.extend(chain(names, site, name));
+            frames.push(format!("waits for {}", waits::sort(wait)));
+        }
+        Doing::Running(Some((site, _))) => {
+            frames.extend(chain(names, site, name));
+            frames.push("runs from there".to_owned());
+        }
+        Doing::Running(None) => frames.push("runs first".to_owned()),
+    }
+    if key.open {
+        frames.push("(to the end of the recording)".to_owned());
+    }
+    frames.iter().map(|frame| frame.replace(';', ",")).collect()
+}
+
+/// The functions at a place, the outermost first, with the line at the innermost.
+fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
+    let label = names.of(site).cloned().unwrap_or_default();
+    let at = label.at().map(|at| format!(" {at}")).unwrap_or_default();
+    let mut frames: Vec<String> = label.callers.iter().rev().cloned().collect();
+    frames.push(format!("{}{at}", names.function(site, name)));
+    frames
+}
+
+/// The stacks in the text form that flame graph tools read.
+pub fn folded(stacks: &Stacks) -> String {
+    stacks
+        .iter()
+        .map(|(frames, sum)| format!("{} {sum}\n", frames.join(";")))
+        .collect()
+}

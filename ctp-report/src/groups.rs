@@ -1,0 +1,267 @@
+//! Coroutines of the same verdict for the same reason at the same place, counted together.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{Nanos, SiteId};
+use ctp_trace::verdict::{Fact, Judgement, Verdict};
+use serde::Serialize;
+
+use crate::model::Model;
+use crate::names::Names;
+use crate::proof::{self, Proof};
+use crate::waits::{self, WaitsFor};
+
+/// Coroutines that share verdict, fact, reason and place.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// The function where they are, else their name.
+    pub function: String,
+    /// Its source file.
+    pub file: Option<String>,
+    /// Line in that file.
+    pub line: Option<u32>,
+    /// Column in that line.
+    pub column: Option<u32>,
+    /// Module and offset, where there is no source position.
+    pub module: Option<String>,
+    /// Where they were spawned.
+    pub spawned: Option<Spawned>,
+    /// How many.
+    pub count: usize,
+    /// The fact, as a word.
+    pub state: &'static str,
+    /// The verdict, as a word.
+    pub verdict: &'static str,
+    /// How sure it is, as a word.
+    pub confidence: &'static str,
+    /// The reason, as a word.
+    pub reason: &'static str,
+    /// The longest that one of them has been in this state.
+    pub oldest_ns: u64,
+    /// The shortest.
+    pub youngest_ns: u64,
+    /// Their ids.
+    pub ids: Vec<u32>,
+    /// What they wait for.
+    pub waits_for: Vec<WaitsFor>,
+    /// On which threads they were last seen.
+    pub threads: Vec<u64>,
+    /// Events of theirs that are lost.
+    pub lost: u64,
+    /// The last wake of one of them came within a millisecond of the start of its last run.
+    pub close_call: bool,
+    /// What is usual where they wait.
+    pub usual: Option<Usual>,
+    /// The records that prove it of the oldest of them.
+    pub proof: Proof,
+    /// The place, to look up more.
+    #[serde(skip)]
+    pub site: SiteId,
+    /// Verdict, fact and what was judged, of the oldest of them.
+    #[serde(skip)]
+    pub judged: (Verdict, Fact, Judgement),
+}
+
+/// Where coroutines were spawned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Spawned {
+    /// The function that spawned them, if known.
+    pub function: Option<String>,
+    /// Its file and line, or what is known instead.
+    pub at: String,
+}
+
+/// What is usual at a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Usual {
+    /// Waits that ended in a run.
+    pub waits: u64,
+    /// Their mean.
+    pub mean_ns: u64,
+    /// 99 % of them took no longer.
+    pub p99_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// Delays between wake and run that are known.
+    pub queued: u64,
+    /// The longest of those.
+    pub longest_queued_ns: u64,
+}
+
+type Member<'a> = (&'a Coroutine, Judgement);
+type Key = (Verdict, Fact, &'static str, SiteId, String);
+
+/// All coroutines that are not over, grouped: the worst first, then the largest.
+pub fn groups(model: &Model, names: &Names, threshold: Nanos) -> Vec<Group> {
+    let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
+    for (id, judgement) in model.census.judge(threshold) {
+        if let Some(one) = model.census.get(id) {
+            members
+                .entry(key(model, names, one, &judgement))
+                .or_default()
+                .push((one, judgement));
+        }
+    }
+    let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members);
+    let mut groups: Vec<Group> = members.iter().map(make).collect();
+    groups.sort_by_key(Group::rank);
+    groups
+}
+
+fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
+    let site = place(model, one);
+    let name = names.function(site, model.census.name(one.name));
+    (
+        judgement.verdict,
+        judgement.fact,
+        judgement.reason.word(),
+        site,
+        name,
+    )
+}
+
+/// Where a coroutine is: where it waits, else where it waited last, else where it was spawned.
+fn place(model: &Model, one: &Coroutine) -> SiteId {
+    let resumed = || model.census.resumed_from(one).map(|stats| stats.site);
+    one.suspend()
+        .map(|wait| wait.site)
+        .or_else(resumed)
+        .unwrap_or(one.spawn_site)
+}
+
+fn group(model: &Model, names: &Names, key: &Key, members: &[Member]) -> Group {
+    let (verdict, fact, reason, site, ref function) = *key;
+    let label = names.of(site).cloned().unwrap_or_default();
+    let ages = || members.iter().map(|(_, judgement)| judgement.age);
+    let oldest = oldest(members);
+    Group {
+        function: function.clone(),
+        file: label.file,
+        line: label.line,
+        column: label.column,
+        module: label.module,
+        spawned: spawned(names, oldest.0.spawn_site),
+        count: members.len(),
+        state: fact.word(),
+        verdict: verdict.word(),
+        confidence: verdict.confidence().word(),
+        reason,
+        oldest_ns: ages().max().unwrap_or_default().0,
+        youngest_ns: ages().min().unwrap_or_default().0,
+        ids: members.iter().map(|(one, _)| one.id.0).collect(),
+        waits_for: waits::waits_for(suspends(members).map(|wait| (wait.wait, wait.arg))),
+        threads: threads(members),
+        lost: members
+            .iter()
+            .fold(0, |sum: u64, (one, _)| sum.saturating_add(one.lost())),
+        close_call: members.iter().any(|(_, judgement)| judgement.close_call),
+        usual: usual(model, oldest.0),
+        proof: proof::of(model, names, oldest.0, &oldest.1),
+        site,
+        judged: (verdict, fact, oldest.1),
+    }
+}
+
+fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {
+    let first = members[0];
+    members
+        .iter()
+        .skip(1)
+        .fold(first, |a, b| if a.1.age < b.1.age { *b } else { a })
+}
+
+fn suspends<'a>(members: &[Member<'a>]) -> impl Iterator<Item = &'a ctp_trace::record::Event> {
+    members.iter().filter_map(|(one, _)| one.suspend())
+}
+
+fn threads(members: &[Member]) -> Vec<u64> {
+    let mut threads: Vec<u64> = members
+        .iter()
+        .filter_map(|(one, _)| one.last)
+        .map(|last| last.tid)
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}
+
+fn spawned(names: &Names, site: SiteId) -> Option<Spawned> {
+    let label = names.of(site)?;
+    Some(Spawned {
+        function: label.function.clone(),
+        at: label.at()?,
+    })
+}
+
+fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
+    let (wait, past) = (one.suspend()?, model.census.past(one));
+    let mean = model.census.site(wait.site, wait.wait)?.waits.mean()?;
+    Some(Usual {
+        waits: past.waits,
+        mean_ns: mean.0,
+        p99_ns: past.p99.0,
+        longest_ns: past.longest.0,
+        queued: past.queued,
+        longest_queued_ns: past.longest_queued.0,
+    })
+}
+
+impl Group {
+    /// File and line, or what is known instead.
+    pub fn at(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            _ => self
+                .module
+                .clone()
+                .unwrap_or_else(|| "(place not recorded)".to_owned()),
+        }
+    }
+
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        self.judged.0
+    }
+}
+
+impl Group {
+    /// The worst first, by fact where each has its own headline, then the largest.
+    fn rank(
+        &self,
+    ) -> (
+        Verdict,
+        Option<(Fact, &'static str)>,
+        std::cmp::Reverse<usize>,
+    ) {
+        let (verdict, fact, _) = self.judged;
+        let apart = verdict < Verdict::Unknown;
+        (
+            verdict,
+            apart.then_some((fact, self.reason)),
+            std::cmp::Reverse(self.count),
+        )
+    }
+
+    fn judged_fact(&self) -> Fact {
+        self.judged.1
+    }
+
+    /// What the line with the age is about.
+    pub fn field(&self) -> &'static str {
+        match self.judged_fact() {
+            Fact::Running => "runs",
+            Fact::NeverRun => "born",
+            _ => "waits for",
+        }
+    }
+
+    /// What there is to say where no resource is told.
+    pub fn state_in_words(&self) -> &'static str {
+        match self.judged_fact() {
+            Fact::Running => "from there on, without a suspend",
+            Fact::NeverRun => "and never run",
+            _ => "(not told)",
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The same figures for programs. Fields are added, never changed, while `version` stays.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::fold::Stacks;
+use crate::groups::Group;
+use crate::leaks::Leak;
+use crate::model::Model;
+use crate::names::Names;
+use crate::sites::Row;
+use crate::text;
+use crate::view::header;
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Verdict;
+
+/// Version of all documents.
+pub const VERSION: u32 = 1;
+
+/// What every document begins with.
+pub fn trace(model: &Model, names: &Names) -> Value {
+    let totals = model.census.totals();
+    let argv: Vec<String> = model
+        .start
+        .argv
+        .iter()
+        .map(|word| text::escape_bytes(word))
+        .collect();
+    json!({
+        "command": argv,
+        "host": text::escape(&model.start.host),
+        "recorder": text::escape(&model.start.recorder),
+        "started_unix_ns": model.start.started_unix_ns,
+        "duration_ns": model.duration().0,
+        "ended": header::ended(model.ending()),
+        "coroutines": totals.coroutines,
+        "cancelled": totals.cancelled,
+        "events": totals.events,
+        "lost": model.lost(),
+        "refused": model.refused(),
+        "exact": model.is_exact(),
+        "truncated": model.truncated_at.is_some(),
+        "notes": header::notes(model, names),
+    })
+}
+
+/// The table of sites.
+pub fn sites(trace: &Value, rows: &[Row], leaks: &[Leak]) -> Value {
+    json!({ "version": VERSION, "trace": trace, "sites": rows, "leaks": leaks })
+}
+
+/// What is stuck, and what is not.
+pub fn stuck(trace: &Value, threshold: Nanos, groups: &[Group], leaks: &[Leak]) -> Value {
+    let of = |wanted: fn(Verdict) -> bool| -> Vec<&Group> {
+        groups
+            .iter()
+            .filter(|group| wanted(group.verdict()))
+            .collect()
+    };
+    json!({
+        "version": VERSION,
+        "trace": trace,
+        "threshold_ns": threshold.0,
+        "stuck": of(Verdict::is_stuck),
+        "busy": of(|verdict| verdict == Verdict::Busy),
+        "unknown": of(|verdict| verdict == Verdict::Unknown),
+        "waiting": of(|verdict| verdict == Verdict::Waiting),
+        "leaks": leaks,
+    })
+}
+
+/// The stacks of a flame graph.
+pub fn stacks(trace: &Value, by: &str, stacks: &Stacks) -> Value {
+    let stacks: Vec<Value> = stacks
+        .iter()
+        .map(|(frames, ns)| json!({ "frames": frames, "ns": ns }))
+        .collect();
+    json!({ "version": VERSION, "trace": trace, "by": by, "stacks": stacks })
+}
+
+/// Writes a document.
+pub fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
+    writeln!(out)
+}

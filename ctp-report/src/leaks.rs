@@ -1,0 +1,79 @@
+//! Who was alive though the program ended by itself. That is no verdict: see `groups` for those.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{Ending, SiteId};
+use ctp_trace::verdict::State;
+use serde::Serialize;
+
+use crate::model::Model;
+use crate::names::{Label, Names};
+
+/// Coroutines that were alive at a clean end, in one state at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Leak {
+    /// `suspended`, `running` or `never started`.
+    pub state: &'static str,
+    /// The function where they are, else their name.
+    pub function: String,
+    /// Its source file.
+    pub file: Option<String>,
+    /// Line in that file.
+    pub line: Option<u32>,
+    /// Where that is, also if there is no source position.
+    pub at: Option<String>,
+    /// How many.
+    pub count: usize,
+    /// Their ids.
+    pub ids: Vec<u32>,
+}
+
+/// The leaks, the most frequent first; none unless the program exited with status 0.
+pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
+    if model.ending() != Some(Ending::Exited(0)) {
+        return Vec::new();
+    }
+    let mut found: BTreeMap<(&str, String, SiteId), Vec<u32>> = BTreeMap::new();
+    for one in model.census.coroutines() {
+        if let Some(key) = key(model, names, one) {
+            found.entry(key).or_default().push(one.id.0);
+        }
+    }
+    let mut leaks: Vec<Leak> = found
+        .into_iter()
+        .map(|(key, ids)| leak(names, key, ids))
+        .collect();
+    leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
+    leaks
+}
+
+fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, String, SiteId)> {
+    let state = match one.state().0 {
+        State::Born => "never started",
+        State::Running => "running",
+        State::Suspended => "suspended",
+        State::Cancelled | State::Dead => return None,
+    };
+    let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
+    Some((
+        state,
+        names.function(site, model.census.name(one.name)),
+        site,
+    ))
+}
+
+fn leak(names: &Names, key: (&'static str, String, SiteId), ids: Vec<u32>) -> Leak {
+    let (state, function, site) = key;
+    let label = names.of(site).cloned().unwrap_or_default();
+    let (at, Label { file, line, .. }) = (label.at(), label);
+    Leak {
+        state,
+        function,
+        file,
+        line,
+        at,
+        count: ids.len(),
+        ids,
+    }
+}

@@ -1,0 +1,40 @@
+//! Reads a trace and says which coroutines are stuck, at which line, on what, since when, how sure
+//! that is, and where all the time went.
+//!
+//! Stages, each knowing nothing of the next: `load` (bytes), `model` (what the trace says),
+//! `names` (what places are called), `sites`, `groups`, `leaks`, `fold` (figures), `view` and
+//! `json` (what is printed).
+//!
+//! It provides: text, JSON and flame graphs from a file, on any machine.
+//! You provide: the recorded program's file, if names are wanted that the trace does not have.
+//! It does not: touch the program, use the network, or judge by a rule of its own: the rule is
+//! [`ctp_trace::verdict`], and the recorder uses the same.
+#![forbid(unsafe_code)]
+
+pub mod args;
+mod config;
+mod run;
+
+mod load;
+mod model;
+mod names;
+
+mod fold;
+mod groups;
+mod leaks;
+mod proof;
+mod sites;
+mod waits;
+
+mod fields;
+mod json;
+mod page;
+mod source;
+mod svg;
+mod table;
+mod text;
+mod units;
+mod view;
+
+pub use config::{By, Config, Detail, FlameView, SitesView, Sort, StuckView, View};
+pub use run::{Status, is_broken_pipe, run};

@@ -1,0 +1,141 @@
+//! What a trace says as a whole: its tables, its census, and what is missing of it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use ctp_trace::census::{Census, Span};
+use ctp_trace::record::{Ending, Module, Nanos, Process, Record, Site, SiteId, Start};
+use ctp_trace::{Completeness, Reader};
+
+use crate::text;
+
+/// A trace, read to its end.
+#[derive(Debug, Default)]
+pub struct Model {
+    /// Where and when.
+    pub start: Start,
+    /// The processes that attached.
+    pub processes: Vec<Process>,
+    /// What was mapped into them.
+    pub modules: Vec<Module>,
+    /// The places in the program.
+    pub sites: BTreeMap<SiteId, Site>,
+    /// What became of the coroutines.
+    pub census: Census,
+    /// Parts that could not be read, each with where and why.
+    pub damage: Vec<String>,
+    /// Where the trace is cut off, if it is.
+    pub truncated_at: Option<u64>,
+    /// Events that the recorder had counted as lost before that.
+    pub lost_so_far: u64,
+}
+
+impl Model {
+    /// Reads all there is. `each` sees every stretch of time that ended.
+    pub fn read(mut reader: Reader<'_>, mut each: impl FnMut(&Census, &Span)) -> Self {
+        let mut model = Model::default();
+        for record in reader.by_ref() {
+            match record {
+                Ok(record) => model.take(record, &mut each),
+                Err(error) => {
+                    model.census.damaged();
+                    model.damage.push(error.to_string());
+                }
+            }
+        }
+        if let Completeness::Truncated {
+            offset,
+            lost_so_far,
+        } = reader.completeness()
+        {
+            model.truncated_at = Some(offset);
+            model.lost_so_far = lost_so_far;
+        }
+        model
+    }
+
+    fn take(&mut self, record: Record, each: &mut impl FnMut(&Census, &Span)) {
+        if let Some(span) = self.census.feed(&record) {
+            each(&self.census, &span);
+        }
+        match record {
+            Record::Start(start) => self.start = start,
+            Record::Process(process) => self.processes.push(process),
+            Record::Module(module) => self.modules.push(module),
+            Record::Site(site) => {
+                self.sites.insert(site.id, site);
+            }
+            _ => {}
+        }
+    }
+
+    /// Refuses a trace in which there is nobody to speak of.
+    ///
+    /// # Errors
+    /// If it has no coroutine; says why that may be.
+    pub fn check_not_empty(&self) -> Result<()> {
+        let refused = self.refused();
+        if self.census.totals().coroutines > 0 {
+            return Ok(());
+        }
+        if refused > 0 {
+            bail!(
+                "no coroutine found a station ({refused} were refused): record again with a larger \
+                 -n/--stations"
+            );
+        }
+        if self.truncated_at.is_some() || !self.damage.is_empty() {
+            bail!("what can be read of the trace has no coroutine in it: record again");
+        }
+        if self.processes.is_empty() {
+            bail!(
+                "nothing was recorded: {} never attached; link the probe, let the program call \
+                 attach() before it starts threads, and record again",
+                self.program()
+            );
+        }
+        bail!(
+            "{} attached but no coroutine was born: trace the places where it spawns them, and \
+             record again",
+            self.program()
+        )
+    }
+
+    /// The program's name, for a sentence.
+    pub fn program(&self) -> String {
+        match self.start.argv.first() {
+            Some(name) => text::cut_middle(&text::escape_bytes(name), 40),
+            None => "the program".to_owned(),
+        }
+    }
+
+    /// Coroutines that were not recorded for want of room.
+    pub fn refused(&self) -> u64 {
+        self.census.end().map_or(0, |end| end.refused)
+    }
+
+    /// Events known to be missing.
+    pub fn lost(&self) -> u64 {
+        self.census.lost().max(self.lost_so_far)
+    }
+
+    /// How the recording ended; `None` if the recorder did not finish.
+    pub fn ending(&self) -> Option<Ending> {
+        self.census.end().map(|end| end.how)
+    }
+
+    /// How long it took.
+    pub fn duration(&self) -> Nanos {
+        self.census.end_at()
+    }
+
+    /// Whether all that was written could be read.
+    pub fn is_readable(&self) -> bool {
+        self.truncated_at.is_none() && self.damage.is_empty()
+    }
+
+    /// Whether everything that happened is in what was read.
+    pub fn is_exact(&self) -> bool {
+        self.lost() == 0 && self.is_readable()
+    }
+}

@@ -1,0 +1,262 @@
+//! Names for places: what the trace knows, completed by the program's file if that is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use ctp_trace::record::{Module, Place, ProcessId, Site, SiteId};
+use symbolize::{Avma, FileOffset, Frame, FunctionAt, Lookup, Mapping, Miss, Resolved};
+use symbolize::{SourceLine, Symbolizer};
+
+use crate::model::Model;
+use crate::text;
+
+/// What a place is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// The function, as the user wrote it.
+    pub function: Option<String>,
+    /// The source file as it is named in the program.
+    pub file: Option<String>,
+    /// The same file from the root, if known.
+    pub absolute: Option<PathBuf>,
+    /// Line in it, from 1.
+    pub line: Option<u32>,
+    /// Column, from 1; `None` if not known.
+    pub column: Option<u32>,
+    /// The functions into which this one was inlined, the innermost first.
+    pub callers: Vec<String>,
+    /// Module and offset, where there is no source position.
+    pub module: Option<String>,
+}
+
+impl Label {
+    /// Where that is: file and line, else module and offset.
+    pub fn at(&self) -> Option<String> {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => Some(format!("{file}:{line}")),
+            (Some(file), None) => Some(file.clone()),
+            _ => self.module.clone(),
+        }
+    }
+}
+
+/// The labels of all places of a trace.
+#[derive(Debug, Default)]
+pub struct Names {
+    labels: BTreeMap<SiteId, Label>,
+    misses: BTreeSet<String>,
+}
+
+impl Names {
+    /// Looks everything up once.
+    pub fn resolve(model: &Model) -> Self {
+        let mut names = Names::default();
+        let processes: BTreeSet<ProcessId> = model.sites.values().map(|it| it.process).collect();
+        for process in processes {
+            let of_it = |module: &&Module| module.process == process;
+            let modules: Vec<Mapping> = model.modules.iter().filter(of_it).map(mapping).collect();
+            let sites: Vec<&Site> = model
+                .sites
+                .values()
+                .filter(|it| it.process == process)
+                .collect();
+            names.resolve_process(&modules, &sites);
+        }
+        names
+    }
+
+    /// What a place is called.
+    pub fn of(&self, site: SiteId) -> Option<&Label> {
+        self.labels.get(&site)
+    }
+
+    /// Why names are missing, each reason once.
+    pub fn misses(&self) -> impl Iterator<Item = &str> {
+        self.misses.iter().map(String::as_str)
+    }
+
+    /// What to call a coroutine at a place: its function there, else the name it was given.
+    pub fn function(&self, site: SiteId, name: &str) -> String {
+        let function = self.of(site).and_then(|label| label.function.clone());
+        function
+            .or_else(|| tidy(name))
+            .unwrap_or_else(|| "(no name)".to_owned())
+    }
+
+    fn resolve_process(&mut self, modules: &[Mapping], sites: &[&Site]) {
+        let mut symbolizer = Symbolizer::new(modules.to_vec());
+        let lines: Vec<SourceLine> = sites.iter().filter_map(|site| line(&site.place)).collect();
+        let mut functions = symbolizer.functions_at(&lines).into_iter();
+        let mut unnamed = false;
+        for site in sites {
+            let label = match line(&site.place) {
+                Some(line) => {
+                    let function = functions.next().flatten();
+                    unnamed |= function.is_none();
+                    at_line(&line, function)
+                }
+                None => self.at_address(&mut symbolizer, modules, &site.place),
+            };
+            self.labels.insert(site.id, label);
+        }
+        if unnamed {
+            self.note_unreadable(&mut symbolizer, modules);
+        }
+    }
+
+    fn at_address(
+        &mut self,
+        symbolizer: &mut Symbolizer,
+        modules: &[Mapping],
+        place: &Place,
+    ) -> Label {
+        let (address, how, name) = match place {
+            Place::Function { address, name } => (*address, Lookup::Exact, name.as_str()),
+            Place::Address(address) => (*address, Lookup::Exact, ""),
+            Place::ReturnAddress(address) => (*address, Lookup::ReturnAddress, ""),
+            _ => return Label::default(),
+        };
+        let mut label = match symbolizer.resolve(Avma(address), how) {
+            Ok(found) if matches!(place, Place::Function { .. }) => of_function(found, name),
+            Ok(found) => of_frames(found),
+            Err(miss) => {
+                self.note(miss);
+                Label {
+                    module: in_file(modules, address),
+                    ..Label::default()
+                }
+            }
+        };
+        label.function = label.function.or_else(|| tidy(name));
+        label
+    }
+
+    /// Lines have no names since some file could not be read: says which and why.
+    fn note_unreadable(&mut self, symbolizer: &mut Symbolizer, modules: &[Mapping]) {
+        for module in modules {
+            if let Err(miss) = symbolizer.resolve(module.start, Lookup::Exact) {
+                self.note(miss);
+            }
+        }
+    }
+
+    /// An address outside all files, as a plain v1 program may write, is no place and no news.
+    fn note(&mut self, miss: &Miss) {
+        if !matches!(miss, Miss::NoModule(_) | Miss::NotAFile { .. }) {
+            self.misses.insert(format!(
+                "names are missing: {}",
+                text::escape(&miss.to_string())
+            ));
+        }
+    }
+}
+
+/// A coroutine's name as the user wrote it.
+pub fn tidy(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| text::escape(&symbolize::tidy(name)))
+}
+
+fn mapping(module: &Module) -> Mapping {
+    Mapping {
+        start: Avma(module.start),
+        end: Avma(module.end),
+        file_offset: FileOffset(module.file_offset),
+        path: module.path.clone(),
+        build_id: module.build_id.clone(),
+    }
+}
+
+fn line(place: &Place) -> Option<SourceLine> {
+    match place {
+        Place::Source { file, line, column } => Some(SourceLine {
+            file: file.clone(),
+            line: *line,
+            column: *column,
+        }),
+        _ => None,
+    }
+}
+
+/// What the trace knows of a line is true, whether or not the program's file is there.
+fn at_line(line: &SourceLine, found: Option<FunctionAt>) -> Label {
+    Label {
+        function: found.as_ref().map(|found| text::escape(&found.function)),
+        absolute: found.map(|found| PathBuf::from(found.file)),
+        file: Some(text::escape(&line.file)),
+        line: Some(line.line),
+        column: Some(line.column).filter(|&column| 0 < column),
+        ..Label::default()
+    }
+}
+
+/// What the trace itself tells of an address: which file was mapped there, and which part of it.
+fn in_file(modules: &[Mapping], address: u64) -> Option<String> {
+    let covers = |module: &&Mapping| module.start.0 <= address && address < module.end.0;
+    let module = modules
+        .iter()
+        .find(covers)
+        .filter(|module| module.path.starts_with(b"/"))?;
+    let name = module.path.rsplit(|&byte| byte == b'/').next()?;
+    let offset = (address - module.start.0).saturating_add(module.file_offset.0);
+    Some(format!(
+        "{}, file offset {offset:#x}",
+        text::escape_bytes(name)
+    ))
+}
+
+/// A function is known by its first instruction: what may be inlined there is not meant. If the
+/// program gave it another name, it only wraps what is meant, and its source is not the user's.
+fn of_function(found: &Resolved, name: &str) -> Label {
+    let label = found
+        .frames
+        .last()
+        .map(|frame| at_frame(frame, found))
+        .unwrap_or_default();
+    match tidy(name) {
+        Some(name) if label.function.as_ref() != Some(&name) => Label {
+            function: Some(name),
+            module: label.module,
+            ..Label::default()
+        },
+        _ => label,
+    }
+}
+
+fn of_frames(found: &Resolved) -> Label {
+    let name = |frame: &Frame| frame.function.as_deref().map(text::escape);
+    let innermost = found.frames.first().map(|frame| at_frame(frame, found));
+    let callers = found.frames.iter().skip(1).filter_map(name).collect();
+    Label {
+        callers,
+        ..innermost.unwrap_or_default()
+    }
+}
+
+fn at_frame(frame: &Frame, found: &Resolved) -> Label {
+    Label {
+        function: frame.function.as_deref().map(text::escape),
+        file: frame
+            .file
+            .as_deref()
+            .map(|file| text::escape(from_here(file))),
+        absolute: frame.file.as_deref().map(PathBuf::from),
+        line: frame.line,
+        column: frame.column,
+        module: Some(format!(
+            "{}+{:#x}",
+            text::escape(&found.module),
+            found.offset
+        )),
+        ..Label::default()
+    }
+}
+
+/// A path below the working directory is shorter, and as true, without it.
+fn from_here(file: &str) -> &str {
+    let here = std::env::current_dir().unwrap_or_default();
+    let below = Path::new(file)
+        .strip_prefix(here)
+        .ok()
+        .and_then(Path::to_str);
+    below.unwrap_or(file)
+}

@@ -1,0 +1,51 @@
+//! A page of text: where lines go, and what colour a verdict has.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::text;
+
+/// A page in the making. No line that it writes is too long.
+pub struct Page<'a> {
+    out: &'a mut dyn Write,
+}
+
+impl<'a> Page<'a> {
+    /// An empty page.
+    pub fn new(out: &'a mut dyn Write) -> Self {
+        Page { out }
+    }
+
+    /// One line.
+    pub fn line(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", text::cut(line, text::WIDTH).trim_end())
+    }
+
+    /// Several lines.
+    pub fn lines(&mut self, lines: &[String]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| self.line(line))
+    }
+
+    /// An empty line.
+    pub fn gap(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+
+    /// A line that begins with a word of a certain severity.
+    pub fn headline(&mut self, word: &str, rest: &str) -> io::Result<()> {
+        let rest = text::cut(rest, text::WIDTH.saturating_sub(text::columns(word)));
+        let style = severity(word);
+        writeln!(self.out, "{style}{word}{style:#}{rest}")
+    }
+}
+
+fn severity(word: &str) -> Style {
+    let color = match word {
+        "STUCK" => AnsiColor::Red,
+        "STUCK?" | "BUSY" => AnsiColor::Yellow,
+        "UNKNOWN" => AnsiColor::Magenta,
+        _ => return Style::new(),
+    };
+    Style::new().bold().fg_color(Some(color.into()))
+}

@@ -1,0 +1,163 @@
+//! The records that a verdict rests on, in the order of time.
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Waker};
+use ctp_trace::verdict::{Judgement, Reason};
+use serde::Serialize;
+
+use crate::model::Model;
+use crate::names::Names;
+use crate::text::escape;
+use crate::units;
+use crate::waits;
+
+/// What proves a verdict of one coroutine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// Which coroutine.
+    pub id: u32,
+    /// The id that the program gave it.
+    pub probe_id: u64,
+    /// What happened to it last, and what did not.
+    pub steps: Vec<Step>,
+}
+
+/// One record, or the lack of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// When.
+    pub at_ns: u64,
+    /// On which thread, or where it was read.
+    pub by: String,
+    /// What.
+    pub what: String,
+}
+
+/// The proof of one judgement.
+pub fn of(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Proof {
+    let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
+    steps.extend(wake(model, one));
+    steps.extend(evidence(judgement.reason));
+    steps.sort_by_key(|step| step.at_ns);
+    steps.push(end(model, one, judgement));
+    Proof {
+        id: one.id.0,
+        probe_id: one.probe_id,
+        steps,
+    }
+}
+
+fn step(at: Nanos, by: &str, what: String) -> Step {
+    Step {
+        at_ns: at.0,
+        by: by.to_owned(),
+        what,
+    }
+}
+
+fn last_event(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
+    let Some(last) = one.last else {
+        return Some(step(one.born, "", "birth; no event since".to_owned()));
+    };
+    let what = match last.kind {
+        EventKind::Birth => format!("birth #{}", last.n),
+        EventKind::Run => format!("run #{}", last.n),
+        EventKind::Death => format!("death #{}", last.n),
+        EventKind::Suspend => suspend(model, names, &last),
+    };
+    Some(step(last.at, &format!("tid {}", last.tid), what))
+}
+
+fn suspend(model: &Model, names: &Names, event: &Event) -> String {
+    let line = names.of(event.site).and_then(|label| label.line);
+    let at = line.map(|line| format!(" :{line}")).unwrap_or_default();
+    let due = event.arg.saturating_sub(model.start.started_monotonic_ns);
+    let due = (event.arg != 0).then_some(Nanos(due));
+    match event.wait {
+        WaitKind::Unknown => format!("suspend #{}{at}", event.n),
+        wait => format!(
+            "suspend #{}{at}, waits for {}",
+            event.n,
+            waits::one(wait, event.arg, due)
+        ),
+    }
+}
+
+fn wake(model: &Model, one: &Coroutine) -> Option<Step> {
+    let wake = one.wake.filter(|wake| wake.count > 0)?;
+    let suspend = one.suspend()?;
+    let by = match wake.waker {
+        Waker::Foreign => "foreign".to_owned(),
+        Waker::Thread(tid) => format!("tid {tid}"),
+        Waker::Coroutine(id) => match model.census.get(id).map(|by| model.census.name(by.name)) {
+            Some(name) if !name.is_empty() => format!("id {} {}", id.0, escape(name)),
+            _ => format!("id {}", id.0),
+        },
+    };
+    let since = ctp_trace::verdict::wakes_since(wake.count, suspend.wake_seen).unwrap_or(0);
+    let what = match (since, one.ran_at) {
+        (0, Some(ran)) => format!("wake #{}, {} its last run", wake.count, order(wake.at, ran)),
+        (0, None) => format!("wake #{}, before its last run", wake.count),
+        (more, _) => format!(
+            "wake #{}, {} since its last run began",
+            wake.count,
+            units::count(more)
+        ),
+    };
+    Some(step(wake.at, &by, what))
+}
+
+fn order(wake: Nanos, ran: Nanos) -> String {
+    if wake <= ran {
+        format!("{} before", units::duration(wake.until(ran)))
+    } else {
+        format!(
+            "counted before, stamped {} into",
+            units::duration(ran.until(wake))
+        )
+    }
+}
+
+/// What else the reason names.
+fn evidence(reason: Reason) -> Option<Step> {
+    match reason {
+        Reason::Overlooked(ran)
+        | Reason::NotQueued {
+            others_ran: ran, ..
+        } => Some(step(
+            ran,
+            "others",
+            "latest run of another coroutine".to_owned(),
+        )),
+        Reason::Overdue(due) => Some(step(due, "timer", "was due".to_owned())),
+        _ => None,
+    }
+}
+
+fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
+    let what = format!("{}; {}", since(one, judgement), losses(model, one));
+    step(model.duration(), "(end)", what)
+}
+
+fn since(one: &Coroutine, judgement: &Judgement) -> String {
+    match (one.wake, judgement.reason) {
+        (_, Reason::Runs) => "no suspend since".to_owned(),
+        (_, Reason::Lost(_)) => "what came since is lost".to_owned(),
+        (Some(wake), Reason::NotQueued { .. }) => format!("no run since wake {}", wake.count),
+        (None, _) => "no run since".to_owned(),
+        _ => "no wake, no run since".to_owned(),
+    }
+}
+
+fn losses(model: &Model, one: &Coroutine) -> String {
+    if let Some(n) = one.torn {
+        return format!("the writer of its event #{n} died in the middle of it");
+    }
+    match one.lost() {
+        _ if one.shaken => "part of the trace cannot be read".to_owned(),
+        _ if one.inexact => "its counts cannot be trusted".to_owned(),
+        0 if !model.is_readable() => "nothing of it lost in what could be read".to_owned(),
+        0 => "nothing lost in between".to_owned(),
+        lost => format!("{} of it lost before that", units::counted(lost, "event")),
+    }
+}

@@ -1,0 +1,155 @@
+//! From what the user asked for to what is printed.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+
+use crate::config::{self, By, Config, Detail, FlameView, SitesView, StuckView, View};
+use crate::fold::Folder;
+use crate::model::Model;
+use crate::names::Names;
+use crate::page::Page;
+use crate::{groups, json, leaks, load, sites, text, view};
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// As asked.
+    Fine,
+    /// As asked, and what was to be checked is not so.
+    CheckFailed,
+}
+
+/// Does what the user asked for.
+///
+/// # Errors
+/// If the trace cannot be read, or `out` or a file cannot be written.
+pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
+    match &config.view {
+        View::Fixed(text) => out.write_all(text)?,
+        View::Sites(view) => self::sites(config, view, out)?,
+        View::Stuck(view) => return stuck(config, view, out),
+        View::Flame(view) => flame(config, view, out)?,
+        View::Dump => dump(config, out)?,
+    }
+    Ok(Status::Fine)
+}
+
+/// Whether an error only says that nobody reads any more.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| {
+        let json = cause
+            .downcast_ref::<serde_json::Error>()
+            .and_then(serde_json::Error::io_error_kind);
+        cause.downcast_ref::<io::Error>().is_some_and(kind)
+            || json == Some(io::ErrorKind::BrokenPipe)
+    })
+}
+
+fn read(config: &Config) -> Result<(Model, Names)> {
+    read_with(config, &mut |_, _| {})
+}
+
+fn read_with(
+    config: &Config,
+    each: &mut dyn FnMut(&ctp_trace::Census, &ctp_trace::census::Span),
+) -> Result<(Model, Names)> {
+    let bytes = load::bytes(&config.input)?;
+    let model = Model::read(load::reader(&config.input, &bytes)?, each);
+    model.check_not_empty()?;
+    let names = Names::resolve(&model);
+    Ok((model, names))
+}
+
+/// How to call this program for the same trace.
+fn again(config: &Config) -> String {
+    let path = config.input.as_os_str().as_encoded_bytes();
+    match path == config::DEFAULT_INPUT.as_bytes() {
+        true => "ctp-report".to_owned(),
+        false => format!("ctp-report -i {}", text::shell_word(path)),
+    }
+}
+
+fn head(config: &Config, page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
+    match config.detail {
+        Detail::Quiet => Ok(()),
+        detail => view::header::write(page, model, names, detail),
+    }
+}
+
+fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
+    let (model, names) = read(config)?;
+    let rows = sites::rows(&model, &names, view);
+    let leaks = leaks::leaks(&model, &names);
+    if config.json {
+        let document = json::sites(&json::trace(&model, &names), &rows, &leaks);
+        return Ok(json::write(&document, out)?);
+    }
+    let mut page = Page::new(out);
+    head(config, &mut page, &model, &names)?;
+    view::sites::table(&mut page, &rows)?;
+    view::sites::long_runs(&mut page, &rows)?;
+    view::sites::leaks(&mut page, &leaks)?;
+    if config.detail != Detail::Quiet {
+        view::sites::hints(&mut page, &again(config))?;
+    }
+    Ok(())
+}
+
+fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
+    let (model, names) = read(config)?;
+    let groups = groups::groups(&model, &names, view.threshold);
+    if config.json {
+        let leaks = leaks::leaks(&model, &names);
+        let trace = json::trace(&model, &names);
+        json::write(&json::stuck(&trace, view.threshold, &groups, &leaks), out)?;
+    } else {
+        let mut page = Page::new(out);
+        head(config, &mut page, &model, &names)?;
+        view::stuck::page(&mut page, &groups, &names, view)?;
+        if config.detail != Detail::Quiet {
+            view::stuck::hints(&mut page, &again(config), view)?;
+        }
+    }
+    let found = groups.iter().any(|group| group.verdict().is_stuck());
+    Ok(if found && view.fail {
+        Status::CheckFailed
+    } else {
+        Status::Fine
+    })
+}
+
+fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
+    let mut folder = Folder::new(view.by);
+    let (model, names) = read_with(config, &mut |census, span| folder.add(census, span))?;
+    let stacks = folder.finish(&model, &names);
+    let said = view::flame::write(&model, &stacks, view, out)?;
+    if config.json {
+        let by = if view.by == By::Wait { "wait" } else { "run" };
+        json::write(
+            &json::stacks(&json::trace(&model, &names), by, &stacks),
+            out,
+        )?;
+    } else if config.detail != Detail::Quiet {
+        said.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    Ok(())
+}
+
+fn dump(config: &Config, out: &mut dyn Write) -> Result<()> {
+    let bytes = load::bytes(&config.input)?;
+    let reader = || load::reader(&config.input, &bytes);
+    if !config.json {
+        return Ok(view::dump::text(reader()?, out)?);
+    }
+    let model = Model::read(reader()?, |_, _| {});
+    let trace = json::trace(&model, &Names::default());
+    write!(
+        out,
+        "{{\n  \"version\": {},\n  \"trace\": {trace},\n  \"records\": [",
+        json::VERSION
+    )?;
+    view::dump::json(reader()?, out)?;
+    Ok(writeln!(out, "  ]\n}}")?)
+}

@@ -1,0 +1,124 @@
+//! Statistics by site: how much of the waiting happened where.
+
+use ctp_trace::census::SiteStats;
+use ctp_trace::histogram::Histogram;
+use ctp_trace::record::Nanos;
+use serde::Serialize;
+
+use crate::config::{SitesView, Sort};
+use crate::model::Model;
+use crate::names::Names;
+use crate::units;
+use crate::waits;
+
+/// One site.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The function that waits, else the name of the first coroutine seen there.
+    pub function: String,
+    /// Its source file.
+    pub file: Option<String>,
+    /// Line in that file.
+    pub line: Option<u32>,
+    /// Column in that line.
+    pub column: Option<u32>,
+    /// Module and offset, where there is no source position.
+    pub module: Option<String>,
+    /// What sort of thing is waited for.
+    pub waits_for: &'static str,
+    /// Part of all waiting time, in percent.
+    pub share: f64,
+    /// Coroutines that have waited there.
+    pub coroutines: u64,
+    /// Waits that began there.
+    pub events: u64,
+    /// Of these, how many had not ended.
+    pub open: u64,
+    /// Of these, how many ended with the coroutine.
+    pub cancelled: u64,
+    /// Time waited, to the end of each wait or of the recording.
+    pub waited_ns: u64,
+    /// Mean of that.
+    pub mean_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// At least 99 % of the waits that ended took no longer.
+    pub p99_ns: Option<u64>,
+    /// Time run from there to the next wait.
+    pub ran_ns: u64,
+    /// The longest such run.
+    pub longest_run_ns: u64,
+    /// Whether these figures are complete.
+    pub exact: bool,
+}
+
+impl Row {
+    /// File and line, or what is known instead.
+    pub fn at(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            _ => self
+                .module
+                .clone()
+                .unwrap_or_else(|| "(not recorded)".to_owned()),
+        }
+    }
+}
+
+/// The rows of a trace, arranged as asked for.
+pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
+    let sites = model.census.sites();
+    let total = Nanos(
+        sites
+            .iter()
+            .fold(0, |sum, site| sum.saturating_add(site.waited().0)),
+    );
+    let mut rows: Vec<Row> = sites
+        .iter()
+        .map(|site| row(model, names, site, total))
+        .collect();
+    rows.retain(|row| view.percent_limit <= row.share);
+    rows.sort_by(|a, b| order(view.sort, a, b).then_with(|| a.at().cmp(&b.at())));
+    rows
+}
+
+fn row(model: &Model, names: &Names, site: &SiteStats, total: Nanos) -> Row {
+    let label = names.of(site.site).cloned().unwrap_or_default();
+    let mut all = Histogram::default();
+    [&site.waits, &site.open, &site.cancelled]
+        .into_iter()
+        .for_each(|part| all.merge(part));
+    Row {
+        function: names.function(site.site, model.census.name(site.name)),
+        file: label.file,
+        line: label.line,
+        column: label.column,
+        module: label.module,
+        waits_for: waits::word(site.wait),
+        share: units::percent(all.sum(), total),
+        coroutines: site.coroutines,
+        events: site.events,
+        open: site.open.count(),
+        cancelled: site.cancelled.count(),
+        waited_ns: all.sum().0,
+        mean_ns: all.mean().unwrap_or_default().0,
+        max_ns: all.max().unwrap_or_default().0,
+        p99_ns: site.waits.bound(99).map(|bound| bound.0),
+        ran_ns: site.runs.sum().0,
+        longest_run_ns: site.runs.max().unwrap_or_default().0,
+        exact: !site.approximate && model.is_readable(),
+    }
+}
+
+fn order(sort: Sort, a: &Row, b: &Row) -> std::cmp::Ordering {
+    match sort {
+        Sort::Share => b.waited_ns.cmp(&a.waited_ns),
+        Sort::Coroutines => b.coroutines.cmp(&a.coroutines),
+        Sort::Count => b.events.cmp(&a.events),
+        Sort::Mean => b.mean_ns.cmp(&a.mean_ns),
+        Sort::Max => b.max_ns.cmp(&a.max_ns),
+        Sort::Run => b.ran_ns.cmp(&a.ran_ns),
+        Sort::Site => (&a.file, a.line).cmp(&(&b.file, b.line)),
+        Sort::Function => a.function.cmp(&b.function),
+    }
+}

@@ -1,0 +1,87 @@
+//! Columns of text, each as wide as it must be.
+
+use crate::text;
+
+/// At which side a column is flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Names.
+    Left,
+    /// Figures.
+    Right,
+}
+
+/// A column: its heading and its side.
+pub type Column = (&'static str, Side);
+
+/// What stands before each row.
+pub const MARGIN: &str = "  ";
+
+/// What stands between two columns.
+pub const GAP: &str = "  ";
+
+/// Heading, a line of dots, and the rows; nothing behind the last column.
+pub fn lines(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|i| width(columns[i].0, rows, i))
+        .collect();
+    let heading: Vec<String> = columns.iter().map(|column| column.0.to_owned()).collect();
+    let dots: Vec<String> = widths.iter().map(|&width| ".".repeat(width)).collect();
+    let mut lines = vec![
+        format!("# {}", line(columns, &widths, &heading)),
+        format!("# {}", line(columns, &widths, &dots)),
+    ];
+    lines.extend(
+        rows.iter()
+            .map(|row| format!("{MARGIN}{}", line(columns, &widths, row))),
+    );
+    lines
+}
+
+/// Columns of text that a column of cells takes.
+pub fn width(heading: &str, rows: &[Vec<String>], column: usize) -> usize {
+    let cells = rows.iter().filter_map(|row| row.get(column));
+    cells
+        .map(|cell| text::columns(cell))
+        .max()
+        .unwrap_or(0)
+        .max(text::columns(heading))
+}
+
+fn line(columns: &[Column], widths: &[usize], cells: &[String]) -> String {
+    let padded = columns
+        .iter()
+        .zip(widths)
+        .zip(cells)
+        .map(|((column, width), cell)| {
+            let room = " ".repeat(width.saturating_sub(text::columns(cell)));
+            match column.1 {
+                Side::Left => format!("{cell}{room}"),
+                Side::Right => format!("{room}{cell}"),
+            }
+        });
+    padded.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_must_be() {
+        let rows = vec![
+            vec!["a".into(), "1 000".into()],
+            vec!["bcd".into(), "2".into()],
+        ];
+        let lines = lines(&[("x", Side::Left), ("n", Side::Right)], &rows);
+        assert_eq!(
+            lines,
+            [
+                "# x        n",
+                "# ...  .....",
+                "  a    1 000",
+                "  bcd      2"
+            ]
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! Numbers for people, and back.
+
+use ctp_trace::record::Nanos;
+
+/// Units that a duration may be typed in.
+const UNITS: [(&str, f64); 7] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+    ("m", 60e9),
+];
+
+/// `500ms`, `2s`, `1.5s`.
+///
+/// # Errors
+/// If it is anything else.
+pub fn parse_duration(text: &str) -> Result<Nanos, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let scale = UNITS.iter().find(|(name, _)| *name == unit.trim());
+    match (number.parse::<f64>(), scale) {
+        (Ok(number), Some((_, scale))) => Ok(Nanos(to_u64(number * scale))),
+        _ => Err("write a number and a unit, like 500us, 200ms, 2s or 3min".to_owned()),
+    }
+}
+
+/// Three digits or so, and a unit: `1.9 ms`.
+pub fn duration(span: Nanos) -> String {
+    let (scale, unit) = unit_of(span);
+    let value = to_f64(span.0) / scale;
+    let decimals = usize::from(value < 99.95 && scale > 1.0);
+    format!("{value:.decimals$} {unit}")
+}
+
+/// Two durations in one unit, or one if they look the same: `11.78 .. 11.81 s`.
+pub fn range(least: Nanos, most: Nanos) -> String {
+    if duration(least) == duration(most) {
+        return duration(most);
+    }
+    let (scale, unit) = unit_of(most);
+    let (least, most) = (to_f64(least.0) / scale, to_f64(most.0) / scale);
+    format!("{least:.2} .. {most:.2} {unit}")
+}
+
+/// A moment of the recording: `+0.614021 s`.
+pub fn moment(at: Nanos) -> String {
+    format!(
+        "+{}.{:06} s",
+        at.0 / 1_000_000_000,
+        at.0 % 1_000_000_000 / 1000
+    )
+}
+
+/// Thousands set apart: `1 204 551`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 coroutine`, `2 coroutines`.
+pub fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(number))
+}
+
+/// Part of a whole in percent; zero of nothing is zero.
+pub fn percent(part: Nanos, whole: Nanos) -> f64 {
+    if whole.0 == 0 {
+        0.0
+    } else {
+        100.0 * to_f64(part.0) / to_f64(whole.0)
+    }
+}
+
+/// A date and a time of day in UTC.
+pub fn date(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute) = (rest / 3600, rest % 3600 / 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+/// Year, month and day, from days since 1970. Years are counted from March, so that the leap day
+/// is the last of its year.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let leaps = day_of_era / 1460 + day_of_era / 146_096 - day_of_era / 36_524;
+    let year_of_era = (day_of_era - leaps) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    (400 * era + year_of_era + u64::from(month <= 2), month, day)
+}
+
+fn unit_of(span: Nanos) -> (f64, &'static str) {
+    match span.0 {
+        0..1_000 => (1.0, "ns"),
+        1_000..999_500 => (1e3, "us"),
+        999_500..999_500_000 => (1e6, "ms"),
+        999_500_000..600_000_000_000 => (1e9, "s"),
+        600_000_000_000..7_200_000_000_000 => (60e9, "min"),
+        _ => (3600e9, "h"),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a figure for people has three digits"
+)]
+fn to_f64(number: u64) -> f64 {
+    number as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the conversion saturates, and no sign can be typed"
+)]
+fn to_u64(number: f64) -> u64 {
+    number.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        for (text, ns) in [
+            ("500ms", 500_000_000),
+            ("2s", 2_000_000_000),
+            ("1.5 s", 1_500_000_000),
+        ] {
+            assert_eq!(parse_duration(text), Ok(Nanos(ns)), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "1..2s", "1 parsec"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_three_digits() {
+        let cases = [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_900, "1.9 us"),
+            (999_499, "999 us"),
+            (1_900_000, "1.9 ms"),
+            (99_960_000, "100 ms"),
+            (11_780_000_000, "11.8 s"),
+            (u64::MAX, "5124096 h"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(duration(Nanos(ns)), text);
+        }
+        assert_eq!(
+            range(Nanos(11_780_000_000), Nanos(11_880_000_000)),
+            "11.78 .. 11.88 s"
+        );
+        assert_eq!(range(Nanos(5), Nanos(5)), "5 ns");
+    }
+
+    #[test]
+    fn numbers_and_moments() {
+        assert_eq!(count(1_204_551), "1 204 551");
+        assert_eq!((count(0), count(999)), ("0".into(), "999".into()));
+        assert_eq!(moment(Nanos(614_021_999)), "+0.614021 s");
+        assert_eq!(counted(1, "site"), "1 site");
+        assert!((percent(Nanos(1), Nanos(0))).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_399_000_000_000), "2000-02-28 23:59 UTC");
+        assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_767_225_600_000_000_000), "2026-01-01 00:00 UTC");
+    }
+}

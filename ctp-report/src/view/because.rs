@@ -1,0 +1,145 @@
+//! Why a verdict was reached, in one sentence, from the numbers of its groups.
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason};
+
+use crate::groups::{Group, Usual};
+use crate::text;
+use crate::units;
+
+/// Why the groups of a section have their verdict.
+pub fn section(groups: &[&Group]) -> String {
+    let oldest = groups
+        .iter()
+        .map(|group| group.oldest_ns)
+        .max()
+        .unwrap_or(0);
+    let age = units::duration(Nanos(oldest));
+    let (_, fact, judgement) = groups[0].judged;
+    match judgement.reason {
+        Reason::FarBeyond => far_beyond(groups, &age, fact),
+        Reason::Silent => format!(
+            "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it waits for"
+        ),
+        Reason::Overdue(_) => {
+            format!(
+                "suspended {age} though the timer was due; {}",
+                wakes(fact, groups)
+            )
+        }
+        Reason::NotQueued { .. } => format!(
+            "woken, then not run to the end ({age} since suspended), while others were run; {}",
+            queueing(groups)
+        ),
+        Reason::Overlooked(_) => format!("born {age} ago and never run, while others were"),
+        Reason::Runs => format!("running for {age} without a suspend, so it keeps its thread"),
+        reason => format!("{} for {age}", reason.word()),
+    }
+}
+
+fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
+    match groups {
+        [
+            Group {
+                usual: Some(usual), ..
+            },
+        ] => format!(
+            "suspended {age} at a site that usually waits {}; {}",
+            units::duration(Nanos(usual.mean_ns)),
+            wakes(fact, groups)
+        ),
+        _ => format!(
+            "suspended {age}, far beyond what their sites usually wait; {}",
+            wakes(fact, groups)
+        ),
+    }
+}
+
+fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
+    match fact {
+        Fact::NotWoken if groups.iter().any(|group| group.close_call) => "no wake counted since",
+        Fact::NotWoken => "no wake since (exact)",
+        _ => "the runtime does not tell of wakes",
+    }
+}
+
+fn queueing(groups: &[&Group]) -> String {
+    let usual = groups.iter().filter_map(|group| group.usual);
+    let (queued, longest) = usual.fold((0, 0), |(queued, longest), usual| {
+        (queued + usual.queued, longest.max(usual.longest_queued_ns))
+    });
+    match queued {
+        0 => "no other wake of this site is known".to_owned(),
+        _ => format!(
+            "the longest of {} known delays was {}",
+            units::count(queued),
+            units::duration(Nanos(longest))
+        ),
+    }
+}
+
+/// What is usual where a group waits.
+pub fn usual(group: &Group) -> Option<String> {
+    let Usual {
+        waits,
+        mean_ns,
+        p99_ns,
+        longest_ns,
+        ..
+    } = group.usual?;
+    Some(format!(
+        "{} waits ended here: mean {}, 99 % within {}, longest {}",
+        units::count(waits),
+        units::duration(Nanos(mean_ns)),
+        units::duration(Nanos(p99_ns)),
+        units::duration(Nanos(longest_ns))
+    ))
+}
+
+/// `3 x read_frame (usually woken after 1.9 ms)`.
+pub fn waiting(group: &Group) -> String {
+    let what = format!(
+        "{} x {}",
+        group.count,
+        text::cut_middle(&group.function, 40)
+    );
+    format!("{what} ({})", detail(group))
+}
+
+fn detail(group: &Group) -> String {
+    let age = units::duration(Nanos(group.oldest_ns));
+    let (_, fact, judgement) = group.judged;
+    match (judgement.reason, fact, group.usual) {
+        (Reason::Timer(due), ..) => timer(
+            due,
+            Nanos(group.proof.steps.last().map_or(0, |end| end.at_ns)),
+        ),
+        (_, Fact::Running, _) => format!("running for {age}"),
+        (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),
+        (_, Fact::WokenNotRun, _) => format!("woken, queued for {age} at most"),
+        (_, _, Some(usual)) if usual.waits > 0 => {
+            let usually = format!(
+                "usually woken after {}",
+                units::duration(Nanos(usual.mean_ns))
+            );
+            let long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.oldest_ns;
+            if long {
+                format!("{usually}, now for {age}")
+            } else {
+                usually
+            }
+        }
+        _ => match group.waits_for.first() {
+            Some(waits) => format!("{}, for {age}", waits.describe()),
+            None => format!("for {age}"),
+        },
+    }
+}
+
+fn timer(due: Nanos, end: Nanos) -> String {
+    if end < due {
+        format!("timer, due in {}", units::duration(end.until(due)))
+    } else {
+        format!("timer, due {} ago", units::duration(due.until(end)))
+    }
+}

@@ -1,0 +1,147 @@
+//! The lines above every page: what was recorded, how it ended, and what is missing.
+
+use std::io;
+
+use ctp_trace::record::Ending;
+
+use crate::config::Detail;
+use crate::model::Model;
+use crate::names::Names;
+use crate::page::Page;
+use crate::text;
+use crate::units;
+
+/// Writes the header lines.
+pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> io::Result<()> {
+    page.lines(&text::flow("# ", "#   ", "   ", &about_the_run(model)))?;
+    page.lines(&text::flow("# ", "#   ", ", ", &about_the_trace(model)))?;
+    if detail == Detail::Verbose {
+        page.lines(&text::flow("# ", "#   ", "   ", &about_the_recorder(model)))?;
+    }
+    notes(model, names).iter().try_for_each(|note| {
+        page.lines(&text::flow("# note: ", "#   ", " ", &text::words(note)))
+    })?;
+    page.gap()
+}
+
+fn about_the_run(model: &Model) -> Vec<String> {
+    let words: Vec<String> = model
+        .start
+        .argv
+        .iter()
+        .map(|word| text::shell_word(word))
+        .collect();
+    let command = if words.is_empty() {
+        "(memory image)".to_owned()
+    } else {
+        words.join(" ")
+    };
+    vec![
+        format!("command: {}", text::cut(&command, 80)),
+        format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
+        format!("date: {}", units::date(model.start.started_unix_ns)),
+        format!("duration: {}", units::duration(model.duration())),
+        format!("ended: {}", ended(model.ending())),
+    ]
+}
+
+fn about_the_trace(model: &Model) -> Vec<String> {
+    let totals = model.census.totals();
+    let exact = if model.is_exact() {
+        "(every figure below is exact)"
+    } else {
+        "(figures marked ~ are approximate)"
+    };
+    vec![
+        format!(
+            "recorded: {}",
+            units::counted(totals.coroutines, "coroutine")
+        ),
+        units::counted(totals.events, "event"),
+        format!("lost {}", units::count(model.lost())),
+        format!("refused {} {exact}", units::count(model.refused())),
+    ]
+}
+
+fn about_the_recorder(model: &Model) -> Vec<String> {
+    let start = &model.start;
+    let trace_id: String = start
+        .trace_id
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let pids: Vec<u32> = model.processes.iter().map(|process| process.pid).collect();
+    vec![
+        format!("recorder: {}", text::escape(&start.recorder)),
+        format!("trace id: {trace_id}"),
+        format!("stations: {}", units::count(u64::from(start.capacity))),
+        format!("processes: {}", text::few(&pids)),
+        format!("modules: {}", units::count(model.modules.len() as u64)),
+    ]
+}
+
+/// How a recording ended, in words.
+pub fn ended(ending: Option<Ending>) -> String {
+    match ending {
+        Some(Ending::Exited(status)) => format!("exit {status}"),
+        Some(Ending::Signalled(signal)) => signal_name(signal),
+        Some(Ending::Stopped) => "recorder stopped".to_owned(),
+        Some(Ending::Image) => "memory image".to_owned(),
+        _ => "recorder did not finish".to_owned(),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}
+
+/// What the reader of any figure should know.
+pub fn notes(model: &Model, names: &Names) -> Vec<String> {
+    let mut notes = model.damage.clone();
+    if let Some(offset) = model.truncated_at {
+        notes.push(format!(
+            "the recorder did not finish; the trace is cut off at byte {offset}, and what came \
+             after that is missing"
+        ));
+    }
+    if model.refused() > 0 {
+        let refused = units::counted(model.refused(), "coroutine");
+        notes.push(format!(
+            "{refused} found no station; record with a larger -n/--stations to see them"
+        ));
+    }
+    let end = model.census.end().copied().unwrap_or_default();
+    if end.quarantined > 0 {
+        let records = units::counted(end.quarantined, "record");
+        notes.push(format!("{records} made no sense and were left out"));
+    }
+    if end.unnamed > 0 {
+        let sites = units::counted(end.unnamed, "site or name");
+        notes.push(format!(
+            "{sites} found no room in their table and are not shown by name"
+        ));
+    }
+    if 0 < model.census.totals().cancelled {
+        let cancelled = units::counted(model.census.totals().cancelled, "coroutine");
+        notes.push(format!(
+            "{cancelled} cancelled while waiting: over, so never listed as stuck"
+        ));
+    }
+    notes.extend(names.misses().map(str::to_owned));
+    notes
+}

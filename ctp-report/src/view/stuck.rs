@@ -1,0 +1,183 @@
+//! The page that says what is stuck, and what proves it.
+
+use std::io;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Verdict;
+
+use crate::config::StuckView;
+use crate::groups::Group;
+use crate::names::{Label, Names};
+use crate::page::Page;
+use crate::source;
+use crate::text;
+use crate::units;
+use crate::view::because;
+use crate::view::sites::HINT_GAP;
+
+/// Writes all groups, the worst first.
+pub fn page(page: &mut Page, groups: &[Group], names: &Names, view: &StuckView) -> io::Result<()> {
+    let of = |verdict| {
+        groups
+            .iter()
+            .filter(move |group| group.verdict() == verdict)
+    };
+    if !groups.iter().any(|group| group.verdict().is_stuck()) {
+        let threshold = units::duration(view.threshold);
+        page.line(&format!("Nothing looks stuck (threshold {threshold})."))?;
+        page.gap()?;
+    }
+    for verdict in [Verdict::Stuck, Verdict::MaybeStuck, Verdict::Busy] {
+        let groups: Vec<&Group> = of(verdict).collect();
+        let same = |a: &&Group, b: &&Group| (a.state, a.reason) == (b.state, b.reason);
+        groups
+            .chunk_by(same)
+            .try_for_each(|section| self::section(page, section, names, view))?;
+    }
+    unknown(page, &of(Verdict::Unknown).collect::<Vec<_>>())?;
+    waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>())
+}
+
+/// Groups of one verdict for one reason: the headline, why, and each place.
+fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) -> io::Result<()> {
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let coroutines = units::counted(count as u64, "coroutine");
+    let sites = units::counted(groups.len() as u64, "site");
+    let verdict = groups[0].verdict;
+    let headline = text::spread(
+        &format!("{verdict} {coroutines}, {sites}"),
+        groups[0].confidence,
+    );
+    page.headline(verdict, &headline[verdict.len()..])?;
+    page.lines(&text::flow(
+        "  ",
+        "  ",
+        " ",
+        &text::words(&because::section(groups)),
+    ))?;
+    page.gap()?;
+    groups
+        .iter()
+        .try_for_each(|group| block(page, group, names, view))
+}
+
+/// One place: its lines of source, what is known of the coroutines there, and the proof of one.
+fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
+    let left = format!(
+        "  {} x {}",
+        group.count,
+        text::cut_middle(&group.function, 40)
+    );
+    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+    page.line(&text::spread(&left, &text::cut_middle(&group.at(), room)))?;
+    page.lines(&source::excerpt(
+        names.of(group.site).unwrap_or(&Label::default()),
+    ))?;
+    for (field, value) in fields(group, view) {
+        page.lines(&text::flow(
+            &format!("     {field:<13}"),
+            &" ".repeat(18),
+            ", ",
+            &[value],
+        ))?;
+    }
+    if view.all_ids {
+        let ids: Vec<String> = group.ids.iter().map(u32::to_string).collect();
+        page.lines(&text::flow(
+            "     ids          ",
+            &" ".repeat(18),
+            ", ",
+            &ids,
+        ))?;
+    }
+    page.gap()?;
+    proof(page, group)
+}
+
+fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
+    let since = units::range(Nanos(group.youngest_ns), Nanos(group.oldest_ns));
+    let mut waits = group.waits_for.iter().map(crate::waits::WaitsFor::describe);
+    let spawned = group.spawned.iter().map(|spawned| match &spawned.function {
+        Some(function) => format!("{function}  {}", spawned.at),
+        None => spawned.at.clone(),
+    });
+    let mut fields: Vec<(&str, String)> = spawned
+        .map(|at| ("spawned at", text::cut_middle(&at, 80)))
+        .collect();
+    let first = waits
+        .next()
+        .unwrap_or_else(|| group.state_in_words().to_owned());
+    let since = format!("since {since}");
+    let gap = 62usize
+        .saturating_sub(text::columns(&first) + text::columns(&since))
+        .max(2);
+    fields.push((group.field(), format!("{first}{}{since}", " ".repeat(gap))));
+    fields.extend(waits.map(|more| ("", more)));
+    fields.push(("state", group.state.to_owned()));
+    fields.extend(because::usual(group).map(|usual| ("usually", usual)));
+    fields.push(("last thread", format!("tid {}", text::few(&group.threads))));
+    if !view.all_ids {
+        let more = if group.ids.len() > 4 {
+            "   (--ids lists all)"
+        } else {
+            ""
+        };
+        fields.push(("ids", format!("{}{more}", text::few(&group.ids))));
+    }
+    fields
+}
+
+fn proof(page: &mut Page, group: &Group) -> io::Result<()> {
+    let proof = &group.proof;
+    page.line(&format!("  proof for id {}:", proof.id))?;
+    proof.steps.iter().try_for_each(|step| {
+        let moment = units::moment(Nanos(step.at_ns));
+        page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
+    })?;
+    page.gap()
+}
+
+fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let lost = groups
+        .iter()
+        .fold(0, |sum: u64, group| sum.saturating_add(group.lost));
+    let coroutines = units::counted(count as u64, "coroutine");
+    let events = match lost {
+        0 => "part of the trace cannot be read".to_owned(),
+        lost => format!("{} of theirs lost", units::counted(lost, "event")),
+    };
+    let rest = format!(" {coroutines}: {events}; a wake or a run may be among them");
+    page.headline("UNKNOWN", &rest)?;
+    groups.iter().try_for_each(|group| {
+        let left = format!(
+            "  {} x {}",
+            group.count,
+            text::cut_middle(&group.function, 40)
+        );
+        page.line(&text::spread(&left, &text::cut_middle(&group.at(), 50)))?;
+        page.line(&format!("     ids {}", text::few(&group.ids)))
+    })?;
+    page.gap()
+}
+
+fn waiting(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let items: Vec<String> = groups.iter().map(|group| because::waiting(group)).collect();
+    page.lines(&text::flow("WAITING, not stuck: ", "  ", ", ", &items))?;
+    page.gap()
+}
+
+/// What to type next; `tool` is the program with the trace that it reads.
+pub fn hints(page: &mut Page, tool: &str, view: &StuckView) -> io::Result<()> {
+    let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
+    let next = gate
+        .into_iter()
+        .chain([format!("to see it: {tool} --flame flame.svg")]);
+    page.lines(&text::flow("", "", HINT_GAP, &next.collect::<Vec<_>>()))
+}

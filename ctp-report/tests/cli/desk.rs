@@ -1,0 +1,59 @@
+//! A directory with all traces in it, and the program to run there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+use crate::traces;
+
+pub struct Desk(TempDir);
+
+/// Where the expected pages are.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/view")
+}
+
+impl Desk {
+    /// All traces and the source file that they name.
+    pub fn new() -> Self {
+        let desk = tempfile::tempdir().unwrap();
+        for (name, bytes) in traces::all() {
+            fs::write(desk.path().join(format!("{name}.data")), bytes).unwrap();
+        }
+        fs::create_dir(desk.path().join("src")).unwrap();
+        fs::copy(
+            folder().join("src/session.rs"),
+            desk.path().join("src/session.rs"),
+        )
+        .unwrap();
+        Desk(desk)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The program, to be run here.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ctp-report"));
+        command.current_dir(self.0.path()).args(args);
+        command
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .env_remove("CLICOLOR");
+        command
+    }
+
+    pub fn report(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// What is printed by a run that must go well.
+    pub fn text(&self, args: &[&str]) -> String {
+        let output = self.report(args);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}

@@ -1,0 +1,152 @@
+//! CT-19: flame graphs are self-contained, well-formed and the same each time.
+
+use std::fs;
+
+use crate::desk::Desk;
+
+fn svg(desk: &Desk, trace: &str, more: &[&str]) -> String {
+    let file = desk.path("flame.svg");
+    let input = format!("{trace}.data");
+    let mut args = vec!["-i", &input, "--flame", "flame.svg"];
+    args.extend(more);
+    let said = desk.text(&args);
+    assert!(said.starts_with("wrote flame.svg (") && said.ends_with("open it in a browser\n"));
+    fs::read_to_string(file).unwrap()
+}
+
+#[test]
+fn names_the_function_the_line_and_what_is_waited_for() {
+    let svg = svg(&Desk::new(), "lost_wakeup", &[]);
+    for part in [
+        "session src/session.rs:17",
+        "waits for a readable fd",
+        "./lost_wakeup: waiting time",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    assert!(
+        svg.contains("(to the end of the recording)"),
+        "open waits are marked"
+    );
+}
+
+#[test]
+fn by_run_shows_running_time() {
+    let svg = svg(
+        &Desk::new(),
+        "busy",
+        &["--by", "run", "--title", "a <title> & more"],
+    );
+    assert!(svg.contains("runs from there") && !svg.contains("waits for"));
+    assert!(svg.contains("a &lt;title&gt; &amp; more"));
+}
+
+#[test]
+fn is_the_same_each_time() {
+    let desk = Desk::new();
+    assert_eq!(
+        svg(&desk, "lost_wakeup", &[]),
+        svg(&desk, "lost_wakeup", &[])
+    );
+}
+
+#[test]
+fn visits_nobody() {
+    let svg = svg(&Desk::new(), "hostile", &[]);
+    let mut addresses = svg.match_indices("http").map(|(at, _)| &svg[..at]);
+    assert!(addresses.all(|before| before.ends_with("=\"") && {
+        let name = before[..before.len() - 2]
+            .rsplit(char::is_whitespace)
+            .next()
+            .unwrap();
+        name.starts_with("xmlns")
+    }));
+    assert!(!svg.contains("@import") && !svg.contains("url(//"));
+}
+
+#[test]
+fn hostile_names_are_only_text() {
+    let svg = svg(&Desk::new(), "hostile", &[]);
+    assert!(
+        svg.contains("&lt;script&gt;&amp;&quot;,\\u{1b}[31m")
+            || svg.contains("&lt;script&gt;&amp;\",")
+    );
+    assert!(!svg.contains('\x1b') && !svg.contains('\u{202e}'));
+    assert_eq!(svg.matches("<script").count(), 1, "its own");
+    well_formed(&svg);
+}
+
+#[test]
+fn all_traces_give_well_formed_pictures() {
+    let desk = Desk::new();
+    for trace in [
+        "lost_wakeup",
+        "cancelled",
+        "peers",
+        "woken",
+        "truncated",
+        "corrupt",
+        "leaks",
+    ] {
+        well_formed(&svg(&desk, trace, &[]));
+    }
+}
+
+#[test]
+fn nothing_to_draw_is_an_error_with_a_way_out() {
+    let desk = Desk::new();
+    let output = desk.report(&["-i", "idle.data", "--flame", "flame.svg"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.contains("no coroutine waited") && said.contains("--by run"),
+        "{said}"
+    );
+    assert!(!desk.path("flame.svg").exists());
+}
+
+/// Every tag is closed by its own, every attribute is in quotes, every `&` begins an entity.
+fn well_formed(svg: &str) {
+    let mut open = Vec::new();
+    let mut rest = svg;
+    while let Some(at) = rest.find('<') {
+        text(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(data) = rest.strip_prefix("<![CDATA[") {
+            rest = data.split_once("]]>").expect("the data ends").1;
+        } else if let Some(comment) = rest.strip_prefix("<!--") {
+            rest = comment.split_once("-->").expect("the comment ends").1;
+        } else {
+            let (tag, after) = rest[1..].split_once('>').expect("the tag ends");
+            element(tag, &mut open);
+            rest = after;
+        }
+    }
+    text(rest);
+    assert!(open.is_empty(), "{open:?}");
+}
+
+fn element<'a>(tag: &'a str, open: &mut Vec<&'a str>) {
+    let name = tag.split(char::is_whitespace).next().unwrap();
+    assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+    tag.split('"').skip(1).step_by(2).for_each(text);
+    match name.strip_prefix('/') {
+        Some(name) => assert_eq!(open.pop(), Some(name)),
+        None if name.starts_with('?') || tag.ends_with('/') => {}
+        None => open.push(name),
+    }
+}
+
+fn text(text: &str) {
+    assert!(
+        !text.contains('<') && !text.chars().any(|c| c.is_control() && c != '\n'),
+        "{text}"
+    );
+    for (at, _) in text.match_indices('&') {
+        let entity = text[at + 1..].split_once(';').expect("the entity ends").0;
+        assert!(
+            ["lt", "gt", "amp", "quot", "apos"].contains(&entity),
+            "{entity}"
+        );
+    }
+}

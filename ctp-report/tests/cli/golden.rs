@@ -1,0 +1,97 @@
+//! Compares what the program prints with `tests/view/*`.
+//!
+//! `*.args` holds the arguments, and the exit status on a second line if it is not 0.
+//! `CTP_BLESS=1 cargo test -p ctp-report` writes `*.stdout` and `*.stderr` anew.
+//!
+//! | row | pages |
+//! | --- | --- |
+//! | CT-14 | `stuck_lost_wakeup`, `stuck_fixed`, `gate_*`: 47 stuck, the healthy and the idle apart |
+//! | CT-15 | `stuck_lost_wakeup`, `stuck_woken`, `stuck_queueing`: the three variants |
+//! | CT-16 | `stuck_cancelled`: none of 20 |
+//! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
+//! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
+//! | CTP-21 | `stuck_busy`: running, and born but never run |
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::desk::{Desk, folder};
+
+fn cases() -> Vec<PathBuf> {
+    let files = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut cases: Vec<_> = files
+        .filter(|p| p.extension().is_some_and(|e| e == "args"))
+        .collect();
+    cases.sort();
+    assert!(cases.len() > 20, "the cases are gone");
+    cases
+}
+
+fn compare(case: &Path, extension: &str, found: &[u8]) -> Option<String> {
+    let path = case.with_extension(extension);
+    if std::env::var_os("CTP_BLESS").is_some() {
+        if found.is_empty() && extension == "stderr" {
+            let _ = fs::remove_file(&path);
+        } else {
+            fs::write(&path, found).unwrap();
+        }
+        return None;
+    }
+    let expected = fs::read(&path).unwrap_or_default();
+    (expected != found).then(|| {
+        let (expected, found) = (
+            String::from_utf8_lossy(&expected),
+            String::from_utf8_lossy(found),
+        );
+        format!(
+            "{}\n--- expected\n{expected}\n--- found\n{found}",
+            path.display()
+        )
+    })
+}
+
+#[test]
+fn pages_are_as_before() {
+    let desk = Desk::new();
+    let mut failures = Vec::new();
+    for case in cases() {
+        let text = fs::read_to_string(&case).unwrap();
+        let mut lines = text.lines();
+        let args: Vec<&str> = lines
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect();
+        let status = lines.next().map_or(0, |status| status.parse().unwrap());
+        let output = desk.report(&args);
+        if output.status.code() != Some(status) {
+            failures.push(format!("{}: ended with {}", case.display(), output.status));
+        }
+        failures.extend(compare(&case, "stdout", &output.stdout));
+        failures.extend(compare(&case, "stderr", &output.stderr));
+    }
+    assert!(
+        failures.is_empty(),
+        "{}\nset CTP_BLESS=1 if that is right",
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn no_line_is_too_long() {
+    for case in cases() {
+        let data = ["dump", "json", "folded", "help"];
+        let name = case.file_stem().unwrap().to_str().unwrap().to_owned();
+        if data.iter().any(|sort| name.contains(sort)) {
+            continue;
+        }
+        for line in fs::read_to_string(case.with_extension("stdout"))
+            .unwrap_or_default()
+            .lines()
+        {
+            assert!(line.chars().count() <= 100, "{name}: {line}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Runs the program over traces that are written here, as a recorder would.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+mod desk;
+mod traces;
+
+mod flame;
+mod golden;
+mod manners;
+mod names;

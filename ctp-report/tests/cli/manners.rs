@@ -1,0 +1,154 @@
+//! Exit status, colours, pipes, and what is said when there is nothing to read.
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::desk::Desk;
+
+const ESCAPE: &str = "\x1b[";
+
+fn status(desk: &Desk, args: &[&str]) -> i32 {
+    desk.report(args).status.code().expect("it is not killed")
+}
+
+#[test]
+fn the_status_says_how_it_went() {
+    let desk = Desk::new();
+    assert_eq!(status(&desk, &["-i", "lost_wakeup.data", "--stuck"]), 0);
+    assert_eq!(
+        status(&desk, &["-i", "lost_wakeup.data", "--stuck", "--fail"]),
+        3
+    );
+    assert_eq!(
+        status(
+            &desk,
+            &["-i", "lost_wakeup.data", "--stuck", "--fail", "--json"]
+        ),
+        3
+    );
+    assert_eq!(status(&desk, &["-i", "woken.data", "--stuck", "--fail"]), 3);
+    for fine in ["fixed", "cancelled", "queueing", "torn", "lossy"] {
+        assert_eq!(
+            status(&desk, &["-i", &format!("{fine}.data"), "--stuck", "--fail"]),
+            0,
+            "{fine}"
+        );
+    }
+    assert_eq!(status(&desk, &["-i", "missing.data"]), 1);
+    assert_eq!(
+        status(&desk, &["--flame", "no/such/place.svg", "-i", "woken.data"]),
+        1
+    );
+    assert_eq!(status(&desk, &["--nonsense"]), 2);
+    assert_eq!(status(&desk, &["--help"]), 0);
+}
+
+#[test]
+fn the_usual_name_is_read_without_being_told() {
+    let desk = Desk::new();
+    fs::rename(desk.path("woken.data"), desk.path("ctp.data")).unwrap();
+    assert!(desk.text(&["--stuck"]).contains("\nSTUCK 2 coroutines"));
+}
+
+#[test]
+fn colour_is_for_terminals_or_on_demand() {
+    let desk = Desk::new();
+    let args = ["-i", "woken.data", "--stuck"];
+    let always = [&args[..], &["--color", "always"]].concat();
+    let plain = desk.text(&args);
+    assert!(!plain.contains(ESCAPE), "piped");
+    let coloured = desk.text(&always);
+    assert!(coloured.contains("\x1b[1m\x1b[31mSTUCK\x1b[0m"));
+    let stripped = coloured
+        .replace("\x1b[1m", "")
+        .replace("\x1b[31m", "")
+        .replace("\x1b[0m", "");
+    assert_eq!(stripped, plain, "the same text");
+    let forced = |no_color: &str| {
+        let mut command = desk.command(&args);
+        command.env("CLICOLOR_FORCE", "1");
+        if !no_color.is_empty() {
+            command.env("NO_COLOR", no_color);
+        }
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(forced("").contains(ESCAPE));
+    assert!(!forced("1").contains(ESCAPE));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let desk = Desk::new();
+    for view in [
+        &["--dump"][..],
+        &["--dump", "--json"],
+        &["--stuck", "--json"],
+        &["--folded", "-"],
+    ] {
+        let args = [&["-i", "lost_wakeup.data"], view].concat();
+        let mut command = desk.command(&args);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = [0];
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut first).unwrap();
+        drop(stdout);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), output.stderr),
+            (Some(0), vec![]),
+            "{view:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_read_from_a_directory() {
+    let desk = Desk::new();
+    let output = desk.report(&["-i", "src"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("src is a directory"));
+}
+
+/// Whatever a file holds, there is an end with a sentence, not a panic.
+#[test]
+fn damaged_files_are_survived() {
+    let desk = Desk::new();
+    let whole = fs::read(desk.path("lost_wakeup.data")).unwrap();
+    for i in 0..16 {
+        let at = whole.len() * i / 16;
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x5a;
+        let cut = &whole[..at];
+        for bytes in [&damaged[..], cut] {
+            fs::write(desk.path("damaged.data"), bytes).unwrap();
+            let output = desk.report(&["-i", "damaged.data", "--stuck", "--json"]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{at}: {said}");
+            assert_eq!(
+                output.status.code() == Some(1),
+                said.starts_with("ctp-report: "),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn completions_and_manual_need_no_trace() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = desk.text(&["--completions", shell]);
+        assert!(script.contains("threshold"), "{shell}");
+    }
+    let page = desk.text(&["--man"]);
+    assert!(page.contains(".TH ctp-report") && page.contains("Exit status"));
+    assert_eq!(
+        desk.text(&["--version"]),
+        format!("ctp-report {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}

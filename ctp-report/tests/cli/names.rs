@@ -1,0 +1,179 @@
+//! CT-13: names come from the program's own file; here that is this test.
+
+use std::fs;
+
+use ctp_trace::Writer;
+use ctp_trace::record::*;
+
+use crate::desk::Desk;
+
+async fn reads_a_frame() -> u32 {
+    let line = line!() + 1;
+    std::future::ready(()).await;
+    line
+}
+
+/// The line of the await, found by running to it.
+fn await_line() -> u32 {
+    let mut future = Box::pin(reads_a_frame());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match future.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(line) => line,
+        std::task::Poll::Pending => unreachable!("it is ready at once"),
+    }
+}
+
+/// The executable mappings of this process that are files.
+fn modules() -> Vec<Module> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter_map(module).collect()
+}
+
+fn module(line: &str) -> Option<Module> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [range, "r-xp", offset, _, _, path] = fields[..] else {
+        return None;
+    };
+    let (start, end) = range.split_once('-')?;
+    let hex = |text| u64::from_str_radix(text, 16).ok();
+    let path = path.as_bytes().to_vec();
+    let (start, end, file_offset) = (hex(start)?, hex(end)?, hex(offset)?);
+    let process = ProcessId(1);
+    Some(Module {
+        process,
+        start,
+        end,
+        file_offset,
+        path,
+        ..Module::default()
+    })
+}
+
+fn trace(modules: Vec<Module>, place: Place) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
+    let site = Site {
+        id: SiteId(1),
+        process: ProcessId(1),
+        place,
+    };
+    let coroutine = CoroutineId(1);
+    let birth = Birth {
+        coroutine,
+        process: ProcessId(1),
+        dialect: Dialect::V1PerSlot,
+        ..Birth::default()
+    };
+    let event = Event {
+        coroutine,
+        kind: EventKind::Suspend,
+        site: SiteId(1),
+        ..Event::default()
+    };
+    let records = modules.into_iter().map(Record::Module);
+    let rest = [
+        Record::Site(site),
+        Record::Birth(birth),
+        Record::Event(event),
+    ];
+    records
+        .chain(rest)
+        .for_each(|record| writer.write(&record).unwrap());
+    writer
+        .finish(&End {
+            at: Nanos(5_000_000_000),
+            ..End::default()
+        })
+        .unwrap()
+}
+
+fn stuck(bytes: &[u8]) -> String {
+    let desk = Desk::new();
+    fs::write(desk.path("ctp.data"), bytes).unwrap();
+    desk.text(&["--stuck"])
+}
+
+#[test]
+fn a_line_has_the_name_of_its_async_function_and_its_text() {
+    let line = await_line();
+    let place = Place::Source {
+        file: file!().to_owned(),
+        line,
+        column: 0,
+    };
+    let text = stuck(&trace(modules(), place));
+    assert!(text.contains("reads_a_frame"), "{text}");
+    assert!(text.contains(&format!("{}:{line}", file!())), "{text}");
+    assert!(
+        text.contains("std::future::ready(()).await;"),
+        "found by its path from the root: {text}"
+    );
+    assert!(!text.contains("note:"), "{text}");
+}
+
+#[test]
+fn an_address_in_the_text_is_a_place() {
+    let address = stuck as *const () as usize as u64;
+    let text = stuck(&trace(modules(), Place::Address(address)));
+    assert!(
+        text.contains("names::stuck") && text.contains("cli/names.rs:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_function_that_wraps_another_has_the_name_of_that_one() {
+    let address = stuck as *const () as usize as u64;
+    let name = "app::serve::{{closure}}".to_owned();
+    let text = stuck(&trace(modules(), Place::Function { address, name }));
+    assert!(
+        text.contains("1 x app::serve ") && !text.contains("names.rs"),
+        "{text}"
+    );
+    let name = String::new();
+    let text = stuck(&trace(modules(), Place::Function { address, name }));
+    assert!(
+        text.contains("names::stuck") && text.contains("cli/names.rs:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_address_outside_all_text_is_none() {
+    let on_the_heap = Box::new(7);
+    let address = &raw const *on_the_heap as usize as u64;
+    let text = stuck(&trace(modules(), Place::Address(address)));
+    assert!(
+        text.contains("1 x (no name)") && text.contains("(place not recorded)"),
+        "{text}"
+    );
+    assert!(!text.contains("note:"), "{text}");
+}
+
+#[test]
+fn a_missing_or_rebuilt_file_is_named_and_no_name_is_made_up() {
+    let line = await_line();
+    let place = Place::Source {
+        file: file!().to_owned(),
+        line,
+        column: 0,
+    };
+    for (path, build_id) in [(Some("/gone/app"), vec![]), (None, vec![0xee; 20])] {
+        let change = |mut module: Module| {
+            if let Some(path) = path {
+                module.path = path.as_bytes().to_vec();
+            }
+            module.build_id.clone_from(&build_id);
+            module
+        };
+        let text = stuck(&trace(
+            modules().into_iter().map(change).collect(),
+            place.clone(),
+        ));
+        assert!(text.contains("note: names are missing: "), "{text}");
+        assert!(!text.contains("reads_a_frame"), "{text}");
+        assert!(
+            text.contains(&format!("{}:{line}", file!())),
+            "the trace knows the line: {text}"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! Traces that are incomplete, damaged, empty or malicious.
+
+use ctp_trace::record::*;
+
+use super::builder::{MS, SECOND, Trace, wait};
+use super::{SESSION, busy_bee, listener, lost_wakeup};
+
+/// A writer that died in the middle of an event, and one whose counts cannot be trusted.
+pub fn torn() -> Vec<u8> {
+    let mut t = Trace::of("./torn");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    for torn in [Some(3), None] {
+        let one = t.born("session", spawn, MS);
+        t.wake(one, 0, 0, Waker::Foreign);
+        t.run(one, 2 * MS, 4128);
+        t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
+        t.tally(one, torn, torn.is_none());
+    }
+    t.end.how = Ending::Signalled(9);
+    t.finish()
+}
+
+/// Some events are lost, but not the last ones.
+pub fn lossy() -> Vec<u8> {
+    let mut t = Trace::of("./lossy");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let accept = t.source(SESSION, 4);
+    let bee = busy_bee(&mut t, spawn, read, 20);
+    t.lose(bee, 212);
+    t.suspend(bee, 3 * SECOND, 4127, wait(read, WaitKind::Readable, 9));
+    t.run(bee, 4 * SECOND, 4127);
+    t.tally(bee, None, false);
+    listener(&mut t, spawn, accept);
+    t.finish()
+}
+
+/// Names that try to be something else.
+pub fn hostile() -> Vec<u8> {
+    let mut t = Trace::of("./x;y \x1b[2J");
+    t.start.host = "<script>alert(1)</script>&\"\u{202e}".into();
+    t.start.argv.push(b"\xff\x00\n".to_vec());
+    let spawn = t.source("src/<script>&\".rs", 6);
+    let deep = format!("/{}/file.rs", "a_very_long_directory_name".repeat(8));
+    let read = t.source(&deep, 4_000_000_000);
+    let name = format!("<script>&\";\x1b[31m 1 2 {}", "x".repeat(300));
+    for i in 0..3 {
+        let one = t.born(&name, spawn, MS);
+        t.wake(one, 0, 0, Waker::Foreign);
+        t.run(one, 2 * MS, u64::MAX);
+        t.suspend(
+            one,
+            3 * MS,
+            u64::MAX,
+            wait(read, WaitKind::Lock, u64::MAX - i),
+        );
+        t.tally(one, None, false);
+    }
+    t.finish()
+}
+
+/// The recorder was killed: the file has no end.
+pub fn truncated() -> Vec<u8> {
+    let whole = lost_wakeup(true);
+    whole[..whole.len() - 20].to_vec()
+}
+
+/// A byte in the middle is not what was written.
+pub fn corrupt() -> Vec<u8> {
+    let mut bytes = lost_wakeup(true);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    bytes
+}
+
+/// A coroutine that never waited.
+pub fn idle() -> Vec<u8> {
+    let mut t = Trace::of("./idle");
+    let spawn = t.source(SESSION, 6);
+    let one = t.born("session", spawn, MS);
+    t.tally(one, None, false);
+    t.finish()
+}
+
+pub fn refused() -> Vec<u8> {
+    let mut t = Trace::of("./many");
+    t.end.refused = 12;
+    t.finish()
+}
+
+pub fn nobody(attached: bool) -> Vec<u8> {
+    let mut t = Trace::of("./plain program");
+    if !attached {
+        t = t.detached();
+    }
+    t.end.how = Ending::Exited(0);
+    t.finish()
+}
+
+pub fn newer() -> Vec<u8> {
+    let mut bytes = nobody(true);
+    let major = ctp_trace::format::MAGIC.len();
+    bytes[major] = 9;
+    let checksum = crc32(&bytes[..28]).to_le_bytes();
+    bytes[28..32].copy_from_slice(&checksum);
+    bytes
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| {
+        if crc & 1 == 1 {
+            (crc >> 1) ^ 0xedb8_8320
+        } else {
+            crc >> 1
+        }
+    };
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc))
+    })
+}

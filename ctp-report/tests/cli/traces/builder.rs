@@ -1,0 +1,261 @@
+//! Writes traces as a recorder would, from a few words for each coroutine.
+
+use ctp_trace::Writer;
+use ctp_trace::record::*;
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// The program's monotonic clock when the recording began.
+pub const MONOTONIC: u64 = 5_000 * SECOND;
+
+pub struct Trace {
+    pub start: Start,
+    records: Vec<Record>,
+    events: Vec<u64>,
+    sites: u32,
+    lost: u64,
+    pub end: End,
+}
+
+impl Trace {
+    pub fn of(command: &str) -> Self {
+        let start = Start {
+            trace_id: [7; 16],
+            recorder: "0.1.0".into(),
+            host: "devbox".into(),
+            argv: command
+                .split(' ')
+                .map(|word| word.as_bytes().to_vec())
+                .collect(),
+            started_unix_ns: 1_767_225_600 * SECOND,
+            started_monotonic_ns: MONOTONIC,
+            capacity: 65_536,
+        };
+        let process = Process {
+            id: ProcessId(1),
+            pid: 4126,
+            attached: Nanos(MS),
+        };
+        let end = End {
+            at: Nanos(12_400 * MS),
+            how: Ending::Signalled(2),
+            ..End::default()
+        };
+        let records = vec![Record::Process(process)];
+        Trace {
+            start,
+            records,
+            events: vec![],
+            sites: 0,
+            lost: 0,
+            end,
+        }
+    }
+
+    /// The program never attached.
+    pub fn detached(mut self) -> Self {
+        self.records.clear();
+        self
+    }
+
+    pub fn add(&mut self, record: Record) {
+        self.records.push(record);
+    }
+
+    pub fn place(&mut self, place: Place) -> SiteId {
+        self.sites += 1;
+        let id = SiteId(self.sites);
+        self.add(Record::Site(Site {
+            id,
+            process: ProcessId(1),
+            place,
+        }));
+        id
+    }
+
+    pub fn source(&mut self, file: &str, line: u32) -> SiteId {
+        self.place(Place::Source {
+            file: file.into(),
+            line,
+            column: 9,
+        })
+    }
+
+    pub fn peer(&mut self, dialect: Dialect, name: &str, spawn_site: SiteId, at: u64) -> Coroutine {
+        self.events.push(0);
+        let coroutine = CoroutineId(u32::try_from(self.events.len()).unwrap());
+        self.add(Record::Birth(Birth {
+            coroutine,
+            process: ProcessId(1),
+            station: coroutine.0 - 1,
+            probe_id: u64::from(coroutine.0),
+            at: Nanos(at),
+            dialect,
+            kind: CoroutineKind::Future,
+            name: name.into(),
+            spawn_site,
+            ..Birth::default()
+        }));
+        Coroutine(coroutine)
+    }
+
+    /// A coroutine of our probe, with its birth event.
+    pub fn born(&mut self, name: &str, spawn_site: SiteId, at: u64) -> Coroutine {
+        let one = self.peer(Dialect::Extended, name, spawn_site, at);
+        self.event(one, EventKind::Birth, at, 4126, Event::default());
+        one
+    }
+
+    fn event(&mut self, one: Coroutine, kind: EventKind, at: u64, tid: u64, rest: Event) {
+        let n = &mut self.events[one.0.0 as usize - 1];
+        let event = Event {
+            coroutine: one.0,
+            n: *n,
+            at: Nanos(at),
+            tid,
+            kind,
+            ..rest
+        };
+        *n += 1;
+        self.end.events += 1;
+        self.add(Record::Event(event));
+    }
+
+    pub fn run(&mut self, one: Coroutine, at: u64, tid: u64) {
+        self.event(one, EventKind::Run, at, tid, Event::default());
+    }
+
+    pub fn suspend(&mut self, one: Coroutine, at: u64, tid: u64, wait: Wait) {
+        let Wait {
+            site,
+            wait,
+            arg,
+            wake_seen,
+        } = wait;
+        let rest = Event {
+            site,
+            wait,
+            arg,
+            wake_seen,
+            ..Event::default()
+        };
+        self.event(one, EventKind::Suspend, at, tid, rest);
+    }
+
+    pub fn death(&mut self, one: Coroutine, at: u64) {
+        self.event(one, EventKind::Death, at, 4126, Event::default());
+        self.tally(one, None, false);
+    }
+
+    pub fn wake(&mut self, one: Coroutine, count: u32, at: u64, waker: Waker) {
+        self.add(Record::Wake(Wake {
+            coroutine: one.0,
+            count,
+            waker,
+            at: Nanos(at),
+        }));
+    }
+
+    /// Events that happened but were not recorded.
+    pub fn lose(&mut self, one: Coroutine, events: u64) {
+        self.events[one.0.0 as usize - 1] += events;
+        self.lost += events;
+    }
+
+    pub fn tally(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) {
+        let of = |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == one.0);
+        let recorded = self.records.iter().filter(of).count() as u64;
+        let attempted = self.events[one.0.0 as usize - 1] + u64::from(torn.is_some());
+        self.lost += u64::from(torn.is_some());
+        let tally = Tally {
+            coroutine: one.0,
+            attempted,
+            recorded,
+            torn,
+            inexact,
+        };
+        self.add(Record::Tally(tally));
+    }
+
+    /// Waits that each end after `length`, one every `period`, from `from` on. Wakes are told, and
+    /// each run follows its wake after `queued`.
+    pub fn healthy(&mut self, one: Coroutine, wait: Wait, beat: &Beat) -> u16 {
+        let Beat {
+            from,
+            period,
+            length,
+            queued,
+            times,
+        } = *beat;
+        for i in 0..times {
+            let at = from + u64::from(i) * period;
+            self.suspend(
+                one,
+                at,
+                4127,
+                Wait {
+                    wake_seen: i,
+                    ..wait
+                },
+            );
+            self.wake(
+                one,
+                u32::from(i) + 1,
+                at + length - queued,
+                Waker::Thread(4126),
+            );
+            self.run(one, at + length, 4127);
+        }
+        times
+    }
+
+    fn write(&self, end: Option<End>) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), &self.start).unwrap();
+        for record in &self.records {
+            writer.write(record).unwrap();
+        }
+        let coroutines = self.events.len() as u64;
+        let end = end
+            .map(|end| End {
+                lost: self.lost,
+                coroutines,
+                ..end
+            })
+            .unwrap_or_default();
+        writer.finish(&end).unwrap()
+    }
+
+    pub fn finish(&self) -> Vec<u8> {
+        self.write(Some(self.end))
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Coroutine(pub CoroutineId);
+
+#[derive(Clone, Copy, Default)]
+pub struct Wait {
+    pub site: SiteId,
+    pub wait: WaitKind,
+    pub arg: u64,
+    pub wake_seen: u16,
+}
+
+#[derive(Clone, Copy)]
+pub struct Beat {
+    pub from: u64,
+    pub period: u64,
+    pub length: u64,
+    pub queued: u64,
+    pub times: u16,
+}
+
+pub fn wait(site: SiteId, wait: WaitKind, arg: u64) -> Wait {
+    Wait {
+        site,
+        wait,
+        arg,
+        wake_seen: 0,
+    }
+}

@@ -1,0 +1,252 @@
+//! The traces that the tests look at.
+
+mod broken;
+mod builder;
+
+use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
+use ctp_trace::record::*;
+
+const SESSION: &str = "src/session.rs";
+
+/// All traces, by file name.
+pub fn all() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("lost_wakeup", lost_wakeup(true)),
+        ("fixed", lost_wakeup(false)),
+        ("cancelled", cancelled()),
+        ("peers", peers()),
+        ("woken", woken()),
+        ("queueing", queueing()),
+        ("busy", busy()),
+        ("torn", broken::torn()),
+        ("lossy", broken::lossy()),
+        ("leaks", leaks()),
+        ("hostile", broken::hostile()),
+        ("truncated", broken::truncated()),
+        ("corrupt", broken::corrupt()),
+        ("idle", broken::idle()),
+        ("refused", broken::refused()),
+        ("nobody", broken::nobody(true)),
+        ("unattached", broken::nobody(false)),
+        ("empty", Vec::new()),
+        (
+            "alien",
+            b"#!/bin/sh\necho this is no trace at all\n".to_vec(),
+        ),
+        ("newer", broken::newer()),
+    ]
+}
+
+/// 50 sessions that read from sockets; 47 of them are never woken again after 0.6 s.
+fn lost_wakeup(bug: bool) -> Vec<u8> {
+    let mut t = Trace::of("./lost_wakeup");
+    let (spawn, main) = (t.source(SESSION, 6), t.source(SESSION, 2));
+    let (read, accept) = (t.source(SESSION, 17), t.source(SESSION, 4));
+    let tick = t.source(SESSION, 22);
+    listener(&mut t, main, accept);
+    for i in 0..2 {
+        timer(&mut t, main, tick, i);
+    }
+    for i in 0..50 {
+        session(&mut t, spawn, read, i, bug && i < 47);
+    }
+    t.finish()
+}
+
+fn listener(t: &mut Trace, main: SiteId, accept: SiteId) {
+    let one = t.born("accept_loop", main, 2 * MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 3 * MS, 4127);
+    t.suspend(one, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
+    t.tally(one, None, false);
+}
+
+fn timer(t: &mut Trace, main: SiteId, tick: SiteId, i: u64) {
+    let one = t.born("ticker", main, 5 * MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 6 * MS, 4127);
+    let due = MONOTONIC + 12_800 * MS + i * 100 * MS;
+    t.suspend(one, 7 * MS, 4127, wait(tick, WaitKind::Timer, due));
+    t.tally(one, None, false);
+}
+
+fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
+    let from = 10 * MS + i * MS / 10;
+    let one = t.born("session", spawn, from);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, from + MS / 10, 4127);
+    let fd = wait(read, WaitKind::Readable, 17 + i);
+    let length = 1_900_000;
+    let times = if stuck { 190 } else { 4_100 };
+    let beat = Beat {
+        from: from + MS,
+        period: 3 * MS,
+        length,
+        queued: MS / 20,
+        times,
+    };
+    let woken = t.healthy(one, fd, &beat);
+    if stuck {
+        t.suspend(
+            one,
+            from + 600 * MS,
+            4127 + i % 2,
+            builder::Wait {
+                wake_seen: woken,
+                ..fd
+            },
+        );
+    } else {
+        let last = 12_398 * MS - from;
+        t.suspend(
+            one,
+            from + last,
+            4127,
+            builder::Wait {
+                wake_seen: woken,
+                ..fd
+            },
+        );
+    }
+    t.tally(one, None, false);
+}
+
+/// 20 coroutines dropped while they waited, for long.
+fn cancelled() -> Vec<u8> {
+    let mut t = Trace::of("./cancelled");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    for i in 0..20 {
+        let one = t.born("session", spawn, MS);
+        t.run(one, 2 * MS, 4127);
+        t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
+        t.death(one, 9 * SECOND + i * MS);
+    }
+    t.end.how = Ending::Exited(0);
+    t.finish()
+}
+
+/// A plain v1 program: no births, no waits, no wakes told.
+fn peers() -> Vec<u8> {
+    let mut t = Trace::of("python3 ./server.py --port 8080");
+    let here = t.place(Place::Address(0x40_1136));
+    let gone = Module {
+        process: ProcessId(1),
+        start: 0x40_0000,
+        end: 0x40_2000,
+        path: b"/nonexistent/server".to_vec(),
+        build_id: vec![0xab; 20],
+        ..Module::default()
+    };
+    t.add(Record::Module(gone));
+    for i in 0..3 {
+        let one = t.peer(Dialect::V1PerSlot, "", SiteId(0), MS);
+        t.run(one, 2 * MS, 77);
+        t.suspend(one, (3 + i) * SECOND, 77, wait(here, WaitKind::Unknown, 0));
+        t.tally(one, None, false);
+    }
+    let fresh = t.peer(Dialect::V1PerStation, "", SiteId(0), MS);
+    t.run(fresh, 2 * MS, 78);
+    t.suspend(
+        fresh,
+        12_100 * MS,
+        78,
+        wait(SiteId(0), WaitKind::Unknown, 0),
+    );
+    t.tally(fresh, None, false);
+    t.finish()
+}
+
+fn busy_bee(t: &mut Trace, spawn: SiteId, read: SiteId, times: u16) -> Coroutine {
+    let bee = t.born("session", spawn, MS);
+    t.wake(bee, 0, 0, Waker::Foreign);
+    t.run(bee, 2 * MS, 4127);
+    let beat = Beat {
+        from: 3 * MS,
+        period: 12 * MS,
+        length: 2 * MS,
+        queued: MS,
+        times,
+    };
+    t.healthy(bee, wait(read, WaitKind::Readable, 9), &beat);
+    bee
+}
+
+/// Woken, but never run again, while others are.
+fn woken() -> Vec<u8> {
+    let mut t = Trace::of("./woken");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let bee = busy_bee(&mut t, spawn, read, 1_000);
+    t.tally(bee, None, false);
+    for i in 0..2 {
+        let one = t.born("session", spawn, MS);
+        t.wake(one, 0, 0, Waker::Foreign);
+        t.run(one, 2 * MS, 4128);
+        t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17 + i));
+        t.wake(one, 1, 500 * MS, Waker::Coroutine(bee.0));
+        t.tally(one, None, false);
+    }
+    t.finish()
+}
+
+/// Woken long ago, but nobody else was run since either.
+fn queueing() -> Vec<u8> {
+    let mut t = Trace::of("./queueing");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let bee = busy_bee(&mut t, spawn, read, 20);
+    t.tally(bee, None, false);
+    let one = t.born("session", spawn, MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 2 * MS, 4128);
+    t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
+    t.wake(one, 1, 500 * MS, Waker::Foreign);
+    t.tally(one, None, false);
+    let newborn = t.born("session", spawn, 400 * MS);
+    t.tally(newborn, None, false);
+    t.finish()
+}
+
+/// One that keeps its thread, one that was never run, and one whose timer was due long ago.
+fn busy() -> Vec<u8> {
+    let mut t = Trace::of("./busy");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let tick = t.source(SESSION, 22);
+    let bee = busy_bee(&mut t, spawn, read, 500);
+    t.tally(bee, None, false);
+    let forgotten = t.born("forgotten", spawn, 40 * MS);
+    t.tally(forgotten, None, false);
+    let late = t.born("ticker", spawn, MS);
+    t.wake(late, 0, 0, Waker::Foreign);
+    t.run(late, 2 * MS, 4128);
+    t.suspend(
+        late,
+        3 * MS,
+        4128,
+        wait(tick, WaitKind::Timer, MONOTONIC + 2 * SECOND),
+    );
+    t.tally(late, None, false);
+    t.finish()
+}
+
+/// A program that ended by itself and left coroutines alive.
+fn leaks() -> Vec<u8> {
+    let mut t = Trace::of("./leaks --once");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    for i in 0..3 {
+        let one = t.born("session", spawn, MS);
+        t.wake(one, 0, 0, Waker::Foreign);
+        t.run(one, 2 * MS, 4127);
+        t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
+        t.tally(one, None, false);
+    }
+    let running = t.born("main_task", spawn, MS);
+    t.run(running, 2 * MS, 4126);
+    t.tally(running, None, false);
+    let unborn = t.born("never", spawn, 3 * MS);
+    t.tally(unborn, None, false);
+    t.end = End {
+        at: Nanos(300 * MS),
+        how: Ending::Exited(0),
+        ..t.end
+    };
+    t.finish()
+}

@@ -1,0 +1,311 @@
+//! What is counted of a stream of records.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+use std::collections::HashMap;
+
+use ctp_trace::Census;
+use ctp_trace::census::{Coroutine, Doing, SiteStats};
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Fact, Verdict};
+use proptest::prelude::*;
+
+const SECOND: Nanos = Nanos(1_000_000_000);
+const READ: SiteId = SiteId(7);
+
+fn birth(id: u32) -> Record {
+    let coroutine = CoroutineId(id);
+    Record::Birth(Birth {
+        coroutine,
+        name: format!("c{}", id % 2),
+        ..Birth::default()
+    })
+}
+
+fn event(id: u32, n: u64, at: u64, kind: EventKind) -> Record {
+    let (site, wait) = match kind {
+        EventKind::Suspend => (READ, WaitKind::Readable),
+        _ => (SiteId(0), WaitKind::Unknown),
+    };
+    let coroutine = CoroutineId(id);
+    Record::Event(Event {
+        coroutine,
+        n,
+        at: Nanos(at),
+        kind,
+        site,
+        wait,
+        ..Event::default()
+    })
+}
+
+fn wake(id: u32, count: u32, at: u64) -> Record {
+    Record::Wake(Wake {
+        coroutine: CoroutineId(id),
+        count,
+        at: Nanos(at),
+        ..Wake::default()
+    })
+}
+
+fn tally(id: u32, attempted: u64, recorded: u64) -> Record {
+    let coroutine = CoroutineId(id);
+    Record::Tally(Tally {
+        coroutine,
+        attempted,
+        recorded,
+        ..Tally::default()
+    })
+}
+
+fn end(at: u64) -> Record {
+    Record::End(End {
+        at: Nanos(at),
+        ..End::default()
+    })
+}
+
+fn census(records: &[Record]) -> Census {
+    let mut census = Census::new();
+    for record in records {
+        census.feed(record);
+    }
+    census
+}
+
+fn read_site(census: &Census) -> SiteStats {
+    census
+        .sites()
+        .into_iter()
+        .find(|site| site.site == READ)
+        .unwrap()
+}
+
+use EventKind::{Birth as Born, Death, Run, Suspend};
+
+#[test]
+fn a_wait_lasts_from_a_suspend_to_the_next_event() {
+    let mut census = census(&[birth(1), event(1, 0, 0, Born), event(1, 1, 10, Run)]);
+    let ran = census.feed(&event(1, 2, 15, Suspend)).unwrap();
+    assert_eq!((ran.doing, ran.length()), (Doing::Running(None), Nanos(5)));
+    let waited = census.feed(&event(1, 3, 115, Run)).unwrap();
+    assert_eq!(waited.doing, Doing::Waiting(READ, WaitKind::Readable));
+    let ran = census.feed(&event(1, 4, 118, Suspend)).unwrap();
+    assert_eq!(ran.doing, Doing::Running(Some((READ, WaitKind::Readable))));
+    census.feed(&end(200));
+    let site = read_site(&census);
+    assert_eq!((site.waits.count(), site.waits.sum()), (1, Nanos(100)));
+    assert_eq!((site.open.count(), site.open.sum()), (1, Nanos(82)));
+    assert_eq!(
+        (site.events, site.coroutines, site.approximate),
+        (2, 1, false)
+    );
+    assert_eq!(site.runs.sum(), Nanos(3));
+    assert_eq!(site.waited(), Nanos(182));
+    assert_eq!(census.totals().first_runs.sum(), Nanos(5));
+}
+
+/// CT-16
+#[test]
+fn a_wait_that_ends_in_death_is_no_completed_wait() {
+    let census = census(&[
+        birth(1),
+        event(1, 0, 0, Run),
+        event(1, 1, 10, Suspend),
+        event(1, 2, 5_000_000_000, Death),
+        end(9_000_000_000),
+    ]);
+    let site = read_site(&census);
+    assert_eq!(
+        (
+            site.waits.count(),
+            site.cancelled.count(),
+            site.open.count()
+        ),
+        (0, 1, 0)
+    );
+    assert_eq!(census.totals().cancelled, 1);
+    assert_eq!((census.judge(SECOND), census.stuck(SECOND)), (vec![], 0));
+}
+
+/// CT-24
+#[test]
+fn a_gap_voids_the_span_and_marks_what_it_touches() {
+    let mut census = census(&[birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)]);
+    assert_eq!(census.feed(&event(1, 5, 900, Run)), None);
+    let site = read_site(&census);
+    assert_eq!((site.waits.count(), site.approximate), (0, true));
+    assert_eq!(census.lost(), 3);
+    assert!(census.coroutines()[0].is_approximate());
+}
+
+/// CT-24
+#[test]
+fn a_torn_newest_event_makes_the_state_unknown() {
+    let told = |torn, inexact| {
+        let mut census = census(&[birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)]);
+        let coroutine = CoroutineId(1);
+        let tally = Tally {
+            coroutine,
+            attempted: 3,
+            recorded: 2,
+            torn,
+            inexact,
+        };
+        census.feed(&Record::Tally(tally));
+        census.feed(&end(9_000_000_000));
+        census.judge(SECOND)[0].1.verdict
+    };
+    assert_eq!(told(Some(2), false), Verdict::Unknown);
+    assert_eq!(told(None, true), Verdict::Unknown);
+    assert_eq!(
+        told(Some(0), false),
+        Verdict::Waiting,
+        "older than what was read"
+    );
+}
+
+/// CT-24
+#[test]
+fn events_that_could_not_be_read_make_the_state_unknown() {
+    let begin = [birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)];
+    let mut unread = census(&begin);
+    unread.feed(&tally(1, 4, 4));
+    assert_eq!(unread.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
+    assert_eq!(unread.lost(), 2);
+    let mut damaged = census(&begin);
+    damaged.damaged();
+    assert_eq!(damaged.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
+    damaged.feed(&tally(1, 2, 2));
+    assert_ne!(damaged.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
+    let mut gap = census(&begin);
+    gap.feed(&event(1, 4, 50, Suspend));
+    gap.feed(&tally(1, 5, 5));
+    assert_ne!(
+        gap.judge(Nanos(0))[0].1.verdict,
+        Verdict::Unknown,
+        "all that is missing is before"
+    );
+}
+
+/// Wakes are sampled after the events of a pass, so a wake may be told after the run it led to.
+#[test]
+fn queueing_is_counted_once_whichever_comes_first() {
+    let begin = [birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)];
+    let (wake, run) = (wake(1, 1, 20), event(1, 2, 25, Run));
+    let orders: [&[&Record]; 3] = [&[&wake, &run], &[&run, &wake], &[&wake, &run, &wake]];
+    for order in orders {
+        let mut census = census(&begin);
+        order.iter().for_each(|record| {
+            census.feed(record);
+        });
+        let site = read_site(&census);
+        assert_eq!((site.queued.count(), site.queued.sum()), (1, Nanos(5)));
+    }
+}
+
+#[test]
+fn wakes_outside_the_wait_tell_nothing_of_queueing() {
+    for at in [5, 10, 30] {
+        let census = census(&[
+            birth(1),
+            event(1, 0, 0, Run),
+            event(1, 1, 10, Suspend),
+            event(1, 2, 25, Run),
+            wake(1, 1, at),
+        ]);
+        assert_eq!(read_site(&census).queued.count(), 0, "{at}");
+    }
+}
+
+/// CT-15
+#[test]
+fn the_fact_follows_from_the_wake_word() {
+    let fact = |wakes: &[Record]| {
+        let mut census = census(&[birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)]);
+        wakes.iter().for_each(|record| {
+            census.feed(record);
+        });
+        census.judge(Nanos(0))[0].1.fact
+    };
+    assert_eq!(fact(&[]), Fact::Suspended, "the runtime does not tell");
+    assert_eq!(fact(&[wake(1, 0, 0)]), Fact::NotWoken);
+    assert_eq!(fact(&[wake(1, 0, 0), wake(1, 1, 20)]), Fact::WokenNotRun);
+    assert_eq!(
+        fact(&[wake(1, 0xf_ffff, 0)]),
+        Fact::Suspended,
+        "read before the suspend"
+    );
+}
+
+#[test]
+fn who_is_over_and_accounted_for_is_forgotten() {
+    let mut census = Census::new();
+    for id in 1..=1000 {
+        for record in [
+            birth(id),
+            event(id, 0, 0, Run),
+            event(id, 2, 9, Death),
+            tally(id, 3, 2),
+        ] {
+            census.feed(&record);
+        }
+    }
+    assert_eq!(
+        (census.coroutines().len(), census.totals().coroutines),
+        (0, 1000)
+    );
+    assert_eq!((census.lost(), census.totals().events), (1000, 2000));
+}
+
+#[test]
+fn a_coroutine_costs_little() {
+    assert!(
+        size_of::<Coroutine>() <= 400,
+        "{} bytes",
+        size_of::<Coroutine>()
+    );
+}
+
+fn any_record() -> impl Strategy<Value = Record> {
+    let (id, n, at) = (1u32..6, 0u64..12, any::<u64>());
+    let kind = prop::sample::select(vec![Born, Run, Suspend, Death]);
+    prop_oneof![
+        (1u32..6).prop_map(birth),
+        (id.clone(), n, at, kind).prop_map(|(id, n, at, kind)| event(id, n, at, kind)),
+        (id.clone(), any::<u32>(), at).prop_map(|(id, count, at)| wake(id, count, at)),
+        (id, any::<u64>(), any::<u64>()).prop_map(|(id, a, r)| tally(id, a, r)),
+        any::<u64>().prop_map(end),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_stream_of_records_panics(records in prop::collection::vec(any_record(), 0..80)) {
+        let mut census = census(&records);
+        census.damaged();
+        prop_assert!(census.stuck(SECOND) <= census.judge(SECOND).len());
+        census.sites();
+        census.lost();
+    }
+
+    /// Without a loss, the spans fill each coroutine's life, and the sums are those of the spans.
+    #[test]
+    fn spans_are_complete(steps in prop::collection::vec((1u32..4, 1u64..1000), 1..100)) {
+        let mut census = census(&[birth(1), birth(2), birth(3)]);
+        let (mut clock, mut spans, mut counts) = (0, 0, HashMap::new());
+        for (id, length) in steps {
+            clock += length;
+            let n = counts.entry(id).or_insert((0u64, clock));
+            let kind = if n.0 % 2 == 0 { Run } else { Suspend };
+            if let Some(span) = census.feed(&event(id, n.0, clock, kind)) {
+                prop_assert_eq!(span.from, Nanos(n.1));
+                spans += span.length().0;
+            }
+            *n = (n.0 + 1, clock);
+        }
+        let all = census.coroutines();
+        prop_assert_eq!(all.iter().map(|one| one.waited.sum.0 + one.ran.sum.0).sum::<u64>(), spans);
+        prop_assert_eq!(census.lost(), 0);
+    }
+}

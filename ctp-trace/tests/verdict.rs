@@ -1,0 +1,329 @@
+//! The rule, case by case. Times are in milliseconds.
+
+use ctp_trace::record::{Dialect, Nanos};
+use ctp_trace::verdict::{
+    Confidence, Fact, Judgement, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
+    wakes_since,
+};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+const THRESHOLD: Nanos = Nanos(1000 * MS);
+
+fn ms(ms: u64) -> Nanos {
+    Nanos(ms * MS)
+}
+
+/// Suspended since +1 s in a recording of 10 s, at a site that usually waits 2 ms.
+fn suspended() -> Standing {
+    Standing {
+        state: State::Suspended,
+        since: ms(1000),
+        end: ms(10_000),
+        past: Past {
+            waits: 8,
+            p99: ms(2),
+            longest: ms(3),
+            queued: 8,
+            longest_queued: ms(1),
+        },
+        others_ran: Some(ms(9_900)),
+        ..Standing::default()
+    }
+}
+
+fn not_woken() -> Standing {
+    Standing {
+        wake: Some(WakeStanding::default()),
+        ..suspended()
+    }
+}
+
+fn woken() -> Standing {
+    let wake = WakeStanding {
+        woken: true,
+        at: ms(2000),
+        close_call: false,
+    };
+    Standing {
+        wake: Some(wake),
+        ..suspended()
+    }
+}
+
+fn check(standing: &Standing, fact: Fact, verdict: Verdict, reason: &str) -> Judgement {
+    let judgement = judge(standing, THRESHOLD);
+    let found = (judgement.fact, judgement.verdict, judgement.reason.word());
+    assert_eq!(found, (fact, verdict, reason), "{standing:?}");
+    judgement
+}
+
+/// CT-16, CTP-20: whoever is dead is over, however it ended and whatever is lost of it.
+#[test]
+fn the_dead_are_never_listed() {
+    let dead = Standing {
+        state: State::Dead,
+        doubt: Some(3),
+        ..suspended()
+    };
+    check(&dead, Fact::Dead, Verdict::Over, "over");
+    let cancelled = Standing {
+        state: State::Cancelled,
+        ..dead
+    };
+    check(&cancelled, Fact::Cancelled, Verdict::Over, "over");
+}
+
+/// CT-24: no state is judged that may not be the last one.
+#[test]
+fn what_depends_on_lost_events_is_unknown() {
+    for standing in [not_woken(), woken(), suspended()] {
+        let doubted = Standing {
+            doubt: Some(212),
+            ..standing
+        };
+        let judgement = check(&doubted, Fact::Suspended, Verdict::Unknown, "lost");
+        assert_eq!(judgement.reason, Reason::Lost(212));
+        assert_eq!(judgement.confidence, Confidence::Open);
+    }
+}
+
+/// CTP-21: one that runs without a suspend is reported as running.
+#[test]
+fn running_for_long_is_busy() {
+    let running = Standing {
+        state: State::Running,
+        ..suspended()
+    };
+    assert_eq!(
+        check(&running, Fact::Running, Verdict::Busy, "runs").age,
+        ms(9000)
+    );
+    let brief = Standing {
+        since: ms(9001),
+        ..running
+    };
+    check(&brief, Fact::Running, Verdict::Waiting, "young");
+}
+
+#[test]
+fn never_run_is_stuck_only_if_others_were_run() {
+    let born = Standing {
+        state: State::Born,
+        ..suspended()
+    };
+    check(&born, Fact::NeverRun, Verdict::MaybeStuck, "overlooked");
+    let alone = Standing {
+        others_ran: None,
+        ..born
+    };
+    check(&alone, Fact::NeverRun, Verdict::Waiting, "nobody-ran");
+    let idle = Standing {
+        others_ran: Some(ms(1999)),
+        ..born
+    };
+    check(&idle, Fact::NeverRun, Verdict::Waiting, "nobody-ran");
+    let young = Standing {
+        since: ms(9500),
+        ..born
+    };
+    check(&young, Fact::NeverRun, Verdict::Waiting, "young");
+}
+
+/// CT-15: woken, never run again.
+#[test]
+fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
+    let stuck = check(&woken(), Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    assert_eq!(stuck.confidence, Confidence::Certain);
+    assert_eq!(
+        stuck.reason,
+        Reason::NotQueued {
+            ready: ms(2000),
+            others_ran: ms(9_900)
+        }
+    );
+}
+
+#[test]
+fn woken_not_run_is_queueing_otherwise() {
+    let past = |change: fn(&mut Past)| {
+        let mut standing = woken();
+        change(&mut standing.past);
+        standing
+    };
+    let few = past(|past| past.queued = 7);
+    check(&few, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    let slow = past(|past| past.longest_queued = ms(8000));
+    check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let stalled = Standing {
+        others_ran: Some(ms(2999)),
+        ..woken()
+    };
+    check(&stalled, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let mut fresh = woken();
+    fresh.wake = Some(WakeStanding {
+        woken: true,
+        at: ms(9_100),
+        close_call: false,
+    });
+    check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
+}
+
+/// A wake during the run cannot be followed before that run has ended.
+#[test]
+fn queueing_begins_with_the_suspend() {
+    let mut standing = woken();
+    standing.wake = Some(WakeStanding {
+        woken: true,
+        at: ms(10),
+        close_call: false,
+    });
+    let Reason::NotQueued { ready, .. } = judge(&standing, THRESHOLD).reason else {
+        panic!()
+    };
+    assert_eq!(ready, standing.since);
+}
+
+/// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and never for certain.
+#[test]
+fn not_woken_is_judged_by_the_past_of_its_site() {
+    for (standing, fact) in [
+        (not_woken(), Fact::NotWoken),
+        (suspended(), Fact::Suspended),
+    ] {
+        let stuck = check(&standing, fact, Verdict::MaybeStuck, "far-beyond");
+        assert_eq!(stuck.confidence, Confidence::Likely);
+        let mut listener = standing;
+        listener.past.waits = 7;
+        check(&listener, fact, Verdict::Waiting, "no-past");
+        let mut slow = standing;
+        slow.past.p99 = ms(901);
+        check(&slow, fact, Verdict::Waiting, "usual");
+        let mut once = standing;
+        once.past.longest = ms(9000);
+        check(&once, fact, Verdict::Waiting, "usual");
+        let young = Standing {
+            since: ms(9001),
+            ..standing
+        };
+        check(&young, fact, Verdict::Waiting, "young");
+    }
+}
+
+#[test]
+fn a_close_call_is_named() {
+    let mut standing = not_woken();
+    standing.wake = Some(WakeStanding {
+        woken: false,
+        at: ms(999),
+        close_call: true,
+    });
+    assert!(check(&standing, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond").close_call);
+    standing.wake = Some(WakeStanding {
+        woken: true,
+        at: ms(999),
+        close_call: true,
+    });
+    assert!(!judge(&standing, THRESHOLD).close_call);
+}
+
+/// CT-15: a pending timer waits, whatever its site usually waits.
+#[test]
+fn a_timer_is_judged_by_its_deadline() {
+    let pending = Standing {
+        deadline: Some(ms(12_000)),
+        ..not_woken()
+    };
+    check(&pending, Fact::NotWoken, Verdict::Waiting, "timer");
+    let just = Standing {
+        deadline: Some(ms(9_001)),
+        ..pending
+    };
+    check(&just, Fact::NotWoken, Verdict::Waiting, "timer");
+    let overdue = Standing {
+        deadline: Some(ms(9_000)),
+        ..pending
+    };
+    check(&overdue, Fact::NotWoken, Verdict::MaybeStuck, "overdue");
+}
+
+#[test]
+fn a_plain_v1_coroutine_is_likely_stuck_when_suspended_to_the_end() {
+    for dialect in [Dialect::V1PerSlot, Dialect::V1PerStation] {
+        let peer = Standing {
+            dialect,
+            past: Past::default(),
+            ..suspended()
+        };
+        check(&peer, Fact::Suspended, Verdict::MaybeStuck, "silent");
+        let young = Standing {
+            since: ms(9_500),
+            ..peer
+        };
+        check(&young, Fact::Suspended, Verdict::Waiting, "young");
+    }
+}
+
+#[test]
+fn wake_counts_wrap() {
+    assert_eq!(wakes_since(0, 0), Some(0));
+    assert_eq!(wakes_since(0x1_0001, 0xfffe), Some(3));
+    assert_eq!(wakes_since(4, 5), None);
+}
+
+prop_compose! {
+    fn any_standing()(
+        state in prop::sample::select(vec![
+            State::Born, State::Running, State::Suspended, State::Cancelled, State::Dead,
+        ]),
+        times in prop::collection::vec(0u64..20_000, 8),
+        doubt in prop::option::of(0u64..9),
+        wake in prop::option::of(any::<(bool, bool)>()),
+        (timer, others, v1) in any::<(bool, bool, bool)>(),
+        counts in (0u64..20, 0u64..20),
+    ) -> Standing {
+        Standing {
+            state,
+            since: ms(times[0]),
+            end: ms(times[0].max(times[1])),
+            dialect: if v1 { Dialect::V1PerSlot } else { Dialect::Extended },
+            doubt,
+            wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: ms(times[2]), close_call }),
+            deadline: timer.then(|| ms(times[3])),
+            past: Past {
+                waits: counts.0,
+                p99: ms(times[4]),
+                longest: ms(times[5]),
+                queued: counts.1,
+                longest_queued: ms(times[6]),
+            },
+            others_ran: others.then(|| ms(times[7])),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn certain_is_only_what_was_woken_and_passed_over(standing in any_standing()) {
+        let judgement = judge(&standing, THRESHOLD);
+        if judgement.verdict == Verdict::Stuck {
+            prop_assert_eq!(judgement.fact, Fact::WokenNotRun);
+            prop_assert!(THRESHOLD <= Nanos(standing.others_ran.unwrap().0 - standing.since.0));
+        }
+        if judgement.verdict.is_stuck() {
+            prop_assert!(standing.doubt.is_none() && THRESHOLD <= judgement.age);
+            prop_assert!(!matches!(standing.state, State::Dead | State::Cancelled));
+        }
+        if judgement.fact == Fact::NotWoken {
+            prop_assert!(standing.wake.is_some());
+        }
+    }
+
+    #[test]
+    fn a_longer_threshold_never_makes_more_stuck(standing in any_standing(), more in 0u64..9_000) {
+        let longer = judge(&standing, Nanos(THRESHOLD.0 + more * MS));
+        if longer.verdict.is_stuck() {
+            prop_assert!(judge(&standing, THRESHOLD).verdict.is_stuck());
+        }
+    }
+}
