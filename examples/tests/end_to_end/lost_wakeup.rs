@@ -1,0 +1,92 @@
+//! The headline: 47 coroutines wait for descriptors that were closed without waking them. What
+//! the report says is compared with what the program itself counted.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::support::{line_of, record, report, report_json};
+use serde_json::Value;
+use tempfile::tempdir;
+
+const SOURCE: &str = include_str!("../../src/bin/lost_wakeup.rs");
+
+/// The program's own account: descriptors whose readers never came back.
+fn truth(path: &std::path::Path) -> BTreeSet<u64> {
+    let text = fs::read_to_string(path).expect("the program writes its account");
+    text.lines()
+        .filter_map(|line| line.strip_prefix("stuck "))
+        .map(|fd| fd.parse().expect("a descriptor"))
+        .collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+fn sum_of_counts(groups: &Value) -> u64 {
+    let counts = list(groups).iter().map(|group| &group["count"]);
+    counts.map(|count| count.as_u64().expect("a count")).sum()
+}
+
+// CT-13, CT-14
+#[test]
+fn the_47_are_named_at_the_line_where_read_is_awaited_and_nobody_else_is() {
+    let directory = tempdir().expect("room");
+    let account = directory.path().join("truth");
+    let recorded = record(
+        directory.path(),
+        "lost_wakeup",
+        &["--truth", &account.to_string_lossy()],
+    );
+    assert_eq!(recorded.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&recorded.stderr);
+    assert!(
+        said.contains("47 coroutines look stuck; next: ctp-report --stuck"),
+        "{said}"
+    );
+
+    let json = report_json(directory.path(), &["--stuck"]);
+    let stuck = list(&json["stuck"]);
+    assert_eq!(sum_of_counts(&json["stuck"]), 47);
+    for group in stuck {
+        assert_eq!(group["state"], "NOT_WOKEN", "{group}");
+        assert_eq!(
+            group["line"],
+            line_of(SOURCE, "conn.read(&mut buf).await"),
+            "{group}"
+        );
+        let file = group["file"].as_str().expect("a file");
+        assert!(file.ends_with("examples/src/bin/lost_wakeup.rs"), "{file}");
+        let function = group["function"].as_str().expect("a function");
+        assert!(function.ends_with("read_frame"), "{function}");
+        assert!(group["oldest_ns"].as_u64() > Some(1_000_000_000), "{group}");
+    }
+    let waits = stuck.iter().flat_map(|group| list(&group["waits_for"]));
+    let readable = waits.filter(|wait| wait["kind"] == "readable");
+    let fds = readable.flat_map(|wait| list(&wait["resources"]));
+    let reported: BTreeSet<u64> = fds.map(|fd| fd.as_u64().expect("a number")).collect();
+    assert_eq!(reported, truth(&account));
+    assert_eq!(
+        report(directory.path(), &["--stuck", "--fail"])
+            .status
+            .code(),
+        Some(3)
+    );
+}
+
+// CT-14
+#[test]
+fn without_the_bug_nothing_is_stuck() {
+    let directory = tempdir().expect("room");
+    let recorded = record(directory.path(), "lost_wakeup", &["--fixed"]);
+    let said = String::from_utf8_lossy(&recorded.stderr);
+    assert!(said.contains("nothing looks stuck"), "{said}");
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(sum_of_counts(&json["stuck"]), 0, "{json}");
+    assert_eq!(
+        report(directory.path(), &["--stuck", "--fail"])
+            .status
+            .code(),
+        Some(0)
+    );
+}

@@ -1,0 +1,72 @@
+//! The real tools, run on the real programs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Once;
+
+use serde_json::Value;
+
+/// A program of the workspace, built if need be.
+pub fn program(name: &str) -> PathBuf {
+    static BUILT: Once = Once::new();
+    BUILT.call_once(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([
+            "build",
+            "--quiet",
+            "-p",
+            "ctp-record",
+            "-p",
+            "ctp-report",
+            "-p",
+            "ctp-examples",
+        ]);
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success());
+    });
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("in target/<profile>/deps");
+    profile.join(name)
+}
+
+/// Runs a program under the recorder; the trace is `ctp.data` in `directory`.
+pub fn record(directory: &Path, name: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program("ctp-record"));
+    command.arg("--").arg(program(name)).args(arguments);
+    command
+        .current_dir(directory)
+        .output()
+        .expect("the recorder runs")
+}
+
+/// Runs the reporter where the trace is.
+pub fn report(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program("ctp-report"));
+    command
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .expect("the reporter runs")
+}
+
+/// What the reporter says with `--json`.
+pub fn report_json(directory: &Path, arguments: &[&str]) -> Value {
+    let output = report(directory, &[arguments, &["--json"]].concat());
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(&output.stdout)))
+}
+
+/// The number of the only line of a source file that has this text.
+pub fn line_of(source: &str, text: &str) -> u64 {
+    let lines: Vec<u64> = (1..)
+        .zip(source.lines())
+        .filter_map(|(number, line)| line.contains(text).then_some(number))
+        .collect();
+    assert_eq!(lines.len(), 1, "{text} stands once");
+    lines[0]
+}

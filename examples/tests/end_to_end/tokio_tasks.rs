@@ -1,0 +1,35 @@
+//! A program on tokio as it comes: one of its coroutines waits for an answer that was lost.
+
+use crate::support::{record, report_json};
+use serde_json::Value;
+use tempfile::tempdir;
+
+fn groups<'j>(json: &'j Value, view: &str) -> Vec<(&'j str, &'j str, u64)> {
+    let text = |group: &'j Value, key: &str| group[key].as_str().unwrap_or_default();
+    let groups = json[view].as_array().expect("a list").iter();
+    groups
+        .map(|group| {
+            (
+                text(group, "function"),
+                text(group, "state"),
+                group["count"].as_u64().unwrap_or(0),
+            )
+        })
+        .collect()
+}
+
+// CT-12, CT-13
+#[test]
+fn the_one_without_an_answer_is_named_by_its_function_and_never_called_not_woken() {
+    let directory = tempdir().expect("room");
+    let recorded = record(directory.path(), "tokio_tasks", &[]);
+    assert_eq!(recorded.status.code(), Some(0));
+    let json = report_json(directory.path(), &["--stuck"]);
+    let stuck = groups(&json, "stuck");
+    assert_eq!(stuck, [("tokio_tasks::ask", "SUSPENDED", 1)], "{json}");
+    let waiting = groups(&json, "waiting");
+    assert!(
+        waiting.iter().all(|(_, state, _)| *state == "SUSPENDED"),
+        "{json}"
+    );
+}
