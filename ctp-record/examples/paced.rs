@@ -1,8 +1,9 @@
 //! A target that keeps its own account: `paced TRUTH COROUTINES ROUNDS PAUSE_US [ENDING]`.
 //!
-//! Each coroutine runs and suspends ROUNDS times, a pause after each event. The last one is left
-//! suspended, the first one running, the others die. TRUTH gets one line for each coroutine:
-//! its name and how many events it had. ENDING is how the program ends: `exit N`, `abort`, `kill`.
+//! Each coroutine runs and suspends ROUNDS times, a pause after each event; PAUSE_US may be a
+//! range, `LOW-HIGH`, from which each pause is drawn. The last coroutine is left suspended, the
+//! first one running, the others die. TRUTH gets one line for each: its name and how many events
+//! it had. ENDING is how the program ends: `exit N`, `abort`, `kill`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,16 +15,16 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize| arguments[index].parse::<u64>().expect("a number");
     let (coroutines, rounds) = (number(1), number(2));
-    let pause = Duration::from_micros(number(3));
+    let mut pauses = Pauses::parse(&arguments[3]);
     let tasks: Vec<Task> = (0..coroutines)
         .map(|c| Task::born(&format!("paced-{c}")))
         .collect();
     for _ in 0..rounds {
         for (index, task) in tasks.iter().enumerate() {
             task.run();
-            rest(pause);
+            pauses.rest();
             task.suspend(Wait::user(index as u64));
-            rest(pause);
+            pauses.rest();
         }
     }
     if let Some(first) = tasks.first() {
@@ -49,9 +50,32 @@ fn main() {
     );
 }
 
-fn rest(pause: Duration) {
-    if !pause.is_zero() {
-        std::thread::sleep(pause);
+/// Pauses in microseconds: from `low` on, and less than `low + spread`.
+struct Pauses {
+    low: u64,
+    spread: u64,
+    random: u64,
+}
+
+impl Pauses {
+    fn parse(text: &str) -> Self {
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        let (low, high) = text.split_once('-').unwrap_or((text, text));
+        Pauses {
+            low: number(low),
+            spread: number(high) - number(low) + 1,
+            random: u64::from(std::process::id()),
+        }
+    }
+
+    fn rest(&mut self) {
+        // A linear congruential generator; the constants are Knuth's.
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005);
+        self.random = self.random.wrapping_add(1_442_695_040_888_963_407);
+        let pause = self.low + (self.random >> 33) % self.spread;
+        if pause > 0 {
+            std::thread::sleep(Duration::from_micros(pause));
+        }
     }
 }
 

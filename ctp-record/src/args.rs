@@ -33,16 +33,16 @@ Ctrl-C goes to the program; recording goes on until it ends. A second one ends t
     disable_help_subcommand = true
 )]
 pub struct Args {
-    /// Write the trace to this file; one that is there is kept as FILE.old
+    /// The trace; an earlier one is kept as FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "ctp.data")]
     output: PathBuf,
 
-    /// How many coroutines can be recorded; untouched room costs nothing
+    /// Room for so many coroutines; costs nothing unused
     #[arg(short = 'n', long, value_name = "N", default_value_t = 65_536,
           value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     stations: u32,
 
-    /// Leave the memory open in the program (for one that runs as another user or in a container)
+    /// Hand the memory over by descriptor (to another user or a container)
     #[arg(long)]
     inherit_fd: bool,
 
@@ -51,7 +51,12 @@ pub struct Args {
     image: Option<PathBuf>,
 
     /// The program that the dump was taken from, for names
-    #[arg(long, value_name = "ELF", requires = "image")]
+    #[arg(
+        long,
+        value_name = "ELF",
+        requires = "image",
+        conflicts_with = "command"
+    )]
     elf: Option<PathBuf>,
 
     /// Say nothing but errors
@@ -62,8 +67,13 @@ pub struct Args {
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
 
-    /// Print a completion script for this shell
-    #[arg(long, value_name = "SHELL", exclusive = true)]
+    /// Print completions for bash, zsh, fish, elvish or powershell
+    #[arg(
+        long,
+        value_name = "SHELL",
+        exclusive = true,
+        hide_possible_values = true
+    )]
     completions: Option<Shell>,
 
     /// Print the man page

@@ -18,8 +18,8 @@ pub struct Closing<'c> {
     pub end: End,
     /// Its size; nothing if it could not be written.
     pub bytes: Option<u64>,
-    /// Coroutines that look stuck.
-    pub stuck: usize,
+    /// Coroutines that look stuck, if they were counted.
+    pub stuck: Option<usize>,
     /// What one event costs the program here.
     pub event_cost: Duration,
     /// Room for coroutines.
@@ -38,7 +38,7 @@ impl<'c> Closing<'c> {
             output,
             end,
             bytes: None,
-            stuck: 0,
+            stuck: None,
             event_cost: Duration::ZERO,
             stations: 0,
             survivors: Vec::new(),
@@ -167,9 +167,10 @@ impl<'c> Closing<'c> {
             false => format!(" -i {}", self.output.display()),
         };
         Some(match self.stuck {
-            0 => format!("nothing looks stuck; next: ctp-report{input}"),
-            1 => format!("1 coroutine looks stuck; next: ctp-report --stuck{input}"),
-            many => format!(
+            None => format!("next: ctp-report --stuck{input}"),
+            Some(0) => format!("nothing looks stuck; next: ctp-report{input}"),
+            Some(1) => format!("1 coroutine looks stuck; next: ctp-report --stuck{input}"),
+            Some(many) => format!(
                 "{} coroutines look stuck; next: ctp-report --stuck{input}",
                 grouped(many as u64)
             ),

@@ -129,9 +129,10 @@ impl Harvest {
     }
 
     /// After the last event: reads every station once more, whatever its head says, then the
-    /// wakes, and closes each coroutine's account.
+    /// wakes, and closes each coroutine's account. One look finds all that the slots hold; more
+    /// would never end while somebody still writes.
     pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
-        while self.pass(region, outside, sink).events > 0 {}
+        self.pass(region, outside, sink);
         let mut pass = Pass {
             region,
             outside,
@@ -181,6 +182,7 @@ impl Harvest {
             return;
         }
         let before = self.totals;
+        let was_dead = station.identity().is_some_and(|it| it.is_dead);
         self.drain_slots(index, station, pass);
         // What is still unread is come back to.
         self.heads[index] = head.min(self.cells[index].next_n());
@@ -188,7 +190,7 @@ impl Harvest {
         pass.found.events += events;
         pass.found.most = pass.found.most.max(events);
         pass.found.lost |= self.totals.lost > before.lost;
-        self.look_at_line_0(index, station, pass);
+        self.look_at_line_0(index, station, was_dead, pass);
     }
 
     /// First sight of a coroutine: its birth becomes a record. False while it is moving in.
@@ -225,12 +227,13 @@ impl Harvest {
         let attempted = cell.attempted(station);
         let tally = Tally {
             coroutine: cell.coroutine,
-            attempted,
+            attempted: attempted.unwrap_or(cell.accounted()),
             recorded: cell.recorded,
             torn: cell.torn(station),
-            inexact: cell.inexact,
+            inexact: cell.inexact || attempted.is_none(),
         };
-        self.totals.lost += attempted.saturating_sub(cell.accounted());
+        let unread = tally.attempted.saturating_sub(cell.accounted());
+        self.totals.lost = self.totals.lost.saturating_add(unread);
         pass.sink.take(Record::Tally(tally));
     }
 

@@ -11,6 +11,7 @@ mod closing;
 mod cost;
 mod error;
 pub mod harvest;
+mod hindsight;
 mod image;
 mod launch;
 mod maps;
@@ -25,6 +26,7 @@ mod survivors;
 mod wait;
 
 use std::ffi::OsString;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 
 use clap::CommandFactory as _;
@@ -57,20 +59,28 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Launch(launch) => record(config, launch),
         Task::Image(image) => read_image(config, image),
         Task::Completions(shell) => {
-            let mut command = Args::command();
-            clap_complete::generate(*shell, &mut command, "ctp-record", &mut std::io::stdout());
-            Ok(0)
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "ctp-record", &mut script);
+            print(&script)
         }
         Task::Man => {
-            let page = clap_mangen::Man::new(Args::command());
-            page.render(&mut std::io::stdout()).map_err(Error::Print)?;
-            Ok(0)
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Args::command())
+                .render(&mut page)
+                .map_err(Error::Print)?;
+            print(&page)
         }
     }
 }
 
-/// What `ctp-report --stuck` takes for long when it is not told otherwise.
-const THRESHOLD: Nanos = Nanos(1_000_000_000);
+/// To stdout. A reader that has seen enough is no error.
+fn print(text: &[u8]) -> Result<u8, Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Print(error)),
+        _ => Ok(0),
+    }
+}
 
 /// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
 fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
@@ -85,7 +95,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     )
     .map_err(Error::Memory)?;
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
-    let output = Output::create(&config.output, &start)?;
+    let mut output = Output::create(&config.output, &start)?;
     let signals = Signals::watch().map_err(Error::Wait)?;
     let region = memory.region().map_err(Error::Fresh)?;
     let calibrator = Calibrator::start(region.header);
@@ -93,7 +103,14 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         memory: &memory,
         rendezvous: &rendezvous,
     };
-    let running = prepared.launch(launch)?;
+    let running = match prepared.launch(launch) {
+        Ok(running) => running,
+        Err(error) => {
+            output.discard();
+            return Err(error);
+        }
+    };
+    output.take_place();
     let mut session = Session {
         region,
         rendezvous: &rendezvous,
@@ -105,12 +122,12 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         harvest: Harvest::new(clock.monotonic_ns),
         output,
     };
-    let how = session.run().map_err(Error::Wait)?;
+    let over = session.run().map_err(Error::Wait)?;
     let Session {
         harvest, output, ..
     } = session;
     let counters = region.header.counters();
-    let end = end_of(&harvest, clock.now(), how, counters);
+    let end = end_of(&harvest, clock.now(), over.ending(), counters);
     let closing = Closing {
         event_cost: cost::of_one_event(region.header),
         stations: launch.stations,
@@ -118,7 +135,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         ..Closing::new(name_of(launch), &config.output, end, counters)
     };
     close(config, output, closing)?;
-    Ok(status_of(how))
+    Ok(over.status())
 }
 
 fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
@@ -133,6 +150,7 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
     };
     let start = start_of(zero, &[], region.stations.len() as u32);
     let mut output = Output::create(&config.output, &start)?;
+    output.take_place();
     let mut harvest = Harvest::new(zero.monotonic_ns);
     harvest.finish(&region, &mut firmware, &mut output);
     let counters = region.header.counters();
@@ -198,11 +216,15 @@ fn end_of(harvest: &Harvest, at: Nanos, how: Ending, counters: Counters) -> End 
 
 /// Ends the trace and says what is in it.
 fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), Error> {
-    let (census, written) = output.finish(&closing.end);
-    closing.stuck = census.stuck(THRESHOLD);
-    closing.bytes = written.as_ref().ok().copied();
+    let written = output.finish(&closing.end);
+    if let Ok(trace) = &written {
+        closing.bytes = trace.metadata().ok().map(|metadata| metadata.len());
+        closing.stuck = hindsight::stuck_in(trace);
+    }
     if config.talk > Talk::Quiet {
-        eprint!("{}", closing.text(config.talk == Talk::Verbose));
+        let text = closing.text(config.talk == Talk::Verbose);
+        // Where stderr takes nothing, there is nobody to be told.
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
     written.map(drop)
 }
@@ -210,13 +232,4 @@ fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<()
 fn name_of(launch: &Launch) -> String {
     let program = launch.command.first().map(OsString::as_os_str);
     program.unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn status_of(how: Ending) -> u8 {
-    match how {
-        Ending::Exited(code) => code as u8,
-        Ending::Signalled(signal) => 128 + signal as u8,
-        // The user would not wait: as if that signal had ended us.
-        _ => 130,
-    }
 }

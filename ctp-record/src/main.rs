@@ -1,5 +1,6 @@
 //! `ctp-record`: see the library of the same name, or `ctp-record --help`.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -13,7 +14,8 @@ fn main() -> ExitCode {
     match run(&config) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("ctp-record: {error}");
+            // Where stderr takes nothing, the status has to do.
+            let _ = writeln!(std::io::stderr(), "ctp-record: {error}");
             ExitCode::from(error.status())
         }
     }

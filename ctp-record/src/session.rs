@@ -48,10 +48,30 @@ const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
 /// Why the loop goes no further.
 #[derive(Clone, Copy, Debug)]
-enum Over {
+pub enum Over {
+    /// The program ended.
     Ended(Ending),
-    /// A second signal: the user does not want to wait for the program.
-    Stopped,
+    /// A second signal, this one: the user does not want to wait for the program.
+    Stopped(i32),
+}
+
+impl Over {
+    /// For the trace.
+    pub fn ending(self) -> Ending {
+        match self {
+            Over::Ended(ending) => ending,
+            Over::Stopped(_) => Ending::Stopped,
+        }
+    }
+
+    /// The recorder's exit status: the program's, 128+n if signal n ended it or the wait for it.
+    pub fn status(self) -> u8 {
+        match self {
+            Over::Ended(Ending::Exited(code)) => code as u8,
+            Over::Ended(Ending::Signalled(signal)) | Over::Stopped(signal) => 128 + signal as u8,
+            Over::Ended(_) => 1,
+        }
+    }
 }
 
 impl Session<'_> {
@@ -59,7 +79,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Those of the kernel while waiting.
-    pub fn run(&mut self) -> io::Result<Ending> {
+    pub fn run(&mut self) -> io::Result<Over> {
         let mut pace = Pace::default();
         let mut flushed = Instant::now();
         let mut asked = false;
@@ -83,10 +103,7 @@ impl Session<'_> {
         };
         self.harvest
             .finish(&self.region, &mut self.processes, &mut self.output);
-        Ok(match over {
-            Over::Ended(ending) => ending,
-            Over::Stopped => Ending::Stopped,
-        })
+        Ok(over)
     }
 
     /// Announces that nobody looks, looks once more, and waits for a bell.
@@ -138,18 +155,18 @@ impl Session<'_> {
         if happened.knocked {
             self.let_in()?;
         }
-        if happened.signalled {
-            for arrived in self.signals.arrived() {
-                if std::mem::replace(asked, true) {
-                    return Ok(Some(Over::Stopped));
-                }
-                self.pass_on(arrived);
-            }
-        }
         if happened.ended
             && let Some(ended) = self.running.ended()?
         {
             return Ok(Some(Over::Ended(ended.ending())));
+        }
+        if happened.signalled {
+            for arrived in self.signals.arrived() {
+                if std::mem::replace(asked, true) {
+                    return Ok(Some(Over::Stopped(arrived.number)));
+                }
+                self.pass_on(arrived);
+            }
         }
         Ok(None)
     }

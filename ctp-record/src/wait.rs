@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_query};
 
@@ -86,13 +86,12 @@ impl Wait {
     /// # Errors
     /// Those of the kernel.
     pub fn wait(&mut self, at_most: Duration) -> io::Result<Happened> {
+        if !at_most.is_zero() {
+            self.sit_out(at_most)?;
+        }
         let mut events = Vec::with_capacity(16);
-        let timeout = Timespec {
-            tv_sec: at_most.as_secs() as i64,
-            tv_nsec: i64::from(at_most.subsec_nanos()),
-        };
         let spare = rustix::buffer::spare_capacity(&mut events);
-        match epoll::wait(&self.epoll, spare, Some(&timeout)) {
+        match epoll::wait(&self.epoll, spare, Some(&Timespec::default())) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -101,6 +100,20 @@ impl Wait {
             self.note(event.data.u64(), &mut happened);
         }
         Ok(happened)
+    }
+
+    /// Waits until something happened. Waiting in `epoll` itself would round up to milliseconds
+    /// (before Linux 5.11), which is too long for eight slots.
+    fn sit_out(&self, at_most: Duration) -> io::Result<()> {
+        let timeout = Timespec {
+            tv_sec: at_most.as_secs() as i64,
+            tv_nsec: i64::from(at_most.subsec_nanos()),
+        };
+        let mut something = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match poll(&mut something, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn note(&mut self, what: u64, happened: &mut Happened) {

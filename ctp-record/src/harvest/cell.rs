@@ -45,7 +45,7 @@ pub(super) enum Writer {
 
 /// Nothing while it has neither a generation nor an event.
 pub(super) fn writer_of(station: &Station) -> Option<Writer> {
-    let detected = dialect::detect(&station.seqs());
+    let detected = dialect::of(station);
     // The events come after the generation, so they are read before it.
     match station.identity() {
         Some(identity) if identity.extended => Some(Writer::Ours),
@@ -84,13 +84,38 @@ impl Cell {
         self.plain.unwrap_or(Dialect::PerSlot)
     }
 
-    /// Events that the coroutine had, as far as its station tells.
-    pub fn attempted(&self, station: &Station) -> u64 {
-        let reached = match self.plain {
-            Some(_) => self.next_n,
-            None => self.next_n.max(station.event_head()),
+    /// Events that the coroutine had, as far as its station tells; nothing if what it tells
+    /// cannot be true.
+    pub fn attempted(&self, station: &Station) -> Option<u64> {
+        let unread = match self.plain {
+            Some(_) => 0,
+            None => self.ahead(station.event_head()),
         };
-        reached.wrapping_sub(self.base_n) + station.dropped() + u64::from(self.death_told)
+        let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
+        (unread <= MOST_AT_ONCE)
+            .then(|| gone_by.saturating_add(station.dropped() + u64::from(self.death_told)))
+    }
+
+    /// How many events `n` is ahead of what was read; 0 if it is behind.
+    fn ahead(&self, n: u64) -> u64 {
+        let distance = n.wrapping_sub(self.next_n);
+        if distance > u64::MAX / 2 { 0 } else { distance }
+    }
+
+    /// How many events there are to skip when a slot says that the oldest left is this one. No
+    /// more than our probe had, or than can be: such a slot is corrupt, and only its own event is
+    /// skipped.
+    fn credible_skip(&mut self, oldest: u64, station: &Station) -> u64 {
+        let events = self.ahead(oldest);
+        let most = match self.plain {
+            Some(_) => MOST_AT_ONCE,
+            None => self.ahead(station.event_head()).min(MOST_AT_ONCE),
+        };
+        if (1..=most).contains(&events) {
+            return events;
+        }
+        self.inexact = true;
+        1
     }
 
     /// The next event to read.
@@ -105,7 +130,7 @@ impl Cell {
     /// The event at which its writer died, if it did.
     pub fn torn(&self, station: &Station) -> Option<u64> {
         match self.dialect().fetch(station, self.next_n) {
-            Fetched::Torn => Some(self.next_n - self.base_n),
+            Fetched::Torn => Some(self.next_n.wrapping_sub(self.base_n)),
             _ => None,
         }
     }
@@ -113,6 +138,8 @@ impl Cell {
 
 /// No station holds up the others for longer than this many events a pass.
 const MOST_A_PASS: usize = 64;
+/// No coroutine has more events than this between two looks, unless its words are corrupt.
+const MOST_AT_ONCE: u64 = 1 << 40;
 
 impl Harvest {
     pub(super) fn drain_slots(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
@@ -120,23 +147,24 @@ impl Harvest {
             let n = self.cells[index].next_n;
             match self.cells[index].dialect().fetch(station, n) {
                 Fetched::Whole(epoch) => self.emit(index, n, &epoch, pass),
-                Fetched::Overwritten(oldest) => self.skip(index, oldest - n),
+                Fetched::Overwritten(oldest) => self.skip(index, oldest, station),
                 Fetched::NotYet | Fetched::Torn => return,
             }
         }
     }
 
-    fn skip(&mut self, index: usize, events: u64) {
+    fn skip(&mut self, index: usize, oldest: u64, station: &Station) {
         let cell = &mut self.cells[index];
-        cell.next_n += events;
-        cell.accounted += events;
-        self.totals.lost += events;
+        let events = cell.credible_skip(oldest, station);
+        cell.next_n = cell.next_n.wrapping_add(events);
+        cell.accounted = cell.accounted.saturating_add(events);
+        self.totals.lost = self.totals.lost.saturating_add(events);
     }
 
     fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
         let cell = &mut self.cells[index];
-        cell.next_n = n + 1;
-        cell.accounted += 1;
+        cell.next_n = n.wrapping_add(1);
+        cell.accounted = cell.accounted.saturating_add(1);
         let (process, plain) = (cell.process, cell.plain.is_some());
         let Some(kind) = convert::event_kind(epoch, plain) else {
             self.totals.quarantined += 1;
@@ -146,7 +174,7 @@ impl Harvest {
         cell.recorded += 1;
         let mut event = Event {
             coroutine: cell.coroutine,
-            n: n - cell.base_n,
+            n: n.wrapping_sub(cell.base_n),
             at: self.nanos(epoch.timestamp),
             tid: epoch.tid,
             kind,
@@ -180,14 +208,18 @@ impl Harvest {
         event.wake_seen = epoch.tail.wake_seen;
     }
 
-    /// What a station tells besides its events: wakes, and a v1 peer's death.
-    pub(super) fn look_at_line_0(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
-        let Some(identity) = station.identity() else {
-            return;
-        };
+    /// What a station tells besides its events: wakes, and a v1 peer's death. `was_dead` was read
+    /// before the events were, so that none of them can come after it.
+    pub(super) fn look_at_line_0(
+        &mut self,
+        index: usize,
+        station: &Station,
+        was_dead: bool,
+        pass: &mut Pass<'_>,
+    ) {
         if self.cells[index].plain.is_some() {
-            self.tell_plain_death(index, identity.is_dead, pass);
-        } else if identity.tells_wakes {
+            self.tell_plain_death(index, was_dead, pass);
+        } else if station.identity().is_some_and(|it| it.tells_wakes) {
             self.tell_wakes(index, station, pass);
         }
     }
@@ -235,7 +267,7 @@ impl Harvest {
         let cell = &self.cells[index];
         pass.sink.take(Record::Event(Event {
             coroutine: cell.coroutine,
-            n: cell.next_n - cell.base_n,
+            n: cell.next_n.wrapping_sub(cell.base_n),
             at: cell.last_at,
             kind: EventKind::Death,
             ..Event::default()

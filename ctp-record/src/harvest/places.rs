@@ -13,7 +13,12 @@ use super::Pass;
 #[derive(Debug, Default)]
 pub(super) struct Places {
     ids: HashMap<(ProcessId, Key), SiteId>,
+    /// The latest answers of [`Places::plain`]: a coroutine asks for the same address each time.
+    plain: HashMap<(ProcessId, u64), SiteId>,
 }
+
+/// Addresses of v1 peers that are remembered; then all are forgotten.
+const MOST_PLAIN: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
@@ -72,15 +77,23 @@ impl Places {
 
     /// The site of a v1 peer's suspend: its address, if that is one of program code.
     pub fn plain(&mut self, process: ProcessId, address: u64, pass: &mut Pass<'_>) -> SiteId {
-        if address == 0 || !pass.outside.is_text(process, address, pass.sink) {
-            return SiteId(0);
+        if let Some(known) = self.plain.get(&(process, address)) {
+            return *known;
         }
-        self.numbered(
-            process,
-            Key::Address(address),
-            Place::Address(address),
-            pass,
-        )
+        let site = match address != 0 && pass.outside.is_text(process, address, pass.sink) {
+            true => self.numbered(
+                process,
+                Key::Address(address),
+                Place::Address(address),
+                pass,
+            ),
+            false => SiteId(0),
+        };
+        if self.plain.len() >= MOST_PLAIN {
+            self.plain.clear();
+        }
+        self.plain.insert((process, address), site);
+        site
     }
 
     fn numbered(

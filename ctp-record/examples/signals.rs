@@ -1,0 +1,76 @@
+//! A target that is sent signals: `signals LOG MANNER`.
+//!
+//! It lets a coroutine run and suspend until it is told to stop. MANNER is what it does with
+//! signals. `default`: nothing. `ignore`: ignores SIGINT. `count`: writes each SIGINT and SIGTERM
+//! to LOG and goes on. `leave`: exits with 42 on SIGTERM, after it wrote that to LOG. In each it
+//! reads lines from its stdin, writes each to LOG, and exits with 0 after the line `stop`.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, Task, Wait};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Nobody may find it running tomorrow.
+const A_FEW_MINUTES: u64 = 200_000;
+
+fn main() {
+    ctp::attach();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let log = arguments[0].clone();
+    match arguments[1].as_str() {
+        "default" => {}
+        "ignore" => {
+            let taken = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(SIGINT, taken).expect("can be caught");
+        }
+        "count" => listen(&log, &[SIGINT, SIGTERM], None),
+        "leave" => listen(&log, &[SIGTERM], Some(42)),
+        other => panic!("no manner: {other}"),
+    }
+    let reader = log.clone();
+    thread::spawn(move || read_lines(&reader));
+    let task = Task::born("signals");
+    note(&log, "ready");
+    for round in 0..A_FEW_MINUTES {
+        task.run();
+        task.suspend(Wait::user(round));
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn listen(log: &str, wanted: &[i32], leave_with: Option<i32>) {
+    let mut signals = Signals::new(wanted).expect("can be caught");
+    let log = log.to_owned();
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            note(
+                &log,
+                signal_hook::low_level::signal_name(signal).unwrap_or("?"),
+            );
+            if let Some(code) = leave_with {
+                std::process::exit(code);
+            }
+        }
+    });
+}
+
+fn read_lines(log: &str) {
+    for line in std::io::stdin().lines() {
+        let Ok(line) = line else { return };
+        note(log, &line);
+        if line == "stop" {
+            std::process::exit(0);
+        }
+    }
+}
+
+fn note(log: &str, line: &str) {
+    let file = OpenOptions::new().append(true).create(true).open(log);
+    writeln!(file.expect("can be opened"), "{line}").expect("can be written");
+}

@@ -1,0 +1,33 @@
+//! What looks stuck, by the trace that was just written: the same records and the same rule as in
+//! the report, so that both always agree.
+//!
+//! It is read back rather than counted along the way, because a model of every coroutine would
+//! cost the recorder time and memory while the program runs.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+
+use ctp_trace::record::Nanos;
+use ctp_trace::{Census, Reader};
+
+/// What `ctp-report --stuck` takes for long when it is not told otherwise.
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+/// A larger trace is left to the report, so that the prompt comes back soon.
+const MOST_BYTES: u64 = 128 << 20;
+
+/// How many coroutines look stuck in a trace; nothing if that is not worth the time, or it cannot
+/// be read back (a pipe).
+pub fn stuck_in(mut trace: &File) -> Option<usize> {
+    let metadata = trace.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    trace.rewind().ok()?;
+    trace.read_to_end(&mut bytes).ok()?;
+    let mut census = Census::new();
+    for record in Reader::new(&bytes).ok()? {
+        census.feed(&record.ok()?);
+    }
+    Some(census.stuck(THRESHOLD))
+}

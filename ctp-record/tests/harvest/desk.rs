@@ -1,0 +1,162 @@
+//! Memory, who writes it, and who reads it.
+#![allow(
+    unsafe_code,
+    reason = "writes words into memory that no probe of ours would write"
+)]
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
+use ctp_record::harvest::{Harvest, Outside, Peer, Sink, Totals};
+use ctp_record::pace::Found;
+use ctp_trace::record::{Birth, Event, ProcessId, Record, Tally};
+
+/// A place with a clock that only counts, one thread, and nobody to wake.
+#[derive(Debug)]
+pub struct Bare;
+
+static TICKS: AtomicU64 = AtomicU64::new(1);
+
+impl Platform for Bare {
+    fn now_ns() -> u64 {
+        TICKS.fetch_add(1, Relaxed)
+    }
+
+    fn thread() -> u64 {
+        7
+    }
+
+    fn ring() {}
+}
+
+pub const STATIONS: usize = 8;
+type Bytes = Memory<STATIONS, 16>;
+
+/// Memory and a reader of it.
+pub struct Desk {
+    memory: &'static Bytes,
+    harvest: Harvest,
+    sink: Tray,
+}
+
+/// Where the records of a pass lie.
+#[derive(Default)]
+struct Tray(Vec<Record>);
+
+impl Sink for Tray {
+    fn take(&mut self, record: Record) {
+        self.0.push(record);
+    }
+}
+
+/// There is one process, and it has no program code.
+struct Nowhere;
+
+impl Outside for Nowhere {
+    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
+        ProcessId(1)
+    }
+
+    fn is_text(&mut self, _: ProcessId, _: u64, _: &mut dyn Sink) -> bool {
+        false
+    }
+}
+
+impl Desk {
+    pub fn new() -> Self {
+        Desk {
+            memory: Box::leak(Box::new(Memory::new())),
+            harvest: Harvest::new(0),
+            sink: Tray::default(),
+        }
+    }
+
+    pub fn probe(&self) -> Probe<Bare> {
+        self.memory.probe()
+    }
+
+    pub fn born(&self, name: &str) -> Coroutine<Bare> {
+        self.probe().born(name)
+    }
+
+    /// One pass, and the records that it made.
+    pub fn pass(&mut self) -> (Found, Vec<Record>) {
+        let region = self.region();
+        let found = self.harvest.pass(&region, &mut Nowhere, &mut self.sink);
+        (found, std::mem::take(&mut self.sink.0))
+    }
+
+    /// The events of one pass.
+    pub fn events(&mut self) -> Vec<Event> {
+        events_in(&self.pass().1)
+    }
+
+    /// The last look, and the records that it made.
+    pub fn finish(&mut self) -> Vec<Record> {
+        let region = self.region();
+        self.harvest.finish(&region, &mut Nowhere, &mut self.sink);
+        std::mem::take(&mut self.sink.0)
+    }
+
+    pub fn totals(&self) -> Totals {
+        self.harvest.totals()
+    }
+
+    fn region(&self) -> Region<'static> {
+        let (start, bytes) = self.memory.extent();
+        // SAFETY: a leaked box of this size, all of it atomics, so it may be written through `&`.
+        let region = unsafe { Region::new(start.cast_mut(), bytes, u32::MAX) };
+        region.expect("the header is left as it was made")
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.memory.extent().1
+    }
+
+    fn at<T>(&self, offset: usize) -> *mut T {
+        assert!(offset + size_of::<T>() <= self.bytes());
+        assert!(offset.is_multiple_of(size_of::<T>()));
+        let (start, _) = self.memory.extent();
+        start.wrapping_add(offset).cast_mut().cast()
+    }
+
+    pub fn put_u64(&self, offset: usize, value: u64) {
+        // SAFETY: in bounds and aligned, as `at` has checked; every access is atomic.
+        unsafe { AtomicU64::from_ptr(self.at(offset)) }.store(value, Relaxed);
+    }
+
+    pub fn put_u32(&self, offset: usize, value: u32) {
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(self.at(offset)) }.store(value, Relaxed);
+    }
+
+    pub fn put_u8(&self, offset: usize, value: u8) {
+        // SAFETY: as above.
+        unsafe { AtomicU8::from_ptr(self.at(offset)) }.store(value, Relaxed);
+    }
+}
+
+pub fn events_in(records: &[Record]) -> Vec<Event> {
+    let event = |record: &Record| match record {
+        Record::Event(event) => Some(*event),
+        _ => None,
+    };
+    records.iter().filter_map(event).collect()
+}
+
+pub fn births_in(records: &[Record]) -> Vec<Birth> {
+    let birth = |record: &Record| match record {
+        Record::Birth(birth) => Some(birth.clone()),
+        _ => None,
+    };
+    records.iter().filter_map(birth).collect()
+}
+
+pub fn tallies_in(records: &[Record]) -> Vec<Tally> {
+    let tally = |record: &Record| match record {
+        Record::Tally(tally) => Some(*tally),
+        _ => None,
+    };
+    records.iter().filter_map(tally).collect()
+}

@@ -1,0 +1,7 @@
+//! The pass over the memory, without processes: memory in this program, written by the probe on a
+//! platform that is hardly one, or word by word where a probe of ours would not write so.
+
+mod desk;
+mod nonsense;
+mod ours;
+mod plain;

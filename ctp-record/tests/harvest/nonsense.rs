@@ -1,0 +1,103 @@
+//! CTP-28: whatever bytes stand in the memory, a pass ends, and reads the stations that are sane.
+
+use ctp_nostd::Wait;
+use ctp_trace::record::EventKind::{Birth, Run, Suspend};
+use proptest::prelude::*;
+
+use crate::desk::{Desk, STATIONS, births_in, events_in, tallies_in};
+
+/// Words that overflow where something is added to them or multiplied.
+fn word() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        any::<u64>(),
+        0..16_u64,
+        (0..16_u64).prop_map(|below| u64::MAX - below),
+        (0..64_u32).prop_map(|bit| 1 << bit),
+        (0..64_u32).prop_map(|bit| (1 << bit) - 1),
+    ]
+}
+
+/// Not the header's first 24 bytes, which are checked once, nor its table of what lies where.
+fn offset(bytes: usize) -> impl Strategy<Value = usize> {
+    (1024 / 8..bytes / 8).prop_map(|word| word * 8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    // CTP-28
+    #[test]
+    fn any_words_anywhere_are_survived(
+        writes in prop::collection::vec((offset(1024 * (1 + STATIONS)), word()), 1..200),
+        count in word(),
+    ) {
+        let mut desk = Desk::new();
+        let _lives = [desk.born("one"), desk.born("two")];
+        desk.pass();
+        for batch in writes.chunks(20) {
+            for (offset, word) in batch {
+                desk.put_u64(*offset, *word);
+            }
+            desk.put_u32(0x10, count as u32);
+            desk.pass();
+        }
+        desk.finish();
+    }
+
+    // CTP-28
+    #[test]
+    fn a_sane_station_among_mad_ones_is_read(
+        writes in prop::collection::vec((offset(1024 * STATIONS), word()), 1..100),
+    ) {
+        let mut desk = Desk::new();
+        let mad: Vec<_> = (1..STATIONS).map(|_| desk.born("mad")).collect();
+        let sane = desk.born("sane");
+        for (offset, word) in writes {
+            desk.put_u64(offset, word);
+        }
+        sane.run();
+        sane.suspend(Wait::unknown());
+        let records = [desk.pass().1, desk.finish()].concat();
+        let births = births_in(&records);
+        let birth = births.iter().find(|birth| birth.probe_id == sane.id());
+        let id = birth.expect("the sane one is there").coroutine;
+        let events = events_in(&records).into_iter().filter(|event| event.coroutine == id);
+        let kinds: Vec<_> = events.map(|event| event.kind).collect();
+        prop_assert_eq!(kinds, [Birth, Run, Suspend]);
+        mad.into_iter().for_each(std::mem::forget);
+    }
+}
+
+// CTP-28
+#[test]
+fn a_head_that_is_far_ahead_of_its_events_does_not_hold_up_a_pass() {
+    let mut desk = Desk::new();
+    let _life = desk.born("one");
+    desk.put_u64(1024 + 0x240, u64::MAX);
+    for _ in 0..100 {
+        desk.pass();
+    }
+    desk.finish();
+}
+
+// CTP-29
+#[test]
+fn a_sequence_number_that_cannot_be_does_not_mute_its_station() {
+    for far in [1 << 20, 1 << 50, u64::MAX - 1] {
+        let mut desk = Desk::new();
+        let life = desk.born("one");
+        desk.pass();
+        // Of event 1; 0x18 is where a slot's number lies.
+        desk.put_u64(1024 + 0x40 + 64 + 0x18, far);
+        desk.pass();
+        for _ in 0..20 {
+            life.run();
+            desk.pass();
+        }
+        let records = desk.finish();
+        let totals = desk.totals();
+        assert!(totals.events >= 12, "{far:#x}: {totals:?}");
+        assert_eq!(totals.events + totals.lost, 21, "{far:#x}: {totals:?}");
+        assert_eq!(tallies_in(&records)[0].attempted, 21);
+    }
+}

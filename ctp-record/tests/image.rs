@@ -1,0 +1,452 @@
+//! A dump of the freestanding example, read back and compared with the program's own account.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use ctp_trace::Reader;
+use ctp_trace::record::{
+    Birth, CoroutineId, CoroutineKind, End, Ending, Event, EventKind, Module, Place, Record, Site,
+    SiteId, Start, Tally, WaitKind, Wake,
+};
+use tempfile::TempDir;
+
+/// Slots of a station: what a dump has of each coroutine.
+const KEPT: u64 = 8;
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/freestanding");
+
+/// The program, the memory that it dumped, and what it told.
+struct Target {
+    elf: PathBuf,
+    dump: Vec<u8>,
+    tasks: BTreeMap<String, Told>,
+    code: (u64, Vec<u8>),
+}
+
+/// What the program told of one task.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    runs: u64,
+    suspends: u64,
+    wakes: u64,
+    answered: u64,
+    last_ns: u64,
+}
+
+impl Told {
+    fn events(self) -> u64 {
+        1 + self.runs + self.suspends
+    }
+
+    /// It was woken after its last run began.
+    fn is_stuck(self) -> bool {
+        self.answered < self.wakes
+    }
+}
+
+/// Built and run once for all tests.
+fn target() -> &'static Target {
+    static TARGET: OnceLock<Target> = OnceLock::new();
+    TARGET.get_or_init(|| {
+        let elf = build();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ram.bin");
+        let output = Command::new(&elf).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        let mut tasks = BTreeMap::new();
+        let mut code = (0, Vec::new());
+        for line in told.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let number = |at: usize| words[at].parse::<u64>().unwrap();
+            match words[0] {
+                "task" => {
+                    assert_eq!(words.len(), 12, "{line}");
+                    let told = Told {
+                        runs: number(3),
+                        suspends: number(5),
+                        wakes: number(7),
+                        answered: number(9),
+                        last_ns: number(11),
+                    };
+                    tasks.insert(words[1].to_owned(), told);
+                }
+                "code" => {
+                    let bytes = words[4..].iter().map(|byte| byte.parse().unwrap());
+                    code = (number(2), bytes.collect());
+                }
+                _ => panic!("what does it tell: {line}"),
+            }
+        }
+        Target {
+            elf,
+            dump: fs::read(path).unwrap(),
+            tasks,
+            code,
+        }
+    })
+}
+
+fn build() -> PathBuf {
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("freestanding");
+    let output = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--locked", "--manifest-path"])
+        .arg(Path::new(EXAMPLE).join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&place)
+        // What is meant for this build is not meant for that one.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("CARGO_BUILD_TARGET")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    place.join("release/freestanding")
+}
+
+/// A directory with a dump, in which the recorder is run.
+struct Recorder {
+    dir: TempDir,
+}
+
+impl Recorder {
+    fn given(dump: &[u8]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("ram.bin"), dump).unwrap();
+        Recorder { dir }
+    }
+
+    fn run(&self, dump: &str, elf: &Path) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_ctp-record"))
+            .current_dir(&self.dir)
+            .args(["--image", dump, "-o", "out", "--elf"])
+            .arg(elf)
+            .output()
+            .unwrap()
+    }
+
+    fn trace(&self) -> Trace {
+        let output = self.run("ram.bin", &target().elf);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(output.stdout, b"");
+        let bytes = fs::read(self.dir.path().join("out")).unwrap();
+        let records = Reader::new(&bytes).unwrap().map(Result::unwrap).collect();
+        Trace {
+            records,
+            said: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Exit status 1, one line, no trace.
+    fn refuses(&self, dump: &str, elf: &Path) -> String {
+        let output = self.run(dump, elf);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.stdout, b"");
+        assert!(!self.dir.path().join("out").exists());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("ctp-record: "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    }
+}
+
+struct Trace {
+    records: Vec<Record>,
+    said: String,
+}
+
+impl Trace {
+    fn all<T: Clone>(&self, pick: impl Fn(&Record) -> Option<&T>) -> Vec<T> {
+        self.records.iter().filter_map(pick).cloned().collect()
+    }
+
+    fn start(&self) -> Start {
+        self.all(|r| {
+            if let Record::Start(start) = r {
+                Some(start)
+            } else {
+                None
+            }
+        })
+        .remove(0)
+    }
+
+    fn end(&self) -> End {
+        self.all(|r| {
+            if let Record::End(end) = r {
+                Some(end)
+            } else {
+                None
+            }
+        })[0]
+    }
+
+    fn modules(&self) -> Vec<Module> {
+        self.all(|r| {
+            if let Record::Module(module) = r {
+                Some(module)
+            } else {
+                None
+            }
+        })
+    }
+
+    fn births(&self) -> Vec<Birth> {
+        self.all(|r| {
+            if let Record::Birth(birth) = r {
+                Some(birth)
+            } else {
+                None
+            }
+        })
+    }
+
+    fn events(&self, of: CoroutineId) -> Vec<Event> {
+        let mut events: Vec<Event> = self.all(|r| {
+            if let Record::Event(event) = r {
+                Some(event)
+            } else {
+                None
+            }
+        });
+        events.retain(|event| event.coroutine == of);
+        events
+    }
+
+    fn tally(&self, of: CoroutineId) -> Tally {
+        let tallies = self.all(|r| {
+            if let Record::Tally(tally) = r {
+                Some(tally)
+            } else {
+                None
+            }
+        });
+        tallies
+            .into_iter()
+            .find(|tally| tally.coroutine == of)
+            .unwrap()
+    }
+
+    fn wake(&self, of: CoroutineId) -> Wake {
+        let wakes = self.all(|r| {
+            if let Record::Wake(wake) = r {
+                Some(wake)
+            } else {
+                None
+            }
+        });
+        wakes
+            .into_iter()
+            .rfind(|wake| wake.coroutine == of)
+            .unwrap()
+    }
+
+    fn place(&self, of: SiteId) -> (String, u32) {
+        let sites: Vec<Site> = self.all(|r| {
+            if let Record::Site(site) = r {
+                Some(site)
+            } else {
+                None
+            }
+        });
+        match sites.into_iter().find(|site| site.id == of).unwrap().place {
+            Place::Source { file, line, .. } => (file, line),
+            other => panic!("not a line of the program: {other:?}"),
+        }
+    }
+
+    /// All but what differs between two recordings of the same dump.
+    fn facts(&self) -> &[Record] {
+        &self.records[1..]
+    }
+}
+
+/// The line of the example's source where this function says what it waits for.
+fn line_of_wait(function: &str) -> u32 {
+    let source = fs::read_to_string(Path::new(EXAMPLE).join("src/tasks.rs")).unwrap();
+    let start = format!("fn {function}(");
+    let lines = source.lines().enumerate();
+    let mut body = lines.skip_while(|(_, line)| !line.starts_with(&start));
+    let (index, _) = body
+        .find(|(_, line)| line.trim_start().starts_with("Wait::"))
+        .unwrap();
+    index as u32 + 1
+}
+
+#[test]
+fn every_event_is_there_or_counted_as_lost() {
+    let trace = Recorder::given(&target().dump).trace();
+    let births = trace.births();
+    let names: Vec<&str> = births.iter().map(|birth| birth.name.as_str()).collect();
+    assert_eq!(names, ["sensor", "display", "radio", "logger", "watchdog"]);
+    let (mut recorded, mut lost) = (0, 0);
+    for birth in &births {
+        let told = target().tasks[&birth.name];
+        let events = trace.events(birth.coroutine);
+        let first = told.events().saturating_sub(KEPT);
+        assert!(
+            events.iter().map(|event| event.n).eq(first..told.events()),
+            "{birth:?}"
+        );
+        let expected = Tally {
+            coroutine: birth.coroutine,
+            attempted: told.events(),
+            recorded: told.events() - first,
+            torn: None,
+            inexact: false,
+        };
+        assert_eq!(trace.tally(birth.coroutine), expected);
+        assert_eq!(birth.kind, CoroutineKind::Bare);
+        assert!(events.iter().all(|event| event.tid == 0));
+        recorded += expected.recorded;
+        lost += first;
+    }
+    let end = trace.end();
+    assert_eq!((end.events, end.lost, end.coroutines), (recorded, lost, 5));
+    assert_eq!((end.refused, end.unnamed, end.quarantined), (0, 0, 0));
+    assert_eq!(end.how, Ending::Image);
+    assert_eq!(trace.start().capacity, 16);
+}
+
+#[test]
+fn each_task_waits_since_when_and_at_the_line_that_it_should() {
+    let trace = Recorder::given(&target().dump).trace();
+    let zero_ns = trace.start().started_monotonic_ns;
+    for birth in trace.births() {
+        let told = target().tasks[&birth.name];
+        let last = *trace.events(birth.coroutine).last().unwrap();
+        assert_eq!(last.kind, EventKind::Suspend);
+        assert_eq!(zero_ns + last.at.0, told.last_ns);
+        let line = line_of_wait(&birth.name);
+        assert_eq!(trace.place(last.site), ("src/tasks.rs".to_owned(), line));
+        assert_eq!(trace.place(birth.spawn_site).0, "src/tasks.rs");
+        let wait = match birth.name.as_str() {
+            "sensor" | "radio" => WaitKind::User,
+            "logger" => WaitKind::Coroutine,
+            _ => WaitKind::Timer,
+        };
+        assert_eq!(last.wait, wait, "{birth:?}");
+    }
+}
+
+#[test]
+fn the_one_stuck_task_is_the_one_that_was_woken_and_did_not_run() {
+    let stuck: Vec<&String> = target()
+        .tasks
+        .iter()
+        .filter(|(_, told)| told.is_stuck())
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(stuck, ["radio"]);
+    assert!(20 <= target().tasks["radio"].runs);
+    let trace = Recorder::given(&target().dump).trace();
+    for birth in trace.births() {
+        let told = target().tasks[&birth.name];
+        let last = *trace.events(birth.coroutine).last().unwrap();
+        let wake = trace.wake(birth.coroutine);
+        assert_eq!(u64::from(wake.count), told.wakes);
+        assert_eq!(u64::from(last.wake_seen), told.answered);
+    }
+    assert!(
+        trace
+            .said
+            .contains("1 coroutine looks stuck; next: ctp-report --stuck -i out")
+    );
+}
+
+#[test]
+fn an_address_in_a_module_leads_to_the_same_bytes_of_the_file() {
+    let trace = Recorder::given(&target().dump).trace();
+    let (address, code) = &target().code;
+    let modules = trace.modules();
+    let module = modules
+        .iter()
+        .find(|m| (m.start..m.end).contains(address))
+        .unwrap();
+    let at = (address - module.start + module.file_offset) as usize;
+    let elf = fs::read(&target().elf).unwrap();
+    assert_eq!(&elf[at..at + code.len()], code);
+    assert_eq!(
+        module.path,
+        fs::canonicalize(&target().elf)
+            .unwrap()
+            .as_os_str()
+            .as_encoded_bytes()
+    );
+    assert!(!module.build_id.is_empty());
+}
+
+#[test]
+fn the_memory_is_found_between_other_bytes() {
+    let dump = &target().dump;
+    let clean = Recorder::given(dump).trace();
+    // Neither aligned, nor the first that starts like it.
+    let magic = &dump[..8];
+    let junk = [&[0xA5; 333], magic, &[0xFF; 4096]].concat();
+    let found = Recorder::given(&[&junk[..], dump, &junk].concat()).trace();
+    assert_eq!(found.facts(), clean.facts());
+}
+
+#[test]
+fn a_dump_that_is_cut_off_is_refused_wherever_that_is() {
+    let Target { elf, dump, .. } = target();
+    let junk_with_magic = [&dump[..8], &[0xFF; 4096]].concat();
+    // In the header, in the stations, in the last table.
+    let cuts = [600, 12_000, dump.len() - 1].map(|kept| (&dump[..kept], &[][..]));
+    for (memory, after) in cuts
+        .into_iter()
+        .chain([(&dump[..12_000], &junk_with_magic[..])])
+    {
+        for before in [&[][..], &junk_with_magic] {
+            let cut = [before, memory, after].concat();
+            let found = memory.len() + after.len();
+            let said = Recorder::given(&cut).refuses("ram.bin", elf);
+            assert!(
+                said.contains(&format!("memory has {found} bytes")),
+                "{said}"
+            );
+            assert!(said.contains("dump the whole of it"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_dump_without_the_magic_is_refused() {
+    for dump in [&[][..], b"CTP", &[0; 65_536]] {
+        let said = Recorder::given(dump).refuses("ram.bin", &target().elf);
+        assert!(said.contains("holds no memory of a probe"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_is_named() {
+    let recorder = Recorder::given(&target().dump);
+    let said = recorder.refuses("no such dump", &target().elf);
+    assert!(said.contains("no such dump"), "{said}");
+    let said = recorder.refuses("ram.bin", Path::new("no such program"));
+    assert!(said.contains("no such program"), "{said}");
+}
+
+#[test]
+fn what_is_no_elf_file_is_refused() {
+    let recorder = Recorder::given(&target().dump);
+    // 64-bit Mach-O and a COFF object for the same processor: formats that are known, too.
+    let mach_o: &[u8] = &[0xCF, 0xFA, 0xED, 0xFE, 7, 0, 0, 1, 3, 0, 0, 0, 2, 0, 0, 0];
+    let coff: &[u8] = &[0x64, 0x86];
+    for head in [b"#!/bin/sh\n", mach_o, coff, b"\x7FELF"] {
+        let mut file = head.to_vec();
+        file.resize(32.max(head.len()), 0);
+        fs::write(recorder.dir.path().join("other"), file).unwrap();
+        let said = recorder.refuses("ram.bin", Path::new("other"));
+        assert!(said.contains("other is no ELF file"), "{said}");
+    }
+}

@@ -1,0 +1,103 @@
+//! CT-03: however and whenever the program ends, what it wrote is in the trace.
+
+use ctp_trace::record::Ending;
+
+use crate::lab::{Lab, fixture, runs, send, wait_until};
+
+/// Runs `paced` with few events and no pause, so that it dies right after its last one: at most
+/// eight of a coroutine, all of which are in its slots then.
+fn ends(how: &[&str], status: i32, ending: Ending) {
+    for _ in 0..runs(60) {
+        let lab = Lab::new();
+        let mut command = lab.recorder(&[], fixture("paced"));
+        let outcome = lab.run(command.args(["truth", "4", "3", "0"]).args(how));
+        assert_eq!(outcome.status.code(), Some(status), "{}", outcome.stderr);
+        let trace = lab.trace();
+        assert_eq!(trace.end().how, ending);
+        for line in lab.truth("truth") {
+            let events = trace.named(&line[0]).events.len();
+            assert_eq!(
+                events.to_string(),
+                line[1],
+                "{}: {}",
+                line[0],
+                outcome.stderr
+            );
+        }
+    }
+}
+
+// CT-03
+#[test]
+fn after_exit_0() {
+    ends(&["exit", "0"], 0, Ending::Exited(0));
+}
+
+// CT-03
+#[test]
+fn after_exit_3() {
+    ends(&["exit", "3"], 3, Ending::Exited(3));
+}
+
+// CT-03
+#[test]
+fn after_abort() {
+    ends(&["abort"], 128 + 6, Ending::Signalled(6));
+}
+
+// CT-03
+#[test]
+fn after_sigkill() {
+    ends(&["kill"], 128 + 9, Ending::Signalled(9));
+}
+
+// CT-03, CTP-19
+#[test]
+fn killed_while_it_writes_every_whole_slot_is_there_and_no_torn_one_is_decoded() {
+    for _ in 0..runs(60) {
+        let lab = Lab::new();
+        let mut command = lab.recorder(&[], fixture("hot"));
+        let recorder = command.args(["truth", "2", "2", "0"]).spawn();
+        let recorder = recorder.expect("can be started");
+        lab.wait_for_file("truth.ready");
+        send(
+            rustix::process::Signal::KILL,
+            crate::lab::only_child(recorder.id()),
+        );
+        let outcome = lab.outcome(recorder);
+        assert_eq!(outcome.status.code(), Some(128 + 9));
+        let trace = lab.trace();
+        assert_eq!(trace.end().quarantined, 0);
+        for coroutine in trace.coroutines.values() {
+            let (tally, events) = (coroutine.tally(), &coroutine.events);
+            let attempted = tally.attempted;
+            assert!(tally.torn.is_none_or(|torn| torn == attempted));
+            let tail: Vec<u64> = events.iter().rev().take(7).map(|event| event.n).collect();
+            let slots: Vec<u64> = (0..attempted).rev().take(7).collect();
+            assert_eq!(tail, slots, "all but the one that may be torn");
+            assert!(!tally.inexact);
+        }
+    }
+}
+
+// CT-02
+#[test]
+fn a_child_that_lives_on_is_named_and_does_not_keep_the_recorder() {
+    for pause in ["1000", "0"] {
+        let lab = Lab::new();
+        let outcome = lab.record(&[], "survivor", &["pid", pause]);
+        let pid: u32 = lab.read("pid").parse().expect("a process id");
+        send(rustix::process::Signal::KILL, pid);
+        let line = format!("still running, no longer recorded: survivor (pid {pid})");
+        assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
+        let trace = lab.trace();
+        assert_eq!(trace.named("child").birth.process, trace.processes[1].id);
+        assert_eq!(trace.processes[1].pid, pid);
+        wait_until("its end", || !alive(pid));
+    }
+}
+
+fn alive(pid: u32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}

@@ -1,0 +1,82 @@
+//! CTP-11: what is lost is counted, to the event.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::lab::{Lab, fixture, send};
+use crate::trace::Trace;
+
+/// The program's own count of each coroutine is the trace's. (That recorded and lost add up to
+/// it is checked for every trace that is read.)
+fn counts_agree(lab: &Lab) -> Trace {
+    let trace = lab.trace();
+    let truth = lab.truth("truth");
+    assert_eq!(trace.coroutines.len(), truth.len());
+    for line in truth {
+        let tally = trace.named(&line[0]).tally();
+        assert_eq!(tally.attempted.to_string(), line[1], "{}", line[0]);
+        assert!(!tally.inexact);
+    }
+    assert_eq!(trace.end().quarantined, 0);
+    trace
+}
+
+// CTP-08, CTP-11
+#[test]
+fn paced_events_are_all_there_in_order() {
+    let lab = Lab::new();
+    lab.record(&[], "paced", &["truth", "5", "40", "1000"]);
+    counts_agree(&lab).is_complete();
+}
+
+// CTP-11
+#[test]
+fn events_of_a_burst_are_recorded_or_counted() {
+    let lab = Lab::new();
+    let outcome = lab.record(&[], "hot", &["truth", "3", "4", "20000"]);
+    let lost = counts_agree(&lab).end().lost;
+    assert!(lost > 0, "a burst that loses nothing proves nothing");
+    let line = format!(" {} lost", grouped(lost));
+    assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
+}
+
+// CTP-11
+#[test]
+fn events_are_counted_while_the_recorder_stands_still() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&[], fixture("hot"));
+    let recorder = command.args(["truth", "2", "3", "200000"]).spawn();
+    let recorder = recorder.expect("can be started");
+    lab.wait_for_file("truth.ready");
+    send(Signal::STOP, recorder.id());
+    sleep(Duration::from_millis(100));
+    send(Signal::CONT, recorder.id());
+    let outcome = lab.outcome(recorder);
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    assert!(counts_agree(&lab).end().lost > 0);
+}
+
+// CTP-11
+#[test]
+fn a_program_that_ends_while_the_recorder_stands_still_is_still_accounted_for() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&[], fixture("hot"));
+    let recorder = command.args(["truth", "2", "3", "20000"]).spawn();
+    let recorder = recorder.expect("can be started");
+    lab.wait_for_file("truth.ready");
+    send(Signal::STOP, recorder.id());
+    lab.wait_for_file("truth");
+    send(Signal::CONT, recorder.id());
+    assert_eq!(lab.outcome(recorder).status.code(), Some(0));
+    for coroutine in counts_agree(&lab).coroutines.values() {
+        assert_eq!(coroutine.last(), ctp_trace::record::EventKind::Death);
+    }
+}
+
+fn grouped(number: u64) -> String {
+    let digits: Vec<u8> = number.to_string().into_bytes();
+    let groups = digits.rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,20 @@
+//! The recorder as a user runs it: real programs under it, and what its trace says of them.
+//!
+//! What is true comes from the programs, which write down what they did (`examples/`). Each test
+//! names the row of the requirements that it proves. `CTP_RUNS=1000` makes the tests of chance
+//! take that many runs.
+
+mod capacity;
+mod coroutines;
+mod endings;
+mod lab;
+mod launch;
+mod loss;
+mod output;
+mod peers;
+mod privacy;
+mod recorder_dies;
+mod talk;
+mod terminal;
+mod trace;
+mod wakes;

@@ -1,0 +1,122 @@
+//! CT-06, CT-08: the file.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+
+use crate::lab::{Lab, fixture};
+use crate::trace::Trace;
+
+// CT-06
+#[test]
+fn an_earlier_trace_is_kept_and_never_appended_to() {
+    let lab = Lab::new();
+    let record = |coroutines| {
+        lab.record(&[], "paced", &["truth", coroutines, "2", "0"]);
+        lab.trace().start.trace_id
+    };
+    let old = || Trace::read(&lab.path("ctp.data.old"));
+    let first = record("3");
+    assert!(!lab.path("ctp.data.old").exists());
+    let second = record("5");
+    assert_ne!(first, second);
+    assert_eq!((old().start.trace_id, old().coroutines.len()), (first, 3));
+    let third = record("2");
+    assert_eq!((old().start.trace_id, old().coroutines.len()), (second, 5));
+    assert!(![first, second].contains(&third));
+    assert_eq!(lab.trace().coroutines.len(), 2);
+}
+
+// CT-06
+#[test]
+fn a_trace_says_what_was_run_where_and_from_which_build() {
+    let lab = Lab::new();
+    lab.record(&[], "paced", &["truth", "1", "5", "1000"]);
+    let Trace {
+        start,
+        modules,
+        processes,
+        ..
+    } = lab.trace();
+    let program = fixture("paced");
+    let argv: [&[u8]; 5] = [
+        program.as_os_str().as_bytes(),
+        b"truth",
+        b"1",
+        b"5",
+        b"1000",
+    ];
+    assert_eq!(start.argv, argv);
+    assert_eq!(
+        start.host,
+        rustix::system::uname().nodename().to_string_lossy()
+    );
+    assert!(start.started_unix_ns > 0 && start.started_monotonic_ns > 0);
+    assert_eq!(processes.len(), 1);
+    let module = modules.iter().find(|module| module.path == argv[0]);
+    let module = module.expect("the program is a module");
+    let bytes = fs::read(&program).expect("is there");
+    assert!(module.build_id.len() >= 8);
+    assert!(
+        bytes
+            .windows(module.build_id.len())
+            .any(|window| window == module.build_id)
+    );
+}
+
+// CT-06
+#[test]
+fn the_trace_goes_where_the_user_wants_it() {
+    let lab = Lab::new();
+    let outcome = lab.record(
+        &["-o", "other name.ctp"],
+        "paced",
+        &["truth", "1", "2", "0"],
+    );
+    Trace::read(&lab.path("other name.ctp"));
+    assert!(!lab.path("ctp.data").exists());
+    assert!(
+        outcome.stderr.contains("next: ctp-report -i"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+// CT-08
+#[test]
+fn where_no_file_can_be_made_nothing_is_started_and_one_sentence_says_why() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("locked")).expect("can be made");
+    fs::write(lab.path("file"), "").expect("can be written");
+    for place in [
+        "missing/ctp.data",
+        "locked",
+        "file/ctp.data",
+        "/proc/ctp.data",
+    ] {
+        let mut command = lab.recorder(&["-o", place], fixture("args_echo"));
+        let outcome = lab.run(command.arg("started"));
+        assert_eq!(outcome.status.code(), Some(1), "{place}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        let sentence = format!("ctp-record: cannot create {place}: ");
+        assert!(outcome.stderr.starts_with(&sentence), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("choose another place with -o FILE"));
+        assert!(!lab.path("started").exists(), "{place}");
+    }
+}
+
+// CT-08
+#[test]
+fn a_full_disk_is_told_and_the_program_runs_to_its_end() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&["-o", "/dev/full"], fixture("paced"));
+    let outcome = lab.run(command.args(["truth", "3", "50", "100"]));
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    assert_eq!(lab.truth("truth").len(), 3, "it ran to its end");
+    let sentence = "ctp-record: cannot write /dev/full: No space left on device";
+    let told = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with(sentence));
+    assert_eq!(told.count(), 1, "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("next: "), "{}", outcome.stderr);
+}

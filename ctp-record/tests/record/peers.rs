@@ -1,0 +1,152 @@
+//! CTP-12, CTP-13, CT-04: peers that speak plain cTP v1, in both dialects, with and without a
+//! socket. The program writes down each event that it wrote; one that is not among those, field
+//! for field, was torn or mixed from two.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::record::{Dialect, Event, EventKind};
+
+use crate::lab::Lab;
+use crate::trace::{Coroutine, Trace};
+
+struct Truth {
+    /// By probe id, each event's (time, thread, runs, address).
+    events: BTreeMap<u64, Vec<(u64, u64, bool, u64)>>,
+    /// Free bytes that somebody wrote to.
+    touched: String,
+}
+
+impl Truth {
+    fn read(lab: &Lab) -> Self {
+        let mut lines = lab.truth("truth");
+        let touched = lines.pop().expect("is the last line")[1].clone();
+        let mut events: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for line in lines {
+            let number = |index: usize| line[index].parse::<u64>().expect("a number");
+            let of_one = events.entry(number(0)).or_default();
+            assert_eq!(of_one.len() as u64, number(1));
+            of_one.push((number(2), number(3), line[4] == "true", number(5)));
+        }
+        Truth { events, touched }
+    }
+
+    /// Every event in the trace was written so, and as many were as the trace says.
+    fn bears_out(&self, trace: &Trace, dialect: Dialect, deaths: u64) {
+        assert_eq!(trace.coroutines.len(), self.events.len());
+        assert_eq!(trace.end().quarantined, 0);
+        for coroutine in trace.coroutines.values() {
+            let written = &self.events[&coroutine.birth.probe_id];
+            assert_eq!(coroutine.birth.dialect, dialect);
+            assert_eq!(coroutine.tally().attempted, written.len() as u64 + deaths);
+            assert_eq!(coroutine.tally().torn, None);
+            assert_eq!(died(coroutine), deaths == 1);
+            let events = coroutine
+                .events
+                .iter()
+                .filter(|event| event.kind != EventKind::Death);
+            for event in events {
+                let so = as_written(event, trace.start.started_monotonic_ns);
+                assert_eq!(so, written[event.n as usize], "event {}", event.n);
+            }
+        }
+    }
+}
+
+fn as_written(event: &Event, zero: u64) -> (u64, u64, bool, u64) {
+    let runs = event.kind == EventKind::Run;
+    (event.at.0 + zero, event.tid, runs, event.arg)
+}
+
+fn died(coroutine: &Coroutine) -> bool {
+    coroutine.last() == EventKind::Death
+}
+
+/// 100 events 2 ms apart of a peer that rings, or fewer of one that is found by a timer every
+/// 50 ms: none may be missing.
+fn paced(dialect: Dialect, name: &str, extra: &[&str]) {
+    let lab = Lab::new();
+    let (events, pause_us) = match extra.contains(&"silent") {
+        true => ("40", "15000"),
+        false => ("100", "2000"),
+    };
+    let arguments = ["truth", name, "3", events, "1", pause_us];
+    lab.record(&[], "v1_writer", &[&arguments[..], extra].concat());
+    let (truth, trace) = (Truth::read(&lab), lab.trace());
+    trace.is_complete();
+    truth.bears_out(&trace, dialect, extra.contains(&"dead").into());
+    assert_eq!(truth.touched, "0");
+}
+
+/// Bursts that lap the slots many times: what is missing is counted, what is there is whole.
+fn bursty(dialect: Dialect, name: &str) {
+    let lab = Lab::new();
+    let arguments = ["truth", name, "3", "40000", "5000", "3000", "dead"];
+    lab.record(&[], "v1_writer", &arguments);
+    Truth::read(&lab).bears_out(&lab.trace(), dialect, 1);
+}
+
+// CTP-12, CTP-08
+#[test]
+fn a_paced_d1_peer_loses_nothing() {
+    paced(Dialect::V1PerStation, "d1", &[]);
+}
+
+// CTP-13, CTP-08, CTP-20
+#[test]
+fn a_paced_d2_peer_loses_nothing() {
+    paced(Dialect::V1PerSlot, "d2", &["dead"]);
+}
+
+// CT-04, CTP-12
+#[test]
+fn a_d1_peer_without_a_socket_loses_nothing() {
+    paced(Dialect::V1PerStation, "d1", &["silent", "dead"]);
+}
+
+// CT-04, CTP-13
+#[test]
+fn a_d2_peer_without_a_socket_loses_nothing() {
+    paced(Dialect::V1PerSlot, "d2", &["silent"]);
+}
+
+// CTP-12, CTP-11
+#[test]
+fn a_bursty_d1_peer_is_never_torn_and_its_loss_is_exact() {
+    bursty(Dialect::V1PerStation, "d1");
+}
+
+// CTP-13, CTP-11
+#[test]
+fn a_bursty_d2_peer_is_never_torn_and_its_loss_is_exact() {
+    bursty(Dialect::V1PerSlot, "d2");
+}
+
+// CTP-12
+#[test]
+fn a_dialect_is_not_mistaken_while_a_peer_writes_its_first_events() {
+    for (dialect, name) in [(Dialect::V1PerStation, "d1"), (Dialect::V1PerSlot, "d2")] {
+        let lab = Lab::new();
+        lab.record(&[], "v1_writer", &["truth", name, "400", "3", "3", "0"]);
+        let trace = lab.trace();
+        trace.is_complete();
+        Truth::read(&lab).bears_out(&trace, dialect, 0);
+    }
+}
+
+// CT-04
+#[test]
+fn our_probe_without_a_working_socket_is_fully_recorded() {
+    for no_socket in ["-uCTP_SOCK_PATH", "CTP_SOCK_PATH=/nowhere/sock"] {
+        let lab = Lab::new();
+        let mut command = lab.recorder(&[], "env");
+        command.arg(no_socket).arg(crate::lab::fixture("paced"));
+        let outcome = lab.run(command.args(["truth", "3", "12", "6000"]));
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        let trace = lab.trace();
+        trace.is_complete();
+        for line in lab.truth("truth") {
+            let attempted = trace.named(&line[0]).tally().attempted;
+            assert_eq!(attempted.to_string(), line[1]);
+        }
+    }
+}

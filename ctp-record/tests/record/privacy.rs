@@ -1,0 +1,79 @@
+//! CT-07: nobody else gets in the way, by accident or on purpose.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::lab::{Lab, fixture};
+
+/// What there is of the recorder's in its directory for temporary files.
+fn left_over(lab: &Lab) -> usize {
+    let names = fs::read_dir(lab.path("")).expect("is there").flatten();
+    names
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("ctp-"))
+        .count()
+}
+
+// CT-07
+#[test]
+fn the_socket_lies_in_a_directory_that_only_its_owner_enters() {
+    let lab = Lab::new();
+    let script = "stat -c '%a %U' \"$(dirname \"$CTP_SOCK_PATH\")\"; whoami";
+    let outcome = lab.run(lab.recorder(&[], "sh").args(["-c", script]));
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert_eq!(lines[0], format!("700 {}", lines[1]));
+    assert_eq!(left_over(&lab), 0);
+}
+
+// CT-07
+#[test]
+fn the_directory_is_removed_however_the_program_ended() {
+    for (program, script) in [("sh", "exit 1"), ("sh", "kill -KILL $$"), ("./nowhere", "")] {
+        let lab = Lab::new();
+        lab.run(lab.recorder(&[], program).args(["-c", script]));
+        assert_eq!(left_over(&lab), 0, "{program} {script}");
+    }
+}
+
+// CT-07
+#[test]
+fn a_name_that_was_taken_before_is_left_alone() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("trap")).expect("can be made");
+    symlink(lab.path("trap"), lab.path("link")).expect("can be made");
+    // The shell's process id becomes the recorder's.
+    let script = "mkdir ctp-$$-0; chmod 777 ctp-$$-0; cp -P link ctp-$$-1; ln -s /nowhere ctp-$$-2; \
+                  exec \"$@\"";
+    let recorder = lab.recorder(&[], fixture("paced"));
+    let mut command = lab.command("sh");
+    command
+        .args(["-c", script, "sh"])
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    let outcome = lab.run(command.args(["truth", "2", "3", "5000"]));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    lab.trace().is_complete();
+    assert_eq!(left_over(&lab), 3, "what others made stays");
+    assert_eq!(fs::read_dir(lab.path("trap")).expect("is there").count(), 0);
+}
+
+// CT-07
+#[test]
+fn two_recorders_at_once_do_not_meet() {
+    let lab = Lab::new();
+    let start = |name: &str, coroutines: &str| {
+        let mut command = lab.recorder(&["-o", name], fixture("paced"));
+        let truth = format!("{name}.truth");
+        let child = command.args([&truth, coroutines, "3", "10000"]).spawn();
+        child.expect("can be started")
+    };
+    let children = [start("a", "2"), start("b", "3")];
+    for child in children {
+        assert_eq!(lab.outcome(child).status.code(), Some(0));
+    }
+    let read = |name| crate::trace::Trace::read(&lab.path(name));
+    let (a, b) = (read("a"), read("b"));
+    assert_eq!((a.coroutines.len(), b.coroutines.len()), (2, 3));
+    a.is_complete();
+    b.is_complete();
+    assert_ne!(a.start.trace_id, b.start.trace_id);
+}

@@ -1,0 +1,123 @@
+//! What the recorder says, and when it says nothing.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use crate::lab::{Lab, fixture};
+
+#[test]
+fn quiet_says_nothing() {
+    let lab = Lab::new();
+    let outcome = lab.record(&["-q"], "paced", &["truth", "2", "2", "0"]);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    lab.trace();
+}
+
+#[test]
+fn all_it_says_goes_to_stderr_and_names_itself() {
+    let lab = Lab::new();
+    let outcome = lab.record(&["-v"], "paced", &["truth", "2", "2", "0"]);
+    assert_eq!(outcome.stdout, "");
+    for line in outcome.stderr.lines() {
+        assert!(line.starts_with("ctp-record: "), "{line}");
+    }
+    assert!(
+        outcome
+            .stderr
+            .contains("2 coroutines, 11 events, 0 lost, 0 refused")
+    );
+}
+
+// CT-01
+#[test]
+fn a_program_that_never_attaches_is_told_how_to() {
+    let lab = Lab::new();
+    let outcome = lab.run(&mut lab.recorder(&[], "true"));
+    assert_eq!(outcome.status.code(), Some(0));
+    let stderr = outcome.stderr;
+    assert!(stderr.contains("no coroutine was recorded"), "{stderr}");
+    assert!(
+        stderr.contains("call ctp_nostd::attach() first thing in main"),
+        "{stderr}"
+    );
+    assert_eq!(lab.trace().coroutines.len(), 0);
+}
+
+// CT-01
+#[test]
+fn a_stderr_that_takes_nothing_does_not_change_the_exit_status() {
+    let lab = Lab::new();
+    let full = File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("is there");
+    let mut command = lab.recorder(&[], fixture("paced"));
+    command
+        .args(["truth", "2", "2", "0", "exit", "5"])
+        .stderr(full);
+    assert_eq!(lab.run(&mut command).status.code(), Some(5));
+    lab.trace();
+}
+
+fn says(arguments: &[&str]) -> String {
+    let lab = Lab::new();
+    let outcome = lab.run(lab.bare_recorder().args(arguments));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr, "");
+    outcome.stdout
+}
+
+#[test]
+fn help_begins_with_examples_and_fits_a_terminal() {
+    let help = says(&["--help"]);
+    assert!(
+        help.starts_with("Examples:\n  ctp-record -- ./app"),
+        "{help}"
+    );
+    assert!(help.contains("Usage: ctp-record"), "{help}");
+    assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+}
+
+#[test]
+fn a_version_names_protocol_and_format() {
+    let version = says(&["--version"]);
+    assert!(
+        version.contains("cTP v1") && version.contains("trace format 1"),
+        "{version}"
+    );
+}
+
+#[test]
+fn completions_and_the_man_page_are_printed() {
+    assert!(says(&["--completions", "bash"]).contains("complete -F _ctp__record"));
+    assert!(says(&["--completions", "zsh"]).starts_with("#compdef ctp-record"));
+    assert!(says(&["--man"]).contains(".TH ctp-record 1"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    for arguments in [&["--completions", "bash"][..], &["--man"]] {
+        let lab = Lab::new();
+        let mut command = lab.bare_recorder();
+        let mut child = command.args(arguments).stdout(Stdio::piped()).spawn();
+        let child = child.as_mut().expect("can be started");
+        drop(child.stdout.take());
+        assert_eq!(child.wait().expect("ends").code(), Some(0));
+        assert_eq!(lab.read("stderr"), "");
+    }
+}
+
+#[test]
+fn wrong_usage_is_2_and_says_what_to_type() {
+    for (arguments, hint) in [
+        (&[][..], "try: ctp-record -- ./app"),
+        (&["-n", "0", "--", "true"], "0 is not in 1..=1048576"),
+        (&["-q", "-v", "--", "true"], "cannot be used with"),
+        (&["--elf", "x", "--", "true"], "--image"),
+    ] {
+        let lab = Lab::new();
+        let outcome = lab.run(lab.bare_recorder().args(arguments));
+        assert_eq!(outcome.status.code(), Some(2), "{arguments:?}");
+        assert!(outcome.stderr.contains(hint), "{}", outcome.stderr);
+    }
+}

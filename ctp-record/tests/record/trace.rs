@@ -1,0 +1,143 @@
+//! A trace read back, with what must be true of every trace checked on the way.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ctp_trace::record::{
+    Birth, CoroutineId, End, Event, EventKind, Module, Place, Process, Record, SiteId, Start, Tally,
+};
+use ctp_trace::{Completeness, Reader};
+
+#[derive(Debug, Default)]
+pub struct Trace {
+    pub start: Start,
+    pub processes: Vec<Process>,
+    pub modules: Vec<Module>,
+    pub sites: BTreeMap<SiteId, Place>,
+    pub coroutines: BTreeMap<CoroutineId, Coroutine>,
+    pub end: Option<End>,
+}
+
+#[derive(Debug)]
+pub struct Coroutine {
+    pub birth: Birth,
+    pub events: Vec<Event>,
+    pub tally: Option<Tally>,
+}
+
+impl Trace {
+    /// A trace that has its end and adds up.
+    pub fn read(path: &Path) -> Self {
+        let (trace, completeness) = Trace::read_any(path);
+        assert_eq!(completeness, Completeness::Whole);
+        trace.adds_up();
+        trace
+    }
+
+    /// A trace that may lack its end. No record of it is damaged, and what there is is in order.
+    pub fn read_any(path: &Path) -> (Self, Completeness) {
+        let bytes = std::fs::read(path).expect("there is a trace");
+        let mut reader = Reader::new(&bytes).expect("its start can be read");
+        let mut trace = Trace::default();
+        for record in reader.by_ref() {
+            trace.take(record.expect("no chunk is damaged"));
+        }
+        trace.coroutines.values().for_each(Coroutine::is_in_order);
+        (trace, reader.completeness())
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Start(start) => self.start = start,
+            Record::Process(process) => self.processes.push(process),
+            Record::Module(module) => self.modules.push(module),
+            Record::Site(site) => drop(self.sites.insert(site.id, site.place)),
+            Record::Birth(birth) => {
+                let (events, tally) = (Vec::new(), None);
+                let id = birth.coroutine;
+                let coroutine = Coroutine {
+                    birth,
+                    events,
+                    tally,
+                };
+                assert!(self.coroutines.insert(id, coroutine).is_none(), "{id:?}");
+            }
+            Record::Event(event) => self.of(event.coroutine).events.push(event),
+            Record::Tally(tally) => {
+                let before = self.of(tally.coroutine).tally.replace(tally);
+                assert_eq!(before, None);
+            }
+            Record::End(end) => self.end = Some(end),
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, id: CoroutineId) -> &mut Coroutine {
+        self.coroutines.get_mut(&id).expect("its birth comes first")
+    }
+
+    /// CTP-11: what was recorded and what was lost is all there was, in each coroutine and in sum.
+    fn adds_up(&self) {
+        let sum = |count: fn(&Coroutine) -> u64| self.coroutines.values().map(count).sum::<u64>();
+        let end = self.end();
+        assert_eq!(end.coroutines, self.coroutines.len() as u64);
+        assert_eq!(end.events, sum(|coroutine| coroutine.events.len() as u64));
+        assert_eq!(end.lost, sum(Coroutine::lost));
+        for coroutine in self.coroutines.values() {
+            assert_eq!(coroutine.tally().recorded, coroutine.events.len() as u64);
+        }
+    }
+
+    pub fn end(&self) -> End {
+        self.end.expect("a whole trace has an end")
+    }
+
+    /// The only coroutine of this name.
+    pub fn named(&self, name: &str) -> &Coroutine {
+        let mut found = self
+            .coroutines
+            .values()
+            .filter(|one| one.birth.name == name);
+        match (found.next(), found.next()) {
+            (Some(one), None) => one,
+            (None, _) => panic!("no coroutine {name}"),
+            _ => panic!("several coroutines {name}"),
+        }
+    }
+
+    /// Nothing was lost, and nothing is missing.
+    pub fn is_complete(&self) {
+        assert_eq!(self.end().lost, 0);
+        for coroutine in self.coroutines.values() {
+            let ns: Vec<u64> = coroutine.events.iter().map(|event| event.n).collect();
+            assert!(ns.iter().copied().eq(0..ns.len() as u64), "{ns:?}");
+        }
+    }
+}
+
+impl Coroutine {
+    /// CTP-08: indices increase, time does not go back, nothing comes after death.
+    fn is_in_order(&self) {
+        for pair in self.events.windows(2) {
+            assert!(pair[0].n < pair[1].n, "{:?}", pair);
+            assert!(pair[0].at <= pair[1].at, "{:?}", pair);
+            assert_ne!(pair[0].kind, EventKind::Death, "{:?}", pair);
+        }
+    }
+
+    pub fn tally(&self) -> Tally {
+        self.tally.expect("a whole trace has an account of each")
+    }
+
+    pub fn lost(&self) -> u64 {
+        self.tally().attempted - self.tally().recorded
+    }
+
+    pub fn kinds(&self) -> Vec<EventKind> {
+        self.events.iter().map(|event| event.kind).collect()
+    }
+
+    pub fn last(&self) -> EventKind {
+        self.events.last().expect("it had events").kind
+    }
+}

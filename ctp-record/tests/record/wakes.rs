@@ -1,0 +1,106 @@
+//! CTP-15, CTP-16: a recorder that sleeps is woken by each event, with one ring; one that is
+//! awake costs the program no system call.
+
+use std::process::Command;
+
+use crate::lab::{Lab, Outcome, fixture, runs};
+
+/// The number before these words in the closing lines.
+fn counter(outcome: &Outcome, words: &str) -> u64 {
+    let (before, _) = outcome.stderr.split_once(words).expect("is told with -v");
+    let digits = before
+        .trim_end()
+        .rsplit(' ')
+        .next()
+        .expect("follows a number");
+    digits.parse().expect("a number")
+}
+
+fn rung(outcome: &Outcome) -> u64 {
+    counter(outcome, " times, ")
+}
+
+/// Pauses just about as long as the recorder takes to fall asleep, and longer.
+fn never_rescued(pause_us: &str) {
+    let lab = Lab::new();
+    let rounds = runs(300) / 6;
+    let outcome = lab.record(
+        &["-v"],
+        "paced",
+        &["truth", "1", &rounds.to_string(), pause_us],
+    );
+    lab.trace().is_complete();
+    assert_eq!(counter(&outcome, " rescued"), 0, "{}", outcome.stderr);
+    assert!(rung(&outcome) > 0, "{}", outcome.stderr);
+}
+
+// CTP-15
+#[test]
+fn no_wake_is_lost_while_the_recorder_falls_asleep() {
+    never_rescued("3000-5000");
+}
+
+// CTP-15
+#[test]
+fn no_wake_is_lost_while_it_sleeps() {
+    never_rescued("5000-12000");
+}
+
+// CTP-15
+#[test]
+fn no_wake_is_lost_while_it_sleeps_long() {
+    never_rescued("10000-40000");
+}
+
+/// Runs a program of `examples/` under strace under the recorder. Nothing, where there is no
+/// strace or it may not trace.
+fn calls(lab: &Lab, filter: &str, example: &str, arguments: &[&str]) -> Option<(u64, Outcome)> {
+    let probe = Command::new("strace")
+        .args(["-o", "/dev/null", "true"])
+        .status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no strace here that may trace");
+        return None;
+    }
+    let mut command = lab.recorder(&["-v"], "strace");
+    command
+        .args(["-f", "-o", "calls", "-e", filter])
+        .arg(fixture(example));
+    let outcome = lab.run(command.args(arguments));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    let calls = lab.read("calls");
+    let begun = calls
+        .lines()
+        .filter(|line| line.contains('(') && !line.contains("resumed>"));
+    Some((begun.count() as u64, outcome))
+}
+
+// CTP-16
+#[test]
+fn events_cost_no_system_call_while_the_recorder_is_awake() {
+    let count = |events: &str| {
+        let lab = Lab::new();
+        let arguments = ["truth", "1", "1", events];
+        calls(&lab, "trace=all", "hot", &arguments).map(|(calls, _)| calls)
+    };
+    let (Some(few), Some(many)) = (count("100"), count("200000")) else {
+        return;
+    };
+    assert!(
+        many < few + 100,
+        "{few} calls for 100 events, {many} for 200 000"
+    );
+}
+
+// CTP-16
+#[test]
+fn each_sleep_is_ended_by_one_ring() {
+    let lab = Lab::new();
+    let arguments = ["truth", "3", "10", "7000"];
+    let Some((sends, outcome)) = calls(&lab, "trace=sendto", "paced", &arguments) else {
+        return;
+    };
+    assert_eq!(sends, rung(&outcome));
+    assert!((1..=64).contains(&sends), "{sends} rings for 64 events");
+    assert_eq!(counter(&outcome, " found it awake"), 0);
+}
