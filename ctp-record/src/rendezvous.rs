@@ -34,7 +34,7 @@ impl Rendezvous {
     /// # Errors
     /// Those of the kernel.
     pub fn open() -> io::Result<Self> {
-        let directory = private_directory(&std::env::temp_dir())?;
+        let directory = private_directory(&parent())?;
         let listener = UnixListener::bind(directory.join("sock"));
         let listener = listener.inspect_err(|_| drop(fs::remove_dir(&directory)))?;
         listener.set_nonblocking(true)?;
@@ -74,6 +74,18 @@ impl Drop for Rendezvous {
         let _ = fs::remove_dir(&self.directory);
     }
 }
+
+/// TMPDIR, unless the name of a socket in it would be too long for the kernel.
+fn parent() -> PathBuf {
+    let wanted = std::env::temp_dir();
+    match wanted.as_os_str().len() <= LONGEST_PARENT {
+        true => wanted,
+        false => PathBuf::from("/tmp"),
+    }
+}
+
+/// 107 bytes less `/ctp-4194304-99/sock`.
+const LONGEST_PARENT: usize = 87;
 
 fn private_directory(parent: &Path) -> io::Result<PathBuf> {
     let pid = std::process::id();

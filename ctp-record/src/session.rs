@@ -41,8 +41,12 @@ pub struct Session<'s> {
 
 /// How often a sleeping memory is looked at all the same.
 const SAFETY_TICK: Duration = Duration::from_secs(1);
-/// The same while some peer cannot ring, or may swallow the bell (a plain v1 peer may).
-const QUICK_TICK: Duration = Duration::from_millis(50);
+/// The same while some peer cannot ring, or may swallow the bell (a plain v1 peer may): half of
+/// what eight slots last at an event every two milliseconds.
+const QUICK_TICK: Duration = Duration::from_millis(8);
+/// The same with so many plain stations that a look at them takes long.
+const CROWDED_TICK: Duration = Duration::from_millis(50);
+const CROWD: u32 = 1_000;
 /// The file holds what is older than this.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
@@ -145,9 +149,11 @@ impl Session<'_> {
 
     fn tick(&self) -> Duration {
         let deaf = self.region.header.counters().wakes_failed > 0 || self.wait.connected() == 0;
-        match deaf || self.harvest.totals().plain > 0 {
-            true => QUICK_TICK,
-            false => SAFETY_TICK,
+        match self.harvest.totals().plain {
+            CROWD.. => CROWDED_TICK,
+            1.. => QUICK_TICK,
+            0 if deaf => QUICK_TICK,
+            0 => SAFETY_TICK,
         }
     }
 
