@@ -1,11 +1,13 @@
 //! Memory for a program without an operating system: a static, found by its magic.
 
+use core::mem::MaybeUninit;
+
 use crate::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
 };
 use crate::platform::Platform;
 use crate::probe::Probe;
-use crate::region::{Region, zeroed};
+use crate::region::Region;
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// The whole shared memory as one static: a header, `STATIONS` coroutines, and room for `ENTRIES`
@@ -40,8 +42,9 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
         reason = "all-zero memory is what every layout starts from"
     )]
     pub const fn new() -> Self {
-        // SAFETY: these are structs of the layout.
-        let mut memory: Self = unsafe { zeroed() };
+        // SAFETY: a struct of structs of the layout: all are made of atomics, for which every bit
+        // pattern is a value.
+        let mut memory: Self = unsafe { MaybeUninit::zeroed().assume_init() };
         let sites = size_of::<Header>() + STATIONS * size_of::<Station>();
         let names = sites + ENTRIES * size_of::<Interned>();
         memory.header.magic = AtomicU64::new(MAGIC);

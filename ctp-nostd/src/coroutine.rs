@@ -3,18 +3,15 @@
 use core::cell::Cell;
 
 use crate::doorbell;
-use crate::layout::{EXT_REV, Station};
+use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Station};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::site::SiteWord;
 use crate::slot::{self, Epoch, EventKind, Tail};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 use crate::wait::{Wait, WaitKind};
 use crate::wake;
 use crate::waker::Waker;
-
-/// Station flag: this coroutine's runtime calls [`Waker::wake`], so "never woken" means it.
-pub const FLAG_TELLS_WAKES: u8 = 1;
 
 /// What sort of coroutine; its code is stored in the station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,10 +95,7 @@ impl<P: Platform> Coroutine<P> {
         let Some(seat) = self.live_seat() else { return };
         self.wake_seen.set(wake::seen(&seat.station.wake));
         if let Some(local) = P::local() {
-            let me = u64::from(seat.index) + 1;
-            self.previous.set(local.current.load(Ordering::Relaxed));
-            local.current.store(me, Ordering::Relaxed);
-            local.noted_kind.store(0, Ordering::Relaxed);
+            self.enter(seat, local);
         }
         seat.event(EventKind::Run, Epoch::default());
     }
@@ -146,7 +140,7 @@ impl<P: Platform> Coroutine<P> {
     #[inline]
     fn suspend_at(&self, seat: &Seat<P>, site: SiteWord, kind: WaitKind, arg: u64) {
         if let Some(local) = P::local() {
-            local.current.store(self.previous.get(), Ordering::Relaxed);
+            self.leave(seat, local);
         }
         let epoch = Epoch {
             addr: core::ptr::from_ref(self).addr() as u64,
@@ -162,6 +156,25 @@ impl<P: Platform> Coroutine<P> {
         seat.event(EventKind::Suspend, epoch);
     }
 
+    /// It is the one that runs here, and what an earlier one announced is void.
+    #[inline]
+    fn enter(&self, seat: &Seat<P>, local: &Local) {
+        let running = local.current.load(Ordering::Relaxed);
+        if running != seat.number() {
+            self.previous.set(running);
+            local.current.store(seat.number(), Ordering::Relaxed);
+        }
+        local.noted_kind.store(0, Ordering::Relaxed);
+    }
+
+    /// The one inside of which it ran runs on; if it did not run here, nothing changes.
+    #[inline]
+    fn leave(&self, seat: &Seat<P>, local: &Local) {
+        if local.current.load(Ordering::Relaxed) == seat.number() {
+            local.current.store(self.previous.get(), Ordering::Relaxed);
+        }
+    }
+
     #[inline]
     fn live_seat(&self) -> Option<&Seat<P>> {
         let seat = self.seat.as_ref()?;
@@ -173,10 +186,7 @@ impl<P: Platform> Drop for Coroutine<P> {
     fn drop(&mut self) {
         let Some(seat) = self.live_seat() else { return };
         if let Some(local) = P::local() {
-            let me = u64::from(seat.index) + 1;
-            if local.current.load(Ordering::Relaxed) == me {
-                local.current.store(self.previous.get(), Ordering::Relaxed);
-            }
+            self.leave(seat, local);
         }
         seat.event(EventKind::Death, Epoch::default());
         seat.station.is_dead.store(1, Ordering::Release);
@@ -197,11 +207,18 @@ fn noted(local: &Local) -> Option<(SiteWord, WaitKind, u64)> {
 }
 
 impl<P: Platform> Seat<P> {
+    /// The station's index + 1.
+    #[inline]
+    fn number(&self) -> u64 {
+        u64::from(self.index) + 1
+    }
+
     /// Fills in line 0 of the station. `generation` is odd meanwhile.
     fn move_in(&self, kind: Kind, meta: u32) {
         let station = self.station;
         let odd = self.generation.wrapping_sub(1);
         station.generation.store(odd, Ordering::Relaxed);
+        fence(Ordering::Release); // pairs with the fence of `identity`
         let base_n = station.event_head.load(Ordering::Relaxed);
         station.base_n.store(base_n, Ordering::Relaxed);
         station.probe_id.store(self.probe_id(), Ordering::Relaxed);
@@ -225,7 +242,7 @@ impl<P: Platform> Seat<P> {
     /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
     fn probe_id(&self) -> u64 {
         let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
-        u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
+        u64::from(self.probe.attach_id) << 48 | uses << 24 | self.number()
     }
 
     /// Completes the epoch, publishes it as the next event, and rings if the recorder sleeps.
@@ -241,7 +258,9 @@ impl<P: Platform> Seat<P> {
         epoch.tail.is_active = !matches!(kind, EventKind::Suspend);
         slot::publish(&station.slots[slot::index_of(n)], n, &epoch);
         station.last_ts.store(epoch.timestamp, Ordering::Relaxed);
-        station.event_head.store(n + 1, Ordering::Release);
+        station
+            .event_head
+            .store(n.wrapping_add(1), Ordering::Release);
         self.ring();
     }
 

@@ -16,10 +16,11 @@ use crate::site::SiteWord;
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Traced<F> {
-    task: Task,
     /// Where it is said to wait when no leaf future says more: its own poll function.
     site: SiteWord,
+    // Dropped in this order: what the future's destructors do comes before its death.
     future: F,
+    task: Task,
 }
 
 /// Adds [`traced`](TracedExt::traced) to every future.
@@ -48,9 +49,9 @@ impl<F: Future> Traced<F> {
             None => SiteWord::default(),
         };
         Traced {
-            task: Task::born_as(name, Kind::Future, place),
             site,
             future,
+            task: Task::born_as(name, Kind::Future, place),
         }
     }
 }
@@ -62,21 +63,39 @@ impl<F: Future> Future for Traced<F> {
         // SAFETY: `future` is never moved out of a pinned `Traced`: it is pinned again at once,
         // `Traced` has no `Drop` of its own, and is `Unpin` only if `F` is. The other fields are
         // not pinned.
-        let (task, site, future) = unsafe {
+        let (site, future, task) = unsafe {
             let this = self.get_unchecked_mut();
             (
-                &mut this.task,
                 this.site,
                 Pin::new_unchecked(&mut this.future),
+                &mut this.task,
             )
         };
-        task.run();
+        let mut run = Run {
+            task,
+            is_last: true,
+        };
+        run.task.run();
         let polled = future.poll(context);
-        match polled {
-            Poll::Pending => task.suspend_noted_or(site),
-            // Dropping the trace is the coroutine's death; a later poll records nothing.
-            Poll::Ready(_) => *task = Task::mute(),
+        if polled.is_pending() {
+            run.is_last = false;
+            run.task.suspend_noted_or(site);
         }
         polled
+    }
+}
+
+/// A poll. One that completes or panics is the last: dropping the trace is the coroutine's
+/// death, and a later poll records nothing.
+struct Run<'t> {
+    task: &'t mut Task,
+    is_last: bool,
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        if self.is_last {
+            *self.task = Task::mute();
+        }
     }
 }

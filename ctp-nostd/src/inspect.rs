@@ -1,10 +1,9 @@
 //! Recorder: what the words of a header and a station say, each read once.
 
 use crate::alloc;
-use crate::coroutine::FLAG_TELLS_WAKES;
-use crate::layout::{EXT_REV, Header, SLOTS, Slot, Station};
+use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station, WAKER_IS_THREAD};
 use crate::slot::index_of;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering, fence};
 use crate::wake;
 
 /// Line 0 of a station: who occupies it.
@@ -63,7 +62,7 @@ impl Station {
             return None;
         }
         let flags = self.flags.load(Ordering::Relaxed);
-        Some(Identity {
+        let identity = Identity {
             probe_id: self.probe_id.load(Ordering::Relaxed),
             birth_ts: self.birth_ts.load(Ordering::Relaxed),
             is_dead: self.is_dead.load(Ordering::Acquire) != 0,
@@ -74,7 +73,9 @@ impl Station {
             owner: self.owner.load(Ordering::Relaxed),
             meta: self.meta.load(Ordering::Relaxed),
             base_n: self.base_n.load(Ordering::Relaxed),
-        })
+        };
+        fence(Ordering::Acquire); // pairs with the fence of whoever moves in
+        (self.generation.load(Ordering::Relaxed) == generation).then_some(identity)
     }
 
     /// Events so far of all its occupants; changes with every event of a probe of ours.
@@ -106,11 +107,10 @@ impl Station {
 
     /// Its wakes.
     pub fn wakes(&self) -> WakeState {
-        const IS_THREAD: u32 = crate::waker::WAKER_IS_THREAD;
         let count = wake::count(self.wake.load(Ordering::Acquire));
         let by = match self.waker.load(Ordering::Relaxed) {
             0 => WokenBy::Nobody,
-            thread if thread & IS_THREAD != 0 => WokenBy::Thread(thread & !IS_THREAD),
+            thread if thread & WAKER_IS_THREAD != 0 => WokenBy::Thread(thread & !WAKER_IS_THREAD),
             station => WokenBy::Station(station - 1),
         };
         WakeState {

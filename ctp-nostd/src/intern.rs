@@ -109,6 +109,11 @@ pub fn intern(table: &[Interned], attach_id: u16, entry: &Entry<'_>) -> u32 {
 
 /// True if the entry holds this key, maybe since just now.
 fn claim(slot: &Interned, key: u64, entry: &Entry<'_>) -> bool {
+    // Mostly it is there already; a look keeps its cache line shared.
+    let present = slot.key.load(Ordering::Relaxed);
+    if present != 0 {
+        return present == key;
+    }
     match slot
         .key
         .compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed)

@@ -1,7 +1,9 @@
 //! Every word of the shared memory: the only place where an offset exists.
 //!
-//! `LAYOUT.md` says what each word means and who writes it; a test compares the two.
-//! All words are atomics, because another process may write any of them at any time.
+//! All words are atomics, because another process may write any of them at any time. What
+//! follows is `LAYOUT.md`, which a test compares with the structs.
+//!
+#![doc = include_str!("../LAYOUT.md")]
 
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -17,6 +19,12 @@ pub const EXT_REV: u8 = 1;
 pub const SLOTS: usize = 8;
 /// Bytes of text that a [`Interned`] entry holds.
 pub const TEXT_BYTES: usize = 216;
+
+/// Station flag: this coroutine's runtime calls [`Waker::wake`](crate::waker::Waker::wake), so "never
+/// woken" means it.
+pub const FLAG_TELLS_WAKES: u8 = 1;
+/// In the `waker` word: the rest is a thread's id, not a station's number plus 1.
+pub const WAKER_IS_THREAD: u32 = 1 << 31;
 
 /// One field of a layout: name, offset and size in bytes.
 pub type Field = (&'static str, usize, usize);
@@ -55,6 +63,7 @@ macro_rules! layout {
 
 layout! {
     /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is ours.
+    #[derive(Default)]
     pub struct Header, 1024, align 1024 {
         0x000 magic: AtomicU64,
         0x008 version: AtomicU32,
@@ -105,12 +114,13 @@ layout! {
         0x1F0 names: Span,
         0x200 attaches: Span,
         0x210 stacks: Span,
-        0x220 spare7: [AtomicU64; 60],
+        0x220 spare7: [[AtomicU64; 30]; 2],
     }
 }
 
 layout! {
     /// Where a table lies behind the last station. All zero: it does not exist.
+    #[derive(Default)]
     pub struct Span, 16, align 8 {
         0x00 offset_bytes: AtomicU64,
         0x08 entries: AtomicU32,
@@ -120,6 +130,7 @@ layout! {
 
 layout! {
     /// One coroutine. The first 0x11 bytes and the slots are cTP v1; the rest is ours.
+    #[derive(Default)]
     pub struct Station, 1024, align 1024 {
         0x000 probe_id: AtomicU64,
         0x008 birth_ts: AtomicU64,
@@ -173,6 +184,7 @@ layout! {
 
 layout! {
     /// Statistics of waiting or running, one of two copies.
+    #[derive(Default)]
     pub struct Aggregate, 96, align 8 {
         0x00 count: AtomicU64,
         0x08 sum: AtomicU64,

@@ -1,4 +1,78 @@
 //! The probe: records what each coroutine does in shared memory, without std.
+//!
+//! A program with its own scheduler, an async program, or a bare-metal task loop links this crate.
+//! Started by `ctp-record`, it writes each step of each coroutine into memory that the recorder
+//! reads from outside, also when the program is wedged or dead. Without a recorder every call is
+//! one branch.
+//!
+//! ```text
+//!     1 born           2 run           5 Ready, panic, drop
+//!  ─────────> BORN ──────────> RUNNING ─────────────────────> DEAD
+//!              │               ^     │                          ^
+//!              │         2 run │     │ 3 suspend                │
+//!              │               │     v         5 drop: cancelled│
+//!              │              SUSPENDED ────────────────────────┤
+//!              │                 ^                              │
+//!              │          4 wake │ counted, no state            │
+//!              └─────────────────┴──────────────────────────────┘
+//! ```
+//! Arrows 1, 2, 3 and 5 are the events birth, run, suspend and death of [`slot::EventKind`]. Arrow
+//! 4 is a count ([`wake`]): with it, a suspended coroutine is known to be not woken, or woken and
+//! not run. It comes *before* the coroutine is made ready.
+//!
+//! A scheduler of one's own, feature `linux`; the spawn and await sites are the user's lines:
+//! ```
+//! # #[cfg(feature = "linux")] mod scheduler {
+//! use ctp_nostd as ctp; // and `ctp::attach()` first thing in `main`, before there are threads
+//! struct Green { waker: ctp::Waker, trace: ctp::Task }
+//! #[track_caller]
+//! fn spawn() -> Green {
+//!     let trace = ctp::Task::born("session"); // 1
+//!     Green { waker: trace.waker(), trace }
+//! }
+//! impl Green {
+//!     fn resume(&self) { self.trace.run(); /* 2, then switch to its stack */ }
+//!     #[track_caller]
+//!     fn read(&self, fd: i32) { self.trace.suspend(ctp::Wait::readable(fd)); /* 3, then switch */ }
+//!     fn ready(&self) { self.waker.wake(); /* 4, then queue it */ }
+//! } // 5: dropping `trace`
+//! # }
+//! ```
+//! Futures on any executor:
+//! ```
+//! # #[cfg(feature = "linux")] {
+//! # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+//! # fn spawn(future: impl Future<Output = u32>) {
+//! #     let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+//! #     assert_eq!(polled, Poll::Ready(7));
+//! # }
+//! # async fn serve() -> u32 { 7 }
+//! use ctp_nostd::{self as ctp, TracedExt as _};
+//! ctp::attach(); // first thing in `main`
+//! spawn(serve().traced()); // name, spawn site, arrows 1, 2, 3 and 5 come by themselves
+//! # }
+//! ```
+//! Bare metal; dump the memory and read it with `ctp-record --image`:
+//! ```
+//! # mod timer { pub fn ticks() -> u64 { 0 } }
+//! use ctp_nostd::{Memory, Platform, Wait};
+//! static CTP: Memory<16> = Memory::new(); // found by its magic
+//! struct Board;
+//! impl Platform for Board {
+//!     fn now_ns() -> u64 { timer::ticks() * 125 } // 8 MHz
+//!     fn thread() -> u64 { 0 } // one core
+//!     fn ring() {} // nobody sleeps
+//! }
+//! let sensor = CTP.probe::<Board>().born("sensor");
+//! sensor.suspend(Wait::user(3)); // an interrupt's number
+//! sensor.run();
+//! ```
+//!
+//! You provide: the calls at the arrows, in one thread at a time for each coroutine; elsewhere than
+//! on Linux a [`Platform`]. It provides: memory that is whole at every instant ([`layout`]), exact
+//! loss, and events without lock, allocation or panic, and with a system call only for the first
+//! one after the recorder went to sleep. It does not: wait for anybody, find coroutines or wakes by
+//! itself, follow a fork, use a station twice, or run without 64-bit atomics.
 #![no_std]
 
 pub mod alloc;
@@ -7,7 +81,6 @@ mod bare;
 pub mod clock;
 mod coroutine;
 pub mod create;
-#[cfg(not(loom))]
 pub mod dialect;
 pub mod doorbell;
 #[cfg(feature = "linux")]
@@ -25,13 +98,14 @@ pub mod slot;
 mod sync;
 mod wait;
 pub mod wake;
-mod waker;
+pub mod waker;
 
 #[cfg(not(loom))]
 pub use bare::Memory;
-pub use coroutine::{Coroutine, FLAG_TELLS_WAKES, Kind};
+pub use coroutine::{Coroutine, Kind};
 #[cfg(feature = "linux")]
 pub use future::{Traced, TracedExt};
+pub use layout::FLAG_TELLS_WAKES;
 #[cfg(feature = "linux")]
 pub use linux::{Linux, Task, Waker, attach, probe, waits_for};
 pub use platform::{Local, Platform};

@@ -1,6 +1,6 @@
 //! What a target provides. Linux is implemented here; bare metal brings its own.
 
-use crate::sync::AtomicU64;
+use core::sync::atomic::AtomicU64;
 
 /// The seam between the probe and the place it runs in. All of it must be cheap, must not block
 /// and must not panic.
@@ -43,6 +43,10 @@ pub trait Platform: 'static {
 #[derive(Debug, Default)]
 pub struct Local {
     /// Linux: {attachment 32 | thread id 32}, so that the id is asked for once.
+    #[cfg_attr(
+        not(feature = "linux"),
+        expect(dead_code, reason = "other places know their thread at once")
+    )]
     pub(crate) identity: AtomicU64,
     /// Station + 1 of the coroutine that runs here, 0 for none.
     pub(crate) current: AtomicU64,
@@ -54,7 +58,6 @@ pub struct Local {
     pub(crate) noted_kind: AtomicU64,
 }
 
-#[cfg(not(loom))]
 impl Local {
     /// Nothing remembered yet.
     pub const fn new() -> Self {

@@ -93,11 +93,11 @@ impl<P: Platform> Probe<P> {
         )
     }
 
-    /// The word that stands for this function in an event.
+    /// The word that stands for this function in an event. Not cached by its address: the linker
+    /// may give one address to functions that differ only in their names.
+    #[cfg(feature = "linux")]
     pub(crate) fn function_site(self, addr: u64, name: &str) -> SiteWord {
-        site::cached(addr, self.attachment, || {
-            self.intern_site(&Entry::function(addr, name))
-        })
+        SiteWord::from_id(self.intern_site(&Entry::function(addr, name)))
     }
 
     fn intern_site(self, entry: &Entry<'_>) -> u32 {

@@ -95,8 +95,11 @@ impl<'m> Region<'m> {
             .ok_or(Refused::TooShort(bytes, size_of::<Header>()))?;
         let count = check(header)?.min(limit);
         // SAFETY: as above; the header's size keeps the stations aligned.
-        let stations = unsafe { raw.table(size_of::<Header>() as u64, count) }
-            .ok_or(Refused::TooShort(bytes, 1024 * (1 + count as usize)))?;
+        let stations =
+            unsafe { raw.table(size_of::<Header>() as u64, count) }.ok_or(Refused::TooShort(
+                bytes,
+                (count as usize).saturating_add(1).saturating_mul(1024),
+            ))?;
         if stations.is_empty() {
             return Err(Refused::NoStations);
         }
@@ -214,14 +217,4 @@ impl Raw {
         // SAFETY: the caller's promise.
         unsafe { self.table(offset, entries) }
     }
-}
-
-/// A value of all-zero bytes.
-///
-/// # Safety
-/// All-zero bytes are a value of `T`, as they are for every struct in [`crate::layout`].
-#[cfg(not(loom))]
-pub(crate) const unsafe fn zeroed<T>() -> T {
-    // SAFETY: the caller's promise.
-    unsafe { core::mem::MaybeUninit::zeroed().assume_init() }
 }

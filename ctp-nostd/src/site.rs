@@ -1,6 +1,6 @@
 //! The word of an event that says where, and a small cache that keeps interning off its path.
 
-use crate::sync::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Bit 63: the rest is the id of an interned site; else an address, or 0 for nothing known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,12 +41,10 @@ const PTR_BITS: u32 = 48;
 
 /// One for the whole process: {attachment low 4 | site id 12 | pointer 48}. It is read by all
 /// threads and hardly ever written, so that a cache for each thread would gain nothing.
-#[cfg(not(loom))]
 static CACHE: [AtomicU64; LINES] = [const { AtomicU64::new(0) }; LINES];
 
 /// The site of what lies at `pointer` (which identifies it for the life of the process), from
 /// the cache or else from `intern`.
-#[cfg(not(loom))]
 #[inline]
 pub(crate) fn cached(pointer: u64, attachment: u32, intern: impl FnOnce() -> u32) -> SiteWord {
     let line = &CACHE[line_of(pointer)];

@@ -11,6 +11,11 @@
 //! A coroutine that is suspended with `count = seen` was not woken since its last run began:
 //! K1 precedes K3, so a wake that made it run is in O1's count, and one that comes during O2 is
 //! not. Counting after the real wake (K3, K1) would call a woken coroutine not woken.
+//!
+//! One case escapes it. Two wake at once, A and B: A's K1, then B's K1 and K3, a whole run that
+//! ends in a suspend, and only then A's K3. The coroutine is queued, and A's wake was counted
+//! before that run. It looks not woken until it runs, that is, for as long as the queue is not
+//! served. A runtime that counts and queues under one lock has no such case.
 
 use crate::sync::{AtomicU32, Ordering};
 

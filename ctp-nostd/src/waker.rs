@@ -2,13 +2,10 @@
 
 use core::marker::PhantomData;
 
-use crate::layout::Station;
+use crate::layout::{Station, WAKER_IS_THREAD};
 use crate::platform::Platform;
 use crate::sync::Ordering;
 use crate::wake;
-
-/// In the `waker` word: the rest is a thread's id, not a station's number plus 1.
-pub const WAKER_IS_THREAD: u32 = 1 << 31;
 
 /// Tells that a coroutine is woken. Any thread may hold one, also after the coroutine's end.
 pub struct Waker<P> {

@@ -42,10 +42,11 @@ fn proven() -> Proofs {
     proofs
 }
 
-/// `// CTP-15, CT-03: words` names two rows.
+/// `// CTP-15, CT-03: words` names two rows; so does a documentation comment, or a table in one.
 fn rows_in(line: &str) -> impl Iterator<Item = String> + '_ {
-    let comment = line.trim_start().strip_prefix("// ").unwrap_or("");
+    let comment = line.trim_start().strip_prefix("//").unwrap_or("");
     comment
+        .trim_start_matches(['/', '!', '|', ' '])
         .split([',', ' ', ':'])
         .filter(|word| !word.is_empty())
         .take_while(|word| is_row(word))

@@ -1,0 +1,341 @@
+//! Attaching on Linux, seen from both sides: a child process is the program, the test is the
+//! recorder. The child is this test binary again; what it does stands in `program.rs`.
+
+mod bounds;
+mod program;
+mod recorder;
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use ctp_nostd::intern::{self, EntryKind};
+use ctp_nostd::layout::Station;
+use ctp_nostd::site::SiteWord;
+use ctp_nostd::{Region, WaitKind};
+
+use recorder::{
+    Recorder, STATIONS, alone, assert_refused, assert_seated, events, life, run, stderr, told,
+};
+
+/// Not a test: the entry of the child.
+#[test]
+fn child() {
+    program::play();
+}
+
+// CT-23
+#[test]
+fn without_a_recorder_there_is_no_sign_of_it() {
+    let [quiet, nothing] = ["quiet", "nothing"].map(|role| run(&mut alone(role)));
+    let before_the_time = |output: &Output| {
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.split("finished in").next().map(str::to_owned)
+    };
+    assert_eq!(before_the_time(&quiet), before_the_time(&nothing));
+    assert_eq!(
+        (stderr(&quiet), quiet.stderr),
+        (stderr(&nothing), nothing.stderr)
+    );
+}
+
+// CTP-02, CTP-03
+#[test]
+fn a_memory_that_is_not_ours_is_refused() {
+    let recorder = Recorder::new();
+    let whole = fs::read(recorder.shm()).expect("it was just written");
+    let crowd = || recorder.program("crowd");
+    assert_seated(&mut crowd(), STATIONS);
+
+    recorder.write(&vec![0; whole.len()]);
+    assert_refused(&mut crowd(), "magic is 0x0000000000000000");
+    recorder.write(&whole);
+    recorder.poke(0, 0xDEAD_BEEF);
+    assert_refused(&mut crowd(), "magic");
+    recorder.write(&whole);
+    recorder.poke(8, 2);
+    assert_refused(&mut crowd(), "version is 2");
+    recorder.write(&whole);
+    recorder.poke(12, 0);
+    assert_refused(&mut crowd(), "room for 0 coroutines");
+    recorder.write(&[]);
+    assert_refused(&mut crowd(), "too short");
+    recorder.write(&whole[..1500]);
+    assert_refused(&mut crowd(), "too short");
+    assert_refused(
+        crowd().env("CTP_SHM_PATH", &recorder.directory),
+        "opening CTP_SHM_PATH",
+    );
+    assert_refused(
+        crowd().env("CTP_SHM_PATH", recorder.sock()),
+        "opening CTP_SHM_PATH",
+    );
+}
+
+// CTP-03
+#[test]
+fn the_smallest_of_three_numbers_of_stations_counts() {
+    let recorder = Recorder::new();
+    let with = |number: &str| {
+        let mut program = recorder.program("crowd");
+        program.env("CTP_MAX_STATIONS", number);
+        program
+    };
+    let whole = fs::read(recorder.shm()).expect("it was just written");
+    for (number, seated) in [("3", 3), ("100", 4), ("4294967295", 4)] {
+        recorder.write(&whole);
+        assert_seated(&mut with(number), seated);
+    }
+    recorder.write(&whole[..1024 * 3]);
+    assert_seated(&mut with("100"), 2);
+    let length = fs::metadata(recorder.shm()).expect("it is there").len();
+    assert_eq!(length, 1024 * 3, "the file is as long as before");
+
+    recorder.write(&whole);
+    recorder.poke(12, u32::MAX);
+    let room = (whole.len() / 1024 - 1).min(10) as u32;
+    assert_seated(&mut with("4294967295"), room);
+}
+
+// CTP-03
+#[test]
+fn an_environment_that_makes_no_sense_is_refused() {
+    let recorder = Recorder::new();
+    let crowd = || recorder.program("crowd");
+    for number in ["many", "", "-1", "4294967296", "4 "] {
+        let mut program = crowd();
+        assert_refused(program.env("CTP_MAX_STATIONS", number), "CTP_MAX_STATIONS");
+    }
+    assert_refused(crowd().env("CTP_MAX_STATIONS", "0"), "0 coroutines");
+    assert_refused(
+        crowd().env_remove("CTP_SHM_PATH"),
+        "CTP_SHM_PATH is not set",
+    );
+    assert_refused(crowd().env("CTP_SHM_PATH", ""), "opening CTP_SHM_PATH");
+    assert_eq!(recorder.read().allocated().len(), 0, "nobody was there");
+
+    let mut partly = crowd();
+    partly
+        .env_remove("CTP_SOCK_PATH")
+        .env_remove("CTP_MAX_STATIONS");
+    assert_seated(&mut partly, STATIONS);
+}
+
+// CTP-04, CTP-05
+#[test]
+fn who_finds_no_station_is_counted() {
+    let recorder = Recorder::new();
+    assert_seated(&mut recorder.program("crowd"), STATIONS);
+    assert_eq!(recorder.read().header.counters().refused, 10 - STATIONS);
+    recorder.poke(0x10, u32::MAX);
+    assert_eq!(told(&run(&mut recorder.program("crowd")), "seated="), "0");
+    assert_eq!(recorder.read().header.counters().refused, 20 - STATIONS);
+}
+
+// CTP-24
+#[test]
+fn two_processes_share_a_memory() {
+    let recorder = Recorder::new();
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        recorder.poke(0x10, ids.len() as u32);
+        let mut program = recorder.program("traced");
+        program.env("CTP_MAX_STATIONS", "8");
+        run(&mut program);
+        let region = recorder.read();
+        let seats = region.allocated().iter().filter_map(Station::identity);
+        ids = seats.map(|seat| (seat.owner, seat.probe_id)).collect();
+    }
+    let attached: Vec<u32> = recorder
+        .read()
+        .attaches
+        .iter()
+        .map_while(|row| row.pid())
+        .collect();
+    assert!(attached.len() == 2 && attached[0] != attached[1]);
+    assert!(
+        ids.iter()
+            .all(|(owner, id)| [1, 2].contains(owner) && u64::from(*owner) == id >> 48)
+    );
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), STATIONS as usize);
+}
+
+/// Starts it, waits until it has attached, does something, and lets it ring.
+fn ring_after(mut program: Command, rounds: u32, meanwhile: impl FnOnce()) {
+    let mut child = program
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut stdout = io::BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    while line.trim() != "attached" {
+        line.clear();
+        let length = io::BufRead::read_line(&mut stdout, &mut line).expect("it is a pipe");
+        assert!(length > 0, "it attaches");
+    }
+    meanwhile();
+    let mut stdin = child.stdin.take().expect("it is piped");
+    io::Write::write_all(&mut stdin, format!("{rounds}\n").as_bytes()).expect("it reads");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).expect("it is a pipe");
+    let status = wait(child);
+    assert!(status, "{rest}");
+}
+
+fn wait(mut child: Child) -> bool {
+    child.wait().expect("it is our child").success()
+}
+
+// CTP-17
+#[test]
+fn a_socket_that_cannot_be_reached_is_counted() {
+    let recorder = Recorder::asleep();
+    let refused = recorder.directory.join("refused");
+    drop(UnixListener::bind(&refused).expect("a socket"));
+    let long = recorder.directory.join("x".repeat(120));
+    for (path, failed) in [
+        (recorder.sock(), 1),
+        (refused, 2),
+        (long, 3),
+        (PathBuf::new(), 4),
+    ] {
+        let mut program = recorder.program("ringer");
+        program.env("CTP_SOCK_PATH", path);
+        ring_after(program, 1, || {});
+        // The birth rang as well, at the recorder that slept from the beginning.
+        assert_eq!(recorder.read().header.counters().wakes_failed, failed + 1);
+    }
+    assert_eq!(recorder.read().header.counters().wakes_sent, 0);
+}
+
+// CTP-16, CTP-17
+#[test]
+fn a_sleep_ends_with_one_byte() {
+    let recorder = Recorder::new();
+    let listener = UnixListener::bind(recorder.sock()).expect("a socket");
+    ring_after(recorder.program("ringer"), 3, || {});
+    let (mut bell, _) = listener.accept().expect("it had connected");
+    let mut bytes = Vec::new();
+    bell.read_to_end(&mut bytes).expect("it hung up");
+    assert_eq!(bytes.len(), 3);
+    assert_eq!(recorder.read().header.counters().wakes_sent, 3);
+}
+
+// CTP-17
+#[test]
+fn a_full_socket_blocks_nobody() {
+    const ROUNDS: u32 = 2000;
+    let recorder = Recorder::new();
+    let _listener = UnixListener::bind(recorder.sock()).expect("a socket");
+    ring_after(recorder.program("ringer"), ROUNDS, || {});
+    let counters = recorder.read().header.counters();
+    assert!(counters.wakes_would_block > 0 && counters.wakes_failed == 0);
+    assert_eq!(counters.wakes_sent + counters.wakes_would_block, ROUNDS);
+}
+
+// CTP-17, CTP-18
+#[test]
+fn a_recorder_that_died_kills_nobody() {
+    let recorder = Recorder::new();
+    let listener = UnixListener::bind(recorder.sock()).expect("a socket");
+    ring_after(recorder.program("ringer"), 2, || drop(listener));
+    let counters = recorder.read().header.counters();
+    assert_eq!((counters.wakes_sent, counters.wakes_failed), (0, 2));
+}
+
+// CTP-32
+#[test]
+fn a_fork_is_untraced_and_touches_nothing() {
+    let recorder = Recorder::new();
+    run(&mut recorder.program("fork"));
+    let region = recorder.read();
+    assert_eq!(region.allocated().len(), 1);
+    assert_eq!(life(&region.stations[0]), "BRSD");
+    assert_eq!(region.stations[0].wakes().count, 0);
+    assert_eq!(region.header.counters().refused, 0);
+    assert_eq!(
+        region.attaches.iter().filter_map(|row| row.pid()).count(),
+        1
+    );
+}
+
+// CTP-25, CTP-26
+#[test]
+fn an_event_carries_the_thread_that_it_happened_on() {
+    let recorder = Recorder::new();
+    let output = run(&mut recorder.program("traveller"));
+    let events = events(&recorder.read().stations[0]);
+    let mut tids: Vec<u64> = events.iter().map(|event| event.tid).collect();
+    assert_eq!(
+        tids.pop(),
+        tids.first().copied(),
+        "it dies where it was born"
+    );
+    tids.dedup();
+    assert_eq!(format!("{tids:?}"), told(&output, "tids="));
+    assert!(events.is_sorted_by_key(|event| event.timestamp));
+}
+
+fn name_of(region: &Region<'_>, station: &Station) -> String {
+    let meta = station.identity().expect("nobody is moving in").meta;
+    let name = intern::lookup(region.names, meta).expect("a name");
+    name.text.as_str().to_owned()
+}
+
+// CT-12, CTP-20
+#[test]
+fn a_traced_future_is_recorded_from_birth_to_death() {
+    let recorder = Recorder::new();
+    run(&mut recorder.program("traced"));
+    let region = recorder.read();
+    let lives: Vec<String> = region.allocated().iter().map(life).collect();
+    assert_eq!(lives, ["BRSRSRD", "BRD", "BRSD", "BRSD"]);
+    assert!(
+        region
+            .stations
+            .iter()
+            .filter_map(Station::identity)
+            .all(|seat| seat.is_dead)
+    );
+    let names = region
+        .stations
+        .iter()
+        .map(|station| name_of(&region, station));
+    let names: Vec<String> = names.collect();
+    assert!(names[0].ends_with("::TwoWaits"));
+    assert_eq!(names[1..], ["panics", "inner", "outer"]);
+
+    let whole = events(&region.stations[0]);
+    let (timer, unknown) = (whole[2], whole[4]);
+    assert_eq!(
+        (timer.tail.wait_kind, timer.arg),
+        (WaitKind::Timer as u8, 9)
+    );
+    assert_eq!(
+        (unknown.tail.wait_kind, unknown.arg),
+        (WaitKind::Unknown as u8, 0)
+    );
+    let site = intern::lookup(region.sites, SiteWord(unknown.site).interned());
+    let site = site.expect("its own poll function");
+    assert_eq!(
+        (site.kind, site.text.as_str()),
+        (EntryKind::Function as u32, &*names[0])
+    );
+
+    let death = |index: usize| {
+        events(&region.stations[index])
+            .last()
+            .map(|last| last.timestamp)
+    };
+    assert!(death(2) <= death(3), "the inner one ends first");
+    let inner = events(&region.stations[2])[0].timestamp;
+    assert!(
+        death(1) <= Some(inner),
+        "a panic is the end, not the later drop"
+    );
+}

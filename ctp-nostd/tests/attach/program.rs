@@ -1,0 +1,184 @@
+//! The program's side: what the child process does.
+#![expect(unsafe_code, reason = "runs code in a fork")]
+
+use std::env;
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
+
+/// Says in the environment what to do.
+pub const ROLE: &str = "CTP_TEST_ROLE";
+
+const ROLES: [(&str, fn()); 7] = [
+    ("nothing", || {}),
+    ("quiet", be_quiet),
+    ("crowd", be_a_crowd),
+    ("ringer", ring),
+    ("fork", fork),
+    ("traveller", travel),
+    ("traced", be_traced),
+];
+
+/// The program, if this is the child; else nothing.
+pub fn play() {
+    let Ok(role) = env::var(ROLE) else { return };
+    println!();
+    let (_, play) = ROLES
+        .iter()
+        .find(|(name, _)| *name == role)
+        .expect("a known role");
+    play();
+}
+
+fn be_quiet() {
+    assert!(!ctp::attach());
+    let task = Task::born("quiet");
+    task.run();
+    ctp::waits_for(Wait::unknown());
+    task.suspend_noted();
+    task.waker().wake();
+    assert_eq!((task.id(), ctp::probe().is_none()), (0, true));
+}
+
+/// More coroutines than there may be stations.
+fn be_a_crowd() {
+    let attached = ctp::attach();
+    assert_eq!(attached, ctp::attach(), "a second call changes nothing");
+    let tasks: Vec<Task> = (0..10).map(|_| Task::born("one of a crowd")).collect();
+    for task in &tasks {
+        task.run();
+        task.suspend(Wait::unknown());
+    }
+    let seated = tasks.iter().filter(|task| task.id() != 0).count();
+    assert!(attached || seated == 0);
+    println!("seated={seated}");
+}
+
+/// Has events under a recorder that sleeps, again and again until it is told otherwise on stdin.
+fn ring() {
+    assert!(ctp::attach());
+    let task = Task::born("attached");
+    println!("attached");
+    let mut rounds = String::new();
+    io::stdin()
+        .read_line(&mut rounds)
+        .expect("the test tells how often");
+    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
+    let memory = File::options()
+        .write(true)
+        .open(shm)
+        .expect("it is attached to it");
+    let errno = File::open("/nonexistent/at/all").expect_err("there is no such file");
+    for _ in 0..rounds.trim().parse().expect("a number") {
+        memory
+            .write_all_at(&1_u32.to_le_bytes(), 0x14)
+            .expect("the memory is written");
+        task.run();
+    }
+    assert_eq!(
+        io::Error::last_os_error().raw_os_error(),
+        errno.raw_os_error()
+    );
+}
+
+fn fork() {
+    assert!(ctp::attach());
+    let task = Task::born("parent");
+    let waker = task.waker();
+    task.run();
+    let task = Arc::new(Mutex::new(task));
+    let shared = Arc::clone(&task);
+    let in_the_fork = move || {
+        let inherited = shared.lock().map_err(|_| io::ErrorKind::Other)?;
+        inherited.run();
+        inherited.suspend(Wait::unknown());
+        waker.wake();
+        let own = Task::born("child");
+        own.run();
+        match (own.id(), ctp::attach(), ctp::probe()) {
+            (0, false, None) => Ok(()),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    };
+    let mut program = Command::new("true");
+    // SAFETY: the probe allocates nothing and takes no lock, and nobody else holds the mutex.
+    unsafe { program.pre_exec(in_the_fork) };
+    let status = program.status().expect("the fork found itself untraced");
+    assert!(status.success());
+    task.lock()
+        .expect("nobody panicked")
+        .suspend(Wait::unknown());
+}
+
+fn travel() {
+    assert!(ctp::attach());
+    let task = Task::born("traveller");
+    let hop = |task: Task| {
+        task.run();
+        task.suspend(Wait::unknown());
+        (task, rustix::thread::gettid().as_raw_nonzero())
+    };
+    let mut tids = vec![rustix::thread::gettid().as_raw_nonzero()];
+    let mut task = Some(task);
+    for _ in 0..3 {
+        let traveller = task.take().expect("it came back");
+        let (back, tid) = thread::spawn(move || hop(traveller))
+            .join()
+            .expect("no panic");
+        task = Some(back);
+        tids.push(tid);
+    }
+    println!("tids={tids:?}");
+}
+
+/// Waits twice: for a timer, and for nobody knows what.
+struct TwoWaits(u32);
+
+impl Future for TwoWaits {
+    type Output = u32;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u32> {
+        self.0 += 1;
+        match self.0 {
+            1 => ctp::waits_for(Wait::timer(9)),
+            2 => {}
+            polls => return Poll::Ready(polls),
+        }
+        Poll::Pending
+    }
+}
+
+fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn be_traced() {
+    assert!(ctp::attach());
+    let mut whole = pin!(TwoWaits(0).traced());
+    assert!(poll(whole.as_mut()).is_pending() && poll(whole.as_mut()).is_pending());
+    assert_eq!(
+        poll(whole.as_mut()),
+        Poll::Ready(3),
+        "the output is unchanged"
+    );
+
+    let mut panics = pin!(async { panic!("on purpose") }.traced_as("panics"));
+    std::panic::set_hook(Box::new(|_| {}));
+    catch_unwind(AssertUnwindSafe(|| poll::<Traced<_>>(panics.as_mut()))).expect_err("it panics");
+    let _ = std::panic::take_hook();
+
+    let inner = TwoWaits(0).traced_as("inner");
+    let mut cancelled = Box::pin(inner.traced_as("outer"));
+    assert!(poll(cancelled.as_mut()).is_pending());
+    drop(cancelled);
+}

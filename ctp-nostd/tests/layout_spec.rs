@@ -1,0 +1,152 @@
+//! `LAYOUT.md` against the structs, in both directions, and the frozen words against a list.
+#![cfg(not(loom))]
+
+use ctp_nostd::layout::{Aggregate, Attach, Field, Header, Interned, SLOTS, Slot, Span, Station};
+use ctp_nostd::slot::Tail;
+
+const SPEC: &str = include_str!("../LAYOUT.md");
+
+/// Name, offset, size.
+type Row = (String, usize, usize);
+
+const STRUCTS: [(&str, &[Field], usize); 7] = [
+    ("Header", Header::FIELDS, size_of::<Header>()),
+    ("Span", Span::FIELDS, size_of::<Span>()),
+    ("Station", Station::FIELDS, size_of::<Station>()),
+    ("Slot", Slot::FIELDS, size_of::<Slot>()),
+    ("Aggregate", Aggregate::FIELDS, size_of::<Aggregate>()),
+    ("Interned", Interned::FIELDS, size_of::<Interned>()),
+    ("Attach", Attach::FIELDS, size_of::<Attach>()),
+];
+
+/// The table under a heading.
+fn table(heading: &str) -> Vec<Row> {
+    let heading = format!("## {heading}");
+    let section = SPEC.lines().skip_while(|line| *line != heading).skip(1);
+    let section = section.take_while(|line| !line.starts_with("## "));
+    section.filter_map(row).collect()
+}
+
+/// `| 0x10 | 8 | name | …`, or no row.
+fn row(line: &str) -> Option<Row> {
+    let mut cells = line.strip_prefix("| 0x")?.split(" | ");
+    let offset = usize::from_str_radix(cells.next()?, 16).expect("an offset");
+    let bytes = cells.next()?.parse().expect("a size");
+    Some((cells.next()?.to_owned(), offset, bytes))
+}
+
+fn fields(fields: &[Field]) -> Vec<Row> {
+    let row = |&(name, offset, bytes): &Field| (name.to_owned(), offset, bytes);
+    fields.iter().map(row).collect()
+}
+
+fn spec_of(heading: &str) -> Vec<Row> {
+    let mut rows = table(heading);
+    rows.retain(|(name, ..)| !name.contains('.'));
+    rows
+}
+
+// CTP-01
+#[test]
+fn the_tables_are_the_structs() {
+    for (name, code, bytes) in STRUCTS {
+        assert_eq!(
+            spec_of(name),
+            fields(code),
+            "{name} in LAYOUT.md and layout.rs"
+        );
+        let mut end = 0;
+        for (field, offset, size) in spec_of(name) {
+            assert_eq!(offset, end, "no hole before {name}.{field}");
+            end = offset + size;
+        }
+        assert_eq!(end, bytes, "the end of {name}");
+    }
+}
+
+#[test]
+fn no_table_is_of_another_struct() {
+    let known = |line: &str| {
+        STRUCTS
+            .iter()
+            .any(|(name, ..)| line == format!("## {name}"))
+    };
+    let last = "## How this may change";
+    let headings = SPEC.lines().filter(|line| line.starts_with("## "));
+    let unknown: Vec<&str> = headings
+        .filter(|line| !known(line) && *line != last)
+        .collect();
+    assert_eq!(unknown, [] as [&str; 0]);
+    let rows: usize = STRUCTS.iter().map(|(name, ..)| table(name).len()).sum();
+    assert_eq!(
+        rows,
+        SPEC.lines().filter(|line| line.starts_with("| 0x")).count()
+    );
+}
+
+// CTP-01, CTP-37
+#[test]
+fn the_tail_is_the_bytes_of_its_word() {
+    let whole = Tail {
+        kind: 0x11,
+        wait_kind: 0x22,
+        wake_seen: 0x4433,
+        user: [0x55, 0x66, 0x77],
+        is_active: true,
+    };
+    let bytes = whole.to_word().to_le_bytes();
+    let mut end = 0x38;
+    for (name, offset, size) in table("Slot") {
+        let Some(part) = name.strip_prefix("tail.") else {
+            continue;
+        };
+        assert_eq!(offset, end, "no hole before {name}");
+        end = offset + size;
+        let expected: &[u8] = match part {
+            "kind" => &[0x11],
+            "wait_kind" => &[0x22],
+            "wake_seen" => &[0x33, 0x44],
+            "user" => &[0x55, 0x66, 0x77],
+            "is_active" => &[1],
+            other => panic!("tail.{other} is not a field of Tail"),
+        };
+        assert_eq!(&bytes[offset - 0x38..end - 0x38], expected, "{name}");
+    }
+    assert_eq!(end, 0x40, "the end of the tail");
+}
+
+/// cTP v1, from its published text: these never change.
+const V1: [(&str, &str, usize, usize); 15] = [
+    ("Header", "magic", 0x00, 8),
+    ("Header", "version", 0x08, 4),
+    ("Header", "max_stations", 0x0C, 4),
+    ("Header", "allocated_count", 0x10, 4),
+    ("Header", "tracer_sleeping", 0x14, 4),
+    ("Station", "probe_id", 0x000, 8),
+    ("Station", "birth_ts", 0x008, 8),
+    ("Station", "is_dead", 0x010, 1),
+    ("Station", "slots", 0x040, 8 * 64),
+    ("Slot", "timestamp", 0x00, 8),
+    ("Slot", "tid", 0x08, 8),
+    ("Slot", "addr", 0x10, 8),
+    ("Slot", "seq", 0x18, 8),
+    ("Slot", "tail", 0x38, 8),
+    ("Slot", "tail.is_active", 0x3F, 1),
+];
+
+// CTP-01
+#[test]
+fn the_words_of_v1_are_where_v1_has_them() {
+    for (heading, name, offset, bytes) in V1 {
+        let row = (name.to_owned(), offset, bytes);
+        assert!(table(heading).contains(&row), "{heading}.{name} moved");
+    }
+    let sizes = [size_of::<Header>(), size_of::<Station>(), size_of::<Slot>()];
+    assert_eq!((sizes, SLOTS), ([1024, 1024, 64], 8));
+    let aligns = [
+        align_of::<Header>(),
+        align_of::<Station>(),
+        align_of::<Slot>(),
+    ];
+    assert_eq!(aligns, [1024, 1024, 64]);
+}

@@ -1,0 +1,165 @@
+//! The doorbell, with the recorder's steps as in `ctp-record`: arm, order, last scan, then either
+//! disarm or block until the bell.
+
+use ctp_nostd::doorbell;
+use loom::sync::Arc;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use loom::sync::atomic::{AtomicBool, AtomicU32, fence};
+use loom::thread;
+
+use crate::check;
+
+#[derive(Default)]
+struct Bell {
+    /// Events published: stands for the stations.
+    head: AtomicU32,
+    sleeping: AtomicU32,
+    rung: AtomicU32,
+}
+
+impl Bell {
+    fn publish(&self, must_ring: fn(&AtomicU32) -> bool) {
+        self.head.fetch_add(1, Release);
+        if must_ring(&self.sleeping) {
+            self.rung.fetch_add(1, Relaxed); // the byte in the socket
+        }
+    }
+
+    /// True if it goes to sleep.
+    fn scan_for_the_last_time(&self) -> bool {
+        let found = self.head.load(Acquire) > 0;
+        if found {
+            doorbell::disarm(&self.sleeping);
+        }
+        !found
+    }
+}
+
+/// Everybody is done; the recorder sleeps or does not.
+fn assert_not_lost(bell: &Bell, sleeps: bool) {
+    let rung = bell.rung.load(Relaxed);
+    assert!(rung <= 1, "one ring for each sleep");
+    assert!(!sleeps || rung == 1, "lost");
+    assert!(
+        !sleeps || !doorbell::disarm(&bell.sleeping),
+        "the ringer took the flag"
+    );
+}
+
+fn no_wake_is_lost(arm: fn(&AtomicU32), must_ring: fn(&AtomicU32) -> bool, probes: usize) {
+    check(move || {
+        let bell = Arc::new(Bell::default());
+        let probe = |_| {
+            let bell = Arc::clone(&bell);
+            thread::spawn(move || bell.publish(must_ring))
+        };
+        let probes: Vec<_> = (0..probes).map(probe).collect();
+        arm(&bell.sleeping);
+        let sleeps = bell.scan_for_the_last_time();
+        for probe in probes {
+            probe.join().expect("a probe does not panic");
+        }
+        assert_not_lost(&bell, sleeps);
+    });
+}
+
+fn arm_without_fence(sleeping: &AtomicU32) {
+    sleeping.store(1, Relaxed);
+}
+
+fn must_ring_without_fence(sleeping: &AtomicU32) -> bool {
+    sleeping.load(Relaxed) == 1 && sleeping.compare_exchange(1, 0, Relaxed, Relaxed).is_ok()
+}
+
+// CTP-15
+#[test]
+fn a_sleeping_recorder_is_rung() {
+    no_wake_is_lost(doorbell::arm, doorbell::must_ring, 1);
+}
+
+// CTP-15, CTP-16
+#[test]
+fn of_two_probes_one_rings() {
+    no_wake_is_lost(doorbell::arm, doorbell::must_ring, 2);
+}
+
+#[test]
+#[should_panic = "lost"]
+fn without_the_recorders_fence_a_wake_is_lost() {
+    no_wake_is_lost(arm_without_fence, doorbell::must_ring, 1);
+}
+
+#[test]
+#[should_panic = "lost"]
+fn without_the_probes_fence_a_wake_is_lost() {
+    no_wake_is_lost(doorbell::arm, must_ring_without_fence, 1);
+}
+
+/// The kernel's membarrier: asks a processor to run a full fence at whatever instruction it is
+/// just at, and returns when it has.
+#[derive(Default)]
+struct Membarrier {
+    asked: AtomicBool,
+    done: AtomicBool,
+}
+
+impl Membarrier {
+    fn issue(&self) {
+        fence(SeqCst);
+        self.asked.store(true, Release);
+        while !self.done.load(Acquire) {
+            thread::yield_now();
+        }
+        fence(SeqCst);
+    }
+
+    fn interrupt(&self) {
+        while !self.asked.load(Acquire) {
+            thread::yield_now();
+        }
+        fence(SeqCst);
+        self.done.store(true, Release);
+    }
+}
+
+/// The interrupt hits the probe before, in the middle of, or after its event.
+fn no_wake_is_lost_ordered(issue: bool, hit: usize) {
+    check(move || {
+        let bell = Arc::new(Bell::default());
+        let barrier = Arc::new(Membarrier::default());
+        let (ringer, processor) = (Arc::clone(&bell), Arc::clone(&barrier));
+        let probe = thread::spawn(move || {
+            let interrupt = |place| {
+                if issue && place == hit {
+                    processor.interrupt();
+                }
+            };
+            interrupt(0);
+            ringer.head.fetch_add(1, Release);
+            interrupt(1);
+            if doorbell::must_ring_ordered(&ringer.sleeping) {
+                ringer.rung.fetch_add(1, Relaxed);
+            }
+            interrupt(2);
+        });
+        doorbell::arm(&bell.sleeping);
+        if issue {
+            barrier.issue();
+        }
+        let sleeps = bell.scan_for_the_last_time();
+        probe.join().expect("a probe does not panic");
+        assert_not_lost(&bell, sleeps);
+    });
+}
+
+// CTP-15
+#[test]
+fn a_membarrier_replaces_the_probes_fence() {
+    (0..3).for_each(|hit| no_wake_is_lost_ordered(true, hit));
+}
+
+#[test]
+#[should_panic = "lost"]
+fn without_the_membarrier_a_wake_is_lost() {
+    no_wake_is_lost_ordered(false, 0);
+}

@@ -1,0 +1,25 @@
+//! The protocols of the shared memory under every interleaving and every value that a weak
+//! memory may show.
+//!
+//! Each model has a sibling whose name starts with `without`: a copy of the protocol with one
+//! ordering left out, which the checker must refuse. A model that cannot fail proves nothing.
+//!
+//! Every model is explored with at most two preemptions for each execution, unless
+//! `LOOM_MAX_PREEMPTIONS` says otherwise: every weakened copy fails within two, which is the lap
+//! of one side inside the critical steps of the other and back. The values that a load may see
+//! are not bounded. With three, `a_snapshot_is_one_event` takes minutes.
+#![cfg(loom)]
+
+mod clock;
+mod dialect;
+mod doorbell;
+mod intern;
+mod slot;
+mod station;
+mod wake;
+
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(2);
+    builder.check(model);
+}

@@ -1,0 +1,134 @@
+//! The seqlock of a slot.
+
+use ctp_nostd::dialect::{Dialect, Fetched};
+use ctp_nostd::layout::{Slot, Station};
+use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, final_seq};
+use loom::sync::Arc;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use loom::sync::atomic::{AtomicU64, fence};
+use loom::thread;
+
+use crate::check;
+
+/// Every word of it tells which event it belongs to.
+fn event(n: u64) -> Epoch {
+    Epoch {
+        timestamp: n + 1,
+        tid: n + 2,
+        addr: n + 3,
+        site: n + 4,
+        arg: n + 5,
+        generation: n as u32 + 6,
+        tail: Tail {
+            wake_seen: n as u16 + 7,
+            ..Tail::default()
+        },
+    }
+}
+
+// CTP-06
+#[test]
+fn a_snapshot_is_one_event() {
+    check(|| {
+        let slot = Arc::new(Slot::default());
+        let written = Arc::clone(&slot);
+        let writer = thread::spawn(move || {
+            slot::publish(&written, 0, &event(0));
+            slot::publish(&written, 8, &event(8)); // the next lap
+        });
+        match slot::snapshot(&slot) {
+            Snapshot::Whole(seq, epoch) if seq == final_seq(0) => assert_eq!(epoch, event(0)),
+            Snapshot::Whole(seq, epoch) => assert_eq!((seq, epoch), (final_seq(8), event(8))),
+            Snapshot::Writing(odd) => assert!([1, 3].contains(&odd)),
+            Snapshot::Empty | Snapshot::Changed => {}
+        }
+        writer.join().expect("a writer does not panic");
+    });
+}
+
+fn a_fetch_gives_that_event_or_says_why_not(n: u64) {
+    check(move || {
+        let station = Arc::new(Station::default());
+        slot::publish(station.slot_of(0), 0, &event(0));
+        let written = Arc::clone(&station);
+        let writer = thread::spawn(move || {
+            slot::publish(written.slot_of(8), 8, &event(8));
+        });
+        match Dialect::PerSlot.fetch(&station, n) {
+            Fetched::Whole(epoch) => assert_eq!(epoch, event(n)),
+            Fetched::Overwritten(oldest) => assert_eq!((n, oldest), (0, 1)),
+            Fetched::NotYet | Fetched::Torn => assert_eq!(n, 8),
+        }
+        writer.join().expect("a writer does not panic");
+    });
+}
+
+// CTP-06, CTP-09, CTP-11
+#[test]
+fn an_event_is_fetched_before_it_is_overwritten() {
+    a_fetch_gives_that_event_or_says_why_not(0);
+}
+
+// CTP-06, CTP-09
+#[test]
+fn an_event_is_fetched_as_soon_as_it_is_there() {
+    a_fetch_gives_that_event_or_says_why_not(8);
+}
+
+/// A slot with two words of payload, and either fence of the real one or not.
+#[derive(Default)]
+struct Pair {
+    seq: AtomicU64,
+    payload: [AtomicU64; 2],
+}
+
+impl Pair {
+    fn publish(&self, n: u64, with_fence: bool) {
+        self.seq.store(final_seq(n) - 1, Relaxed);
+        if with_fence {
+            fence(Release);
+        }
+        self.payload.iter().for_each(|word| word.store(n, Relaxed));
+        self.seq.store(final_seq(n), Release);
+    }
+
+    fn snapshot(&self, with_fence: bool) -> Option<[u64; 2]> {
+        let before = self.seq.load(Acquire);
+        let payload = [0, 1].map(|i| self.payload[i].load(Relaxed));
+        if with_fence {
+            fence(Acquire);
+        }
+        let after = self.seq.load(Relaxed);
+        (before != 0 && before % 2 == 0 && before == after).then_some(payload)
+    }
+}
+
+fn pair_is_never_torn(writer_fence: bool, reader_fence: bool) {
+    check(move || {
+        let slot = Arc::new(Pair::default());
+        slot.publish(0, writer_fence);
+        let written = Arc::clone(&slot);
+        let writer = thread::spawn(move || written.publish(8, writer_fence));
+        if let Some([first, second]) = slot.snapshot(reader_fence) {
+            assert_eq!(first, second, "torn");
+        }
+        writer.join().expect("a writer does not panic");
+    });
+}
+
+#[test]
+fn the_small_copy_of_the_slot_is_sound() {
+    pair_is_never_torn(true, true);
+}
+
+#[test]
+#[should_panic = "torn"]
+fn without_the_writers_fence_a_slot_tears() {
+    pair_is_never_torn(false, true);
+}
+
+#[test]
+#[should_panic = "torn"]
+fn without_the_readers_fence_a_slot_tears() {
+    pair_is_never_torn(true, false);
+}

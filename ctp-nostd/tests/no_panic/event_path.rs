@@ -1,0 +1,49 @@
+//! The event path as a program of one's own has it: compiled, not run. See `main.rs`.
+#![no_std]
+
+use ctp_nostd::waker::Waker;
+use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
+
+/// A place to run in.
+#[derive(Debug)]
+pub struct Board;
+
+static LOCAL: Local = Local::new();
+
+impl Platform for Board {
+    fn now_ns() -> u64 {
+        1
+    }
+
+    fn thread() -> u64 {
+        1
+    }
+
+    fn ring() {}
+
+    fn local() -> Option<&'static Local> {
+        Some(&LOCAL)
+    }
+}
+
+/// Every kind of event, and what goes with it.
+#[inline(never)]
+pub fn events(probe: Probe<Board>, task: &Coroutine<Board>, waker: &Waker<Board>, wait: Wait) {
+    waker.wake();
+    task.run();
+    task.suspend(wait);
+    probe.waits_for(wait);
+    task.suspend_noted();
+}
+
+/// The last event.
+#[inline(never)]
+pub fn death(task: Coroutine<Board>) {
+    drop(task);
+}
+
+/// To see that a panic would be found.
+#[inline(never)]
+pub fn control(words: &[u64], index: usize) -> u64 {
+    words[index]
+}

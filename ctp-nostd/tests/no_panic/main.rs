@@ -1,0 +1,97 @@
+//! The code of an event has no path to a panic.
+#![cfg(not(loom))]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The assembly of `event_path.rs` and of the probe, optimized, or why there is none.
+fn assembly() -> Result<String, String> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no_panic");
+    let mut text = compile(&target, "event_path.s", &["--example", "event_path"])?;
+    text += &compile(&target, "probe.s", &["--lib"])?;
+    Ok(text)
+}
+
+/// Not compiled again while nothing changed, so each has a file of its own.
+fn compile(target: &Path, file: &str, what: &[&str]) -> Result<String, String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.args(["rustc", "--release", "--offline", "--quiet", "--target-dir"]);
+    cargo.arg(target).args(what);
+    let file = target.join(file);
+    let emit = format!("--emit=asm={}", file.display());
+    cargo.args(["--", &emit, "-Ccodegen-units=1", "-Cdebuginfo=0"]);
+    let output = cargo.output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    fs::read_to_string(file).map_err(|error| error.to_string())
+}
+
+/// Each function's own text.
+fn functions(assembly: &str) -> BTreeMap<&str, Vec<&str>> {
+    let mut functions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut name = "";
+    for line in assembly.lines() {
+        match line.strip_suffix(':') {
+            Some(label) if label.starts_with("_") => name = label,
+            _ if line.starts_with("\t.") => {} // a directive, maybe of the next function
+            _ => functions.entry(name).or_default().push(line),
+        }
+    }
+    functions
+}
+
+/// Symbols in a line: what it calls, jumps to, or takes the address of.
+fn symbols(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|byte: char| !(byte.is_alphanumeric() || "_.$".contains(byte)));
+    words.filter(|word| word.starts_with("_"))
+}
+
+/// Everything that this function can reach.
+fn reach<'a>(functions: &BTreeMap<&'a str, Vec<&'a str>>, name: &str) -> BTreeSet<&'a str> {
+    let is_it = |symbol: &&&str| symbol.contains("event_path") && symbol.contains(name);
+    let start = functions.keys().find(is_it).expect("the function is there");
+    let (mut reached, mut next) = (BTreeSet::from([*start]), vec![*start]);
+    while let Some(lines) = next.pop().map(|name| functions.get(name)) {
+        for symbol in lines.into_iter().flatten().flat_map(|line| symbols(line)) {
+            if reached.insert(symbol) {
+                next.push(symbol);
+            }
+        }
+    }
+    reached
+}
+
+fn panics<'a>(functions: &BTreeMap<&'a str, Vec<&'a str>>, name: &str) -> Vec<&'a str> {
+    let is_panic = |symbol: &&str| symbol.contains("panic") && !symbol.contains("event_path");
+    reach(functions, name)
+        .into_iter()
+        .filter(is_panic)
+        .collect()
+}
+
+// CTP-35
+#[test]
+fn an_event_does_not_panic() {
+    let assembly = match assembly() {
+        Ok(assembly) => assembly,
+        Err(reason) => return eprintln!("skipped: {reason}"),
+    };
+    let functions = functions(&assembly);
+    assert_ne!(
+        panics(&functions, "control"),
+        [] as [&str; 0],
+        "panics are found"
+    );
+    assert_eq!(panics(&functions, "6events"), [] as [&str; 0]);
+    assert_eq!(panics(&functions, "5death"), [] as [&str; 0]);
+    let whole = reach(&functions, "6events");
+    let bodies = whole.iter().filter(|name| functions.contains_key(**name));
+    assert!(
+        bodies.count() > 3,
+        "the probe's own functions are looked at"
+    );
+}
