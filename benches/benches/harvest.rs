@@ -61,7 +61,7 @@ fn measure(stations: u32) {
     let mut harvest = Harvest::new(0);
     while harvest.pass(&region, &mut Nowhere, &mut Nowhere).events > 0 {}
     let pass = median_ns(31, 8, || {
-        drop(harvest.pass(&region, &mut Nowhere, &mut Nowhere))
+        black_box(harvest.pass(&region, &mut Nowhere, &mut Nowhere));
     });
     let bare = median_ns(31, 8, || {
         let heads = region.stations.iter().map(|station| station.event_head());

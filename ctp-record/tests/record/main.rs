@@ -17,4 +17,5 @@ mod recorder_dies;
 mod talk;
 mod terminal;
 mod trace;
+mod upstream;
 mod wakes;
