@@ -113,14 +113,19 @@ impl<'c> Closing<'c> {
     }
 
     fn refused(&self) -> Option<String> {
-        (self.end.refused > 0).then(|| {
-            let needed = u64::from(self.stations) + self.end.refused;
-            format!(
-                "all {} places were taken; -n {needed} would have kept the {} that were refused",
-                grouped(self.stations.into()),
-                grouped(self.end.refused)
-            )
-        })
+        if self.end.refused == 0 {
+            return None;
+        }
+        let needed = u64::from(self.stations) + self.end.refused;
+        let remedy = match self.end.how {
+            Ending::Image => format!("Memory<{needed}>"),
+            _ => format!("-n {needed}"),
+        };
+        Some(format!(
+            "all {} places were taken; {remedy} would have kept the {} that were refused",
+            grouped(self.stations.into()),
+            grouped(self.end.refused)
+        ))
     }
 
     fn survivors(&self) -> Option<String> {

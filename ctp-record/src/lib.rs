@@ -156,11 +156,11 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
     let counters = region.header.counters();
     let end = end_of(&harvest, harvest.latest(), Ending::Image, counters);
     let subject = image.dump.display().to_string();
-    close(
-        config,
-        output,
-        Closing::new(subject, &config.output, end, counters),
-    )?;
+    let closing = Closing {
+        stations: region.stations.len() as u32,
+        ..Closing::new(subject, &config.output, end, counters)
+    };
+    close(config, output, closing)?;
     Ok(0)
 }
 
