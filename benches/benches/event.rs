@@ -54,18 +54,12 @@ fn attached(what: &str) {
     });
     let waker = task.waker();
     let wake = median_ns(ROUNDS, CALLS, || waker.wake());
-    report(&format!("reference writer ({what})"), reference, None);
-    report(
-        "  of which its clock",
-        clock,
-        Some(("the reference", reference)),
-    );
-    report(
-        &format!("event, {what}"),
-        pair / 2.0,
-        Some(("the reference", reference)),
-    );
-    report("wake()", wake, Some(("the reference", reference)));
+    println!("{what}:");
+    let beside = Some(("the reference", reference));
+    report("  reference writer", reference, None);
+    report("  event", pair / 2.0, beside);
+    report("    of which the clock", clock, beside);
+    report("  wake()", wake, beside);
 }
 
 fn kernel_ns() -> u64 {
