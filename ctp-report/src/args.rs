@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{
-    By, Config, DEFAULT_INPUT, Detail, FlameView, SitesView, Sort, StuckView, View,
+    By, Config, DEFAULT_INPUT, Detail, FlameView, SitesView, Sort, StuckView, TimelineView, View,
 };
 use crate::units;
 
@@ -20,6 +20,7 @@ Examples:
   ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --flame flame.svg          waiting time as a flame graph
+  ctp-report --timeline t.svg           who ran and waited when, the stuck ones in red
   ctp-report -i old.data --json         figures for a program";
 
 const AFTER: &str = "\
@@ -48,6 +49,8 @@ struct Cli {
     stuck: StuckArgs,
     #[command(flatten)]
     flame: FlameArgs,
+    #[command(flatten)]
+    timeline: TimelineArgs,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -113,9 +116,19 @@ struct FlameArgs {
     /// What the width of a flame means
     #[arg(long, value_name = "WHAT", default_value = "wait")]
     by: By,
-    /// Headline of the flame graph
+    /// Headline of the picture
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct TimelineArgs {
+    /// Write a timeline: one row a coroutine, or a sample if they are many
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
+    timeline: Option<PathBuf>,
+    /// Show only this time, like 1s,5s or 500ms,
+    #[arg(long, value_name = "FROM,TO", requires = "timeline", value_parser = units::parse_window)]
+    time: Option<(ctp_trace::record::Nanos, Option<ctp_trace::record::Nanos>)>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -178,6 +191,7 @@ impl Cli {
             sites,
             stuck,
             flame,
+            timeline,
             ..
         } = self;
         if let Some(shell) = view.completions {
@@ -196,6 +210,13 @@ impl Cli {
                 threshold,
                 fail,
                 all_ids: ids,
+            })
+        } else if let Some(svg) = timeline.timeline {
+            View::Timeline(TimelineView {
+                svg,
+                time: timeline.time.unwrap_or_default(),
+                threshold: stuck.threshold,
+                title: flame.title,
             })
         } else if flame.flame.is_some() || flame.folded.is_some() {
             let FlameArgs {

@@ -32,6 +32,8 @@ pub enum View {
     Stuck(StuckView),
     /// Files with folded stacks.
     Flame(FlameView),
+    /// A picture of who did what, when.
+    Timeline(TimelineView),
     /// Every record.
     Dump,
     /// Text that needs no trace: completions or a manual page.
@@ -67,6 +69,19 @@ pub struct FlameView {
     pub folded: Option<PathBuf>,
     /// What the width means.
     pub by: By,
+    /// Headline, if not the usual one.
+    pub title: Option<String>,
+}
+
+/// Which timeline goes where.
+#[derive(Clone, Debug)]
+pub struct TimelineView {
+    /// The picture's file.
+    pub svg: PathBuf,
+    /// From when; to when, if not to the end.
+    pub time: (Nanos, Option<Nanos>),
+    /// How long something must last to be worth a word.
+    pub threshold: Nanos,
     /// Headline, if not the usual one.
     pub title: Option<String>,
 }

@@ -2,10 +2,10 @@
 //! that is, and where all the time went.
 //!
 //! Stages, each knowing nothing of the next: `load` (bytes), `model` (what the trace says),
-//! `names` (what places are called), `sites`, `groups`, `leaks`, `fold` (figures), `view` and
-//! `json` (what is printed).
+//! `names` (what places are called), `sites`, `groups`, `leaks`, `fold` (figures), `timeline`
+//! (geometry), `view` and `json` (what is printed).
 //!
-//! It provides: text, JSON and flame graphs from a file, on any machine.
+//! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
 //! You provide: the recorded program's file, if names are wanted that the trace does not have.
 //! It does not: touch the program, use the network, or judge by a rule of its own: the rule is
 //! [`ctp_trace::verdict`], and the recorder uses the same.
@@ -24,6 +24,7 @@ mod groups;
 mod leaks;
 mod proof;
 mod sites;
+mod timeline;
 mod waits;
 
 mod fields;
@@ -36,5 +37,5 @@ mod text;
 mod units;
 mod view;
 
-pub use config::{By, Config, Detail, FlameView, SitesView, Sort, StuckView, View};
+pub use config::{By, Config, Detail, FlameView, SitesView, Sort, StuckView, TimelineView, View};
 pub use run::{Status, is_broken_pipe, run};

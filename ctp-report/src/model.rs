@@ -32,11 +32,23 @@ pub struct Model {
 
 impl Model {
     /// Reads all there is. `each` sees every stretch of time that ended.
-    pub fn read(mut reader: Reader<'_>, mut each: impl FnMut(&Census, &Span)) -> Self {
+    pub fn read(reader: Reader<'_>, each: impl FnMut(&Census, &Span)) -> Self {
+        Model::watch(reader, |_, _| {}, each)
+    }
+
+    /// The same, where `before` sees every record before the census does, which forgets some.
+    pub fn watch(
+        mut reader: Reader<'_>,
+        mut before: impl FnMut(&Census, &Record),
+        mut each: impl FnMut(&Census, &Span),
+    ) -> Self {
         let mut model = Model::default();
         for record in reader.by_ref() {
             match record {
-                Ok(record) => model.take(record, &mut each),
+                Ok(record) => {
+                    before(&model.census, &record);
+                    model.take(record, &mut each);
+                }
                 Err(error) => {
                     model.census.damaged();
                     model.damage.push(error.to_string());

@@ -3,12 +3,16 @@
 use std::io::{self, Write};
 
 use anyhow::Result;
+use ctp_trace::record::Nanos;
 
-use crate::config::{self, By, Config, Detail, FlameView, SitesView, StuckView, View};
+use crate::config::{
+    self, By, Config, Detail, FlameView, SitesView, StuckView, TimelineView, View,
+};
 use crate::fold::Folder;
 use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
+use crate::timeline::{self, Crowd, Scale};
 use crate::{groups, json, leaks, load, sites, text, view};
 
 /// How it went.
@@ -30,6 +34,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Sites(view) => self::sites(config, view, out)?,
         View::Stuck(view) => return stuck(config, view, out),
         View::Flame(view) => flame(config, view, out)?,
+        View::Timeline(view) => timeline(config, view, out)?,
         View::Dump => dump(config, out)?,
     }
     Ok(Status::Fine)
@@ -133,6 +138,41 @@ fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
         )?;
     } else if config.detail != Detail::Quiet {
         said.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    Ok(())
+}
+
+/// Reads twice: to learn who there is, and to gather what those did that are shown.
+fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
+    let bytes = load::bytes(&config.input)?;
+    let reader = || load::reader(&config.input, &bytes);
+    let (from, to) = view.time;
+    let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
+    let mut crowd = Crowd::new(window);
+    let model = Model::watch(
+        reader()?,
+        |census, record| crowd.see(census, record),
+        |_, _| {},
+    );
+    model.check_not_empty()?;
+    let names = Names::resolve(&model);
+    let scale = Scale::new(
+        from,
+        to.map_or(model.duration(), |to| to.min(model.duration())),
+    );
+    let threads = crowd.threads();
+    let selection = timeline::pick(&model.census, crowd, &scale, view.threshold);
+    let picture = view::timeline::Picture {
+        rows: &timeline::collect(reader()?, &selection, &scale),
+        model: &model,
+        names: &names,
+        selection: &selection,
+        scale,
+        threads,
+    };
+    let said = view::timeline::write(&picture, view)?;
+    if config.detail != Detail::Quiet {
+        writeln!(out, "{said}")?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Flame graphs: self-contained files that open from disk.
+//! Pictures: self-contained files that open from disk.
 
 use anyhow::{Context as _, Result};
 use inferno::flamegraph::{self, Options};
@@ -21,6 +21,22 @@ pub fn flame(folded: &str, title: &str, subtitle: &str) -> Result<String> {
     Ok(offline(
         &String::from_utf8(drawn).context("the flame graph is no text")?,
     ))
+}
+
+/// Text that is only text, in an element as in an attribute.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&apos;",
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 /// Without the document type, which names a file on the network, and without the addresses in

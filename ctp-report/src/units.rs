@@ -29,6 +29,27 @@ pub fn parse_duration(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// `1s,5s`, `1s,` or `,5s`: from when, and until when unless to the end.
+///
+/// # Errors
+/// If it is anything else, or no time lies between the two.
+pub fn parse_window(text: &str) -> Result<(Nanos, Option<Nanos>), String> {
+    let (from, to) = text
+        .split_once(',')
+        .ok_or("write two moments with a comma between, like 1s,5s or 500ms,")?;
+    let moment = |text: &str| {
+        Some(text.trim())
+            .filter(|it| !it.is_empty())
+            .map(parse_duration)
+    };
+    let (from, to) = (moment(from).transpose()?, moment(to).transpose()?);
+    let from = from.unwrap_or_default();
+    match to {
+        Some(to) if to <= from => Err("the second moment must be later than the first".to_owned()),
+        to => Ok((from, to)),
+    }
+}
+
 /// Three digits or so, and a unit: `1.9 ms`.
 pub fn duration(span: Nanos) -> String {
     let (scale, unit) = unit_of(span);
@@ -154,6 +175,18 @@ mod tests {
         }
         for text in ["", "5", "s", "-1s", "1..2s", "1 parsec"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    // CT-19
+    #[test]
+    fn windows_are_read() {
+        let (one, five) = (Nanos(1_000_000_000), Nanos(5_000_000_000));
+        assert_eq!(parse_window("1s,5s"), Ok((one, Some(five))));
+        assert_eq!(parse_window("1s,"), Ok((one, None)));
+        assert_eq!(parse_window(" , 5s"), Ok((Nanos(0), Some(five))));
+        for text in ["", "1s", "5s,1s", "1s,1s", "a,b"] {
+            assert!(parse_window(text).is_err(), "{text}");
         }
     }
 

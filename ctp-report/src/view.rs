@@ -6,3 +6,4 @@ pub mod flame;
 pub mod header;
 pub mod sites;
 pub mod stuck;
+pub mod timeline;

@@ -106,7 +106,7 @@ fn nothing_to_draw_is_an_error_with_a_way_out() {
 }
 
 /// Every tag is closed by its own, every attribute is in quotes, every `&` begins an entity.
-fn well_formed(svg: &str) {
+pub fn well_formed(svg: &str) {
     let mut open = Vec::new();
     let mut rest = svg;
     while let Some(at) = rest.find('<') {

@@ -8,3 +8,4 @@ mod flame;
 mod golden;
 mod manners;
 mod names;
+mod timeline;

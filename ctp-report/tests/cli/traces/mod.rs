@@ -2,9 +2,12 @@
 
 mod broken;
 mod builder;
+mod many;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
+
+pub use many::many;
 
 const SESSION: &str = "src/session.rs";
 

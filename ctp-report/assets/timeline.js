@@ -1,0 +1,167 @@
+// Zoom and search. Everything else of a timeline works without.
+"use strict";
+(function () {
+  const UNITS = 1000000;
+  const root = document.documentElement;
+  const number = (name) => Number(root.getAttribute("data-" + name));
+  const [from, to, left, chart] = ["from", "to", "left", "chart"].map(number);
+  const all = (selector) => Array.from(root.querySelectorAll(selector));
+  const lanes = all(".lane").map((lane) => [lane, lane.getAttribute("height")]);
+  const labels = all(".in");
+  const rows = all(".row");
+  const axes = all(".axis");
+  const ticks = root.querySelector("#ticks");
+  const model = root.querySelector(".tick");
+  const search = root.querySelector("#search");
+  let [a, b] = [0, UNITS];
+
+  // The line of time.
+  const at = (unit) => from + (to - from) * (unit / UNITS);
+  const pixel = (unit) => left + ((unit - a) / (b - a)) * chart;
+  const unit = (x) => a + ((x - left) / chart) * (b - a);
+
+  function step(least) {
+    const minutes = [1, 2, 5, 10, 15, 30, 60, 120, 360, 720, 1440].map((m) => m * 6e10);
+    for (let power = 1; power < 1e11; power *= 10)
+      for (const it of [power, 2 * power, 5 * power]) if (least < it && it < 6e10) return it;
+    return minutes.find((it) => least < it) || Math.ceil(least / 8.64e13) * 8.64e13;
+  }
+
+  function moment(ns, step) {
+    if (step >= 6e10) return Math.round(ns / 6e10) + " min";
+    const [scale, name] = to < 1e3 ? [1, "ns"] : to < 1e6 ? [1e3, "us"] : to < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+    const decimals = Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9));
+    return (ns / scale).toFixed(decimals) + " " + name;
+  }
+
+  function drawTicks() {
+    if (!model) return;
+    const [first, last] = [at(a), at(b)];
+    const every = step((last - first) / 9);
+    ticks.replaceChildren();
+    for (let ns = Math.ceil(first / every) * every; ns <= last; ns += every) {
+      const tick = model.cloneNode(true);
+      const x = pixel(((ns - from) / (to - from)) * UNITS).toFixed(1);
+      const path = tick.querySelector("path");
+      path.setAttribute("d", path.getAttribute("d").replace(/^M[0-9.]+/, "M" + x));
+      tick.querySelectorAll("text").forEach((text) => {
+        text.setAttribute("x", x);
+        text.textContent = moment(ns, every);
+      });
+      ticks.append(tick);
+    }
+  }
+
+  function placeLabel(label) {
+    const begin = Math.max(a, Number(label.getAttribute("data-a")));
+    const end = Math.min(b, Number(label.getAttribute("data-b")));
+    const room = pixel(end) - pixel(begin);
+    label.setAttribute("x", pixel(begin) + 5);
+    label.classList.toggle("unseen", room < 6.6 * label.textContent.length + 10);
+  }
+
+  function show(begin, end) {
+    const width = Math.min(UNITS, Math.max(20, end - begin));
+    a = Math.min(Math.max(0, begin), UNITS - width);
+    b = a + width;
+    lanes.forEach(([lane, height]) => lane.setAttribute("viewBox", `${a} 0 ${width} ${height}`));
+    root.classList.toggle("zoomed", width < UNITS / 2);
+    labels.forEach(placeLabel);
+    drawTicks();
+  }
+
+  // The mouse: the wheel and a drag on the line of time zoom, a drag in the rows moves.
+  const where = (event) => {
+    const box = root.getBoundingClientRect();
+    const scale = root.viewBox.baseVal.width / box.width;
+    return Math.min(left + chart, Math.max(left, (event.clientX - box.left) * scale));
+  };
+  let drag = null;
+
+  function zoom(event) {
+    if (!event.ctrlKey && !axes.includes(event.target)) return;
+    event.preventDefault();
+    const here = unit(where(event));
+    const factor = Math.exp(Math.sign(event.deltaY) * 0.25);
+    show(here - (here - a) * factor, here + (b - here) * factor);
+  }
+
+  function press(event) {
+    if (event.button !== 0 || event.target.closest("#tools")) return;
+    const axis = axes.includes(event.target) ? event.target : null;
+    if (event.target.tagName !== "text") event.preventDefault();
+    drag = { x: where(event), a, b, mark: null };
+    if (axis) {
+      drag.mark = axis.cloneNode(false);
+      drag.mark.setAttribute("class", "chosen");
+      drag.mark.setAttribute("width", 0);
+      axis.after(drag.mark);
+    }
+  }
+
+  function move(event) {
+    if (!drag) return;
+    const x = where(event);
+    if (drag.mark) {
+      drag.mark.setAttribute("x", Math.min(x, drag.x));
+      drag.mark.setAttribute("width", Math.abs(x - drag.x));
+    } else if (drag.b - drag.a < UNITS) {
+      const by = ((drag.x - x) / chart) * (drag.b - drag.a);
+      show(drag.a + by, drag.b + by);
+    }
+  }
+
+  function release(event) {
+    if (drag && drag.mark) {
+      drag.mark.remove();
+      const ends = [drag.x, where(event)].sort((p, q) => p - q);
+      if (ends[1] - ends[0] > 3) show(unit(ends[0]), unit(ends[1]));
+    }
+    drag = null;
+  }
+
+  // The keyboard: / and a word.
+  let typing = false;
+  let word = "";
+
+  function find() {
+    const wanted = word.trim().toLowerCase();
+    let found = 0;
+    rows.forEach((row) => {
+      const hit = wanted !== "" && row.getAttribute("data-find").includes(wanted);
+      found += hit;
+      row.classList.toggle("found", hit);
+      row.classList.toggle("other", wanted !== "" && !hit);
+    });
+    const prompt = typing ? `search: ${word}_` : word ? `search: ${word}` : "search (/)";
+    search.textContent = wanted ? `${prompt}  (${found} of ${rows.length} rows)` : prompt;
+  }
+
+  function key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!typing && event.key === "0") return show(0, UNITS);
+    if (!typing && event.key !== "/" && event.key !== "Escape") return;
+    event.preventDefault();
+    if (event.key === "Escape") [typing, word] = [false, ""];
+    else if (!typing) [typing, word] = [true, ""];
+    else if (event.key === "Enter") typing = false;
+    else if (event.key === "Backspace") word = word.slice(0, -1);
+    else if (event.key.length === 1) word += event.key;
+    find();
+  }
+
+  root.classList.add("live");
+  axes.forEach((axis) => axis.classList.add("live"));
+  search.addEventListener("click", () => {
+    [typing, word] = [true, ""];
+    find();
+  });
+  root.querySelector("#reset").addEventListener("click", () => show(0, UNITS));
+  root.addEventListener("wheel", zoom, { passive: false });
+  root.addEventListener("mousedown", press);
+  root.addEventListener("mousemove", move);
+  root.addEventListener("mouseup", release);
+  root.addEventListener("mouseleave", () => drag && (drag.mark && drag.mark.remove(), (drag = null)));
+  document.addEventListener("keydown", key);
+  labels.forEach(placeLabel);
+})();

@@ -1,0 +1,161 @@
+//! Who there is: those that live, as the census judges them, and those that are over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ctp_trace::census::{Census, Coroutine, NameId};
+use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId};
+use ctp_trace::verdict::{Fact, Judgement, Verdict};
+
+use super::Scale;
+
+/// So many of those that ended at one site are remembered, the longest-lived.
+const REMEMBERED: usize = 200;
+
+/// One coroutine that may be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its number.
+    pub id: CoroutineId,
+    /// Its name.
+    pub name: NameId,
+    /// Where it is, or was when it ended.
+    pub site: SiteId,
+    /// Where it was spawned.
+    pub spawned: SiteId,
+    /// When it was born.
+    pub born: Nanos,
+    /// Since when it has been in its last state.
+    pub since: Nanos,
+    /// When it ended, or the end of the recording.
+    pub until: Nanos,
+    /// What the rule says.
+    pub verdict: Verdict,
+    /// What is so.
+    pub fact: Fact,
+}
+
+/// Those that are over, by the site where they ended.
+#[derive(Clone, Debug, Default)]
+pub struct Ended {
+    /// How many.
+    pub count: u64,
+    /// The longest-lived of them, in no order.
+    pub longest: Vec<Member>,
+}
+
+/// Everybody whom a reading of the trace met.
+#[derive(Debug)]
+pub struct Crowd {
+    /// Those that are over.
+    pub ended: BTreeMap<SiteId, Ended>,
+    window: Scale,
+    threads: BTreeSet<u64>,
+    latest_thread: Option<u64>,
+}
+
+impl Crowd {
+    /// Nobody yet. Whoever was over before this time, or born after it, is passed over.
+    pub fn new(window: Scale) -> Self {
+        Crowd {
+            ended: BTreeMap::new(),
+            window,
+            threads: BTreeSet::new(),
+            latest_thread: None,
+        }
+    }
+
+    /// Takes note of a record, before the census does: it forgets who is over.
+    pub fn see(&mut self, census: &Census, record: &Record) {
+        let Record::Event(event) = record else {
+            return;
+        };
+        if self.latest_thread != Some(event.tid) {
+            self.latest_thread = Some(event.tid);
+            self.threads.insert(event.tid);
+        }
+        if event.kind == EventKind::Death {
+            self.bury(census, event);
+        }
+    }
+
+    /// On how many threads something happened.
+    pub fn threads(&self) -> u64 {
+        self.threads.len() as u64
+    }
+
+    fn bury(&mut self, census: &Census, death: &Event) {
+        let mut unknown = Coroutine::default();
+        (unknown.id, unknown.born) = (death.coroutine, death.at);
+        let one = census.get(death.coroutine).unwrap_or(&unknown);
+        if !one.is_alive() {
+            return;
+        }
+        let fact = match one.suspend() {
+            Some(_) => Fact::Cancelled,
+            None => Fact::Dead,
+        };
+        let member = member(census, one, death.at, (Verdict::Over, fact));
+        if member.is_in(&self.window) {
+            self.ended.entry(member.site).or_default().add(member);
+        }
+    }
+}
+
+impl Ended {
+    fn add(&mut self, member: Member) {
+        self.count += 1;
+        self.longest.push(member);
+        if 2 * REMEMBERED <= self.longest.len() {
+            self.longest.sort_by_key(Member::rank);
+            self.longest.truncate(REMEMBERED);
+        }
+    }
+}
+
+impl Member {
+    /// The longest first: in the state that is worth a word, else in life.
+    pub fn rank(&self) -> (std::cmp::Reverse<Nanos>, CoroutineId) {
+        let from = if self.verdict < Verdict::Waiting {
+            self.since
+        } else {
+            self.born
+        };
+        (std::cmp::Reverse(from.until(self.until)), self.id)
+    }
+
+    /// Whether it lived at a time that is shown.
+    pub fn is_in(&self, scale: &Scale) -> bool {
+        self.born <= scale.to && scale.from <= self.until
+    }
+}
+
+/// Those that are not over, as the rule judges them.
+pub fn alive(census: &Census, threshold: Nanos) -> Vec<Member> {
+    let of = |(id, judgement): (CoroutineId, Judgement)| {
+        let (one, rule) = (census.get(id)?, (judgement.verdict, judgement.fact));
+        Some(member(census, one, census.end_at(), rule))
+    };
+    census.judge(threshold).into_iter().filter_map(of).collect()
+}
+
+fn member(census: &Census, one: &Coroutine, until: Nanos, rule: (Verdict, Fact)) -> Member {
+    let (_, since) = one.state();
+    Member {
+        id: one.id,
+        name: one.name,
+        site: place(census, one),
+        spawned: one.spawn_site,
+        born: one.born,
+        since,
+        until,
+        verdict: rule.0,
+        fact: rule.1,
+    }
+}
+
+/// Where a coroutine is: where it waits, else where it waited last, else where it was spawned.
+fn place(census: &Census, one: &Coroutine) -> SiteId {
+    let resumed = || census.resumed_from(one).map(|stats| stats.site);
+    let waits = one.suspend().map(|wait| wait.site);
+    waits.or_else(resumed).unwrap_or(one.spawn_site)
+}

@@ -1,0 +1,189 @@
+//! From moments to places on the line of time, and the marks on it.
+
+use ctp_trace::record::Nanos;
+
+/// Length of the line of time: fine enough for a zoom of a thousand.
+pub const UNITS: u64 = 1_000_000;
+
+const SECOND: u64 = 1_000_000_000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+
+/// Steps between marks, beyond those of 1, 2 and 5 times a power of ten.
+const LONG_STEPS: [u64; 11] = [
+    MINUTE,
+    2 * MINUTE,
+    5 * MINUTE,
+    10 * MINUTE,
+    15 * MINUTE,
+    30 * MINUTE,
+    HOUR,
+    2 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    24 * HOUR,
+];
+
+/// The stretch of time that is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Its beginning.
+    pub from: Nanos,
+    /// Its end, which is later.
+    pub to: Nanos,
+}
+
+/// A mark on the line of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tick {
+    /// Where.
+    pub x: u64,
+    /// What it says.
+    pub label: String,
+}
+
+impl Scale {
+    /// From one moment to another, or to the next nanosecond if that is not later.
+    pub fn new(from: Nanos, to: Nanos) -> Self {
+        let to = Nanos(to.0.max(from.0.saturating_add(1)));
+        Scale { from, to }
+    }
+
+    /// How much time it is.
+    pub fn length(&self) -> u64 {
+        self.from.until(self.to).0.max(1)
+    }
+
+    /// Where a moment is; one outside is at the nearer end.
+    pub fn x(&self, at: Nanos) -> u64 {
+        let offset = u128::from(self.from.until(at).0.min(self.length()));
+        let x = offset * u128::from(UNITS) / u128::from(self.length());
+        u64::try_from(x).unwrap_or(UNITS)
+    }
+
+    /// Whether a moment is shown.
+    pub fn has(&self, at: Nanos) -> bool {
+        self.from <= at && at <= self.to
+    }
+
+    /// What is shown of a stretch of time; `None` if nothing is.
+    pub fn clip(&self, from: Nanos, to: Nanos) -> Option<(Nanos, Nanos)> {
+        let (from, to) = (from.max(self.from), to.min(self.to));
+        (from < to).then_some((from, to))
+    }
+
+    /// Round moments, at most so many and at least two if there is room for them.
+    pub fn ticks(&self, most: u64) -> Vec<Tick> {
+        let step = step(self.length() / most.max(1));
+        let first = self.from.0.div_ceil(step);
+        let last = self.to.0 / step;
+        (first..=last)
+            .map(|i| i * step)
+            .map(|at| Tick {
+                x: self.x(Nanos(at)),
+                label: label(at, step, self.to.0),
+            })
+            .collect()
+    }
+}
+
+/// The smallest round step that is larger than `least`.
+fn step(least: u64) -> u64 {
+    let mut power = 1;
+    while power < 100 * SECOND {
+        for step in [power, 2 * power, 5 * power] {
+            if least < step && step < MINUTE {
+                return step;
+            }
+        }
+        power *= 10;
+    }
+    let long = LONG_STEPS.into_iter().find(|step| least < *step);
+    long.unwrap_or_else(|| least.div_ceil(24 * HOUR).saturating_mul(24 * HOUR))
+}
+
+/// A moment, as exact as the step is.
+fn label(at: u64, step: u64, to: u64) -> String {
+    if MINUTE <= step {
+        return match at.is_multiple_of(HOUR) && 3 * HOUR <= to {
+            true => format!("{} h", at / HOUR),
+            false => format!("{} min", at / MINUTE),
+        };
+    }
+    let (unit, name) = match to {
+        0..1_000 => (1, "ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..SECOND => (1_000_000, "ms"),
+        _ => (SECOND, "s"),
+    };
+    let mut decimals = 0;
+    while unit / 10u64.pow(decimals) > step && unit / 10u64.pow(decimals) > 1 {
+        decimals += 1;
+    }
+    let part = at % unit / (unit / 10u64.pow(decimals));
+    match decimals {
+        0 => format!("{} {name}", at / unit),
+        _ => format!(
+            "{}.{part:0width$} {name}",
+            at / unit,
+            width = decimals as usize
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(from: u64, to: u64, most: u64) -> Vec<String> {
+        let scale = Scale::new(Nanos(from), Nanos(to));
+        scale.ticks(most).into_iter().map(|it| it.label).collect()
+    }
+
+    // CT-19
+    #[test]
+    fn ticks_are_round_and_few() {
+        assert_eq!(
+            labels(0, 10 * SECOND, 6),
+            ["0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
+        );
+        assert_eq!(labels(0, 900, 3), ["0 ns", "500 ns"]);
+        assert_eq!(
+            labels(1_200_000_000, 1_290_000_000, 4),
+            ["1.20 s", "1.25 s"]
+        );
+        assert_eq!(labels(0, 4 * HOUR, 5), ["0 h", "1 h", "2 h", "3 h", "4 h"]);
+        assert_eq!(
+            labels(0, 20 * MINUTE, 5),
+            ["0 min", "5 min", "10 min", "15 min", "20 min"]
+        );
+        for to in [
+            1,
+            7,
+            1_001,
+            999_999,
+            12_400_000_000,
+            59 * SECOND,
+            90 * SECOND,
+            u64::MAX,
+        ] {
+            let count = labels(0, to, 8).len();
+            assert!((1..=9).contains(&count), "{to}: {count}");
+        }
+    }
+
+    // CT-19
+    #[test]
+    fn moments_outside_are_at_the_ends() {
+        let scale = Scale::new(Nanos(100), Nanos(200));
+        assert_eq!(scale.x(Nanos(0)), 0);
+        assert_eq!(scale.x(Nanos(150)), UNITS / 2);
+        assert_eq!(scale.x(Nanos(u64::MAX)), UNITS);
+        assert_eq!(
+            scale.clip(Nanos(0), Nanos(150)),
+            Some((Nanos(100), Nanos(150)))
+        );
+        assert_eq!(scale.clip(Nanos(0), Nanos(100)), None);
+        assert_eq!(Scale::new(Nanos(5), Nanos(5)).length(), 1);
+    }
+}

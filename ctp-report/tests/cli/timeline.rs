@@ -1,0 +1,192 @@
+//! CT-19: timelines are self-contained, well-formed, the same each time, and small however many
+//! coroutines there are; what is stuck comes first, and what was sampled is said.
+
+use std::fs;
+
+use crate::desk::Desk;
+use crate::flame::well_formed;
+use crate::traces;
+
+fn draw(desk: &Desk, trace: &str, more: &[&str]) -> String {
+    let input = format!("{trace}.data");
+    let mut args = vec!["-i", &input, "--timeline", "t.svg"];
+    args.extend(more);
+    let said = desk.text(&args);
+    assert!(said.starts_with("wrote t.svg (") && said.ends_with("open it in a browser\n"));
+    fs::read_to_string(desk.path("t.svg")).unwrap()
+}
+
+fn many(desk: &Desk, count: u32, stuck: u32, rounds: u64) -> String {
+    let bytes = traces::many(count, stuck, rounds);
+    fs::write(desk.path("many.data"), bytes).unwrap();
+    draw(desk, "many", &[])
+}
+
+/// The picture as one without script has it.
+fn scriptless(svg: &str) -> String {
+    let (before, rest) = svg.split_once("<script>").unwrap();
+    let (script, after) = rest.split_once("</script>").unwrap();
+    assert!(script.starts_with("<![CDATA[") && script.ends_with("]]>"));
+    format!("{before}{after}")
+}
+
+/// What stands in the elements of a class, in order.
+fn texts<'a>(svg: &'a str, class: &str) -> Vec<&'a str> {
+    let start = format!("<text class=\"{class}\"");
+    let parts = svg.split(&start).skip(1);
+    let words = |part: &'a str| part.split_once('>').unwrap().1.split_once("</text>");
+    parts.map(|part| words(part).unwrap().0).collect()
+}
+
+#[test]
+fn a_few_are_all_shown_the_stuck_first() {
+    let svg = scriptless(&many(&Desk::new(), 10, 2, 12));
+    assert_eq!(svg.matches("<g class=\"row\"").count(), 10);
+    assert_eq!(svg.matches("<g class=\"group\"").count(), 0);
+    assert_eq!(texts(&svg, "end bad"), ["STUCK? 7.2 s"; 2]);
+    assert!(svg.find("end bad").unwrap() < svg.find("end good").unwrap());
+    let findings = texts(&svg, "bad");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].starts_with("STUCK? (likely)  2 x session  src/session.rs:17, since +2.8"));
+    assert!(texts(&svg, "facts").contains(&"showing all 10, the stuck ones first"));
+}
+
+#[test]
+fn rows_have_spans_marks_ends_and_tooltips() {
+    let svg = scriptless(&many(&Desk::new(), 10, 2, 12));
+    for class in [
+        "runs", "fd", "timer", "others", "stuck", "wakes", "moves", "birth", "death",
+    ] {
+        let lane = format!("class=\"{class}\" ");
+        let legend = 1;
+        assert!(legend < svg.matches(&lane).count(), "{class}");
+    }
+    assert_eq!(
+        svg.matches("<path class=\"arrow bad\"").count(),
+        2,
+        "open ends"
+    );
+    for part in [
+        "STUCK? (likely), NOT_WOKEN since +2.8",
+        "waits for fd 18 readable at src/session.rs:17, from +",
+        "runs on thread 2, from +",
+        "last woken +2.7",
+        "by thread 7",
+        "thread change",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn ten_thousand_are_grouped_and_sampled_and_it_says_so() {
+    let svg = scriptless(&many(&Desk::new(), 10_000, 47, 30));
+    let rows = svg.matches("<g class=\"row\"").count();
+    assert_eq!(rows, 60);
+    let facts = texts(&svg, "facts");
+    let said =
+        "showing 60 of 10 000: by verdict and site the longest of each, the stuck ones first";
+    assert!(facts.iter().any(|fact| fact.starts_with(said)), "{facts:?}");
+    let first = svg.find("<g class=\"group\"").unwrap();
+    let heading = &svg[first..first + 400];
+    assert!(heading.contains("STUCK? (likely)") && heading.contains("47 x session"));
+    assert!(heading.contains("showing the 20 longest"), "{heading}");
+    assert_eq!(texts(&svg, "end bad").len(), 20);
+    assert!(svg.len() < 3 << 20);
+}
+
+#[test]
+fn a_long_trace_makes_no_large_file() {
+    let svg = scriptless(&many(&Desk::new(), 200, 20, 700));
+    assert!(
+        svg.contains("class=\"m2\" d=") && svg.contains("runs and waits, ran"),
+        "shades"
+    );
+    assert!(svg.contains("--time FROM,TO draws a part of it more finely"));
+    assert!(svg.len() < 3 << 20, "{}", svg.len());
+}
+
+#[test]
+fn a_window_shows_a_part_and_only_those_in_it() {
+    let desk = Desk::new();
+    many(&desk, 10, 2, 12);
+    let svg = scriptless(&draw(&desk, "many", &["--time", "4s,5s"]));
+    assert!(svg.contains("data-from=\"4000000000\" data-to=\"5000000000\""));
+    assert!(svg.contains(">4.2 s</text>"));
+    assert!(svg.contains("7 that lived between +4.000000 s and +5.000000 s"));
+    assert_eq!(
+        svg.matches("<g class=\"row\"").count(),
+        7,
+        "three were over by then"
+    );
+    assert_eq!(texts(&svg, "end bad").len(), 2);
+}
+
+#[test]
+fn what_is_lost_is_hatched() {
+    let desk = Desk::new();
+    let svg = scriptless(&draw(&desk, "lossy", &[]));
+    assert!(svg.contains("<rect class=\"lost\" ") && svg.contains("212 events lost, from +"));
+    assert!(svg.contains("nothing is known to be stuck"));
+    let svg = scriptless(&draw(&desk, "torn", &[]));
+    assert!(svg.contains("what came is not known since") && svg.contains(">UNKNOWN<"));
+}
+
+#[test]
+fn every_trace_gives_a_whole_picture_the_same_each_time() {
+    let desk = Desk::new();
+    for trace in [
+        "lost_wakeup",
+        "fixed",
+        "cancelled",
+        "peers",
+        "woken",
+        "queueing",
+        "busy",
+        "torn",
+        "lossy",
+        "leaks",
+        "hostile",
+        "truncated",
+        "corrupt",
+        "idle",
+    ] {
+        let svg = draw(&desk, trace, &[]);
+        well_formed(&svg);
+        well_formed(&scriptless(&svg));
+        assert!(svg == draw(&desk, trace, &[]), "{trace}");
+    }
+}
+
+#[test]
+fn visits_nobody() {
+    let svg = draw(&Desk::new(), "hostile", &[]);
+    assert_eq!(svg.matches("http").count(), 1, "the name of the format");
+    assert_eq!(svg.matches("url(").count(), svg.matches("url(#").count());
+    assert!(!svg.contains("@import") && !svg.contains("href"));
+}
+
+#[test]
+fn hostile_names_are_only_text() {
+    let svg = scriptless(&draw(
+        &Desk::new(),
+        "hostile",
+        &["--title", "a <b> & \"c\"\x1b"],
+    ));
+    assert!(svg.contains("&lt;script&gt;&amp;&quot;;\\u{1b}[31m"));
+    assert!(svg.contains("a &lt;b&gt; &amp; &quot;c&quot;\\u{1b}"));
+    assert!(!svg.contains("<script") && !svg.contains('\x1b') && !svg.contains('\u{202e}'));
+}
+
+#[test]
+fn nobody_to_draw_is_an_error_with_a_way_out() {
+    let desk = Desk::new();
+    let args = ["-i", "woken.data", "--timeline", "t.svg", "--time", "1h,"];
+    let output = desk.report(&args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("give another --time"), "{said}");
+    assert!(!desk.path("t.svg").exists());
+    let both = desk.report(&["--timeline", "t.svg", "--json"]);
+    assert_eq!(both.status.code(), Some(2));
+}
