@@ -81,7 +81,7 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// The id that other coroutines and the report know it by; 0 if it is mute.
+    /// The id that [`Wait::coroutine`] wants; 0 if it is mute. (Reports number coroutines anew, from 1.)
     pub fn id(&self) -> u64 {
         match &self.seat {
             Some(seat) => seat.station.probe_id.load(Ordering::Relaxed),

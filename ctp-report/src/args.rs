@@ -24,6 +24,16 @@ Examples:
   ctp-report -i old.data --json         figures for a program";
 
 const AFTER: &str = "\
+What --stuck says of a coroutine that has not moved for the threshold, and the facts behind it:
+  STUCK    certain: it was woken and never run, though others were, for longer than ever before
+  STUCK?   likely: it waits at least 10 times what 99 % of the waits at its site took (8 or more
+           must have ended) and twice the longest; or its timer is overdue; or it is of a plain
+           cTP v1 program, which tells nothing of wakes
+  BUSY     it runs without a suspend, so that nobody else gets its thread; no failure for --fail
+  WAITING  as usual at its site, or there is nothing to compare with
+  UNKNOWN  events of it are lost that may have changed everything
+  NOT_WOKEN, WOKEN_NOT_RUN: by the count of wakes; SUSPENDED: its runtime does not tell of wakes
+
 Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed.
 Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
 

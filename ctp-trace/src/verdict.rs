@@ -15,6 +15,9 @@ pub const ENOUGH: u64 = 8;
 /// A wait is out of the ordinary beyond this many times what 99 % of the site's waits took.
 pub const FAR_BEYOND: u64 = 10;
 
+/// And only if it is so many times the longest that ever ended: a record alone proves nothing.
+pub const BEYOND_LONGEST: u64 = 2;
+
 /// What is known of one coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
@@ -188,12 +191,14 @@ impl Case<'_> {
             (Dialect::V1PerSlot | Dialect::V1PerStation, _) => {
                 (Verdict::MaybeStuck, Reason::Silent)
             }
-            (_, Some(due)) if self.threshold <= due.until(self.standing.end) => {
-                (Verdict::MaybeStuck, Reason::Overdue(due))
-            }
+            (_, Some(due)) if self.is_overdue(due) => (Verdict::MaybeStuck, Reason::Overdue(due)),
             (_, Some(due)) => (Verdict::Waiting, Reason::Timer(due)),
             _ => self.against_the_past(),
         }
+    }
+
+    fn is_overdue(&self, due: Nanos) -> bool {
+        due < self.standing.end && self.threshold <= due.until(self.standing.end)
     }
 
     fn against_the_past(&self) -> (Verdict, Reason) {
@@ -201,7 +206,8 @@ impl Case<'_> {
         let usual = past.p99.0.saturating_mul(FAR_BEYOND);
         if past.waits < ENOUGH {
             (Verdict::Waiting, Reason::NoPast)
-        } else if usual <= self.age.0 && past.longest < self.age {
+        } else if usual <= self.age.0 && past.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
+        {
             (Verdict::MaybeStuck, Reason::FarBeyond)
         } else {
             (Verdict::Waiting, Reason::Usual)

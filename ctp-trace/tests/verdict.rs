@@ -202,6 +202,9 @@ fn not_woken_is_judged_by_the_past_of_its_site() {
         let mut once = standing;
         once.past.longest = ms(9000);
         check(&once, fact, Verdict::Waiting, "usual");
+        let mut record = standing;
+        record.past.longest = ms(4501); // not quite half of what this one waits
+        check(&record, fact, Verdict::Waiting, "usual");
         let young = Standing {
             since: ms(9001),
             ..standing
@@ -245,6 +248,11 @@ fn a_timer_is_judged_by_its_deadline() {
         ..pending
     };
     check(&overdue, Fact::NotWoken, Verdict::MaybeStuck, "overdue");
+    assert_eq!(
+        judge(&pending, Nanos(0)).reason.word(),
+        "timer",
+        "due only later"
+    );
 }
 
 #[test]

@@ -96,6 +96,16 @@ pub fn usual(group: &Group) -> Option<String> {
     ))
 }
 
+/// Whether a group waits as coroutines usually do at its place, or for less than the threshold;
+/// else nothing is known that would speak for it or against it.
+pub fn is_as_usual(group: &Group) -> bool {
+    let (_, _, judgement) = group.judged;
+    !matches!(
+        judgement.reason,
+        Reason::NoPast | Reason::Queued { .. } | Reason::NobodyRan
+    )
+}
+
 /// `3 x read_frame (usually woken after 1.9 ms)`.
 pub fn waiting(group: &Group) -> String {
     let what = format!(
@@ -116,7 +126,7 @@ fn detail(group: &Group) -> String {
         ),
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),
-        (_, Fact::WokenNotRun, _) => format!("woken, queued for {age} at most"),
+        (_, Fact::WokenNotRun, _) => format!("woken and not run for {age} at most"),
         (_, _, Some(usual)) if usual.waits > 0 => {
             let usually = format!(
                 "usually woken after {}",

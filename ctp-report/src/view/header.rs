@@ -47,10 +47,10 @@ fn about_the_run(model: &Model) -> Vec<String> {
 
 fn about_the_trace(model: &Model) -> Vec<String> {
     let totals = model.census.totals();
-    let exact = if model.is_exact() {
-        "(every figure below is exact)"
-    } else {
-        "(figures marked ~ are approximate)"
+    let exact = match (model.refused(), model.is_exact()) {
+        (1.., _) => "(figures are of those recorded)",
+        (0, true) => "(every figure below is exact)",
+        (0, false) => "(figures marked ~ are approximate)",
     };
     vec![
         format!(

@@ -36,7 +36,9 @@ const LONG_RUN_NS: u64 = 10_000_000;
 /// Writes the table.
 pub fn table(page: &mut Page, rows: &[Row]) -> io::Result<()> {
     if rows.is_empty() {
-        return page.line("No coroutine waited at any site.");
+        return page.line(
+            "No site to show: no coroutine waited, or --percent-limit is above all of them.",
+        );
     }
     let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, rows)).collect();
     fit(&mut cells);

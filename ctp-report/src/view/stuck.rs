@@ -164,12 +164,20 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     page.gap()
 }
 
+/// Those that do what is usual where they wait, and those of which nothing says so.
 fn waiting(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
+    let (usual, unproven): (Vec<&Group>, Vec<&Group>) =
+        groups.iter().partition(|group| because::is_as_usual(group));
+    list(page, "WAITING, not stuck: ", &usual)?;
+    list(page, "WAITING, nothing to compare with: ", &unproven)
+}
+
+fn list(page: &mut Page, title: &str, groups: &[&Group]) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
     let items: Vec<String> = groups.iter().map(|group| because::waiting(group)).collect();
-    page.lines(&text::flow("WAITING, not stuck: ", "  ", ", ", &items))?;
+    page.lines(&text::flow(title, "  ", ", ", &items))?;
     page.gap()
 }
 
