@@ -31,7 +31,14 @@ use crate::sync::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub(super) struct Session {
     pub probe: Probe<Linux>,
-    socket: Option<OwnedFd>,
+    socket: Option<Socket>,
+}
+
+/// The bell, and what tells it from another file that got its number after the program closed it.
+#[derive(Debug)]
+struct Socket {
+    fd: OwnedFd,
+    identity: (u64, u64),
 }
 
 /// Where the session lies: null until this process (or the one it was forked from) attached.
@@ -128,7 +135,8 @@ impl Session {
     pub fn ring(&self) {
         let header = self.probe.region.header;
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let counter = match self.socket.as_ref().map(|fd| send(fd, &[1], flags)) {
+        let socket = self.socket.as_ref().filter(|socket| socket.is_still_ours());
+        let counter = match socket.map(|socket| send(&socket.fd, &[1], flags)) {
             Some(Ok(_)) => &header.wakes_sent,
             Some(Err(Errno::AGAIN)) => &header.wakes_would_block,
             Some(Err(_)) | None => &header.wakes_failed,
@@ -233,12 +241,28 @@ fn keep(session: Session) -> Result<(), Errno> {
     Ok(())
 }
 
-fn dial(path: &[u8]) -> Option<OwnedFd> {
+impl Socket {
+    /// A program may close every descriptor that it does not know, and use the number again.
+    fn is_still_ours(&self) -> bool {
+        identity_of(&self.fd) == Some(self.identity)
+    }
+}
+
+fn identity_of(fd: &OwnedFd) -> Option<(u64, u64)> {
+    let stat = fstat(fd).ok()?;
+    Some((stat.st_dev, stat.st_ino))
+}
+
+fn dial(path: &[u8]) -> Option<Socket> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let address = SocketAddrUnix::new(path).ok()?;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
     connect(&socket, &address).ok()?;
-    Some(socket)
+    let identity = identity_of(&socket)?;
+    Some(Socket {
+        fd: socket,
+        identity,
+    })
 }
 
 /// This process's row in the table of attached processes, counted from 1.

@@ -228,6 +228,16 @@ fn a_sleep_ends_with_one_byte() {
 
 // CTP-17
 #[test]
+fn a_program_that_closed_the_socket_finds_no_byte_in_its_own() {
+    let recorder = Recorder::new();
+    let _listener = UnixListener::bind(recorder.sock()).expect("a socket");
+    let program = recorder.program("daemon").spawn().expect("it starts");
+    assert!(wait(program));
+    assert_eq!(recorder.read().header.counters().wakes_failed, 1);
+}
+
+// CTP-17
+#[test]
 fn a_full_socket_blocks_nobody() {
     const ROUNDS: u32 = 2000;
     let recorder = Recorder::new();

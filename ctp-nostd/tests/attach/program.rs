@@ -1,11 +1,15 @@
 //! The program's side: what the child process does.
-#![expect(unsafe_code, reason = "runs code in a fork")]
+#![expect(
+    unsafe_code,
+    reason = "runs code in a fork, closes what it does not own"
+)]
 
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::future::Future;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -19,11 +23,12 @@ use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
 /// Says in the environment what to do.
 pub const ROLE: &str = "CTP_TEST_ROLE";
 
-const ROLES: [(&str, fn()); 7] = [
+const ROLES: [(&str, fn()); 8] = [
     ("nothing", || {}),
     ("quiet", be_quiet),
     ("crowd", be_a_crowd),
     ("ringer", ring),
+    ("daemon", close_everything),
     ("fork", fork),
     ("traveller", travel),
     ("traced", be_traced),
@@ -62,6 +67,31 @@ fn be_a_crowd() {
     let seated = tasks.iter().filter(|task| task.id() != 0).count();
     assert!(attached || seated == 0);
     println!("seated={seated}");
+}
+
+/// As a daemon does: closes every descriptor that it did not open, then uses the numbers anew.
+fn close_everything() {
+    assert!(ctp::attach());
+    let task = Task::born("daemon");
+    let is_open = |fd: &i32| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok();
+    for fd in (3..32).filter(is_open) {
+        // SAFETY: this test harness keeps no descriptor open; the probe's is what this is about.
+        unsafe { rustix::io::close(fd) };
+    }
+    let pairs: Vec<_> = (0..8)
+        .map(|_| UnixStream::pair().expect("two descriptors"))
+        .collect();
+    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
+    let memory = File::options().write(true).open(shm).expect("it is there");
+    memory
+        .write_all_at(&1_u32.to_le_bytes(), 0x14)
+        .expect("the recorder sleeps");
+    task.run();
+    for stream in pairs.iter().flat_map(|(one, other)| [one, other]) {
+        stream.set_nonblocking(true).expect("it is a socket");
+        let error = (&mut &*stream).read(&mut [0]).expect_err("nobody wrote");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
 }
 
 /// Has events under a recorder that sleeps, again and again until it is told otherwise on stdin.
