@@ -67,6 +67,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
             sites: &self.sites,
             names: &self.names,
             attaches: &[] as &[Attach],
+            free: &[],
             extended: true,
         };
         Probe::new(region, 1)

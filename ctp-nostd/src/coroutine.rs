@@ -3,7 +3,7 @@
 use core::cell::Cell;
 
 use crate::doorbell;
-use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Station};
+use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Station, seat_word};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::site::SiteWord;
@@ -83,10 +83,7 @@ impl<P: Platform> Coroutine<P> {
 
     /// The id that [`Wait::coroutine`] wants; 0 if it is mute. (Reports number coroutines anew, from 1.)
     pub fn id(&self) -> u64 {
-        match &self.seat {
-            Some(seat) => seat.station.probe_id.load(Ordering::Relaxed),
-            None => 0,
-        }
+        self.live_seat().map_or(0, Seat::probe_id)
     }
 
     /// It runs from now on, on this thread.
@@ -160,9 +157,9 @@ impl<P: Platform> Coroutine<P> {
     #[inline]
     fn enter(&self, seat: &Seat<P>, local: &Local) {
         let running = local.current.load(Ordering::Relaxed);
-        if running != seat.number() {
+        if running != seat.word() {
             self.previous.set(running);
-            local.current.store(seat.number(), Ordering::Relaxed);
+            local.current.store(seat.word(), Ordering::Relaxed);
         }
         local.noted_kind.store(0, Ordering::Relaxed);
     }
@@ -170,7 +167,7 @@ impl<P: Platform> Coroutine<P> {
     /// The one inside of which it ran runs on; if it did not run here, nothing changes.
     #[inline]
     fn leave(&self, seat: &Seat<P>, local: &Local) {
-        if local.current.load(Ordering::Relaxed) == seat.number() {
+        if local.current.load(Ordering::Relaxed) == seat.word() {
             local.current.store(self.previous.get(), Ordering::Relaxed);
         }
     }
@@ -207,10 +204,10 @@ fn noted(local: &Local) -> Option<(SiteWord, WaitKind, u64)> {
 }
 
 impl<P: Platform> Seat<P> {
-    /// The station's index + 1.
+    /// What stands for this coroutine in the word of its thread.
     #[inline]
-    fn number(&self) -> u64 {
-        u64::from(self.index) + 1
+    fn word(&self) -> u64 {
+        seat_word(self.index, self.generation).into()
     }
 
     /// Fills in line 0 of the station. `generation` is odd meanwhile.
@@ -224,6 +221,8 @@ impl<P: Platform> Seat<P> {
         station.probe_id.store(self.probe_id(), Ordering::Relaxed);
         station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
         station.flags.store(0, Ordering::Relaxed);
+        station.waker.store(0, Ordering::Relaxed);
+        station.wake_ts.store(0, Ordering::Relaxed);
         station.kind.store(kind as u8, Ordering::Relaxed);
         station
             .wake
@@ -242,7 +241,7 @@ impl<P: Platform> Seat<P> {
     /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
     fn probe_id(&self) -> u64 {
         let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
-        u64::from(self.probe.attach_id) << 48 | uses << 24 | self.number()
+        u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
     }
 
     /// Completes the epoch, publishes it as the next event, and rings if the recorder sleeps.

@@ -1,7 +1,7 @@
 //! Recorder: how fresh memory is laid out.
 
 use crate::layout::{Attach, Header, Interned, Span, Station};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU32, Ordering};
 
 /// Sites, and names, that a recording has room for.
 pub const ENTRIES: u32 = 4096;
@@ -19,7 +19,16 @@ pub struct Plan {
 impl Plan {
     /// Bytes of the whole memory.
     pub const fn bytes(self) -> u64 {
+        self.free() + self.ring() as u64 * size_of::<AtomicU32>() as u64
+    }
+
+    const fn free(self) -> u64 {
         self.attaches() + ATTACHES as u64 * size_of::<Attach>() as u64
+    }
+
+    /// Entries of the ring of stations to use again.
+    const fn ring(self) -> u32 {
+        self.stations.next_power_of_two()
     }
 
     const fn sites(self) -> u64 {
@@ -41,6 +50,7 @@ impl Plan {
         place::<Interned>(&header.sites, self.sites(), ENTRIES);
         place::<Interned>(&header.names, self.names(), ENTRIES);
         place::<Attach>(&header.attaches, self.attaches(), ATTACHES);
+        place::<AtomicU32>(&header.free, self.free(), self.ring());
     }
 }
 
@@ -62,6 +72,8 @@ pub struct Recording {
     pub monotonic_ns: u64,
     /// Process id of the recorder.
     pub pid: u32,
+    /// Which of the recording's memories, from 0.
+    pub memory: u32,
     /// It issues a `membarrier` before each sleep, so that events need no fence.
     pub barrier: bool,
 }
@@ -79,6 +91,7 @@ impl Recording {
         header
             .start_monotonic_ns
             .store(self.monotonic_ns, Ordering::Relaxed);
+        header.memory_number.store(self.memory, Ordering::Relaxed);
         header.recorder_pid.store(self.pid, Ordering::Relaxed);
         header
             .recorder_barrier

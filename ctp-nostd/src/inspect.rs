@@ -2,6 +2,7 @@
 
 use crate::alloc;
 use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station, WAKER_IS_THREAD};
+use crate::region::Region;
 use crate::slot::index_of;
 use crate::sync::{AtomicU32, Ordering, fence};
 use crate::wake;
@@ -50,8 +51,8 @@ pub enum WokenBy {
     Nobody,
     /// A thread that ran no coroutine.
     Thread(u32),
-    /// The coroutine in the station with this index.
-    Station(u32),
+    /// The coroutine with this [`seat_word`](crate::layout::seat_word).
+    Coroutine(u32),
 }
 
 impl Station {
@@ -111,7 +112,7 @@ impl Station {
         let by = match self.waker.load(Ordering::Relaxed) {
             0 => WokenBy::Nobody,
             thread if thread & WAKER_IS_THREAD != 0 => WokenBy::Thread(thread & !WAKER_IS_THREAD),
-            station => WokenBy::Station(station - 1),
+            seat_word => WokenBy::Coroutine(seat_word),
         };
         WakeState {
             count,
@@ -169,6 +170,24 @@ impl Header {
     /// Takes back what peers have claimed beyond the maximum, see [`alloc::rein_in`].
     pub fn rein_in(&self, max: u32) {
         alloc::rein_in(&self.allocated_count, max, &self.refused);
+    }
+}
+
+impl Region<'_> {
+    /// Would a new coroutine find no station?
+    pub fn is_full(&self) -> bool {
+        let taken = self.header.free_head.load(Ordering::Relaxed);
+        let put = self.header.free_tail.load(Ordering::Relaxed);
+        taken == put && self.allocated().len() == self.stations.len()
+    }
+
+    /// Puts back the station with this index: its occupant is over, and its `next_n` events have
+    /// all been read. Of one that was killed amid an event the head may lag behind.
+    pub fn put_back(&self, index: u32, next_n: u64) {
+        if let Some(station) = self.stations.get(index as usize) {
+            station.event_head.store(next_n, Ordering::Relaxed);
+            alloc::put_back(&self.header.free_tail, self.free, index);
+        }
     }
 }
 

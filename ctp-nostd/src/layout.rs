@@ -23,8 +23,25 @@ pub const TEXT_BYTES: usize = 216;
 /// Station flag: this coroutine's runtime calls [`Waker::wake`](crate::waker::Waker::wake), so "never
 /// woken" means it.
 pub const FLAG_TELLS_WAKES: u8 = 1;
-/// In the `waker` word: the rest is a thread's id, not a station's number plus 1.
+/// In the `waker` word: the rest is a thread's id, not a coroutine's [`seat_word`].
 pub const WAKER_IS_THREAD: u32 = 1 << 31;
+
+/// Bits of a [`seat_word`] for the station's number; the rest are for its use.
+const STATION_BITS: u32 = 21;
+/// Most stations that a memory can have, so that a [`seat_word`] holds the number of each.
+pub const MOST_STATIONS: u32 = (1 << STATION_BITS) - 2;
+
+/// Which coroutine, in 31 bits that are never 0: {use of its station 10 | the station's number + 1,
+/// 21}.
+pub const fn seat_word(index: u32, generation: u32) -> u32 {
+    let uses = (generation / 2) % (1 << (31 - STATION_BITS));
+    (uses << STATION_BITS) | ((index + 1) % (1 << STATION_BITS))
+}
+
+/// The station of a [`seat_word`], if it has one.
+pub const fn station_of(seat_word: u32) -> Option<u32> {
+    (seat_word % (1 << STATION_BITS)).checked_sub(1)
+}
 
 /// One field of a layout: name, offset and size in bytes.
 pub type Field = (&'static str, usize, usize);
@@ -95,7 +112,7 @@ layout! {
         0x0D8 spare3: [AtomicU64; 5],
         0x100 free_head: AtomicU32,
         0x104 refused: AtomicU32,
-        0x108 recycled: AtomicU32,
+        0x108 free_tail: AtomicU32,
         0x10C unnamed: AtomicU32,
         0x110 spare4: [AtomicU64; 6],
         0x140 wakes_sent: AtomicU32,
@@ -107,14 +124,16 @@ layout! {
         0x180 recorder_pid: AtomicU32,
         0x184 recorder_state: AtomicU32,
         0x188 recorder_heartbeat_ns: AtomicU64,
-        0x190 spare6: [AtomicU64; 6],
+        0x190 memory_number: AtomicU32,
+        0x194 spare6: [AtomicU32; 11],
         0x1C0 lanes: Span,
         0x1D0 sites: Span,
         0x1E0 chains: Span,
         0x1F0 names: Span,
         0x200 attaches: Span,
         0x210 stacks: Span,
-        0x220 spare7: [[AtomicU64; 30]; 2],
+        0x220 free: Span,
+        0x230 spare7: [[AtomicU64; 29]; 2],
     }
 }
 

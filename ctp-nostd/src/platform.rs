@@ -48,7 +48,7 @@ pub struct Local {
         expect(dead_code, reason = "other places know their thread at once")
     )]
     pub(crate) identity: AtomicU64,
-    /// Station + 1 of the coroutine that runs here, 0 for none.
+    /// The seat word of the coroutine that runs here, 0 for none.
     pub(crate) current: AtomicU64,
     /// Site word of the wait that a leaf future announced; 0 for none.
     pub(crate) noted_site: AtomicU64,

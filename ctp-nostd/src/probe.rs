@@ -62,12 +62,24 @@ impl<P: Platform> Probe<P> {
         kind: Kind,
         place: &'static Location<'static>,
     ) -> Coroutine<P> {
-        let header = self.region.header;
-        let max = self.region.stations.len() as u32;
-        match alloc::claim(&header.allocated_count, max, &header.refused) {
+        match self.seat() {
             Some(index) => Coroutine::occupy(self, index, kind, self.name(name, place)),
             None => Coroutine::mute(),
         }
+    }
+
+    /// A station that somebody has left, else one that nobody had yet.
+    fn seat(self) -> Option<u32> {
+        let Region {
+            header,
+            stations,
+            free,
+            ..
+        } = self.region;
+        let max = stations.len() as u32;
+        alloc::take_back(&header.free_head, &header.free_tail, free)
+            .filter(|index| *index < max)
+            .or_else(|| alloc::claim(&header.allocated_count, max, &header.refused))
     }
 
     /// A leaf future is about to return `Pending`: says what the coroutine that runs here waits

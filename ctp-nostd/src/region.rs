@@ -12,9 +12,10 @@ use core::fmt;
 
 use crate::create::{Plan, Recording};
 use crate::layout::{
-    Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
+    Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, MOST_STATIONS, Span, Station,
+    VERSION,
 };
-use crate::sync::Ordering;
+use crate::sync::{AtomicU32, Ordering};
 
 /// Why some memory is not taken for cTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub struct Region<'m> {
     pub names: &'m [Interned],
     /// Processes that attached.
     pub attaches: &'m [Attach],
+    /// The ring of stations to use again, see [`crate::alloc`]; its length is a power of two.
+    pub free: &'m [AtomicU32],
     /// Whether the free bytes are used as `LAYOUT.md` says.
     pub extended: bool,
 }
@@ -93,7 +96,7 @@ impl<'m> Region<'m> {
         let header = unsafe { raw.table::<Header>(0, 1) }
             .and_then(|headers| headers.first())
             .ok_or(Refused::TooShort(bytes, size_of::<Header>()))?;
-        let count = check(header)?.min(limit);
+        let count = check(header)?.min(limit).min(MOST_STATIONS);
         // SAFETY: as above; the header's size keeps the stations aligned.
         let stations =
             unsafe { raw.table(size_of::<Header>() as u64, count) }.ok_or(Refused::TooShort(
@@ -108,12 +111,17 @@ impl<'m> Region<'m> {
         let tables = unsafe { (raw.span(&header.sites), raw.span(&header.names)) };
         // SAFETY: as above.
         let attaches = unsafe { raw.span(&header.attaches) };
+        // SAFETY: as above.
+        let free: Option<&[AtomicU32]> = unsafe { raw.span(&header.free) };
         Ok(Region {
             header,
             stations,
             sites: tables.0.filter(|_| extended).unwrap_or_default(),
             names: tables.1.filter(|_| extended).unwrap_or_default(),
             attaches: attaches.filter(|_| extended).unwrap_or_default(),
+            free: free
+                .filter(|ring| extended && ring.len().is_power_of_two())
+                .unwrap_or_default(),
             extended,
         })
     }

@@ -1,6 +1,6 @@
 //! Was this coroutine woken since it last began to run? Both halves of the answer.
 //!
-//! The wake word of a station holds {generation 12 bits | count 20 bits}.
+//! The wake word of a station holds {use of the station 12 bits | count 20 bits}.
 //!
 //! ```text
 //!   owner                                  whoever wakes
@@ -16,6 +16,11 @@
 //! ends in a suspend, and only then A's K3. The coroutine is queued, and A's wake was counted
 //! before that run. It looks not woken until it runs, that is, for as long as the queue is not
 //! served. A runtime that counts and queues under one lock has no such case.
+//!
+//! A waker may outlive its coroutine, whose station then has another occupant. Its wake is not
+//! counted: it knows the whole generation it was made for, and the word tells a use from those
+//! that come while it looks. What it says of who and when (K2) may still come late, after the
+//! next occupant's own.
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -24,7 +29,7 @@ const COUNT_MASK: u32 = (1 << COUNT_BITS) - 1;
 
 /// A wake word of this generation with no wakes.
 pub const fn word(generation: u32) -> u32 {
-    generation << COUNT_BITS
+    (generation / 2) << COUNT_BITS
 }
 
 /// Wakes so far, modulo 2^20.

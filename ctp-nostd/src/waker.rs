@@ -54,7 +54,11 @@ impl<P: Platform> Waker<P> {
         let Some((station, generation)) = self.seat else {
             return;
         };
-        if P::attachment() == self.attachment && wake::advance(&station.wake, generation) {
+        if P::attachment() != self.attachment {
+            return;
+        }
+        let is_there = station.generation.load(Ordering::Relaxed) == generation;
+        if is_there && wake::advance(&station.wake, generation) {
             station.waker.store(who::<P>(), Ordering::Relaxed);
             station.wake_ts.store(P::now_ns(), Ordering::Relaxed);
         }
@@ -65,6 +69,6 @@ impl<P: Platform> Waker<P> {
 fn who<P: Platform>() -> u32 {
     match P::local().map(|local| local.current.load(Ordering::Relaxed)) {
         None | Some(0) => WAKER_IS_THREAD | P::thread() as u32,
-        Some(station) => station as u32,
+        Some(seat_word) => seat_word as u32,
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use ctp_nostd::dialect::{Dialect, Fetched};
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::intern::{self, EntryKind};
-use ctp_nostd::layout::Station;
+use ctp_nostd::layout::{Station, seat_word};
 use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{self, Epoch, EventKind, Snapshot};
 use ctp_nostd::{Coroutine, Kind, Local, Memory, Platform, Region, Wait, WaitKind, wake};
@@ -228,23 +228,27 @@ fn a_wake_names_the_coroutine_that_runs() {
     };
     assert_eq!(wake(), WokenBy::Thread(4), "nobody runs");
     outer.run();
-    assert_eq!(wake(), WokenBy::Station(0));
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
     inner.run();
     inner.run();
-    assert_eq!(wake(), WokenBy::Station(1));
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
     inner.suspend(Wait::unknown());
-    assert_eq!(wake(), WokenBy::Station(0), "the outer one runs on");
+    assert_eq!(
+        wake(),
+        WokenBy::Coroutine(seat_word(0, 2)),
+        "the outer one runs on"
+    );
     woken.suspend(Wait::unknown());
     assert_eq!(
         wake(),
-        WokenBy::Station(0),
+        WokenBy::Coroutine(seat_word(0, 2)),
         "one that did not run changes nothing"
     );
     inner.run();
     drop(inner);
     assert_eq!(
         wake(),
-        WokenBy::Station(0),
+        WokenBy::Coroutine(seat_word(0, 2)),
         "also after the inner one's end"
     );
     outer.suspend(Wait::unknown());

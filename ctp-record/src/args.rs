@@ -39,7 +39,7 @@ pub struct Args {
 
     /// Room for so many coroutines; costs nothing unused
     #[arg(short = 'n', long, value_name = "N", default_value_t = 65_536,
-          value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
     stations: u32,
 
     /// Hand the memory over by descriptor (to another user or a container)
@@ -132,6 +132,9 @@ pub struct Image {
     /// Its executable.
     pub elf: Option<PathBuf>,
 }
+
+/// The largest room that can be asked for.
+pub const MOST_STATIONS: u32 = 1 << 20;
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

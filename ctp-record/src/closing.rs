@@ -7,6 +7,8 @@ use std::time::Duration;
 use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending};
 
+use crate::args::MOST_STATIONS;
+
 /// What there is to say.
 #[derive(Clone, Debug)]
 pub struct Closing<'c> {
@@ -119,7 +121,7 @@ impl<'c> Closing<'c> {
         let needed = u64::from(self.stations) + self.end.refused;
         let remedy = match self.end.how {
             Ending::Image => format!("Memory<{needed}>"),
-            _ => format!("-n {needed}"),
+            _ => format!("-n {}", needed.min(MOST_STATIONS.into())),
         };
         Some(format!(
             "all {} places were taken; {remedy} would have kept the {} that were refused",

@@ -113,6 +113,7 @@ impl Harvest {
             sink,
             found: Found::default(),
         };
+        let was_full = region.is_full();
         region.header.rein_in(region.stations.len() as u32);
         let stations = region.allocated();
         self.discover(stations.len());
@@ -125,6 +126,7 @@ impl Harvest {
                 self.drain(index, &mut pass);
             }
         }
+        pass.found.short &= was_full;
         pass.found
     }
 
@@ -191,6 +193,19 @@ impl Harvest {
         pass.found.most = pass.found.most.max(events);
         pass.found.lost |= self.totals.lost > before.lost;
         self.look_at_line_0(index, station, was_dead, pass);
+        if was_dead && self.cells[index].is_over(station) {
+            self.vacate(index, pass);
+        }
+    }
+
+    /// A coroutine of ours is over and read: its station is for another one.
+    fn vacate(&mut self, index: usize, pass: &mut Pass<'_>) {
+        self.close(index, pass);
+        let next_n = self.cells[index].next_n();
+        self.cells[index] = self.cells[index].vacant();
+        self.heads[index] = next_n;
+        pass.region.put_back(index as u32, next_n);
+        pass.found.short = true;
     }
 
     /// First sight of a coroutine: its birth becomes a record. False while it is moving in.
@@ -199,7 +214,7 @@ impl Harvest {
         let Some(identity) = station.identity() else {
             return false;
         };
-        if plain.is_none() && !identity.extended {
+        if plain.is_none() && !(identity.extended && self.cells[index].is_new(&identity)) {
             return false;
         }
         let process = pass
@@ -208,7 +223,7 @@ impl Harvest {
         self.totals.coroutines += 1;
         self.totals.plain += u32::from(plain.is_some());
         let id = CoroutineId(self.totals.coroutines);
-        self.cells[index] = Cell::new(id, process, plain, identity.base_n);
+        self.cells[index] = Cell::new(id, process, plain, &identity);
         let name = self.places.name(pass.region, identity.meta);
         let spawn_site = self.places.interned(process, name.site, pass);
         let mut birth = convert::birth(&identity, plain, self.nanos(identity.birth_ts));

@@ -196,6 +196,7 @@ fn recording_of(start: &Start) -> Recording {
         realtime_ns: start.started_unix_ns,
         monotonic_ns: start.started_monotonic_ns,
         pid: std::process::id(),
+        memory: 0,
         barrier: wait::can_order(),
     }
 }

@@ -13,6 +13,8 @@ pub struct Found {
     pub most: u64,
     /// Some events were overwritten before they were read.
     pub lost: bool,
+    /// Coroutines ended whose stations new ones would have had to wait for.
+    pub short: bool,
 }
 
 /// What to do until the next pass.
@@ -50,7 +52,7 @@ impl Pace {
     pub fn after(&mut self, found: Found) -> Next {
         match found {
             Found { events: 0, .. } => return self.quiet(),
-            Found { lost: true, .. } | Found { most: 5.., .. } => {
+            Found { lost: true, .. } | Found { short: true, .. } | Found { most: 5.., .. } => {
                 self.pause = BRISK;
                 return Next::Again;
             }
@@ -77,6 +79,7 @@ mod tests {
         events: 1,
         most: 1,
         lost: false,
+        short: false,
     };
 
     #[test]

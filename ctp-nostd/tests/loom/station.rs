@@ -5,7 +5,7 @@ use ctp_nostd::layout::{Header, Station};
 use ctp_nostd::{Platform, Probe, Region, alloc};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU32;
-use loom::sync::atomic::Ordering::Relaxed;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::thread;
 
 use crate::check;
@@ -86,6 +86,104 @@ fn a_count_near_its_end_hands_out_nothing() {
     });
 }
 
+/// Stations that are left and taken again. An entry that nobody wrote holds no station.
+struct Ring {
+    head: AtomicU32,
+    tail: AtomicU32,
+    entries: [AtomicU32; STATIONS as usize],
+    taken: [AtomicU32; STATIONS as usize],
+    left: [AtomicU32; STATIONS as usize],
+}
+
+type Take = fn(&AtomicU32, &AtomicU32, &[AtomicU32]) -> Option<u32>;
+type Put = fn(&AtomicU32, &[AtomicU32], u32);
+
+impl Ring {
+    fn new() -> Self {
+        Ring {
+            head: AtomicU32::new(0),
+            tail: AtomicU32::new(0),
+            entries: [(); STATIONS as usize].map(|()| AtomicU32::new(u32::MAX)),
+            taken: Default::default(),
+            left: Default::default(),
+        }
+    }
+
+    /// A coroutine: moves in, has an event, and leaves.
+    fn live(&self, take: Take) {
+        let Some(index) = take(&self.head, &self.tail, &self.entries) else {
+            return;
+        };
+        let taken = self.taken.get(index as usize).expect("nobody put it there");
+        let before = taken.load(Relaxed);
+        assert_eq!(before % 2, 0, "two live in one station");
+        taken.store(before + 1, Relaxed);
+        taken.store(before + 2, Relaxed);
+        self.left[index as usize].store(1, Release);
+    }
+
+    /// The recorder: whoever has left is read, and makes room.
+    fn pass(&self, put: Put) {
+        for (index, left) in self.left.iter().enumerate() {
+            if left.load(Acquire) == 1 {
+                left.store(0, Relaxed);
+                put(&self.tail, &self.entries, index as u32);
+            }
+        }
+    }
+}
+
+fn a_station_is_left_before_it_is_taken_again(take: Take, put: Put) {
+    check(move || {
+        let ring = Arc::new(Ring::new());
+        put(&ring.tail, &ring.entries, 0);
+        let probes = [(); 2].map(|()| {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                ring.live(take);
+                ring.live(take);
+            })
+        });
+        put(&ring.tail, &ring.entries, 1);
+        ring.pass(put);
+        ring.pass(put);
+        for probe in probes {
+            probe.join().expect("a probe does not panic");
+        }
+    });
+}
+
+// CTP-22
+#[test]
+fn a_station_has_one_occupant_after_the_other() {
+    a_station_is_left_before_it_is_taken_again(alloc::take_back, alloc::put_back);
+}
+
+#[test]
+#[should_panic = "two live in one station"]
+fn without_the_compare_and_swap_two_take_the_same() {
+    let take: Take = |head, tail, ring| {
+        let taken = head.load(Relaxed);
+        if tail.load(Acquire) == taken {
+            return None;
+        }
+        head.store(taken + 1, Relaxed);
+        Some(ring[(taken % STATIONS) as usize].load(Relaxed))
+    };
+    a_station_is_left_before_it_is_taken_again(take, alloc::put_back);
+}
+
+#[test]
+#[should_panic = "nobody put it there"]
+fn without_release_a_station_is_taken_that_was_not_put() {
+    let put: Put = |tail, ring, station| {
+        let put = tail.load(Relaxed);
+        ring[(put % STATIONS) as usize].store(station, Relaxed);
+        tail.store(put + 1, Relaxed);
+    };
+    a_station_is_left_before_it_is_taken_again(alloc::take_back, put);
+}
+
 struct Board;
 
 impl Platform for Board {
@@ -111,6 +209,7 @@ fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
             sites: &[],
             names: &[],
             attaches: &[],
+            free: &[],
             extended: true,
         };
         let station = &region.stations[0];

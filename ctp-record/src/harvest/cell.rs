@@ -1,19 +1,22 @@
 //! What the reader remembers of one station, and how its slots become events.
 
 use ctp_nostd::dialect::{self, Dialect, Fetched};
-use ctp_nostd::layout::Station;
+use ctp_nostd::inspect::Identity;
+use ctp_nostd::layout::{Station, seat_word, station_of};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record};
 
 use super::{Harvest, Pass, convert};
 
 /// One station. Coroutine 0 is one that is not known yet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     pub coroutine: CoroutineId,
     pub process: ProcessId,
     /// A v1 peer's way of counting; nothing for ours.
     plain: Option<Dialect>,
+    /// Which occupant of the station it is.
+    generation: u32,
     /// Index of the occupant's first event.
     base_n: u64,
     /// The next event to read.
@@ -29,12 +32,6 @@ pub(super) struct Cell {
     /// When its latest event was.
     last_at: Nanos,
     pub inexact: bool,
-}
-
-impl Default for Cell {
-    fn default() -> Self {
-        Cell::new(CoroutineId(0), ProcessId(0), None, 0)
-    }
 }
 
 /// Who writes a station.
@@ -59,25 +56,34 @@ impl Cell {
         coroutine: CoroutineId,
         process: ProcessId,
         plain: Option<Dialect>,
-        base_n: u64,
+        identity: &Identity,
     ) -> Self {
         Cell {
             coroutine,
             process,
             plain,
-            base_n,
-            next_n: base_n,
-            recorded: 0,
-            accounted: 0,
-            wakes: None,
-            death_told: false,
-            last_at: Nanos(0),
-            inexact: false,
+            generation: identity.generation,
+            base_n: identity.base_n,
+            next_n: identity.base_n,
+            ..Cell::default()
         }
     }
 
     pub fn is_known(&self) -> bool {
         self.coroutine.0 != 0
+    }
+
+    /// What is remembered of an occupant that has left: that it was there.
+    pub fn vacant(&self) -> Self {
+        Cell {
+            generation: self.generation,
+            ..Cell::default()
+        }
+    }
+
+    /// Is this another occupant than the one before?
+    pub fn is_new(&self, identity: &Identity) -> bool {
+        identity.generation != self.generation
     }
 
     fn dialect(&self) -> Dialect {
@@ -94,6 +100,12 @@ impl Cell {
         let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
         (unread <= MOST_AT_ONCE)
             .then(|| gone_by.saturating_add(station.dropped() + u64::from(self.death_told)))
+    }
+
+    /// Does nothing come after what was read? Asked once the station was seen to be dead. A v1
+    /// peer's station is never anybody else's.
+    pub fn is_over(&self, station: &Station) -> bool {
+        self.plain.is_none() && station.event_head() == self.next_n
     }
 
     /// How many events `n` is ahead of what was read; 0 if it is behind.
@@ -166,7 +178,8 @@ impl Harvest {
         cell.next_n = n.wrapping_add(1);
         cell.accounted = cell.accounted.saturating_add(1);
         let (process, plain) = (cell.process, cell.plain.is_some());
-        let Some(kind) = convert::event_kind(epoch, plain) else {
+        let is_its_own = plain || epoch.generation == cell.generation;
+        let Some(kind) = convert::event_kind(epoch, plain).filter(|_| is_its_own) else {
             self.totals.quarantined += 1;
             self.totals.lost += 1;
             return;
@@ -247,11 +260,17 @@ impl Harvest {
         match by {
             WokenBy::Nobody => Waker::Foreign,
             WokenBy::Thread(tid) => Waker::Thread(tid),
-            WokenBy::Station(index) => match self.cells.get(index as usize) {
-                Some(cell) if cell.is_known() => Waker::Coroutine(cell.coroutine),
-                _ => Waker::Foreign,
-            },
+            WokenBy::Coroutine(word) => {
+                self.occupant(word).map_or(Waker::Foreign, Waker::Coroutine)
+            }
         }
+    }
+
+    /// The coroutine with this seat word, while it has its station.
+    fn occupant(&self, word: u32) -> Option<CoroutineId> {
+        let index = station_of(word)?;
+        let cell = self.cells.get(index as usize)?;
+        (cell.is_known() && seat_word(index, cell.generation) == word).then_some(cell.coroutine)
     }
 
     /// A v1 peer marks a station dead without an event; the trace gets one all the same.

@@ -14,6 +14,7 @@ mod output;
 mod peers;
 mod privacy;
 mod recorder_dies;
+mod reuse;
 mod talk;
 mod terminal;
 mod trace;

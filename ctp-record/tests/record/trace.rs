@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ctp_trace::record::{
-    Birth, CoroutineId, End, Event, EventKind, Module, Place, Process, Record, SiteId, Start, Tally,
+    Birth, CoroutineId, End, Event, EventKind, Module, Place, Process, Record, SiteId, Start,
+    Tally, Wake,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -22,6 +23,7 @@ pub struct Trace {
 pub struct Coroutine {
     pub birth: Birth,
     pub events: Vec<Event>,
+    pub wakes: Vec<Wake>,
     pub tally: Option<Tally>,
 }
 
@@ -53,16 +55,18 @@ impl Trace {
             Record::Module(module) => self.modules.push(module),
             Record::Site(site) => drop(self.sites.insert(site.id, site.place)),
             Record::Birth(birth) => {
-                let (events, tally) = (Vec::new(), None);
+                let (events, wakes, tally) = (Vec::new(), Vec::new(), None);
                 let id = birth.coroutine;
                 let coroutine = Coroutine {
                     birth,
                     events,
+                    wakes,
                     tally,
                 };
                 assert!(self.coroutines.insert(id, coroutine).is_none(), "{id:?}");
             }
             Record::Event(event) => self.of(event.coroutine).events.push(event),
+            Record::Wake(wake) => self.of(wake.coroutine).wakes.push(wake),
             Record::Tally(tally) => {
                 let before = self.of(tally.coroutine).tally.replace(tally);
                 assert_eq!(before, None);

@@ -107,3 +107,29 @@ fn a_v1_recorder_reads_every_event_of_our_probe() {
     );
     assert_eq!(word(&memory, 0x18), 0, "the rest of the header is not ours");
 }
+
+// CTP-23
+#[test]
+fn under_a_v1_recorder_no_station_is_used_twice() {
+    let directory = tempfile::tempdir().expect("room");
+    let memory = v1_memory(&directory.path().join("memory"));
+    let truth = directory.path().join("truth");
+    let mut program = Command::new(fixture("churn"))
+        .arg(&truth)
+        .arg("20")
+        .env("CTP_SHM_PATH", directory.path().join("memory"))
+        .env("CTP_MAX_STATIONS", STATIONS.to_string())
+        .spawn()
+        .expect("the program runs");
+    assert!(program.wait().expect("it ends").success());
+    let truth = fs::read_to_string(truth).expect("its account");
+    let given: Vec<u64> = truth
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1)?.parse().ok())
+        .filter(|id| *id != 0)
+        .collect();
+    let found: Vec<u64> = (1..=STATIONS)
+        .map(|station| word(&memory, STATION_BYTES * station))
+        .collect();
+    assert_eq!(found, given, "the first four, and nobody after them");
+}
