@@ -1,5 +1,7 @@
 //! Recorder: what the words of a header and a station say, each read once.
 
+use core::ops::AddAssign;
+
 use crate::alloc;
 use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station, WAKER_IS_THREAD};
 use crate::region::Region;
@@ -137,6 +139,18 @@ pub struct Counters {
     pub wakes_failed: u32,
     /// Times that only the safety tick found what was new.
     pub wakes_rescued: u32,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        let sum = |one: &mut u32, other: u32| *one = one.saturating_add(other);
+        sum(&mut self.refused, other.refused);
+        sum(&mut self.unnamed, other.unnamed);
+        sum(&mut self.wakes_sent, other.wakes_sent);
+        sum(&mut self.wakes_would_block, other.wakes_would_block);
+        sum(&mut self.wakes_failed, other.wakes_failed);
+        sum(&mut self.wakes_rescued, other.wakes_rescued);
+    }
 }
 
 impl Header {

@@ -72,7 +72,7 @@
 //! on Linux a [`Platform`]. It provides: memory that is whole at every instant ([`layout`]), exact
 //! loss, and events without lock, allocation or panic, and with a system call only for the first
 //! one after the recorder went to sleep. It does not: wait for anybody, find coroutines or wakes by
-//! itself, follow a fork, or run without 64-bit atomics.
+//! itself, or run without 64-bit atomics.
 #![no_std]
 
 pub mod alloc;
@@ -93,6 +93,7 @@ mod linux;
 mod platform;
 mod probe;
 mod region;
+pub mod request;
 pub mod site;
 pub mod slot;
 mod sync;

@@ -1,7 +1,9 @@
 //! The probe on Linux: attach from the environment, then events need no system call.
 
 mod environment;
+mod memory;
 mod session;
+mod socket;
 mod thread;
 
 use core::panic::Location;
@@ -35,7 +37,8 @@ pub fn attach() -> bool {
     session::attach()
 }
 
-/// The attached program, unless nobody records or this is a fork of the one that attached.
+/// The attached program, if somebody records it. A fork of one that attached gets memory of its
+/// own here, once it needs it.
 #[inline]
 pub fn probe() -> Option<Probe<Linux>> {
     session::current().map(|session| session.probe)

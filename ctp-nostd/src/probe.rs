@@ -34,10 +34,15 @@ impl<P> Copy for Probe<P> {}
 impl<P: Platform> Probe<P> {
     /// A probe on this memory. `attach_id` tells apart the processes that share it.
     pub fn new(region: Region<'static>, attach_id: u16) -> Self {
+        Self::attached(region, attach_id, P::attachment())
+    }
+
+    /// The same, of an attachment that is about to be the platform's.
+    pub(crate) fn attached(region: Region<'static>, attach_id: u16, attachment: u32) -> Self {
         Probe {
             region,
             attach_id,
-            attachment: P::attachment(),
+            attachment,
             is_ordered: false,
             platform: PhantomData,
         }
@@ -62,10 +67,15 @@ impl<P: Platform> Probe<P> {
         kind: Kind,
         place: &'static Location<'static>,
     ) -> Coroutine<P> {
-        match self.seat() {
+        match self.is_live().then(|| self.seat()).flatten() {
             Some(index) => Coroutine::occupy(self, index, kind, self.name(name, place)),
             None => Coroutine::mute(),
         }
+    }
+
+    /// Is this still the program that attached? Not in a fork of it.
+    fn is_live(self) -> bool {
+        P::attachment() == self.attachment
     }
 
     /// A station that somebody has left, else one that nobody had yet.
@@ -86,7 +96,9 @@ impl<P: Platform> Probe<P> {
     /// for. Its next suspend carries it.
     #[inline]
     pub fn waits_for(self, wait: Wait) {
-        let Some(local) = P::local() else { return };
+        let Some(local) = P::local().filter(|_| self.is_live()) else {
+            return;
+        };
         let site = self.site(wait.place);
         local.noted_site.store(site.0, Ordering::Relaxed);
         local.noted_arg.store(wait.resource, Ordering::Relaxed);

@@ -161,6 +161,12 @@ impl<'m> Region<'m> {
         unsafe { Region::new(base, bytes, plan.stations) }
     }
 
+    /// Is the header still what the recorder made? If not, somebody wrote where nobody should,
+    /// and no word of this memory can be trusted.
+    pub fn is_intact(&self) -> bool {
+        check(self.header).is_ok() && (!self.extended || is_extended(self.header))
+    }
+
     /// Stations that were handed out: what there is to read. Reading more would only make the
     /// kernel allocate pages.
     pub fn allocated(&self) -> &'m [Station] {

@@ -42,6 +42,10 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
     stations: u32,
 
+    /// Go on until every process that came from the program has ended
+    #[arg(long)]
+    wait_all: bool,
+
     /// Hand the memory over by descriptor (to another user or a container)
     #[arg(long)]
     inherit_fd: bool,
@@ -122,6 +126,8 @@ pub struct Launch {
     pub stations: u32,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
+    /// Wait for all processes that come from the program.
+    pub wait_all: bool,
 }
 
 /// A dump to read.
@@ -184,6 +190,7 @@ impl Args {
             command: self.command,
             stations: self.stations,
             inherit_fd: self.inherit_fd,
+            wait_all: self.wait_all,
         }))
     }
 }

@@ -59,8 +59,13 @@ impl Calibrator {
         })
     }
 
+    /// For one more memory.
+    pub fn publish(&self, header: &Header) {
+        clock::publish(header, &self.now);
+    }
+
     /// Corrects the slope when it is time to. False if the counter has been withdrawn.
-    pub fn keep_right(&mut self, header: &Header) -> bool {
+    pub fn keep_right<'h>(&mut self, headers: impl Iterator<Item = &'h Header>) -> bool {
         if self.looked.elapsed() < self.pause {
             return true;
         }
@@ -69,11 +74,11 @@ impl Calibrator {
         match self.next(measure()) {
             Some(next) if is_source() => {
                 self.now = next;
-                clock::publish(header, &next);
+                headers.for_each(|header| self.publish(header));
                 true
             }
             _ => {
-                clock::withdraw(header);
+                headers.for_each(clock::withdraw);
                 false
             }
         }

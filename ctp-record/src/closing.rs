@@ -28,6 +28,8 @@ pub struct Closing<'c> {
     pub stations: u32,
     /// Processes that live on, with their names.
     pub survivors: Vec<(u32, String)>,
+    /// Memories that a program has overwritten.
+    pub damaged: u32,
     /// The memory's own counters.
     pub counters: Counters,
 }
@@ -44,6 +46,7 @@ impl<'c> Closing<'c> {
             event_cost: Duration::ZERO,
             stations: 0,
             survivors: Vec::new(),
+            damaged: 0,
             counters,
         }
     }
@@ -56,6 +59,7 @@ impl<'c> Closing<'c> {
             _ => lines.push(self.what_was_recorded()),
         }
         lines.extend(self.refused());
+        lines.extend(self.damaged());
         lines.extend(self.survivors());
         if verbose {
             lines.push(self.details());
@@ -127,6 +131,18 @@ impl<'c> Closing<'c> {
             "all {} places were taken; {remedy} would have kept the {} that were refused",
             grouped(self.stations.into()),
             grouped(self.end.refused)
+        ))
+    }
+
+    fn damaged(&self) -> Option<String> {
+        let whose = match self.damaged {
+            0 => return None,
+            1 => "a process".to_owned(),
+            many => format!("{many} processes"),
+        };
+        Some(format!(
+            "{whose} overwrote the recording's memory: what was read there before is sound, \
+             figures of its coroutines are marked"
         ))
     }
 

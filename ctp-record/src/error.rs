@@ -16,8 +16,6 @@ pub enum Error {
     Write(PathBuf, io::Error),
     /// The shared memory cannot be made.
     Memory(io::Error),
-    /// Memory that was just made is not what it should be.
-    Fresh(Refused),
     /// What was asked for cannot be printed.
     Print(io::Error),
     /// The socket cannot be made.
@@ -66,7 +64,6 @@ impl fmt::Display for Error {
                 out,
                 "cannot make shared memory: {error}; a smaller -n may help"
             ),
-            Error::Fresh(refused) => write!(out, "cannot use shared memory: {refused}"),
             Error::Print(error) => write!(out, "cannot print: {error}"),
             Error::Socket(error) => write!(
                 out,

@@ -8,11 +8,12 @@ mod convert;
 mod places;
 
 use std::io;
+use std::ops::AddAssign;
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Record, Tally};
+use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Record, SiteId, Tally};
 
 use crate::pace::Found;
 use cell::Cell;
@@ -36,8 +37,29 @@ pub enum Peer {
     Unknown,
 }
 
+/// Hands out the numbers of a trace: they go on from one memory to the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers {
+    coroutines: u32,
+    sites: u32,
+}
+
+impl Numbers {
+    fn coroutine(&mut self) -> CoroutineId {
+        self.coroutines += 1;
+        CoroutineId(self.coroutines)
+    }
+
+    fn site(&mut self) -> SiteId {
+        self.sites += 1;
+        SiteId(self.sites)
+    }
+}
+
 /// What a pass asks of the world outside the memory.
 pub trait Outside {
+    /// The numbers of this trace.
+    fn numbers(&mut self) -> &mut Numbers;
     /// The process of a peer; describes it to the sink when it is new.
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
     /// Is this an address of the process's program code? Describes new modules to the sink.
@@ -57,6 +79,16 @@ pub struct Totals {
     pub coroutines: u32,
     /// Coroutines of plain v1 peers.
     pub plain: u32,
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.lost = self.lost.saturating_add(other.lost);
+        self.quarantined += other.quarantined;
+        self.coroutines += other.coroutines;
+        self.plain += other.plain;
+    }
 }
 
 /// The reader's memory of all stations.
@@ -128,6 +160,32 @@ impl Harvest {
         }
         pass.found.short &= was_full;
         pass.found
+    }
+
+    /// A process of this memory is no more: reads what it left, and closes the accounts of its
+    /// coroutines. Its stations are for others.
+    pub fn bury(
+        &mut self,
+        process: ProcessId,
+        region: &Region<'_>,
+        outside: &mut dyn Outside,
+        sink: &mut dyn Sink,
+    ) {
+        let mut pass = Pass {
+            region,
+            outside,
+            sink,
+            found: Found::default(),
+        };
+        for index in 0..self.cells.len() {
+            if self.cells[index].process != process {
+                continue;
+            }
+            self.drain(index, &mut pass);
+            if self.cells[index].is_ours() {
+                self.vacate(index, &mut pass);
+            }
+        }
     }
 
     /// After the last event: reads every station once more, whatever its head says, then the
@@ -222,7 +280,7 @@ impl Harvest {
             .process(pass.peer_of(station, &identity), pass.sink);
         self.totals.coroutines += 1;
         self.totals.plain += u32::from(plain.is_some());
-        let id = CoroutineId(self.totals.coroutines);
+        let id = pass.outside.numbers().coroutine();
         self.cells[index] = Cell::new(id, process, plain, &identity);
         let name = self.places.name(pass.region, identity.meta);
         let spawn_site = self.places.interned(process, name.site, pass);
@@ -245,7 +303,7 @@ impl Harvest {
             attempted: attempted.unwrap_or(cell.accounted()),
             recorded: cell.recorded,
             torn: cell.torn(station),
-            inexact: cell.inexact || attempted.is_none(),
+            inexact: cell.inexact || attempted.is_none() || !pass.region.is_intact(),
         };
         let unread = tally.attempted.saturating_sub(cell.accounted());
         self.totals.lost = self.totals.lost.saturating_add(unread);

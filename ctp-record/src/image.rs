@@ -9,7 +9,7 @@ use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
 use crate::args::Image;
 use crate::error::Error;
-use crate::harvest::{Outside, Peer, Sink};
+use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::shm::Copy;
 
 /// The one program of a dump.
@@ -17,6 +17,7 @@ use crate::shm::Copy;
 pub struct Firmware {
     modules: Vec<Module>,
     told: bool,
+    numbers: Numbers,
 }
 
 /// Finds the probe's memory in a dump.
@@ -57,11 +58,16 @@ impl Firmware {
         Ok(Firmware {
             modules,
             told: false,
+            numbers: Numbers::default(),
         })
     }
 }
 
 impl Outside for Firmware {
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.numbers
+    }
+
     fn process(&mut self, _: Peer, sink: &mut dyn Sink) -> ProcessId {
         let id = ProcessId(1);
         if !self.told {

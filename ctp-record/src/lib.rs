@@ -15,6 +15,7 @@ mod hindsight;
 mod image;
 mod launch;
 mod maps;
+mod memories;
 mod output;
 pub mod pace;
 mod processes;
@@ -39,14 +40,14 @@ use calibrate::Calibrator;
 use clock::Clock;
 use closing::Closing;
 pub use error::Error;
-use harvest::Harvest;
+use harvest::{Harvest, Totals};
 use image::Firmware;
 use launch::Prepared;
+use memories::Memories;
 use output::Output;
 use processes::Processes;
 use rendezvous::Rendezvous;
 use session::Session;
-use shm::Memory;
 use signals::Signals;
 use wait::Wait;
 
@@ -86,21 +87,17 @@ fn print(text: &[u8]) -> Result<u8, Error> {
 fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
     let start = start_of(clock, &launch.command, launch.stations);
-    let memory = Memory::create(
-        Plan {
-            stations: launch.stations,
-        },
-        &recording_of(&start),
-        launch.inherit_fd,
-    )
-    .map_err(Error::Memory)?;
+    let plan = Plan {
+        stations: launch.stations,
+    };
+    let memories =
+        Memories::open(plan, recording_of(&start), launch.inherit_fd).map_err(Error::Memory)?;
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
     let mut output = Output::create(&config.output, &start)?;
     let signals = Signals::watch().map_err(Error::Wait)?;
-    let region = memory.region().map_err(Error::Fresh)?;
-    let calibrator = Calibrator::start(region.header);
+    let calibrator = Calibrator::start(memories.first().region().header);
     let prepared = Prepared {
-        memory: &memory,
+        memory: memories.first(),
         rendezvous: &rendezvous,
     };
     let running = match prepared.launch(launch) {
@@ -112,26 +109,28 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     };
     output.take_place();
     let mut session = Session {
-        region,
+        memories,
         rendezvous: &rendezvous,
         wait: Wait::new(rendezvous.listener(), &running, &signals).map_err(Error::Wait)?,
         processes: Processes::new(clock, running.pid()),
         running,
         signals,
         calibrator,
-        harvest: Harvest::new(clock.monotonic_ns),
         output,
+        ended: None,
+        wait_all: launch.wait_all,
     };
     let over = session.run().map_err(Error::Wait)?;
     let Session {
-        harvest, output, ..
+        memories, output, ..
     } = session;
-    let counters = region.header.counters();
-    let end = end_of(&harvest, clock.now(), over.ending(), counters);
+    let counters = memories.counters();
+    let end = end_of(memories.totals(), clock.now(), over.ending(), counters);
     let closing = Closing {
-        event_cost: cost::of_one_event(region.header),
+        event_cost: cost::of_one_event(memories.first().region().header),
         stations: launch.stations,
         survivors: survivors::of(&rendezvous.path()),
+        damaged: memories.damaged(),
         ..Closing::new(name_of(launch), &config.output, end, counters)
     };
     close(config, output, closing)?;
@@ -154,7 +153,7 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
     let mut harvest = Harvest::new(zero.monotonic_ns);
     harvest.finish(&region, &mut firmware, &mut output);
     let counters = region.header.counters();
-    let end = end_of(&harvest, harvest.latest(), Ending::Image, counters);
+    let end = end_of(harvest.totals(), harvest.latest(), Ending::Image, counters);
     let subject = image.dump.display().to_string();
     let closing = Closing {
         stations: region.stations.len() as u32,
@@ -201,8 +200,7 @@ fn recording_of(start: &Start) -> Recording {
     }
 }
 
-fn end_of(harvest: &Harvest, at: Nanos, how: Ending, counters: Counters) -> End {
-    let totals = harvest.totals();
+fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
     End {
         at,
         how,

@@ -1,6 +1,7 @@
 //! How soon the memory is read again: at once while something would be lost, rarely when it is
 //! quiet, and not at all while everything sleeps.
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
 /// What a pass found.
@@ -15,6 +16,16 @@ pub struct Found {
     pub lost: bool,
     /// Coroutines ended whose stations new ones would have had to wait for.
     pub short: bool,
+}
+
+impl AddAssign for Found {
+    /// Of two memories together.
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.most = self.most.max(other.most);
+        self.lost |= other.lost;
+        self.short |= other.short;
+    }
 }
 
 /// What to do until the next pass.

@@ -13,7 +13,7 @@ use object::Object as _;
 use object::read::ReadCache;
 
 use crate::clock::Clock;
-use crate::harvest::{Outside, Peer, Sink};
+use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::maps::{self, Mapping};
 
 /// Looks into `/proc`.
@@ -23,6 +23,9 @@ pub struct Processes {
     /// The process that was launched: who writes when nothing else is known.
     launched: u32,
     known: HashMap<u32, Known>,
+    /// How many there were.
+    met: u32,
+    numbers: Numbers,
     build_ids: HashMap<PathBuf, Vec<u8>>,
 }
 
@@ -44,6 +47,8 @@ impl Processes {
             clock,
             launched,
             known: HashMap::new(),
+            met: 0,
+            numbers: Numbers::default(),
             build_ids: HashMap::new(),
         }
     }
@@ -53,7 +58,8 @@ impl Processes {
         if let Some(known) = self.known.get(&pid) {
             return known.id;
         }
-        let id = ProcessId(self.known.len() as u32 + 1);
+        self.met += 1;
+        let id = ProcessId(self.met);
         let modules = HashSet::new();
         let elsewhere = HashSet::new();
         self.known.insert(
@@ -68,6 +74,16 @@ impl Processes {
         sink.take(Record::Process(Process { id, pid, attached }));
         self.look_again(pid, sink);
         id
+    }
+
+    /// A process that was met, while it is there.
+    pub fn id_of(&self, pid: u32) -> Option<ProcessId> {
+        self.known.get(&pid).map(|known| known.id)
+    }
+
+    /// It is no more. The next one with its number is another.
+    pub fn part_with(&mut self, pid: u32) {
+        self.known.remove(&pid);
     }
 
     /// Reads a process's maps once more and describes what is new in them.
@@ -126,11 +142,37 @@ impl Processes {
     }
 }
 
-impl Outside for Processes {
-    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
-        self.meet(self.owner(peer), sink)
+/// The processes, for the pass over one memory.
+#[derive(Debug)]
+pub struct Tenant<'p> {
+    processes: &'p mut Processes,
+    /// The only one that has this memory.
+    only: Option<u32>,
+}
+
+impl<'p> Tenant<'p> {
+    /// For memory that only this process has, or any.
+    pub fn of(processes: &'p mut Processes, only: Option<u32>) -> Self {
+        Tenant { processes, only }
+    }
+}
+
+impl Outside for Tenant<'_> {
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.processes.numbers
     }
 
+    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
+        let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
+        self.processes.meet(pid, sink)
+    }
+
+    fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
+        self.processes.is_text(process, address, sink)
+    }
+}
+
+impl Processes {
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
         let of_process = |(pid, known): (&u32, &Known)| (known.id == process).then_some(*pid);
         let Some(pid) = self.known.iter().find_map(of_process) else {

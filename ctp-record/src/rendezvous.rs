@@ -1,13 +1,17 @@
 //! The socket at which programs ring: in a directory of its own that nobody else can enter.
 
 use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use ctp_nostd::request::{DENIED, GRANTED};
+use rustix::cmsg_space;
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 /// A listening socket. Dropping it removes it.
 #[derive(Debug)]
@@ -65,6 +69,25 @@ impl Rendezvous {
             pid,
         })
     }
+}
+
+/// Sends memory to the process that asked for it, or that there is none.
+///
+/// # Errors
+/// Those of the kernel: it hung up, or has read nothing that was sent so far.
+pub fn answer(socket: &OwnedFd, memory: Option<&OwnedFd>) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = memory.map(AsFd::as_fd);
+    let mut word = DENIED;
+    if descriptors.is_some()
+        && control.push(SendAncillaryMessage::ScmRights(descriptors.as_slice()))
+    {
+        word = GRANTED;
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(socket, &[IoSlice::new(&[word])], &mut control, flags)?;
+    Ok(())
 }
 
 impl Drop for Rendezvous {

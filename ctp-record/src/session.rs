@@ -3,24 +3,24 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ctp_nostd::{Region, doorbell};
 use ctp_trace::record::Ending;
 
 use crate::calibrate::Calibrator;
-use crate::harvest::Harvest;
 use crate::launch::Running;
+use crate::memories::Memories;
 use crate::output::Output;
 use crate::pace::{Next, Pace};
 use crate::processes::Processes;
-use crate::rendezvous::Rendezvous;
+use crate::rendezvous::{self, Rendezvous};
 use crate::signals::{Arrived, Signals};
+use crate::survivors;
 use crate::wait::{self, Happened, Wait};
 
 /// Everything that takes part.
 #[derive(Debug)]
 pub struct Session<'s> {
     /// What is read.
-    pub region: Region<'s>,
+    pub memories: Memories,
     /// Where programs connect.
     pub rendezvous: &'s Rendezvous,
     /// The program.
@@ -33,10 +33,12 @@ pub struct Session<'s> {
     pub calibrator: Option<Calibrator>,
     /// Who writes.
     pub processes: Processes,
-    /// What was read.
-    pub harvest: Harvest,
     /// Where it goes.
     pub output: Output,
+    /// How the program ended, when others are waited for.
+    pub ended: Option<Ending>,
+    /// Go on until all processes that came from the program have ended.
+    pub wait_all: bool,
 }
 
 /// How often a sleeping memory is looked at all the same.
@@ -88,9 +90,7 @@ impl Session<'_> {
         let mut flushed = Instant::now();
         let mut asked = false;
         let over = loop {
-            let found = self
-                .harvest
-                .pass(&self.region, &mut self.processes, &mut self.output);
+            let found = self.memories.pass(&mut self.processes, &mut self.output);
             let happened = match pace.after(found) {
                 Next::Again => self.wait.wait(Duration::ZERO)?,
                 Next::Nap(pause) => self.wait.wait(pause)?,
@@ -101,55 +101,43 @@ impl Session<'_> {
             }
             self.keep_time();
             if flushed.elapsed() >= FLUSH_EVERY {
-                self.output.flush(self.harvest.totals().lost);
+                self.output.flush(self.memories.totals().lost);
                 flushed = Instant::now();
             }
         };
-        self.harvest
-            .finish(&self.region, &mut self.processes, &mut self.output);
+        self.memories.finish(&mut self.processes, &mut self.output);
         Ok(over)
     }
 
     /// Announces that nobody looks, looks once more, and waits for a bell.
     fn sleep(&mut self) -> io::Result<Happened> {
-        let bell = self.region.header.tracer_sleeping();
-        doorbell::arm(bell);
+        self.memories.arm();
         wait::order();
-        let found = self
-            .harvest
-            .pass(&self.region, &mut self.processes, &mut self.output);
+        let found = self.memories.pass(&mut self.processes, &mut self.output);
         if found.events > 0 {
-            doorbell::disarm(bell);
+            self.memories.disarm();
             return Ok(Happened::default());
         }
-        self.output.flush(self.harvest.totals().lost);
-        let happened = self.wait.wait(self.tick())?;
-        let nobody_rang = doorbell::disarm(bell);
+        self.output.flush(self.memories.totals().lost);
+        let tick = self.tick();
+        let happened = self.wait.wait(tick)?;
+        let nobody_rang = self.memories.disarm();
         if nobody_rang && happened == Happened::default() {
-            self.check_for_rescue();
+            self.memories.rescue(&mut self.processes, &mut self.output);
         }
         Ok(happened)
     }
 
-    /// The tick ended the sleep: an event that is there now and rang nobody was rescued by it.
-    fn check_for_rescue(&mut self) {
-        let found = self
-            .harvest
-            .pass(&self.region, &mut self.processes, &mut self.output);
-        if found.events > 0 {
-            self.region.header.count_rescue();
-        }
-    }
-
     fn keep_time(&mut self) {
-        let header = self.region.header;
+        let headers = self.memories.headers();
         self.calibrator
-            .take_if(|calibrator| !calibrator.keep_right(header));
+            .take_if(|calibrator| !calibrator.keep_right(headers));
     }
 
-    fn tick(&self) -> Duration {
-        let deaf = self.region.header.counters().wakes_failed > 0 || self.wait.connected() == 0;
-        match self.harvest.totals().plain {
+    fn tick(&mut self) -> Duration {
+        let connected = self.wait.lines().connected();
+        let deaf = self.memories.counters().wakes_failed > 0 || connected == 0;
+        match self.memories.totals().plain {
             CROWD.. => CROWDED_TICK,
             1.. => QUICK_TICK,
             0 if deaf => QUICK_TICK,
@@ -161,31 +149,90 @@ impl Session<'_> {
         if happened.knocked {
             self.let_in()?;
         }
+        if happened.rang {
+            self.grant_memory();
+        }
+        if happened.departed {
+            for pid in self.wait.departed() {
+                self.bury(pid);
+            }
+        }
         if happened.ended
             && let Some(ended) = self.running.ended()?
         {
-            return Ok(Some(Over::Ended(ended.ending())));
+            self.wait.forget_program(&self.running)?;
+            self.ended = Some(ended.ending());
+        }
+        if let Some(ending) = self.ended
+            && (!self.wait_all || self.nobody_is_left()?)
+        {
+            return Ok(Some(Over::Ended(ending)));
         }
         if happened.signalled {
-            for arrived in self.signals.arrived() {
-                if std::mem::replace(asked, true) {
-                    return Ok(Some(Over::Stopped(arrived.number)));
-                }
-                self.pass_on(arrived);
-            }
+            return Ok(self.obey(asked));
         }
         Ok(None)
+    }
+
+    /// The first signal is the program's, the second one the recorder's. One that comes when only
+    /// others are waited for ends that.
+    fn obey(&mut self, asked: &mut bool) -> Option<Over> {
+        for arrived in self.signals.arrived() {
+            if let Some(ending) = self.ended {
+                return Some(Over::Ended(ending));
+            }
+            if std::mem::replace(asked, true) {
+                return Some(Over::Stopped(arrived.number));
+            }
+            self.pass_on(arrived);
+        }
+        None
     }
 
     fn let_in(&mut self) -> io::Result<()> {
         while let Some(caller) = self.rendezvous.accept() {
             if let Some(pid) = caller.pid {
+                if self.wait.lines().has_hung_up(pid) {
+                    self.bury(pid);
+                }
                 self.processes.meet(pid, &mut self.output);
                 self.processes.look_again(pid, &mut self.output);
+                self.wait.watch(pid)?;
             }
             self.wait.add(caller)?;
         }
         Ok(())
+    }
+
+    /// Each further process gets memory of its own. One that asked and hung up needs none.
+    fn grant_memory(&mut self) {
+        for (socket, pid) in self.wait.lines().requests() {
+            let memory = pid.and_then(|pid| self.memories.grant(pid).ok());
+            if let (Some(memory), Some(calibrator)) = (memory, &self.calibrator) {
+                calibrator.publish(memory.region().header);
+            }
+            let _ = rendezvous::answer(socket, memory.map(|memory| memory.file()));
+        }
+    }
+
+    /// A process, or the image that ran in it, is no more.
+    fn bury(&mut self, pid: u32) {
+        self.wait.lines().forget(pid);
+        if let Some(process) = self.processes.id_of(pid) {
+            self.memories
+                .bury(pid, process, &mut self.processes, &mut self.output);
+            self.processes.part_with(pid);
+        }
+    }
+
+    /// No process that came from the program lives on. Those that do are waited for from now on.
+    fn nobody_is_left(&mut self) -> io::Result<bool> {
+        if self.wait.watched() == 0 {
+            for (pid, _) in survivors::of(&self.rendezvous.path()) {
+                self.wait.watch(pid)?;
+            }
+        }
+        Ok(self.wait.watched() == 0)
     }
 
     fn pass_on(&self, arrived: Arrived) {

@@ -15,8 +15,10 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 #[derive(Debug)]
 pub struct Memory {
     file: OwnedFd,
-    map: MmapRaw,
-    plan: Plan,
+    /// Lent out for no longer than `self` is: see [`Memory::region`].
+    region: Region<'static>,
+    /// Keeps the region mapped.
+    _map: MmapRaw,
 }
 
 impl Memory {
@@ -34,20 +36,25 @@ impl Memory {
         ftruncate(&file, plan.bytes())?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let map = MmapOptions::new().map_raw(&file)?;
-        // SAFETY: just mapped shared, zeroed, and sealed against truncation; `self` keeps it
-        // mapped for as long as the region's borrow; nothing else in this program touches it.
-        unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, recording) }
+        // SAFETY: just mapped shared, zeroed, and sealed against truncation; nothing else in this
+        // program touches it. `self` keeps the mapping, and lends the region for its own life.
+        let region = unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, recording) }
             .map_err(io::Error::other)?;
-        Ok(Memory { file, map, plan })
+        Ok(Memory {
+            file,
+            region,
+            _map: map,
+        })
     }
 
-    /// The view of it.
-    ///
-    /// # Errors
-    /// [`Refused`], if the program has already destroyed the header.
-    pub fn region(&self) -> Result<Region<'_>, Refused> {
-        // SAFETY: as in `create`; the borrow of `self` outlives the region.
-        unsafe { Region::new(self.map.as_mut_ptr(), self.map.len(), self.plan.stations) }
+    /// The view of it, whatever has become of its header since.
+    pub fn region(&self) -> Region<'_> {
+        self.region
+    }
+
+    /// What a program is sent that asks for it.
+    pub fn file(&self) -> &OwnedFd {
+        &self.file
     }
 
     /// What the program is to open: by way of this process, or of its own inherited descriptor.

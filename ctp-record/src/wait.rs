@@ -1,20 +1,24 @@
 //! Where the recorder waits: one epoll for the program's end, its bells, and signals.
 
+mod lines;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, read};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_query};
 
 use crate::rendezvous::Caller;
+use lines::Lines;
 
 /// What happened while waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Happened {
-    /// Somebody rang, connected, or hung up.
+    /// Somebody rang, asked, or hung up.
     pub rang: bool,
     /// Somebody connects.
     pub knocked: bool,
@@ -22,13 +26,18 @@ pub struct Happened {
     pub ended: bool,
     /// A signal arrived.
     pub signalled: bool,
+    /// Another process ended.
+    pub departed: bool,
 }
 
 /// What to wait for.
 #[derive(Debug)]
 pub struct Wait {
     epoll: OwnedFd,
-    callers: Vec<Option<OwnedFd>>,
+    lines: Lines,
+    /// Processes whose end is waited for.
+    watched: Vec<(u32, OwnedFd)>,
+    departed: Vec<u32>,
 }
 
 /// Can this kernel run a fence on every processor that runs a traced program?
@@ -46,7 +55,11 @@ pub fn order() {
 const KNOCK: u64 = 0;
 const END: u64 = 1;
 const SIGNAL: u64 = 2;
-const FIRST_CALLER: u64 = 3;
+/// With the number of a line in the low half.
+const LINE: u64 = 1 << 32;
+/// With a process id in the low half.
+const PROCESS: u64 = 2 << 32;
+const LOW_HALF: u64 = u32::MAX as u64;
 
 impl Wait {
     /// For connections, the end of the program, and signals.
@@ -61,24 +74,68 @@ impl Wait {
         epoll::add(&epoll, signals, EventData::new_u64(SIGNAL), flags)?;
         Ok(Wait {
             epoll,
-            callers: Vec::new(),
+            lines: Lines::default(),
+            watched: Vec::new(),
+            departed: Vec::new(),
         })
     }
 
-    /// From now on also for this one's bell.
+    /// From now on also for what this one sends.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn add(&mut self, caller: Caller) -> io::Result<()> {
-        let data = EventData::new_u64(FIRST_CALLER + self.callers.len() as u64);
+        let data = EventData::new_u64(LINE | u64::from(self.lines.next()));
         epoll::add(&self.epoll, &caller.socket, data, EventFlags::IN)?;
-        self.callers.push(Some(caller.socket));
+        self.lines.add(caller);
         Ok(())
     }
 
-    /// Programs that are connected.
-    pub fn connected(&self) -> usize {
-        self.callers.iter().flatten().count()
+    /// From now on also for the end of this process; one that is there no more has departed.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn watch(&mut self, pid: u32) -> io::Result<()> {
+        if self.watched.iter().any(|(watched, _)| *watched == pid) {
+            return Ok(());
+        }
+        let handle = Pid::from_raw(pid as i32)
+            .ok_or(Errno::SRCH)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        match handle {
+            Ok(handle) => {
+                let data = EventData::new_u64(PROCESS | u64::from(pid));
+                epoll::add(&self.epoll, &handle, data, EventFlags::IN)?;
+                self.watched.push((pid, handle));
+            }
+            Err(Errno::SRCH) => self.departed.push(pid),
+            // Too many files, say: its end is not noticed.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The program has ended, once for all.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn forget_program(&self, program: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, program)?)
+    }
+
+    /// The connections.
+    pub fn lines(&mut self) -> &mut Lines {
+        &mut self.lines
+    }
+
+    /// Processes whose end is waited for.
+    pub fn watched(&self) -> usize {
+        self.watched.len()
+    }
+
+    /// Processes that ended since the last call.
+    pub fn departed(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.departed)
     }
 
     /// Waits for at most so long.
@@ -86,7 +143,7 @@ impl Wait {
     /// # Errors
     /// Those of the kernel.
     pub fn wait(&mut self, at_most: Duration) -> io::Result<Happened> {
-        if !at_most.is_zero() {
+        if !at_most.is_zero() && self.departed.is_empty() {
             self.sit_out(at_most)?;
         }
         let mut events = Vec::with_capacity(16);
@@ -99,6 +156,7 @@ impl Wait {
         for event in events {
             self.note(event.data.u64(), &mut happened);
         }
+        happened.departed = !self.departed.is_empty();
         Ok(happened)
     }
 
@@ -121,22 +179,17 @@ impl Wait {
             KNOCK => happened.knocked = true,
             END => happened.ended = true,
             SIGNAL => happened.signalled = true,
-            caller => {
+            line if line & LINE != 0 => {
                 happened.rang = true;
-                self.empty((caller - FIRST_CALLER) as usize);
+                self.lines.hear((line & LOW_HALF) as u32);
             }
+            process => self.saw_the_end_of((process & LOW_HALF) as u32),
         }
     }
 
-    /// Reads what a caller sent; the bytes mean nothing but "look". Forgets one that hung up.
-    fn empty(&mut self, index: usize) {
-        let Some(Some(socket)) = self.callers.get(index) else {
-            return;
-        };
-        let mut bytes = [0; 64];
-        match read(socket, &mut bytes) {
-            Ok(1..) | Err(Errno::AGAIN | Errno::INTR) => {}
-            Ok(0) | Err(_) => self.callers[index] = None,
-        }
+    fn saw_the_end_of(&mut self, pid: u32) {
+        // Closing its handle takes it out of the epoll.
+        self.watched.retain(|(watched, _)| *watched != pid);
+        self.departed.push(pid);
     }
 }

@@ -1,50 +1,52 @@
-//! One attached process: the mapping, the socket, and the page that notices a fork.
-#![allow(
-    unsafe_code,
-    reason = "maps memory and keeps it for the life of the process"
-)]
+//! One attached process: what stays for the life of it, and what a fork of it does.
+//!
+//! ```text
+//!            attach()                     fork
+//!   NOBODY ───────────> ATTACHED ──────────────────> FORKED
+//!                        │    ^                        │
+//!                        │    └────────────────────────┘ first born() or attach(): memory of its own
+//!                        └──> exec: the new image is NOBODY
+//! ```
+//! A fork is noticed by a page that the kernel empties ([`Wiped`]): whatever was made before it
+//! compares its attachment with that page's and is mute in the fork.
+#![allow(unsafe_code, reason = "keeps things for the life of the process")]
 
-use core::ffi::c_void;
 use core::fmt::{self, Write as _};
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
 use heapless::String;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::fd::BorrowedFd;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous};
-use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
-};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::Linux;
 use super::environment::Settings;
-use crate::layout::{Attach, Header, Station};
+use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
+use super::socket::{Path, Rung, Socket};
+use crate::layout::{Attach, Header};
 use crate::platform::Platform as _;
 use crate::probe::Probe;
 use crate::region::{Refused, Region};
+use crate::request;
 use crate::sync::{AtomicU32, Ordering};
 
 /// What stays for the life of the process once it has attached.
 #[derive(Debug)]
 pub(super) struct Session {
     pub probe: Probe<Linux>,
+    mapping: Mapping,
     socket: Option<Socket>,
-}
-
-/// The bell, and what tells it from another file that got its number after the program closed it.
-#[derive(Debug)]
-struct Socket {
-    fd: OwnedFd,
-    identity: (u64, u64),
+    /// Where a fork asks.
+    path: Path,
+    limit: u32,
 }
 
 /// Where the session lies: null until this process (or the one it was forked from) attached.
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
-/// A word that reads 0 after a fork, see [`wiped_page`].
-static ATTACHMENT: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
+/// Words that read 0 after a fork.
+static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(ptr::null_mut());
 /// The header whose calibration is used; null without one of our recorder's.
 static CLOCK: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 /// Attachments of this process and its forebears; inherited by a fork, never restarted.
@@ -52,13 +54,15 @@ static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
 /// Why a process that was asked to attach did not. Told in one line.
 #[derive(Debug)]
-enum NotAttached {
+pub(super) enum NotAttached {
     /// Other variables are there, but not the one that names the memory.
     NoPath,
     /// `CTP_MAX_STATIONS` holds something else.
     NotANumber,
     /// The file is too short for a header and one station.
     NoRoom,
+    /// It may not open the file, as after a change of user.
+    Forbidden(Errno),
     /// The kernel refused.
     Os(&'static str, Errno),
     /// The file is not what the recorder makes.
@@ -71,6 +75,11 @@ impl fmt::Display for NotAttached {
             NotAttached::NoPath => write!(out, "CTP_SHM_PATH is not set"),
             NotAttached::NotANumber => write!(out, "CTP_MAX_STATIONS is not a number"),
             NotAttached::NoRoom => write!(out, "the file at CTP_SHM_PATH is too short"),
+            NotAttached::Forbidden(error) => write!(
+                out,
+                "opening CTP_SHM_PATH failed (error {}); ctp-record --inherit-fd may help",
+                error.raw_os_error()
+            ),
             NotAttached::Os(what, error) => {
                 write!(out, "{what} failed (error {})", error.raw_os_error())
             }
@@ -97,28 +106,36 @@ pub(super) fn attach() -> bool {
     result.is_ok()
 }
 
-/// The session, unless there is none or this process is a fork of the one that attached.
+/// The session, unless there is none. A fork of the process that attached tries, once, to attach
+/// by itself.
 #[inline]
 pub(super) fn current() -> Option<&'static Session> {
-    let session = SESSION.load(Ordering::Acquire);
-    if session.is_null() || attachment() == 0 {
-        return None;
+    let page = wiped()?;
+    match page.attachment.load(Ordering::Acquire) {
+        0 => follow(page),
+        // The attachment comes after its session, so this is not that of the forebear.
+        _ => session(),
     }
-    // SAFETY: not null, so `keep` stored it after writing a whole session into memory that is
+}
+
+#[inline]
+fn session() -> Option<&'static Session> {
+    // SAFETY: null, or stored by `keep` after it wrote a whole session into memory that is
     // never unmapped and never written again.
-    Some(unsafe { &*session })
+    unsafe { SESSION.load(Ordering::Acquire).as_ref() }
 }
 
 /// The number of this attachment, 0 while not attached and in a fork.
 #[inline]
 pub(super) fn attachment() -> u32 {
-    let word = ATTACHMENT.load(Ordering::Acquire);
-    if word.is_null() {
-        return 0;
-    }
-    // SAFETY: not null, so it points to the start of a page of our own that is never unmapped.
-    // The kernel zeroes it in a fork, which for an atomic is a write like any other.
-    unsafe { (*word).load(Ordering::Relaxed) }
+    wiped().map_or(0, |page| page.attachment.load(Ordering::Acquire))
+}
+
+#[inline]
+fn wiped() -> Option<&'static Wiped> {
+    // SAFETY: null, or a page of our own that is never unmapped. The kernel zeroes it in a fork,
+    // which for an atomic is a write like any other.
+    unsafe { WIPED.load(Ordering::Acquire).as_ref() }
 }
 
 /// The header in which our recorder keeps a calibration of the processor's counter.
@@ -130,16 +147,14 @@ pub(super) fn clock_header() -> Option<&'static Header> {
 }
 
 impl Session {
-    /// One byte to the recorder: never blocks, raises no signal, and tells the outcome only in
-    /// the header's counters.
+    /// One byte to the recorder; its outcome is told only in the header's counters.
     pub fn ring(&self) {
         let header = self.probe.region.header;
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let socket = self.socket.as_ref().filter(|socket| socket.is_still_ours());
-        let counter = match socket.map(|socket| send(&socket.fd, &[1], flags)) {
-            Some(Ok(_)) => &header.wakes_sent,
-            Some(Err(Errno::AGAIN)) => &header.wakes_would_block,
-            Some(Err(_)) | None => &header.wakes_failed,
+        let rung = self.socket.as_ref().map(Socket::ring);
+        let counter = match rung.unwrap_or(Rung::Failed) {
+            Rung::Sent => &header.wakes_sent,
+            Rung::WouldBlock => &header.wakes_would_block,
+            Rung::Failed => &header.wakes_failed,
         };
         if self.probe.region.extended {
             counter.fetch_add(1, Ordering::Relaxed);
@@ -155,18 +170,98 @@ fn say(line: &[u8]) {
 }
 
 fn open(settings: &Settings) -> Result<(), NotAttached> {
-    let region = map(settings)?;
+    let limit = limit(settings)?;
+    let path = settings.sock_path.as_deref().unwrap_or_default();
+    let socket = Socket::dial(path);
+    let (mapping, attach_id) = match map(settings, limit) {
+        Ok(hall) => choose(hall, socket.as_ref(), limit),
+        Err(reason @ NotAttached::Forbidden(_)) => own(socket.as_ref(), limit).ok_or(reason)?,
+        Err(reason) => return Err(reason),
+    };
+    let page = memory::wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
+    WIPED.store(ptr::from_ref(page).cast_mut(), Ordering::Release);
+    let path = Path::from_slice(path).unwrap_or_default();
+    begin(page, mapping, attach_id, socket, path, limit)
+        .map_err(|error| NotAttached::Os("mapping memory", error))
+}
+
+/// The first process stays in the memory that all can find. A further one asks for its own, and
+/// shares that one if it gets none.
+fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) {
+    let region = hall.region;
+    if !region.extended {
+        // Nobody reads it; it keeps the ids of several processes apart.
+        return (
+            hall,
+            rustix::process::getpid().as_raw_nonzero().get() as u16,
+        );
+    }
+    if take_row(region.attaches.first()) {
+        return (hall, 1);
+    }
+    match own(socket, limit) {
+        Some(own) => {
+            // SAFETY: nobody has seen it yet.
+            unsafe { hall.discard() };
+            own
+        }
+        None => {
+            let attach_id = row_in(&region);
+            (hall, attach_id)
+        }
+    }
+}
+
+/// Memory of this process's own, from the recorder.
+fn own(socket: Option<&Socket>, limit: u32) -> Option<(Mapping, u16)> {
+    let mapping = Mapping::new(&socket?.ask()?, limit).ok()?;
+    let number = mapping.region.header.memory_number.load(Ordering::Relaxed);
+    Some((mapping, request::attach_id(number)))
+}
+
+/// In a fork: attaches with memory of its own, or never. Nothing of it waits for another thread,
+/// allocates, or asks libc for anything.
+#[cold]
+fn follow(page: &Wiped) -> Option<&'static Session> {
+    let parent = session()?;
+    let is_first = page.tried.swap(1, Ordering::Relaxed) == 0;
+    if !is_first || !parent.probe.region.extended {
+        return None;
+    }
+    let socket = Socket::dial(&parent.path)?;
+    let (mapping, attach_id) = own(Some(&socket), parent.limit)?;
+    parent.mapping.part();
+    parent.socket.iter().for_each(Socket::close_in_a_fork);
+    ATTACHMENTS.fetch_add(1, Ordering::Relaxed);
+    let (path, limit) = (parent.path.clone(), parent.limit);
+    begin(page, mapping, attach_id, Some(socket), path, limit).ok()?;
+    session()
+}
+
+/// Everything is there: from now on there are events.
+fn begin(
+    page: &Wiped,
+    mapping: Mapping,
+    attach_id: u16,
+    socket: Option<Socket>,
+    path: Path,
+    limit: u32,
+) -> Result<(), Errno> {
+    let region = mapping.region;
+    let attachment = ATTACHMENTS.load(Ordering::Relaxed);
     if region.extended {
         CLOCK.store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
     }
-    let word = wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
-    word.store(ATTACHMENTS.load(Ordering::Relaxed), Ordering::Relaxed);
-    ATTACHMENT.store(ptr::from_ref(word).cast_mut(), Ordering::Release);
-    let session = Session {
-        probe: Probe::new(region, attach_id(&region)).ordered_by_recorder(is_ordered(&region)),
-        socket: settings.sock_path.as_ref().and_then(|path| dial(path)),
-    };
-    keep(session).map_err(|error| NotAttached::Os("mapping memory", error))
+    keep(Session {
+        probe: Probe::attached(region, attach_id, attachment)
+            .ordered_by_recorder(is_ordered(&region)),
+        mapping,
+        socket,
+        path,
+        limit,
+    })?;
+    page.attachment.store(attachment, Ordering::Release);
+    Ok(())
 }
 
 /// Has the recorder declared that it issues a `membarrier` before each sleep, and does it reach
@@ -178,24 +273,14 @@ fn is_ordered(region: &Region<'_>) -> bool {
 }
 
 /// Opens and maps what `CTP_SHM_PATH` names, as far as environment, header and file agree.
-fn map(settings: &Settings) -> Result<Region<'static>, NotAttached> {
+fn map(settings: &Settings, limit: u32) -> Result<Mapping, NotAttached> {
     let path = settings.shm_path.as_ref().ok_or(NotAttached::NoPath)?;
-    let limit = limit(settings)?;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let file = openat(CWD, path.as_slice(), flags, Mode::empty())
-        .map_err(|error| NotAttached::Os("opening CTP_SHM_PATH", error))?;
-    let stat = fstat(&file).map_err(|error| NotAttached::Os("fstat of CTP_SHM_PATH", error))?;
-    let bytes = usize::try_from(stat.st_size).unwrap_or(0);
-    let room = (bytes / size_of::<Station>()).saturating_sub(1);
-    if room == 0 {
-        return Err(NotAttached::NoRoom);
-    }
-    let limit = limit.min(u32::try_from(room).unwrap_or(u32::MAX));
-    let base =
-        map_file(&file, bytes).map_err(|error| NotAttached::Os("mapping CTP_SHM_PATH", error))?;
-    // SAFETY: `bytes` bytes were just mapped shared, readable and writable, and are never
-    // unmapped. Only this crate's atomics touch them. The recorder seals the file's size.
-    unsafe { Region::new(base.cast(), bytes, limit) }.map_err(NotAttached::Memory)
+    let file = openat(CWD, path.as_slice(), flags, Mode::empty()).map_err(|error| match error {
+        Errno::ACCESS | Errno::PERM => NotAttached::Forbidden(error),
+        _ => NotAttached::Os("opening CTP_SHM_PATH", error),
+    })?;
+    Mapping::new(&file, limit)
 }
 
 fn limit(settings: &Settings) -> Result<u32, NotAttached> {
@@ -208,78 +293,33 @@ fn limit(settings: &Settings) -> Result<u32, NotAttached> {
         .ok_or(NotAttached::NotANumber)
 }
 
-fn map_file(file: &OwnedFd, bytes: usize) -> Result<*mut c_void, Errno> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
-    unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }
-}
-
-/// A private page that the kernel empties in every fork, however the fork was made.
-fn wiped_page() -> Result<&'static AtomicU32, Errno> {
-    let page = private_page()?;
-    // SAFETY: the page was just mapped, is ours alone, and advice does not invalidate it.
-    unsafe { madvise(page, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
-    // SAFETY: it is zeroed, aligned, and never unmapped.
-    Ok(unsafe { &*page.cast() })
-}
-
-const PAGE_BYTES: usize = 4096;
-
-fn private_page() -> Result<*mut c_void, Errno> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
-    unsafe { mmap_anonymous(ptr::null_mut(), PAGE_BYTES, access, MapFlags::PRIVATE) }
-}
-
 /// Puts the session where it stays.
 fn keep(session: Session) -> Result<(), Errno> {
     const { assert!(size_of::<Session>() <= PAGE_BYTES) };
-    let place: *mut Session = private_page()?.cast();
+    let place: *mut Session = memory::private_page()?.cast();
     // SAFETY: a fresh page of our own, large enough and aligned for anything.
     unsafe { place.write(session) };
     SESSION.store(place, Ordering::Release);
     Ok(())
 }
 
-impl Socket {
-    /// A program may close every descriptor that it does not know, and use the number again.
-    fn is_still_ours(&self) -> bool {
-        identity_of(&self.fd) == Some(self.identity)
-    }
+/// This process's row in the table of those that share a memory, counted from 1.
+fn row_in(region: &Region<'_>) -> u16 {
+    let row = region.attaches.iter().position(|row| take_row(Some(row)));
+    row.map_or(0, |index| index as u16 + 1)
 }
 
-fn identity_of(fd: &OwnedFd) -> Option<(u64, u64)> {
-    let stat = fstat(fd).ok()?;
-    Some((stat.st_dev, stat.st_ino))
-}
-
-fn dial(path: &[u8]) -> Option<Socket> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let address = SocketAddrUnix::new(path).ok()?;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
-    connect(&socket, &address).ok()?;
-    let identity = identity_of(&socket)?;
-    Some(Socket {
-        fd: socket,
-        identity,
-    })
-}
-
-/// This process's row in the table of attached processes, counted from 1.
-fn attach_id(region: &Region<'_>) -> u16 {
+fn take_row(row: Option<&Attach>) -> bool {
     let pid = rustix::process::getpid().as_raw_nonzero().get() as u32;
-    let free = |row: &Attach| {
-        row.pid
-            .compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed)
-            .is_ok()
-    };
-    let Some(index) = region.attaches.iter().position(free) else {
-        return pid as u16;
-    };
-    let row = &region.attaches[index];
-    row.attached_ns.store(Linux::now_ns(), Ordering::Relaxed);
-    row.ready.store(1, Ordering::Release);
-    index as u16 + 1
+    let Some(row) = row else { return false };
+    let taken = row
+        .pid
+        .compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed);
+    if taken.is_ok() {
+        row.attached_ns.store(Linux::now_ns(), Ordering::Relaxed);
+        row.ready.store(1, Ordering::Release);
+    }
+    taken.is_ok()
 }
 
-const _: () = assert!(size_of::<Header>() == size_of::<Station>());
+const _: () = assert!(size_of::<Header>() == size_of::<crate::layout::Station>());

@@ -73,6 +73,11 @@ impl Cell {
         self.coroutine.0 != 0
     }
 
+    /// Does a probe of ours write it?
+    pub fn is_ours(&self) -> bool {
+        self.is_known() && self.plain.is_none()
+    }
+
     /// What is remembered of an occupant that has left: that it was there.
     pub fn vacant(&self) -> Self {
         Cell {
@@ -91,15 +96,15 @@ impl Cell {
     }
 
     /// Events that the coroutine had, as far as its station tells; nothing if what it tells
-    /// cannot be true.
+    /// cannot be true. Nobody keeps events out on purpose yet.
     pub fn attempted(&self, station: &Station) -> Option<u64> {
         let unread = match self.plain {
             Some(_) => 0,
             None => self.ahead(station.event_head()),
         };
         let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
-        (unread <= MOST_AT_ONCE)
-            .then(|| gone_by.saturating_add(station.dropped() + u64::from(self.death_told)))
+        let is_credible = unread <= MOST_AT_ONCE && station.dropped() == 0;
+        is_credible.then(|| gone_by.saturating_add(u64::from(self.death_told)))
     }
 
     /// Does nothing come after what was read? Asked once the station was seen to be dead. A v1

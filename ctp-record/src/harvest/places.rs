@@ -103,14 +103,10 @@ impl Places {
         place: Place,
         pass: &mut Pass<'_>,
     ) -> SiteId {
-        let next = SiteId(self.ids.len() as u32 + 1);
         *self.ids.entry((process, key)).or_insert_with(|| {
-            pass.sink.take(Record::Site(Site {
-                id: next,
-                process,
-                place,
-            }));
-            next
+            let id = pass.outside.numbers().site();
+            pass.sink.take(Record::Site(Site { id, process, place }));
+            id
         })
     }
 }

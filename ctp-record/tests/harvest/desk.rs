@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
-use ctp_record::harvest::{Harvest, Outside, Peer, Sink, Totals};
+use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_record::pace::Found;
 use ctp_trace::record::{Birth, Event, ProcessId, Record, Tally};
 
@@ -37,6 +37,7 @@ type Bytes = Memory<STATIONS, 16>;
 pub struct Desk {
     memory: &'static Bytes,
     harvest: Harvest,
+    nowhere: Nowhere,
     sink: Tray,
 }
 
@@ -51,9 +52,14 @@ impl Sink for Tray {
 }
 
 /// There is one process, and it has no program code.
-struct Nowhere;
+#[derive(Default)]
+struct Nowhere(Numbers);
 
 impl Outside for Nowhere {
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.0
+    }
+
     fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
         ProcessId(1)
     }
@@ -68,6 +74,7 @@ impl Desk {
         Desk {
             memory: Box::leak(Box::new(Memory::new())),
             harvest: Harvest::new(0),
+            nowhere: Nowhere::default(),
             sink: Tray::default(),
         }
     }
@@ -83,7 +90,9 @@ impl Desk {
     /// One pass, and the records that it made.
     pub fn pass(&mut self) -> (Found, Vec<Record>) {
         let region = self.region();
-        let found = self.harvest.pass(&region, &mut Nowhere, &mut self.sink);
+        let found = self
+            .harvest
+            .pass(&region, &mut self.nowhere, &mut self.sink);
         (found, std::mem::take(&mut self.sink.0))
     }
 
@@ -95,7 +104,8 @@ impl Desk {
     /// The last look, and the records that it made.
     pub fn finish(&mut self) -> Vec<Record> {
         let region = self.region();
-        self.harvest.finish(&region, &mut Nowhere, &mut self.sink);
+        self.harvest
+            .finish(&region, &mut self.nowhere, &mut self.sink);
         std::mem::take(&mut self.sink.0)
     }
 

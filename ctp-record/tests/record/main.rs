@@ -7,6 +7,7 @@
 mod capacity;
 mod coroutines;
 mod endings;
+mod family;
 mod lab;
 mod launch;
 mod loss;

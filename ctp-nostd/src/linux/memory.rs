@@ -1,0 +1,98 @@
+//! Mappings: the shared memory, and pages of this process's own.
+#![allow(
+    unsafe_code,
+    reason = "maps memory, which is a claim about the address space"
+)]
+
+use core::ffi::c_void;
+use core::ptr;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::fstat;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+use super::session::NotAttached;
+use crate::layout::Station;
+use crate::region::Region;
+use crate::sync::AtomicU32;
+
+/// The shared memory as this process has it mapped. It stays mapped, unless nobody has seen it.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    pub region: Region<'static>,
+    base: *mut c_void,
+    bytes: usize,
+}
+
+impl Mapping {
+    /// Maps what the recorder made, with at most `limit` stations.
+    pub fn new(file: &OwnedFd, limit: u32) -> Result<Self, NotAttached> {
+        let stat = fstat(file).map_err(|error| NotAttached::Os("fstat of the memory", error))?;
+        let bytes = usize::try_from(stat.st_size).unwrap_or(0);
+        let room = (bytes / size_of::<Station>()).saturating_sub(1);
+        if room == 0 {
+            return Err(NotAttached::NoRoom);
+        }
+        let limit = limit.min(u32::try_from(room).unwrap_or(u32::MAX));
+        // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
+        let base = unsafe { mmap(ptr::null_mut(), bytes, ACCESS, MapFlags::SHARED, file, 0) }
+            .map_err(|error| NotAttached::Os("mapping the memory", error))?;
+        // SAFETY: `bytes` bytes were just mapped shared, readable and writable, and are unmapped
+        // by `discard` only. Only this crate's atomics touch them. The recorder seals the size.
+        let region =
+            unsafe { Region::new(base.cast(), bytes, limit) }.map_err(NotAttached::Memory)?;
+        Ok(Mapping {
+            region,
+            base,
+            bytes,
+        })
+    }
+
+    /// Unmaps it.
+    ///
+    /// # Safety
+    /// No copy of its region is left.
+    pub unsafe fn discard(self) {
+        // SAFETY: mapped by `new` with this length; the caller keeps no reference into it.
+        let _ = unsafe { munmap(self.base, self.bytes) };
+    }
+
+    /// In a fork: from now on this process has its own empty pages where it shared those of the
+    /// process it was forked from. References into them stay valid, whoever still holds one.
+    pub fn part(&self) {
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        // SAFETY: replaces a mapping of our own, at once and in full, by one with the same
+        // access; all of it is atomics, for which zero is a value.
+        let _ = unsafe { mmap_anonymous(self.base, self.bytes, ACCESS, flags) };
+    }
+}
+
+const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+/// Bytes of a page, at least.
+pub(super) const PAGE_BYTES: usize = 4096;
+
+/// Words that read 0 in every fork, however the fork was made.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Wiped {
+    /// The number of this process's attachment.
+    pub attachment: AtomicU32,
+    /// A fork has tried to attach by itself.
+    pub tried: AtomicU32,
+}
+
+/// A private page that the kernel empties in every fork.
+pub(super) fn wiped_page() -> Result<&'static Wiped, Errno> {
+    let page = private_page()?;
+    // SAFETY: the page was just mapped, is ours alone, and advice does not invalidate it.
+    unsafe { madvise(page, PAGE_BYTES, Advice::LinuxWipeOnFork)? };
+    // SAFETY: it is zeroed, aligned, and never unmapped; both words are atomics.
+    Ok(unsafe { &*page.cast() })
+}
+
+/// A zeroed page of this process's own, never unmapped.
+pub(super) fn private_page() -> Result<*mut c_void, Errno> {
+    // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
+    unsafe { mmap_anonymous(ptr::null_mut(), PAGE_BYTES, ACCESS, MapFlags::PRIVATE) }
+}

@@ -1,0 +1,116 @@
+//! The socket to the recorder: the bell, and the request for memory of one's own.
+#![allow(unsafe_code, reason = "closes an inherited descriptor")]
+
+use core::mem::MaybeUninit;
+
+use heapless::Vec;
+use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::fs::fstat;
+use rustix::io::{Errno, IoSliceMut};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, recvmsg, send, socket_with,
+};
+
+use crate::request::{GRANTED, REQUEST};
+
+/// Longest path of a socket that the kernel takes.
+pub(super) type Path = Vec<u8, 107>;
+
+/// A connection, and what tells it from another file that got its number after the program
+/// closed it.
+#[derive(Debug)]
+pub(super) struct Socket {
+    fd: OwnedFd,
+    identity: (u64, u64),
+}
+
+/// What became of a ring.
+pub(super) enum Rung {
+    /// The byte is on its way.
+    Sent,
+    /// There was no room for it, so the recorder is awake.
+    WouldBlock,
+    /// Nobody is there.
+    Failed,
+}
+
+/// How long a process waits for memory of its own. A recorder that is there answers at once.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 500_000_000,
+};
+
+const QUIETLY: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+
+impl Socket {
+    /// Connects, without waiting for anybody.
+    pub fn dial(path: &[u8]) -> Option<Self> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let address = SocketAddrUnix::new(path).ok()?;
+        let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+        connect(&fd, &address).ok()?;
+        let identity = identity_of(&fd)?;
+        Some(Socket { fd, identity })
+    }
+
+    /// One byte: never blocks and raises no signal.
+    pub fn ring(&self) -> Rung {
+        if !self.is_still_ours() {
+            return Rung::Failed;
+        }
+        match send(&self.fd, &[1], QUIETLY) {
+            Ok(_) => Rung::Sent,
+            Err(Errno::AGAIN) => Rung::WouldBlock,
+            Err(_) => Rung::Failed,
+        }
+    }
+
+    /// Asks for memory of this process's own, and waits a little for it.
+    pub fn ask(&self) -> Option<OwnedFd> {
+        send(&self.fd, &REQUEST, QUIETLY).ok()?;
+        let mut answer = [PollFd::new(&self.fd, PollFlags::IN)];
+        while poll(&mut answer, Some(&PATIENCE)) == Err(Errno::INTR) {}
+        self.receive()
+    }
+
+    fn receive(&self) -> Option<OwnedFd> {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let received = recvmsg(
+            &self.fd,
+            &mut [IoSliceMut::new(&mut byte)],
+            &mut control,
+            flags,
+        );
+        let mut descriptors = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+            _ => None,
+        });
+        let granted = received.is_ok_and(|it| it.bytes == 1) && byte == [GRANTED];
+        descriptors.next().filter(|_| granted)
+    }
+
+    /// In a fork, which has a copy of the descriptor and no use for it.
+    pub fn close_in_a_fork(&self) {
+        if self.is_still_ours() {
+            // SAFETY: this process's copy of our own descriptor; whatever is left of the session
+            // that was inherited finds that it is not that socket any more, and lets it be.
+            unsafe { rustix::io::close(self.fd.as_raw_fd()) };
+        }
+    }
+
+    /// A program may close every descriptor that it does not know, and use the number again.
+    fn is_still_ours(&self) -> bool {
+        identity_of(&self.fd) == Some(self.identity)
+    }
+}
+
+fn identity_of(fd: &OwnedFd) -> Option<(u64, u64)> {
+    let stat = fstat(fd).ok()?;
+    Some((stat.st_dev, stat.st_ino))
+}

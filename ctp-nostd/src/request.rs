@@ -1,0 +1,23 @@
+//! How a process gets memory of its own: both halves of the words on the socket.
+//!
+//! The first process uses the memory that the environment names. Each further one, and a fork
+//! of one that attached, sends [`REQUEST`] on its socket before any other byte and waits a little.
+//! The recorder sends one byte: [`GRANTED`] with the descriptor of fresh memory (SCM_RIGHTS), or
+//! [`DENIED`]. So no process can damage what another wrote. All other bytes on the socket mean
+//! nothing but "look".
+
+/// What a process sends. No bell sounds like it: bells are single bytes of one value.
+pub const REQUEST: [u8; 8] = *b"CTPmem1\n";
+/// With the descriptor.
+pub const GRANTED: u8 = 1;
+/// Without.
+pub const DENIED: u8 = 0;
+
+/// Attach ids of processes with memory of their own begin behind the rows of the first memory's
+/// table.
+pub const FIRST_OWN_ID: u32 = 1024;
+
+/// The attach id of the process that has this memory, from the memory's number.
+pub const fn attach_id(memory_number: u32) -> u16 {
+    (FIRST_OWN_ID + memory_number) as u16
+}

@@ -1,0 +1,202 @@
+//! Processes that come from one another: `family TRUTH STEP...`. Each step is taken by the process
+//! that the one before left running:
+//!
+//! - `work NAME CYCLES MICROSECONDS`: a coroutine runs and suspends so often, and is left suspended;
+//! - `fork`, `clone`: a fork goes on with the other steps, by libc or by a bare system call; its
+//!   parent waits for it;
+//! - `spawn`, `vfork`: the same in a new image of this program;
+//! - `exec`: a new image goes on in this process;
+//! - `daemon`: a grandchild goes on in a session of its own, without any descriptor; nobody waits;
+//! - `close`: closes every descriptor but the standard ones;
+//! - `nobody`: becomes the user nobody, if root;
+//! - `crowd N CYCLES MICROSECONDS`: as many forks work at the same time;
+//! - `scribble`: writes nonsense over all shared memory that it has mapped;
+//! - `kill`: SIGKILL to itself; `pause`: waits for a signal.
+//!
+//! TRUTH gets a line for each coroutine: its name, process id, and events.
+#![expect(unsafe_code, reason = "forks, and writes where nobody should")]
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, Task, Wait};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let truth = arguments.next().expect("TRUTH");
+    let steps: Vec<String> = arguments.collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    if steps.first() == Some(&"nobody") {
+        become_nobody();
+    }
+    ctp::attach();
+    go_on(&truth, &steps);
+}
+
+fn go_on(truth: &str, steps: &[&str]) {
+    match *steps {
+        [] => {}
+        ["work", name, cycles, pause, ref rest @ ..] => {
+            work(truth, name, number(cycles), number(pause));
+            go_on(truth, rest);
+        }
+        ["fork", ref rest @ ..] => in_a_child(fork(), truth, rest),
+        ["clone", ref rest @ ..] => in_a_child(raw_clone(), truth, rest),
+        ["spawn", ref rest @ ..] => {
+            wait_for(anew(truth, rest).spawn().expect("starts").id() as i32)
+        }
+        ["vfork", ref rest @ ..] => vfork(truth, rest),
+        ["exec", ref rest @ ..] => panic!("{}", anew(truth, rest).exec()),
+        ["daemon", ref rest @ ..] => daemonise(truth, rest),
+        ["close", ref rest @ ..] => {
+            // SAFETY: nothing of this program is behind those descriptors but the probe's socket.
+            unsafe { libc::close_range(3, u32::MAX, 0) };
+            go_on(truth, rest);
+        }
+        ["nobody", ref rest @ ..] => {
+            become_nobody();
+            go_on(truth, rest);
+        }
+        ["crowd", count, cycles, pause, ref rest @ ..] => {
+            crowd(truth, number(count), cycles, pause);
+            go_on(truth, rest);
+        }
+        ["scribble", ref rest @ ..] => {
+            scribble();
+            go_on(truth, rest);
+        }
+        // SAFETY: a signal to this process.
+        ["kill", ..] => drop(unsafe { libc::kill(libc::getpid(), libc::SIGKILL) }),
+        // SAFETY: waits.
+        ["pause", ..] => drop(unsafe { libc::pause() }),
+        _ => panic!("unknown step {steps:?}"),
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().expect("a number")
+}
+
+fn work(truth: &str, name: &str, cycles: u64, pause: u64) {
+    let task = Task::born(name);
+    for cycle in 0..cycles {
+        task.run();
+        task.suspend(Wait::user(cycle));
+        std::thread::sleep(Duration::from_micros(pause));
+    }
+    let file = File::options().create(true).append(true).open(truth);
+    let line = format!("{name} {} {}\n", std::process::id(), 1 + 2 * cycles);
+    file.and_then(|mut file| file.write_all(line.as_bytes()))
+        .expect("truth can be written");
+    std::mem::forget(task);
+}
+
+fn in_a_child(pid: i32, truth: &str, rest: &[&str]) {
+    assert!(pid >= 0, "cannot fork");
+    if pid == 0 {
+        go_on(truth, rest);
+        std::process::exit(0);
+    }
+    wait_for(pid);
+}
+
+fn wait_for(pid: i32) {
+    // SAFETY: a child of this process, whose status nobody wants.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+}
+
+fn fork() -> i32 {
+    // SAFETY: this program has one thread.
+    unsafe { libc::fork() }
+}
+
+/// A fork that libc hears nothing of.
+fn raw_clone() -> i32 {
+    // SAFETY: with SIGCHLD alone it is a fork; this program has one thread.
+    unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as i32 }
+}
+
+fn anew(truth: &str, rest: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("has a path"));
+    command.arg(truth).args(rest);
+    command
+}
+
+/// Shares this process's memory until it executes another image.
+fn vfork(truth: &str, rest: &[&str]) {
+    let program = std::env::current_exe().expect("has a path");
+    let text = |text: &str| std::ffi::CString::new(text).expect("no zero in it");
+    let program = text(program.to_str().expect("is text"));
+    let words: Vec<_> = [program.to_str().expect("is text"), truth]
+        .into_iter()
+        .chain(rest.iter().copied())
+        .map(text)
+        .collect();
+    let mut list: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+    list.push(std::ptr::null());
+    // SAFETY: the child only executes, and changes nothing that the parent goes on with.
+    #[expect(deprecated, reason = "it is the subject here")]
+    let pid = unsafe {
+        match libc::vfork() {
+            0 => {
+                libc::execv(program.as_ptr(), list.as_ptr());
+                libc::_exit(127)
+            }
+            pid => pid,
+        }
+    };
+    wait_for(pid);
+}
+
+fn daemonise(truth: &str, rest: &[&str]) {
+    // SAFETY: one thread; the parent of each fork goes on or ends at once.
+    unsafe {
+        if libc::fork() != 0 {
+            return;
+        }
+        libc::setsid();
+        if libc::fork() != 0 {
+            libc::_exit(0);
+        }
+        libc::close_range(0, u32::MAX, 0);
+    }
+    go_on(truth, rest);
+    std::process::exit(0);
+}
+
+fn crowd(truth: &str, count: u64, cycles: &str, pause: &str) {
+    let names: Vec<String> = (0..count).map(|index| format!("one-{index}")).collect();
+    let start = |name: &String| {
+        let pid = fork();
+        if pid == 0 {
+            work(truth, name, number(cycles), number(pause));
+            std::process::exit(0);
+        }
+        pid
+    };
+    let children: Vec<i32> = names.iter().map(start).collect();
+    children.into_iter().for_each(wait_for);
+}
+
+fn become_nobody() {
+    // SAFETY: changes this process's user; where that is not allowed it stays.
+    unsafe { libc::setuid(65534) };
+}
+
+fn scribble() {
+    let maps = fs::read_to_string("/proc/self/maps").expect("a list");
+    for line in maps.lines().filter(|line| line.contains("memfd:ctp")) {
+        let range = line.split(' ').next().expect("a range");
+        let (start, end) = range.split_once('-').expect("two ends");
+        let [start, end] = [start, end].map(|end| usize::from_str_radix(end, 16).expect("hex"));
+        // Not all of it: pages that nobody has touched would be made.
+        for at in (start..end.min(start + (1 << 20))).step_by(8) {
+            let word = std::ptr::with_exposed_provenance_mut::<u64>(at);
+            // SAFETY: mapped and writable. That nobody should is what this is about.
+            unsafe { word.write_volatile(0xDEAD_BEEF_DEAD_BEEF ^ at as u64) };
+        }
+    }
+}

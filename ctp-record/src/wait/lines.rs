@@ -1,0 +1,102 @@
+//! The connections of programs: what they send means "look", but for the request for memory.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+
+use ctp_nostd::request::REQUEST;
+use rustix::io::{Errno, read};
+
+use crate::rendezvous::Caller;
+
+/// All connections, by number. One that hung up is remembered until its process is forgotten.
+#[derive(Debug, Default)]
+pub struct Lines {
+    all: BTreeMap<u32, Line>,
+    next: u32,
+}
+
+#[derive(Debug)]
+struct Line {
+    /// Gone once it hung up.
+    socket: Option<OwnedFd>,
+    pid: Option<u32>,
+    /// It wants memory of its own.
+    asks: bool,
+    /// It has sent something.
+    spoke: bool,
+}
+
+impl Lines {
+    /// The number that the next one gets.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// One more.
+    pub fn add(&mut self, caller: Caller) {
+        let line = Line {
+            socket: Some(caller.socket),
+            pid: caller.pid,
+            asks: false,
+            spoke: false,
+        };
+        self.all.insert(self.next, line);
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// Programs that are connected.
+    pub fn connected(&self) -> usize {
+        let lines = self.all.values();
+        lines.filter(|line| line.socket.is_some()).count()
+    }
+
+    /// Reads what was sent on this one.
+    pub fn hear(&mut self, number: u32) {
+        if let Some(line) = self.all.get_mut(&number) {
+            line.hear();
+        }
+    }
+
+    /// Did this process close all of the connections that it had? When it calls again, another
+    /// image runs in it: an exec has closed them.
+    pub fn has_hung_up(&mut self, pid: u32) -> bool {
+        let mut hung_up = false;
+        for line in self.all.values_mut().filter(|line| line.pid == Some(pid)) {
+            line.hear();
+            if line.socket.is_some() {
+                return false;
+            }
+            hung_up = true;
+        }
+        hung_up
+    }
+
+    /// The process is no more, or another image runs in it.
+    pub fn forget(&mut self, pid: u32) {
+        self.all.retain(|_, line| line.pid != Some(pid));
+    }
+
+    /// Those that asked for memory since the last call, with the process that did.
+    pub fn requests(&mut self) -> impl Iterator<Item = (&OwnedFd, Option<u32>)> {
+        self.all.values_mut().filter_map(|line| {
+            let asks = std::mem::take(&mut line.asks);
+            let socket = line.socket.as_ref().filter(|_| asks)?;
+            Some((socket, line.pid))
+        })
+    }
+}
+
+impl Line {
+    fn hear(&mut self) {
+        let Some(socket) = &self.socket else { return };
+        let mut bytes = [0; 64];
+        match read(socket, &mut bytes) {
+            Ok(heard @ 1..) => {
+                self.asks |= !self.spoke && bytes[..heard].starts_with(&REQUEST);
+                self.spoke = true;
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok(_) | Err(_) => self.socket = None,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Processes that come from one another: forks, new images, daemons, crowds. What each did is
+//! what the trace says of it, under its own process id.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::lab::{Lab, Outcome, wait_until};
+use crate::trace::{Coroutine, Trace};
+
+fn record(lab: &Lab, flags: &[&str], steps: &str) -> (Outcome, Trace) {
+    let mut words = vec!["truth"];
+    words.extend(steps.split(' '));
+    let outcome = lab.record(flags, "family", &words);
+    (outcome, lab.trace())
+}
+
+fn pid_of(trace: &Trace, coroutine: &Coroutine) -> String {
+    let mut processes = trace.processes.iter();
+    let process = processes.find(|process| process.id == coroutine.birth.process);
+    process.expect("it has a process").pid.to_string()
+}
+
+/// Every coroutine of the truth, and no other, has its events and its process in the trace.
+fn everything_is_there(lab: &Lab, trace: &Trace) {
+    let truth = lab.truth("truth");
+    for line in &truth {
+        let coroutine = trace.named(&line[0]);
+        assert_eq!(pid_of(trace, coroutine), line[1], "{line:?}");
+        assert_eq!(coroutine.tally().attempted.to_string(), line[2], "{line:?}");
+        assert!(!coroutine.tally().inexact, "{line:?}");
+    }
+    assert_eq!(trace.coroutines.len(), truth.len());
+    assert_eq!(trace.end().refused, 0);
+    let ids: BTreeSet<u64> = trace
+        .coroutines
+        .values()
+        .map(|coroutine| coroutine.birth.probe_id)
+        .collect();
+    assert_eq!(ids.len(), truth.len(), "ids are unique");
+}
+
+fn modules_of(trace: &Trace, name: &str) -> usize {
+    let process = trace.named(name).birth.process;
+    let is_family = |path: &[u8]| path.ends_with(b"/family");
+    trace
+        .modules
+        .iter()
+        .filter(|module| module.process == process && is_family(&module.path))
+        .count()
+}
+
+// CTP-24, CTP-32, LT-18
+#[test]
+fn a_fork_is_a_process_of_its_own_however_it_was_made() {
+    for way in ["fork", "clone"] {
+        let lab = Lab::new();
+        let steps = format!("work parent 5 1000 {way} work child 5 1000 {way} work grandchild 5 0");
+        let (_, trace) = record(&lab, &[], &steps);
+        everything_is_there(&lab, &trace);
+        assert_eq!(trace.processes.len(), 3, "{way}");
+        assert!(modules_of(&trace, "grandchild") > 0);
+    }
+}
+
+// CTP-33, LT-19
+#[test]
+fn a_new_image_is_recorded_whichever_way_it_came() {
+    for way in ["exec", "spawn", "vfork", "fork exec"] {
+        let lab = Lab::new();
+        let (_, trace) = record(&lab, &[], &format!("work old 5 1000 {way} work new 5 1000"));
+        everything_is_there(&lab, &trace);
+        assert_eq!(trace.processes.len(), 2, "{way}");
+        let same_pid = trace.processes[0].pid == trace.processes[1].pid;
+        assert_eq!(same_pid, way == "exec");
+        assert!(modules_of(&trace, "new") > 0, "{way}");
+    }
+}
+
+// LT-19
+#[test]
+fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
+    let steps = "work master 5 1000 daemon work daemon 200 1000";
+    let lab = Lab::new();
+    let (outcome, trace) = record(&lab, &["--wait-all"], steps);
+    everything_is_there(&lab, &trace);
+    assert!(
+        !outcome.stderr.contains("still running"),
+        "{}",
+        outcome.stderr
+    );
+
+    let lab = Lab::new();
+    let (outcome, _) = record(&lab, &[], steps);
+    assert!(
+        outcome
+            .stderr
+            .contains("still running, no longer recorded: family (pid "),
+        "{}",
+        outcome.stderr
+    );
+    wait_until("the daemon ends by itself", || {
+        lab.truth("truth").len() == 2
+    });
+}
+
+// LT-19
+#[test]
+fn a_program_that_closes_every_descriptor_is_recorded_on() {
+    let lab = Lab::new();
+    let steps = "work before 5 1000 close work after 20 5000 fork work child 5 1000";
+    let (_, trace) = record(&lab, &[], steps);
+    everything_is_there(&lab, &trace);
+    trace.is_complete();
+}
+
+// CT-05, CTP-34
+#[test]
+fn each_of_eight_processes_at_once_is_recorded_as_if_alone() {
+    let lab = Lab::new();
+    let (_, trace) = record(&lab, &[], "work parent 1 0 crowd 8 100 5000");
+    everything_is_there(&lab, &trace);
+    assert_eq!(trace.processes.len(), 9);
+    trace.is_complete();
+}
+
+// CTP-34
+#[test]
+fn a_process_that_is_killed_leaves_all_it_had_and_the_others_go_on() {
+    let lab = Lab::new();
+    let steps = "work parent 5 1000 fork work killed 5 1000 fork work orphan 3 0 kill";
+    let (_, trace) = record(&lab, &[], steps);
+    everything_is_there(&lab, &trace);
+}
+
+// CTP-28, LT-17
+#[test]
+fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
+    let lab = Lab::new();
+    let steps = "work before 5 1000 fork work bad 5 1000 scribble fork work good 20 1000";
+    let (outcome, trace) = record(&lab, &[], steps);
+    let truth: BTreeMap<String, String> = lab
+        .truth("truth")
+        .into_iter()
+        .map(|mut line| (line.remove(0), line.remove(1)))
+        .collect();
+    for name in ["before", "good"] {
+        let coroutine = trace.named(name);
+        assert_eq!(coroutine.tally().attempted.to_string(), truth[name]);
+        assert!(!coroutine.tally().inexact);
+    }
+    assert!(trace.named("bad").tally().inexact);
+    assert!(
+        outcome
+            .stderr
+            .contains("a process overwrote the recording's memory"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(
+        trace.end().refused,
+        0,
+        "a word of damaged memory is not believed"
+    );
+}
+
+// LT-19
+#[test]
+fn a_program_that_has_become_somebody_else_is_told_how_to_be_recorded() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can become somebody else");
+        return;
+    }
+    let lab = Lab::new();
+    for name in ["", "truth"] {
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        if name == "truth" {
+            std::fs::write(lab.path(name), "").expect("can be made");
+        }
+        std::fs::set_permissions(lab.path(name), everybody).expect("is ours");
+    }
+    let words = ["truth", "nobody", "work", "somebody", "5", "1000"];
+    let outcome = lab.record(&[], "family", &words);
+    assert!(
+        outcome.stderr.contains("not recording") && outcome.stderr.contains("--inherit-fd"),
+        "{}",
+        outcome.stderr
+    );
+    std::fs::write(lab.path("truth"), "").expect("can be written");
+    lab.record(&["--inherit-fd"], "family", &words);
+    everything_is_there(&lab, &lab.trace());
+}
