@@ -7,6 +7,7 @@ mod cell;
 mod convert;
 mod places;
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::AddAssign;
 
@@ -91,6 +92,9 @@ impl AddAssign for Totals {
     }
 }
 
+/// Stations without an event that a pass looks at.
+const SETTLED_A_PASS: usize = 4096;
+
 /// The reader's memory of all stations.
 #[derive(Debug)]
 pub struct Harvest {
@@ -98,7 +102,7 @@ pub struct Harvest {
     heads: Vec<u64>,
     cells: Vec<Cell>,
     /// Stations whose writer is not known yet.
-    unsettled: Vec<u32>,
+    unsettled: VecDeque<u32>,
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
     places: Places,
@@ -113,7 +117,7 @@ impl Harvest {
         Harvest {
             heads: Vec::new(),
             cells: Vec::new(),
-            unsettled: Vec::new(),
+            unsettled: VecDeque::new(),
             plain: Vec::new(),
             places: Places::default(),
             totals: Totals::default(),
@@ -147,8 +151,11 @@ impl Harvest {
         };
         let was_full = region.is_full();
         region.header.rein_in(region.stations.len() as u32);
-        let stations = region.allocated();
-        self.discover(stations.len());
+        // Where somebody has overwritten the header, the count is not believed any more.
+        if region.is_intact() {
+            self.discover(region.allocated().len());
+        }
+        let stations = &region.stations[..self.heads.len()];
         self.settle(&mut pass);
         for index in 0..self.plain.len() {
             self.drain(self.plain[index] as usize, &mut pass);
@@ -215,16 +222,19 @@ impl Harvest {
     }
 
     /// Finds out who writes the stations that are new. One of ours is known by its first event;
-    /// what has events and no generation is a v1 peer's.
+    /// what has events and no generation is a v1 peer's. Those that nobody has written yet are
+    /// looked at in turns: a count that somebody has overwritten makes them many.
     fn settle(&mut self, pass: &mut Pass<'_>) {
-        let waiting = std::mem::take(&mut self.unsettled);
-        for index in waiting {
+        for _ in 0..self.unsettled.len().min(SETTLED_A_PASS) {
+            let Some(index) = self.unsettled.pop_front() else {
+                return;
+            };
             if self.cells[index as usize].is_known() {
                 continue;
             }
             let station = &pass.region.stations[index as usize];
             match cell::writer_of(station) {
-                None => self.unsettled.push(index),
+                None => self.unsettled.push_back(index),
                 Some(cell::Writer::Ours) => {}
                 Some(cell::Writer::Plain(dialect)) => {
                     self.plain.push(index);

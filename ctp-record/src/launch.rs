@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus};
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::{Ending, ProcessEnding};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::args::Launch;
@@ -102,6 +102,15 @@ impl Ended {
             (Some(code), _) => Ending::Exited(code),
             (None, Some(signal)) => Ending::Signalled(signal),
             (None, None) => Ending::Stopped,
+        }
+    }
+
+    /// For the trace, when it ended before the recording did.
+    pub fn process_ending(self) -> ProcessEnding {
+        match self.ending() {
+            Ending::Exited(status) => ProcessEnding::Exited(status),
+            Ending::Signalled(signal) => ProcessEnding::Signalled(signal),
+            _ => ProcessEnding::Gone,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
+use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
 use object::Object as _;
 use object::read::ReadCache;
 
@@ -82,8 +82,14 @@ impl Processes {
     }
 
     /// It is no more. The next one with its number is another.
-    pub fn part_with(&mut self, pid: u32) {
-        self.known.remove(&pid);
+    pub fn part_with(&mut self, pid: u32, how: ProcessEnding, sink: &mut dyn Sink) {
+        if let Some(known) = self.known.remove(&pid) {
+            sink.take(Record::ProcessEnd(ProcessEnd {
+                process: known.id,
+                at: self.clock.now(),
+                how,
+            }));
+        }
     }
 
     /// Reads a process's maps once more and describes what is new in them.

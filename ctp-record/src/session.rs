@@ -3,10 +3,10 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::{Ending, ProcessEnding};
 
 use crate::calibrate::Calibrator;
-use crate::launch::Running;
+use crate::launch::{Ended, Running};
 use crate::memories::Memories;
 use crate::output::Output;
 use crate::pace::{Next, Pace};
@@ -36,7 +36,7 @@ pub struct Session<'s> {
     /// Where it goes.
     pub output: Output,
     /// How the program ended, when others are waited for.
-    pub ended: Option<Ending>,
+    pub ended: Option<Ended>,
     /// Go on until all processes that came from the program have ended.
     pub wait_all: bool,
 }
@@ -154,19 +154,23 @@ impl Session<'_> {
         }
         if happened.departed {
             for pid in self.wait.departed() {
-                self.bury(pid);
+                self.bury(pid, ProcessEnding::Gone);
             }
         }
         if happened.ended
             && let Some(ended) = self.running.ended()?
         {
             self.wait.forget_program(&self.running)?;
-            self.ended = Some(ended.ending());
+            self.ended = Some(ended);
         }
-        if let Some(ending) = self.ended
-            && (!self.wait_all || self.nobody_is_left()?)
-        {
-            return Ok(Some(Over::Ended(ending)));
+        if let Some(ended) = self.ended {
+            if !self.wait_all {
+                return Ok(Some(Over::Ended(ended.ending())));
+            }
+            self.bury(self.running.pid(), ended.process_ending());
+            if self.nobody_is_left()? {
+                return Ok(Some(Over::Ended(ended.ending())));
+            }
         }
         if happened.signalled {
             return Ok(self.obey(asked));
@@ -178,8 +182,8 @@ impl Session<'_> {
     /// others are waited for ends that.
     fn obey(&mut self, asked: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
-            if let Some(ending) = self.ended {
-                return Some(Over::Ended(ending));
+            if let Some(ended) = self.ended {
+                return Some(Over::Ended(ended.ending()));
             }
             if std::mem::replace(asked, true) {
                 return Some(Over::Stopped(arrived.number));
@@ -189,19 +193,30 @@ impl Session<'_> {
         None
     }
 
+    /// One at a time: to look at its maps takes long enough for others to lose events.
     fn let_in(&mut self) -> io::Result<()> {
-        while let Some(caller) = self.rendezvous.accept() {
-            if let Some(pid) = caller.pid {
-                if self.wait.lines().has_hung_up(pid) {
-                    self.bury(pid);
-                }
-                self.processes.meet(pid, &mut self.output);
-                self.processes.look_again(pid, &mut self.output);
-                self.wait.watch(pid)?;
+        let Some(caller) = self.rendezvous.accept() else {
+            return Ok(());
+        };
+        if let Some(pid) = caller.pid {
+            if self.wait.lines().has_hung_up(pid) {
+                self.bury(pid, ProcessEnding::Exec);
             }
-            self.wait.add(caller)?;
+            match self.processes.id_of(pid) {
+                Some(_) => self.processes.look_again(pid, &mut self.output),
+                None => drop(self.processes.meet(pid, &mut self.output)),
+            }
+            self.watch(pid)?;
         }
-        Ok(())
+        self.wait.add(caller)
+    }
+
+    /// The program is waited for anyway.
+    fn watch(&mut self, pid: u32) -> io::Result<()> {
+        match pid == self.running.pid() {
+            true => Ok(()),
+            false => self.wait.watch(pid),
+        }
     }
 
     /// Each further process gets memory of its own. One that asked and hung up needs none.
@@ -216,12 +231,12 @@ impl Session<'_> {
     }
 
     /// A process, or the image that ran in it, is no more.
-    fn bury(&mut self, pid: u32) {
+    fn bury(&mut self, pid: u32, how: ProcessEnding) {
         self.wait.lines().forget(pid);
         if let Some(process) = self.processes.id_of(pid) {
             self.memories
                 .bury(pid, process, &mut self.processes, &mut self.output);
-            self.processes.part_with(pid);
+            self.processes.part_with(pid, how, &mut self.output);
         }
     }
 

@@ -3,15 +3,34 @@
 use std::fs;
 use std::path::Path;
 
+/// So often at most is the list made until it stays the same.
+const TRIES: usize = 4;
+
 /// Living processes that were started with this socket in their environment: (id, name).
+///
+/// A list may miss a process whose parent was on it and ended before it was looked at. The next
+/// list has it.
 pub fn of(socket: &Path) -> Vec<(u32, String)> {
     let mut wanted = b"CTP_SOCK_PATH=".to_vec();
     wanted.extend_from_slice(socket.as_os_str().as_encoded_bytes());
+    let mut survivors = list(&wanted);
+    for _ in 1..TRIES {
+        let before = std::mem::replace(&mut survivors, list(&wanted));
+        if before == survivors {
+            break;
+        }
+    }
+    survivors
+        .into_iter()
+        .map(|pid| (pid, name_of(pid)))
+        .collect()
+}
+
+fn list(wanted: &[u8]) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| has_in_environment(*pid, &wanted))
-        .map(|pid| (pid, name_of(pid)))
+        .filter(|pid| has_in_environment(*pid, wanted))
         .collect()
 }
 

@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{
     Birth, CoroutineKind, Dialect, End, Ending, Event, EventKind, Module, Nanos, Place, Process,
-    Record, Site, Start, Tally, Wake, Waker,
+    ProcessEnd, ProcessEnding, Record, Site, Start, Tally, Wake, Waker,
 };
 use serde_json::{Value, json};
 
@@ -31,6 +31,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Event(it) => event(it),
         Record::Wake(it) => wake(it),
         Record::Tally(it) => tally(it),
+        Record::ProcessEnd(it) => process_end(it),
         Record::End(it) => end(it),
         _ => fields("unknown", None, []),
     }
@@ -82,6 +83,20 @@ fn process(it: &Process) -> Fields {
         "process",
         Some(it.attached),
         [("id", it.id.0.into()), ("pid", it.pid.into())],
+    )
+}
+
+fn process_end(it: &ProcessEnd) -> Fields {
+    let how = match it.how {
+        ProcessEnding::Exited(status) => format!("exit {status}"),
+        ProcessEnding::Signalled(signal) => format!("signal {signal}"),
+        ProcessEnding::Exec => "exec".to_owned(),
+        _ => "gone".to_owned(),
+    };
+    fields(
+        "leaves",
+        Some(it.at),
+        [("process", it.process.0.into()), ("how", how.into())],
     )
 }
 

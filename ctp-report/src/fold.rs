@@ -47,11 +47,11 @@ impl Folder {
         }
     }
 
-    /// Adds what had not ended when the recording did, and names everything.
+    /// Adds what had not ended when the recording, or its process, did, and names everything.
     pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
-        let end = model.duration();
         for one in model.census.coroutines() {
             if let Some((doing, since)) = open(&model.census, one) {
+                let end = model.census.end_of(one.process);
                 self.count(one, doing, true, since.until(end));
             }
         }

@@ -136,7 +136,12 @@ fn evidence(reason: Reason) -> Option<Step> {
 
 fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
     let what = format!("{}; {}", since(one, judgement), losses(model, one));
-    step(model.duration(), "(end)", what)
+    let at = model.census.end_of(one.process);
+    let by = match at < model.duration() {
+        true => "(its process ended)",
+        false => "(end)",
+    };
+    step(at, by, what)
 }
 
 fn since(one: &Coroutine, judgement: &Judgement) -> String {

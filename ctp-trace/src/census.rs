@@ -13,8 +13,8 @@ mod span;
 mod step;
 
 use crate::record::{
-    Birth, CoroutineId, End, Event, EventKind, Nanos, ProcessId, Record, SiteId, Tally, WaitKind,
-    Wake,
+    Birth, CoroutineId, End, Event, EventKind, Nanos, ProcessEnd, ProcessEnding, ProcessId, Record,
+    SiteId, Tally, WaitKind, Wake,
 };
 use crate::verdict::{Judgement, Past, Standing, judge};
 use hash::Map;
@@ -38,6 +38,8 @@ pub struct Census {
     places: Places,
     names: Names,
     runners: Map<ProcessId, Runners>,
+    /// When processes ended that ended before the recording.
+    ends: Map<ProcessId, Nanos>,
     totals: Totals,
 }
 
@@ -55,6 +57,7 @@ impl Census {
             Record::Event(event) => return self.event(event),
             Record::Wake(wake) => self.wake(wake),
             Record::Tally(tally) => self.tally(tally),
+            Record::ProcessEnd(end) => self.process_end(end),
             Record::End(end) => self.end = Some(*end),
             _ => {}
         }
@@ -108,9 +111,9 @@ impl Census {
     /// The sites where coroutines waited, with the waits that are open at the end.
     pub fn sites(&self) -> Vec<SiteStats> {
         let mut places = self.places.clone();
-        let end = self.end_at();
         for one in self.coroutines.values() {
             if let Some(wait) = one.suspend() {
+                let end = self.end_of(one.process);
                 places.at(wait.site, wait.wait).open.add(wait.at.until(end));
             }
             if one.is_approximate() {
@@ -133,6 +136,13 @@ impl Census {
     /// When the recording ended, as far as known: every age is measured to this.
     pub fn end_at(&self) -> Nanos {
         self.end.map_or(self.latest, |end| end.at.max(self.latest))
+    }
+
+    /// When this process ended, or the recording of it: ages of its coroutines are measured to
+    /// this.
+    pub fn end_of(&self, process: ProcessId) -> Nanos {
+        let ended = self.ends.get(&process);
+        ended.copied().unwrap_or_else(|| self.end_at())
     }
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
@@ -169,7 +179,7 @@ impl Census {
             .map(|wait| pasts.at(wait.site, wait.wait))
             .unwrap_or_default();
         let mut standing = one.standing(past, self.started_monotonic_ns);
-        standing.end = self.end_at();
+        standing.end = self.end_of(one.process);
         standing.others_ran = self
             .runners
             .get(&one.process)
@@ -212,13 +222,35 @@ impl Census {
     fn tally(&mut self, tally: &Tally) {
         let one = self.coroutine(tally.coroutine);
         one.account(tally);
-        if !one.is_alive()
-            && let Some(one) = self.coroutines.remove(&tally.coroutine)
-        {
+        if !one.is_alive() {
+            self.forget(tally.coroutine);
+        }
+    }
+
+    fn forget(&mut self, id: CoroutineId) {
+        if let Some(one) = self.coroutines.remove(&id) {
             let lost = &mut self.totals.lost_by_the_dead;
             *lost = lost.saturating_add(one.lost());
             one.doubt_its_sites(&mut self.places);
         }
+    }
+
+    /// Coroutines of a process that ended stand as they are. Those of an image that another one
+    /// has replaced are over with it.
+    fn process_end(&mut self, end: &ProcessEnd) {
+        self.see(end.at);
+        if end.how != ProcessEnding::Exec {
+            self.ends.insert(end.process, end.at);
+            return;
+        }
+        let of_it = |one: &&Coroutine| one.process == end.process;
+        let over: Vec<_> = self
+            .coroutines
+            .values()
+            .filter(of_it)
+            .map(|one| one.id)
+            .collect();
+        over.into_iter().for_each(|id| self.forget(id));
     }
 
     fn coroutine(&mut self, id: CoroutineId) -> &mut Coroutine {

@@ -5,7 +5,7 @@
 use crate::error::Malformed;
 use crate::record::{
     Birth, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place, Process,
-    ProcessId, Site, SiteId, Start,
+    ProcessEnd, ProcessEnding, ProcessId, Site, SiteId, Start,
 };
 use crate::varint::{Input, put_bytes, put_int, put_uint};
 
@@ -57,6 +57,32 @@ pub(crate) fn process(mut input: Input) -> Result<Process, Malformed> {
         id: ProcessId(input.small()?),
         pid: input.small()?,
         attached: Nanos(input.uint()?),
+    })
+}
+
+pub(crate) fn put_process_end(out: &mut Vec<u8>, end: &ProcessEnd) {
+    put_uint(out, end.process.0.into());
+    put_uint(out, end.at.0);
+    let (code, status) = match end.how {
+        ProcessEnding::Exited(status) => (0, status),
+        ProcessEnding::Signalled(signal) => (1, signal),
+        ProcessEnding::Exec => (2, 0),
+        ProcessEnding::Gone => (3, 0),
+    };
+    out.push(code);
+    put_int(out, status.into());
+}
+
+pub(crate) fn process_end(mut input: Input) -> Result<ProcessEnd, Malformed> {
+    Ok(ProcessEnd {
+        process: ProcessId(input.small()?),
+        at: Nanos(input.uint()?),
+        how: match (input.byte()?, status(&mut input)?) {
+            (0, status) => ProcessEnding::Exited(status),
+            (1, signal) => ProcessEnding::Signalled(signal),
+            (2, _) => ProcessEnding::Exec,
+            _ => ProcessEnding::Gone,
+        },
     })
 }
 
@@ -269,9 +295,13 @@ fn ending_code(how: Ending) -> (u8, i32) {
     }
 }
 
+fn status(input: &mut Input) -> Result<i32, Malformed> {
+    i32::try_from(input.int()?).map_err(|_| Malformed("a number is too large"))
+}
+
 fn ending(input: &mut Input) -> Result<Ending, Malformed> {
     let code = input.byte()?;
-    let status = i32::try_from(input.int()?).map_err(|_| Malformed("a number is too large"))?;
+    let status = status(input)?;
     match code {
         0 => Ok(Ending::Exited(status)),
         1 => Ok(Ending::Signalled(status)),

@@ -5,7 +5,7 @@ pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
 /// Grows when an older reader would misread a file.
 pub const MAJOR: u16 = 1;
 /// Grows when something is added that an older reader skips.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 /// Feature bits of the file header that this version understands: none yet.
 pub const FEATURES: u64 = 0;
 /// Bytes of the file header that every version has.
@@ -36,6 +36,9 @@ pub const BIRTH: u16 = 5;
 pub const BLOCK: u16 = 6;
 /// Chunk type: the closing account.
 pub const END: u16 = 7;
+
+/// Chunk type, since 1.1: processes that ended.
+pub const PROCESS_END: u16 = 8;
 
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;

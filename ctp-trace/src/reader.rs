@@ -6,7 +6,7 @@ use crate::block;
 use crate::chunk::{Chunk, Chunks};
 use crate::definition::{self, Births};
 use crate::error::{Error, Malformed};
-use crate::format::{BIRTH, BLOCK, END, MAX_RECORDS, MODULE, PROCESS, SITE, START};
+use crate::format::{BIRTH, BLOCK, END, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START};
 use crate::header;
 use crate::record::{Record, Start};
 use crate::varint::Input;
@@ -113,7 +113,7 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
 
 /// Nothing, for a type that a later version added.
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
-    if !(START..=END).contains(&chunk.kind) {
+    if !(START..=PROCESS_END).contains(&chunk.kind) {
         return Ok(Vec::new());
     }
     let payload = chunk.payload()?;
@@ -127,6 +127,9 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         }),
         SITE => each(&payload, |input| definition::site(input).map(Record::Site)),
         BIRTH => each(&payload, |input| births.get(input).map(Record::Birth)),
+        PROCESS_END => each(&payload, |input| {
+            definition::process_end(input).map(Record::ProcessEnd)
+        }),
         BLOCK => block::decode(&payload),
         END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),
         _ => Err(Malformed("a second start")),

@@ -36,6 +36,8 @@ pub enum Record {
     Wake(Wake),
     /// Final account of a coroutine's events, written once it is dead or the recording ends.
     Tally(Tally),
+    /// A process is no more; everything of it comes before.
+    ProcessEnd(ProcessEnd),
     /// Last record of a whole trace.
     End(End),
 }
@@ -286,6 +288,32 @@ pub struct Tally {
     pub torn: Option<u64>,
     /// The counts cannot be trusted (a sequence went back, or two processes wrote).
     pub inexact: bool,
+}
+
+/// When and how a process ended before the recording did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessEnd {
+    /// Which.
+    pub process: ProcessId,
+    /// When the recorder noticed.
+    pub at: Nanos,
+    /// How.
+    pub how: ProcessEnding,
+}
+
+/// How a process ended. Only a parent is told what its child's status was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessEnding {
+    /// It exited with this status.
+    Exited(i32),
+    /// It was ended by this signal.
+    Signalled(i32),
+    /// It executed another image, which is another process of this trace.
+    Exec,
+    /// It is gone; how is not known.
+    #[default]
+    Gone,
 }
 
 /// How the recording ended.

@@ -6,11 +6,11 @@ use crate::block;
 use crate::chunk::{ChunkWriter, Payload};
 use crate::definition::{self, Births};
 use crate::format::{
-    BIRTH, BLOCK, END, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, SITE,
-    START,
+    BIRTH, BLOCK, END, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS,
+    PROCESS_END, SITE, START,
 };
 use crate::header;
-use crate::record::{Birth, End, Record, Start};
+use crate::record::{Birth, End, ProcessEnd, Record, Start};
 use crate::varint::put_bytes;
 
 /// Writes a trace, one record after the other.
@@ -77,6 +77,7 @@ impl<W: Write> Writer<W> {
             Record::Event(it) => self.row(|block| block.event(it)),
             Record::Wake(it) => self.row(|block| block.wake(it)),
             Record::Tally(it) => self.row(|block| block.tally(it)),
+            Record::ProcessEnd(it) => self.process_end(it),
             Record::Start(_) | Record::End(_) => {
                 Err(refused("a start or an end amid the records of a trace"))
             }
@@ -130,6 +131,16 @@ impl<W: Write> Writer<W> {
     fn define(&mut self, class: usize, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         self.encode(put)?;
         self.push(class)
+    }
+
+    /// Behind everything of that process: in a chunk of its own.
+    fn process_end(&mut self, end: &ProcessEnd) -> io::Result<()> {
+        self.end_definitions()?;
+        self.end_block()?;
+        let mut definitions = Definitions::new(PROCESS_END);
+        self.encode(|out| definition::put_process_end(out, end))?;
+        definitions.push(&self.scratch.bytes);
+        definitions.end(&mut self.chunks)
     }
 
     fn birth(&mut self, birth: &Birth) -> io::Result<()> {

@@ -309,3 +309,48 @@ proptest! {
         prop_assert_eq!(census.lost(), 0);
     }
 }
+
+fn process_end(process: u32, at: u64, how: ProcessEnding) -> Record {
+    Record::ProcessEnd(ProcessEnd {
+        process: ProcessId(process),
+        at: Nanos(at),
+        how,
+    })
+}
+
+/// A coroutine of a process that suspends for ever at once.
+fn waits(id: u32, process: u32) -> [Record; 2] {
+    let birth = Record::Birth(Birth {
+        coroutine: CoroutineId(id),
+        process: ProcessId(process),
+        ..Birth::default()
+    });
+    [birth, event(id, 0, 100, EventKind::Suspend)]
+}
+
+// CTP-33, CTP-34
+#[test]
+fn ages_are_measured_to_the_end_of_the_process_and_an_image_that_was_replaced_is_over() {
+    let mut census = Census::new();
+    let records = [waits(1, 1), waits(2, 2), waits(3, 3)]
+        .into_iter()
+        .flatten();
+    records.for_each(|record| drop(census.feed(&record)));
+    census.feed(&process_end(1, 500, ProcessEnding::Gone));
+    census.feed(&process_end(2, 600, ProcessEnding::Exec));
+    census.feed(&Record::End(End {
+        at: Nanos(1100),
+        ..End::default()
+    }));
+    let ages: Vec<_> = census
+        .judge(SECOND)
+        .into_iter()
+        .map(|(id, judgement)| (id.0, judgement.age.0))
+        .collect();
+    assert_eq!(ages, [(1, 400), (3, 1000)]);
+    let sites = census.sites();
+    assert_eq!(
+        (sites[0].open.count(), sites[0].open.sum()),
+        (2, Nanos(1400))
+    );
+}

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ctp_trace::record::{ProcessEnd, ProcessEnding};
+
 use crate::lab::{Lab, Outcome, wait_until};
 use crate::trace::{Coroutine, Trace};
 
@@ -71,6 +73,10 @@ fn a_new_image_is_recorded_whichever_way_it_came() {
         assert_eq!(trace.processes.len(), 2, "{way}");
         let same_pid = trace.processes[0].pid == trace.processes[1].pid;
         assert_eq!(same_pid, way == "exec");
+        let is_replaced = |end: &ProcessEnd| {
+            end.process == trace.processes[0].id && end.how == ProcessEnding::Exec
+        };
+        assert_eq!(trace.process_ends.iter().any(is_replaced), way == "exec");
         assert!(modules_of(&trace, "new") > 0, "{way}");
     }
 }
@@ -82,6 +88,11 @@ fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
     let lab = Lab::new();
     let (outcome, trace) = record(&lab, &["--wait-all"], steps);
     everything_is_there(&lab, &trace);
+    let hows = trace.process_ends.iter().map(|end| end.how);
+    assert_eq!(
+        hows.collect::<Vec<_>>(),
+        [ProcessEnding::Exited(0), ProcessEnding::Gone]
+    );
     assert!(
         !outcome.stderr.contains("still running"),
         "{}",
@@ -106,17 +117,16 @@ fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
 #[test]
 fn a_program_that_closes_every_descriptor_is_recorded_on() {
     let lab = Lab::new();
-    let steps = "work before 5 1000 close work after 20 5000 fork work child 5 1000";
+    let steps = "work before 5 1000 close work after 20 1000 fork work child 5 1000";
     let (_, trace) = record(&lab, &[], steps);
     everything_is_there(&lab, &trace);
-    trace.is_complete();
 }
 
 // CT-05, CTP-34
 #[test]
 fn each_of_eight_processes_at_once_is_recorded_as_if_alone() {
     let lab = Lab::new();
-    let (_, trace) = record(&lab, &[], "work parent 1 0 crowd 8 100 5000");
+    let (_, trace) = record(&lab, &[], "work parent 1 0 crowd 8 20 40000");
     everything_is_there(&lab, &trace);
     assert_eq!(trace.processes.len(), 9);
     trace.is_complete();
@@ -129,13 +139,17 @@ fn a_process_that_is_killed_leaves_all_it_had_and_the_others_go_on() {
     let steps = "work parent 5 1000 fork work killed 5 1000 fork work orphan 3 0 kill";
     let (_, trace) = record(&lab, &[], steps);
     everything_is_there(&lab, &trace);
+    let killed = trace.named("orphan").birth.process;
+    let mut ends = trace.process_ends.iter();
+    let end = ends.find(|end| end.process == killed).expect("it is told");
+    assert_eq!(end.how, ProcessEnding::Gone, "only its parent knows more");
 }
 
 // CTP-28, LT-17
 #[test]
 fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
     let lab = Lab::new();
-    let steps = "work before 5 1000 fork work bad 5 1000 scribble fork work good 20 1000";
+    let steps = "work before 5 1000 fork work bad 10 20000 scribble fork work good 20 1000";
     let (outcome, trace) = record(&lab, &[], steps);
     let truth: BTreeMap<String, String> = lab
         .truth("truth")

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ctp_trace::record::{
-    Birth, CoroutineId, End, Event, EventKind, Module, Place, Process, Record, SiteId, Start,
-    Tally, Wake,
+    Birth, CoroutineId, End, Event, EventKind, Module, Place, Process, ProcessEnd, Record, SiteId,
+    Start, Tally, Wake,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -13,6 +13,7 @@ use ctp_trace::{Completeness, Reader};
 pub struct Trace {
     pub start: Start,
     pub processes: Vec<Process>,
+    pub process_ends: Vec<ProcessEnd>,
     pub modules: Vec<Module>,
     pub sites: BTreeMap<SiteId, Place>,
     pub coroutines: BTreeMap<CoroutineId, Coroutine>,
@@ -52,6 +53,7 @@ impl Trace {
         match record {
             Record::Start(start) => self.start = start,
             Record::Process(process) => self.processes.push(process),
+            Record::ProcessEnd(end) => self.process_ends.push(end),
             Record::Module(module) => self.modules.push(module),
             Record::Site(site) => drop(self.sites.insert(site.id, site.place)),
             Record::Birth(birth) => {

@@ -133,7 +133,7 @@ impl Member {
 pub fn alive(census: &Census, threshold: Nanos) -> Vec<Member> {
     let of = |(id, judgement): (CoroutineId, Judgement)| {
         let (one, rule) = (census.get(id)?, (judgement.verdict, judgement.fact));
-        Some(member(census, one, census.end_at(), rule))
+        Some(member(census, one, census.end_of(one.process), rule))
     };
     census.judge(threshold).into_iter().filter_map(of).collect()
 }

@@ -33,6 +33,8 @@ pub struct Group {
     pub count: u64,
     /// Since when they have been so: the first and the last of them.
     pub since: (Nanos, Nanos),
+    /// The longest time that one of them has been so.
+    pub longest: Nanos,
     /// Those that are shown, the longest first.
     pub members: Vec<Member>,
 }
@@ -90,6 +92,7 @@ fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
         verdict: member.verdict,
         count: 0,
         since: (member.since, member.since),
+        longest: Nanos(0),
         members: Vec::new(),
     });
     group.count += 1;
@@ -97,6 +100,7 @@ fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
         group.since.0.min(member.since),
         group.since.1.max(member.since),
     );
+    group.longest = group.longest.max(member.since.until(member.until));
     group.members.push(member);
 }
 
@@ -163,6 +167,7 @@ mod tests {
             verdict,
             count: u64::from(count),
             since: (Nanos(0), Nanos(u64::from(count))),
+            longest: Nanos(1_000_000),
             members: (0..count).rev().map(member).collect(),
         }
     }

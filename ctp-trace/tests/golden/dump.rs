@@ -1,6 +1,8 @@
 //! A trace as text, one record a line, with the fields that version 1 has.
 
-use ctp_trace::record::{Birth, End, Event, Module, Place, Process, Record, Start, Tally, Wake};
+use ctp_trace::record::{
+    Birth, End, Event, Module, Place, Process, ProcessEnd, Record, Start, Tally, Wake,
+};
 use ctp_trace::{Completeness, Reader};
 
 pub fn dump(bytes: &[u8]) -> String {
@@ -67,6 +69,9 @@ fn line(record: &Record) -> String {
             "tally {} attempted={attempted} recorded={recorded} torn={torn:?} inexact={inexact}",
             coroutine.0
         ),
+        Record::ProcessEnd(ProcessEnd { process, at, how }) => {
+            format!("process end {} at={} how={how:?}", process.0, at.0)
+        }
         Record::End(it) => end(it),
         _ => panic!("version 1 has no such record: {record:?}"),
     }

@@ -8,13 +8,15 @@ use super::frames::{frame, frames, renumbered};
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
-/// Each trace of version 1 by its file's name.
-pub const V1: [(&str, Make); 5] = [
+/// Each trace by its file's name, which begins with the version that wrote it.
+pub const TRACES: [(&str, Make); 7] = [
     ("v1-minimal.ctp", minimal),
     ("v1-everything.ctp", everything),
     ("v1-cut.ctp", cut),
     ("v1-damaged.ctp", damaged),
     ("v1-future.ctp", future),
+    ("v1.1-minimal.ctp", minimal),
+    ("v1.1-processes.ctp", processes),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -357,4 +359,43 @@ fn written(start: &Start, records: &[Record], end: &End) -> Vec<u8> {
         writer.write(record).expect("memory");
     }
     writer.finish(end).expect("memory")
+}
+
+/// Processes that end in each way, each with a coroutine that outlived it by no event.
+fn processes() -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory");
+    let endings = [
+        ProcessEnding::Exited(3),
+        ProcessEnding::Signalled(9),
+        ProcessEnding::Exec,
+        ProcessEnding::Gone,
+    ];
+    for (number, how) in (1..).zip(endings) {
+        let records = [
+            Record::Process(Process {
+                id: ProcessId(number),
+                pid: 100 + number,
+                attached: Nanos(10),
+            }),
+            Record::Birth(Birth {
+                coroutine: CoroutineId(number),
+                process: ProcessId(number),
+                ..Birth::default()
+            }),
+            Record::Event(Event {
+                coroutine: CoroutineId(number),
+                at: Nanos(20),
+                ..Event::default()
+            }),
+            Record::ProcessEnd(ProcessEnd {
+                process: ProcessId(number),
+                at: Nanos(30),
+                how,
+            }),
+        ];
+        for record in records {
+            writer.write(&record).expect("memory");
+        }
+    }
+    writer.finish(&End::default()).expect("memory")
 }

@@ -132,7 +132,7 @@ fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
     }
 }
 
-const CLASSES: usize = 7;
+const CLASSES: usize = 8;
 
 /// A class may refer to those with a smaller number.
 fn class(record: &Record) -> usize {
@@ -142,7 +142,8 @@ fn class(record: &Record) -> usize {
         Record::Module(_) => 2,
         Record::Site(_) => 3,
         Record::Birth(_) => 4,
-        Record::End(_) => 6,
+        Record::ProcessEnd(_) => 6,
+        Record::End(_) => 7,
         _ => 5,
     }
 }

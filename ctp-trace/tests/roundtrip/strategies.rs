@@ -8,7 +8,7 @@ use ctp_trace::record::*;
 
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
-    let record = prop_oneof![4 => definition(), 8 => orderly(), 4 => row()];
+    let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end()];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
         records.push(end);
@@ -72,6 +72,21 @@ fn process() -> impl Strategy<Value = Record> {
             id: ProcessId(id),
             pid,
             attached: Nanos(attached),
+        })
+    })
+}
+
+fn process_end() -> impl Strategy<Value = Record> {
+    let how = prop_oneof![
+        any::<i32>().prop_map(ProcessEnding::Exited),
+        any::<i32>().prop_map(ProcessEnding::Signalled),
+        select(vec![ProcessEnding::Exec, ProcessEnding::Gone]),
+    ];
+    (any_u32(), any_u64(), how).prop_map(|(process, at, how)| {
+        Record::ProcessEnd(ProcessEnd {
+            process: ProcessId(process),
+            at: Nanos(at),
+            how,
         })
     })
 }

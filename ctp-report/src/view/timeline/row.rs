@@ -67,7 +67,7 @@ pub fn draw(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) ->
         escape(&place),
         strip(picture, row, lane, style, y),
         labels(picture, row, lane, base),
-        end(picture, row, lane, class, base),
+        end(row, lane, class, base),
     )
 }
 
@@ -186,7 +186,7 @@ fn label(bar: &Bar, base: u64, words: &str) -> String {
 }
 
 /// An open end points on; the word beside it says what the state is.
-fn end(picture: &Picture, row: &Row, lane: &Lane, class: &str, base: u64) -> String {
+fn end(row: &Row, lane: &Lane, class: &str, base: u64) -> String {
     let verdict = row.member.verdict;
     let arrow = match &lane.open {
         Some(_) if verdict < Verdict::Unknown => {
@@ -198,7 +198,7 @@ fn end(picture: &Picture, row: &Row, lane: &Lane, class: &str, base: u64) -> Str
     format!(
         "{arrow}<text class=\"end {class}\" x=\"{}\" y=\"{base}\">{}</text>",
         RIGHT + 16,
-        escape(&words::end(picture, &row.member))
+        escape(&words::end(&row.member))
     )
 }
 

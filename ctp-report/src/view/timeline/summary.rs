@@ -58,13 +58,13 @@ pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
 
 fn finding(picture: &Picture, group: &Group) -> String {
     let (verdict, rest) = heading_words(picture, group);
-    format!("{verdict}  {rest}, {}", since(picture, group))
+    format!("{verdict}  {rest}, {}", since(group))
 }
 
 /// `since +0.59 s .. +0.61 s (11.8 s)`.
-fn since(picture: &Picture, group: &Group) -> String {
+fn since(group: &Group) -> String {
     let (first, last) = group.since;
-    let age = duration(first.until(picture.model.duration()));
+    let age = duration(group.longest);
     if first == last {
         format!("since {}, for {age}", moment(first))
     } else {
@@ -95,7 +95,7 @@ pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
     let (verdict, rest) = heading_words(picture, group);
     let since = match group.verdict {
         Verdict::Over => String::new(),
-        _ => format!(", {}", since(picture, group)),
+        _ => format!(", {}", since(group)),
     };
     let shown = group.members.len() as u64;
     let shown = match shown == group.count {

@@ -42,8 +42,8 @@ pub fn short(at: &str) -> &str {
 }
 
 /// What stands at the right of a row.
-pub fn end(picture: &Picture, member: &Member) -> String {
-    let age = duration(member.since.until(picture.model.duration()));
+pub fn end(member: &Member) -> String {
+    let age = duration(member.since.until(member.until));
     match member.verdict {
         Verdict::Over if member.fact == Fact::Cancelled => "cancelled".to_owned(),
         Verdict::Over => "ended".to_owned(),
@@ -125,7 +125,7 @@ pub fn row(picture: &Picture, row: &Row) -> String {
     let member = &row.member;
     let mut said = vec![
         format!("{} #{}", name(picture, member), member.id.0),
-        verdict(picture, member),
+        verdict(member),
         place(picture, member),
         format!("born {}", moment(member.born)),
     ];
@@ -142,13 +142,13 @@ pub fn row(picture: &Picture, row: &Row) -> String {
     said.join("\n")
 }
 
-fn verdict(picture: &Picture, member: &Member) -> String {
+fn verdict(member: &Member) -> String {
     let sure = match member.verdict.confidence() {
         Confidence::Likely => " (likely)",
         _ => "",
     };
     let state = format!("{}{sure}, {}", member.verdict.word(), member.fact.word());
-    let age = duration(member.since.until(picture.model.duration()));
+    let age = duration(member.since.until(member.until));
     match member.verdict {
         Verdict::Over => format!("{} {}", member.fact.word(), moment(member.until)),
         _ => format!("{state} since {} ({age})", moment(member.since)),
