@@ -83,14 +83,14 @@ mod tests {
             with(8, 2),
             Err(Error::Version {
                 found: (2, 0),
-                supported: (1, 0)
+                supported: (MAJOR, MINOR)
             })
         );
         assert_eq!(
             with(8, 0),
             Err(Error::Version {
                 found: (0, 0),
-                supported: (1, 0)
+                supported: (MAJOR, MINOR)
             })
         );
     }

@@ -335,7 +335,9 @@ fn ages_are_measured_to_the_end_of_the_process_and_an_image_that_was_replaced_is
     let records = [waits(1, 1), waits(2, 2), waits(3, 3)]
         .into_iter()
         .flatten();
-    records.for_each(|record| drop(census.feed(&record)));
+    for record in records {
+        census.feed(&record);
+    }
     census.feed(&process_end(1, 500, ProcessEnding::Gone));
     census.feed(&process_end(2, 600, ProcessEnding::Exec));
     census.feed(&Record::End(End {
