@@ -1,6 +1,6 @@
 //! Recorder: how fresh memory is laid out.
 
-use crate::layout::{Attach, Header, Interned, Span, Station};
+use crate::layout::{Attach, FEATURE_NO_CALLS, Header, Interned, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Sites, and names, that a recording has room for.
@@ -74,6 +74,9 @@ pub struct Recording {
     pub pid: u32,
     /// Which of the recording's memories, from 0.
     pub memory: u32,
+    /// The program may be under a filter of system calls: see
+    /// [`FEATURE_NO_CALLS`](crate::layout::FEATURE_NO_CALLS).
+    pub no_calls: bool,
     /// It issues a `membarrier` before each sleep, so that events need no fence.
     pub barrier: bool,
 }
@@ -91,6 +94,8 @@ impl Recording {
         header
             .start_monotonic_ns
             .store(self.monotonic_ns, Ordering::Relaxed);
+        let features = if self.no_calls { FEATURE_NO_CALLS } else { 0 };
+        header.features.store(features, Ordering::Relaxed);
         header.memory_number.store(self.memory, Ordering::Relaxed);
         header.recorder_pid.store(self.pid, Ordering::Relaxed);
         header

@@ -3,7 +3,9 @@
 use core::ops::AddAssign;
 
 use crate::alloc;
-use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station, WAKER_IS_THREAD};
+use crate::layout::{
+    EXT_REV, FEATURE_NO_CALLS, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
+};
 use crate::region::Region;
 use crate::slot::index_of;
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -157,6 +159,11 @@ impl Header {
     /// The word of the [doorbell](crate::doorbell).
     pub fn tracer_sleeping(&self) -> &AtomicU32 {
         &self.tracer_sleeping
+    }
+
+    /// The program may be under a filter of system calls: the probe is to make none.
+    pub fn forbids_calls(&self) -> bool {
+        self.features.load(Ordering::Relaxed) & FEATURE_NO_CALLS != 0
     }
 
     /// The recorder issues a `membarrier` before each sleep.

@@ -23,6 +23,9 @@ pub const TEXT_BYTES: usize = 216;
 /// Station flag: this coroutine's runtime calls [`Waker::wake`](crate::waker::Waker::wake), so "never
 /// woken" means it.
 pub const FLAG_TELLS_WAKES: u8 = 1;
+/// Feature bit: the program may be under a filter of system calls. The probe makes none after it
+/// attached, but for a thread's first event.
+pub const FEATURE_NO_CALLS: u32 = 1;
 /// In the `waker` word: the rest is a thread's id, not a coroutine's [`seat_word`].
 pub const WAKER_IS_THREAD: u32 = 1 << 31;
 

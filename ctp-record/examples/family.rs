@@ -8,6 +8,7 @@
 //! - `exec`: a new image goes on in this process;
 //! - `daemon`: a grandchild goes on in a session of its own, without any descriptor; nobody waits;
 //! - `close`: closes every descriptor but the standard ones;
+//! - `filter`: from now on the kernel kills it for a call that has to do with sockets;
 //! - `nobody`: becomes the user nobody, if root;
 //! - `crowd N CYCLES MICROSECONDS`: as many forks work at the same time;
 //! - `scribble`: writes nonsense over all shared memory that it has mapped;
@@ -54,6 +55,10 @@ fn go_on(truth: &str, steps: &[&str]) {
         ["close", ref rest @ ..] => {
             // SAFETY: nothing of this program is behind those descriptors but the probe's socket.
             unsafe { libc::close_range(3, u32::MAX, 0) };
+            go_on(truth, rest);
+        }
+        ["filter", ref rest @ ..] => {
+            filter();
             go_on(truth, rest);
         }
         ["nobody", ref rest @ ..] => {
@@ -179,6 +184,35 @@ fn crowd(truth: &str, count: u64, cycles: &str, pause: &str) {
     };
     let children: Vec<i32> = names.iter().map(start).collect();
     children.into_iter().for_each(wait_for);
+}
+
+fn filter() {
+    let load_number = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let if_equal = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let end = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut program = [
+        step(load_number, 0, 0, 0),
+        step(if_equal, 3, 0, libc::SYS_sendto as u32),
+        step(if_equal, 2, 0, libc::SYS_socket as u32),
+        step(if_equal, 1, 0, libc::SYS_connect as u32),
+        step(end, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(end, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+    ];
+    let program = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: a whole program, which the kernel copies.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const program,
+        )
+    };
+    assert_eq!(done, 0, "cannot filter");
 }
 
 fn become_nobody() {

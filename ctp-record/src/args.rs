@@ -46,6 +46,10 @@ pub struct Args {
     #[arg(long)]
     wait_all: bool,
 
+    /// Never make the program ring: for one that filters its system calls
+    #[arg(long)]
+    no_bell: bool,
+
     /// Hand the memory over by descriptor (to another user or a container)
     #[arg(long)]
     inherit_fd: bool,
@@ -126,6 +130,8 @@ pub struct Launch {
     pub stations: u32,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
+    /// Never make the program ring.
+    pub no_bell: bool,
     /// Wait for all processes that come from the program.
     pub wait_all: bool,
 }
@@ -191,6 +197,7 @@ impl Args {
             stations: self.stations,
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
+            no_bell: self.no_bell,
         }))
     }
 }

@@ -90,8 +90,11 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let plan = Plan {
         stations: launch.stations,
     };
-    let memories =
-        Memories::open(plan, recording_of(&start), launch.inherit_fd).map_err(Error::Memory)?;
+    let recording = Recording {
+        no_calls: launch.no_bell,
+        ..recording_of(&start)
+    };
+    let memories = Memories::open(plan, recording, launch.inherit_fd).map_err(Error::Memory)?;
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
     let mut output = Output::create(&config.output, &start)?;
     let signals = Signals::watch().map_err(Error::Wait)?;
@@ -119,6 +122,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         output,
         ended: None,
         wait_all: launch.wait_all,
+        no_bell: launch.no_bell,
     };
     let over = session.run().map_err(Error::Wait)?;
     let Session {
@@ -196,6 +200,7 @@ fn recording_of(start: &Start) -> Recording {
         monotonic_ns: start.started_monotonic_ns,
         pid: std::process::id(),
         memory: 0,
+        no_calls: false,
         barrier: wait::can_order(),
     }
 }

@@ -37,6 +37,8 @@ pub struct Session<'s> {
     pub output: Output,
     /// How the program ended, when others are waited for.
     pub ended: Option<Ended>,
+    /// Never make the program ring: look at every tick instead.
+    pub no_bell: bool,
     /// Go on until all processes that came from the program have ended.
     pub wait_all: bool,
 }
@@ -111,6 +113,10 @@ impl Session<'_> {
 
     /// Announces that nobody looks, looks once more, and waits for a bell.
     fn sleep(&mut self) -> io::Result<Happened> {
+        if self.no_bell {
+            self.output.flush(self.memories.totals().lost);
+            return self.wait.wait(QUICK_TICK);
+        }
         self.memories.arm();
         wait::order();
         let found = self.memories.pass(&mut self.processes, &mut self.output);

@@ -82,14 +82,14 @@ mod tests {
         assert_eq!(
             with(8, 2),
             Err(Error::Version {
-                found: (2, 0),
+                found: (2, MINOR),
                 supported: (MAJOR, MINOR)
             })
         );
         assert_eq!(
             with(8, 0),
             Err(Error::Version {
-                found: (0, 0),
+                found: (0, MINOR),
                 supported: (MAJOR, MINOR)
             })
         );

@@ -224,8 +224,9 @@ fn own(socket: Option<&Socket>, limit: u32) -> Option<(Mapping, u16)> {
 #[cold]
 fn follow(page: &Wiped) -> Option<&'static Session> {
     let parent = session()?;
+    let region = parent.probe.region;
     let is_first = page.tried.swap(1, Ordering::Relaxed) == 0;
-    if !is_first || !parent.probe.region.extended {
+    if !is_first || !region.extended || region.header.forbids_calls() {
         return None;
     }
     let socket = Socket::dial(&parent.path)?;

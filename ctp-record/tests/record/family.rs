@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::{ProcessEnd, ProcessEnding};
 
-use crate::lab::{Lab, Outcome, wait_until};
+use crate::lab::{Lab, Outcome, fixture, wait_until};
 use crate::trace::{Coroutine, Trace};
 
 fn record(lab: &Lab, flags: &[&str], steps: &str) -> (Outcome, Trace) {
@@ -201,4 +201,27 @@ fn a_program_that_has_become_somebody_else_is_told_how_to_be_recorded() {
     std::fs::write(lab.path("truth"), "").expect("can be written");
     lab.record(&["--inherit-fd"], "family", &words);
     everything_is_there(&lab, &lab.trace());
+}
+
+// CTP-17, LT-19
+#[test]
+fn a_program_that_filters_its_system_calls_is_spared_on_request() {
+    let steps = "truth work before 3 1000 filter work after 5 50000 fork work child 3 1000";
+    let words: Vec<&str> = steps.split(' ').collect();
+    let lab = Lab::new();
+    let killed = lab.run(lab.recorder(&[], fixture("family")).args(&words));
+    assert_eq!(
+        killed.status.code(),
+        Some(128 + 31),
+        "else nothing is proven"
+    );
+
+    let lab = Lab::new();
+    lab.record(&["--no-bell"], "family", &words);
+    let trace = lab.trace();
+    for (name, events) in [("before", 7), ("after", 11)] {
+        assert_eq!(trace.named(name).tally().attempted, events);
+    }
+    assert_eq!(trace.coroutines.len(), 2, "a fork would have to ask");
+    assert_eq!(lab.truth("truth").len(), 3, "it lives all the same");
 }
