@@ -1,4 +1,7 @@
-//! Timing for the benchmarks: medians of many rounds, because the machines are shared and noisy.
+//! What the benchmarks share. Timing is by medians of many rounds, because the machines are
+//! shared and noisy.
+
+pub mod traces;
 
 use std::time::{Duration, Instant};
 

@@ -6,8 +6,7 @@
 mod decode;
 mod encode;
 
-use std::collections::HashMap;
-
+use crate::hash::Map;
 use crate::record::{Event, EventKind, SiteId, WaitKind};
 
 pub(crate) use decode::decode;
@@ -91,12 +90,12 @@ struct Oracle {
     latest: usize,
     /// The first one is nobody's: the first coroutine of a block is like it.
     states: Vec<State>,
-    indices: HashMap<u32, usize>,
+    indices: Map<u32, usize>,
 }
 
 impl Oracle {
     fn new() -> Self {
-        let (states, indices) = (vec![State::default()], HashMap::new());
+        let (states, indices) = (vec![State::default()], Map::default());
         Oracle {
             coroutine: 0,
             at: 0,

@@ -5,20 +5,21 @@
 //! the sites that exist, not with the length of the recording.
 
 mod coroutine;
-mod hash;
 mod names;
+mod population;
 mod runners;
 mod site;
 mod span;
 mod step;
 
+use crate::hash::Map;
 use crate::record::{
     Birth, CoroutineId, End, Event, EventKind, Nanos, ProcessEnd, ProcessEnding, ProcessId, Record,
     SiteId, Tally, WaitKind, Wake,
 };
 use crate::verdict::{Judgement, Past, Standing, judge};
-use hash::Map;
 use names::Names;
+use population::Population;
 use runners::Runners;
 use site::{Pasts, Places};
 
@@ -34,7 +35,7 @@ pub struct Census {
     started_monotonic_ns: u64,
     latest: Nanos,
     end: Option<End>,
-    coroutines: Map<CoroutineId, Coroutine>,
+    coroutines: Population,
     places: Places,
     names: Names,
     runners: Map<ProcessId, Runners>,
@@ -67,21 +68,21 @@ impl Census {
     /// A part of the trace could not be read here: until more is read of a coroutine, what it was
     /// last seen doing may not be the last that it did.
     pub fn damaged(&mut self) {
-        self.coroutines
-            .values_mut()
-            .for_each(|one| one.shaken = one.attempted.is_none());
+        for one in self.coroutines.all_mut() {
+            one.shaken = one.attempted.is_none();
+        }
     }
 
     /// The coroutines that are not known to be over, by id.
     pub fn coroutines(&self) -> Vec<&Coroutine> {
-        let mut all: Vec<_> = self.coroutines.values().collect();
+        let mut all: Vec<_> = self.coroutines.all().iter().collect();
         all.sort_unstable_by_key(|coroutine| coroutine.id);
         all
     }
 
     /// One coroutine, unless it is unknown or over and accounted for.
     pub fn get(&self, id: CoroutineId) -> Option<&Coroutine> {
-        self.coroutines.get(&id)
+        self.coroutines.get(id)
     }
 
     /// The name of this number, empty if a coroutine has none.
@@ -111,7 +112,7 @@ impl Census {
     /// The sites where coroutines waited, with the waits that are open at the end.
     pub fn sites(&self) -> Vec<SiteStats> {
         let mut places = self.places.clone();
-        for one in self.coroutines.values() {
+        for one in self.coroutines.all() {
             if let Some(wait) = one.suspend() {
                 let end = self.end_of(one.process);
                 places.at(wait.site, wait.wait).open.add(wait.at.until(end));
@@ -147,7 +148,7 @@ impl Census {
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
     pub fn lost(&self) -> u64 {
-        let all = self.coroutines.values().map(Coroutine::lost);
+        let all = self.coroutines.all().iter().map(Coroutine::lost);
         let seen = all.fold(0u64, u64::saturating_add);
         let told = self.end.map_or(0, |end| {
             end.lost
@@ -189,10 +190,7 @@ impl Census {
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.see(event.at);
-        let one = self
-            .coroutines
-            .entry(event.coroutine)
-            .or_insert_with(|| Coroutine::named(event.coroutine));
+        let one = self.coroutines.of(event.coroutine);
         if event.kind == EventKind::Run {
             self.runners
                 .entry(one.process)
@@ -206,21 +204,18 @@ impl Census {
         self.see(birth.at);
         self.totals.coroutines += 1;
         let name = self.names.intern(&birth.name);
-        self.coroutine(birth.coroutine).describe(birth, name);
+        self.coroutines.of(birth.coroutine).describe(birth, name);
     }
 
     fn wake(&mut self, wake: &Wake) {
         self.see(wake.at);
-        let one = self
-            .coroutines
-            .entry(wake.coroutine)
-            .or_insert_with(|| Coroutine::named(wake.coroutine));
+        let one = self.coroutines.of(wake.coroutine);
         one.wake(wake, &mut self.places);
     }
 
     /// The final account; whoever is over is forgotten.
     fn tally(&mut self, tally: &Tally) {
-        let one = self.coroutine(tally.coroutine);
+        let one = self.coroutines.of(tally.coroutine);
         one.account(tally);
         if !one.is_alive() {
             self.forget(tally.coroutine);
@@ -228,7 +223,7 @@ impl Census {
     }
 
     fn forget(&mut self, id: CoroutineId) {
-        if let Some(one) = self.coroutines.remove(&id) {
+        if let Some(one) = self.coroutines.remove(id) {
             let lost = &mut self.totals.lost_by_the_dead;
             *lost = lost.saturating_add(one.lost());
             one.doubt_its_sites(&mut self.places);
@@ -246,17 +241,12 @@ impl Census {
         let of_it = |one: &&Coroutine| one.process == end.process;
         let over: Vec<_> = self
             .coroutines
-            .values()
+            .all()
+            .iter()
             .filter(of_it)
             .map(|one| one.id)
             .collect();
         over.into_iter().for_each(|id| self.forget(id));
-    }
-
-    fn coroutine(&mut self, id: CoroutineId) -> &mut Coroutine {
-        self.coroutines
-            .entry(id)
-            .or_insert_with(|| Coroutine::named(id))
     }
 
     fn see(&mut self, at: Nanos) {

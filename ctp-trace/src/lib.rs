@@ -26,6 +26,7 @@ mod error;
 
 pub mod format;
 
+mod hash;
 mod header;
 
 mod chunk;

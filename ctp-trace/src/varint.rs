@@ -41,6 +41,10 @@ impl<'a> Input<'a> {
         Input(bytes)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

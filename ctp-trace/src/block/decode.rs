@@ -12,7 +12,8 @@ use crate::varint::{Input, unzigzag};
 /// The rows of a block, in their order.
 pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     let mut decoder = Decoder::new(payload)?;
-    let mut records = Vec::new();
+    let rows = decoder.column(Column::Control).len();
+    let mut records = Vec::with_capacity(rows.min(MAX_RECORDS));
     while !decoder.column(Column::Control).is_empty() {
         if records.len() == MAX_RECORDS {
             return Err(Malformed("it has too many rows"));

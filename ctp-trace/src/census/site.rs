@@ -1,7 +1,7 @@
 //! What is kept of one site: how long coroutines waited there, and ran from there on.
 
-use super::hash::Map;
 use super::names::NameId;
+use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
 use crate::verdict::Past;

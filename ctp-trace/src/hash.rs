@@ -1,14 +1,14 @@
-//! A quick hash for small numbers: the recorder looks up one or two of them for each event.
+//! A quick hash for small numbers: one or two of them are looked up for each event.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map from ids, which nobody chooses so that they collide.
-pub(super) type Map<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+pub(crate) type Map<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 
 /// Multiplies by an odd number, so that neighbours are spread over the upper bits.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IdHasher(u64);
+pub(crate) struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {

@@ -1,0 +1,207 @@
+//! Traces as long as a day's work, made up, for what reads them.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use ctp_trace::Writer;
+use ctp_trace::record::{
+    Birth, CoroutineId, End, Ending, Event, EventKind, Nanos, Place, Process, ProcessId, Record,
+    Site, SiteId, Start, Tally, WaitKind, Wake, Waker,
+};
+
+/// Places in the made-up program where its coroutines wait.
+const SITES: u32 = 50;
+const THREADS: u64 = 8;
+/// Events that a pass finds at a station.
+const BATCH: u64 = 6;
+
+/// A program's coroutines, and how long each lives.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene {
+    /// Events in all.
+    pub events: u64,
+    /// Coroutines alive at a time.
+    pub alive: u32,
+    /// Events of each, birth and death included; 0 for coroutines that never end.
+    pub events_each: u64,
+}
+
+/// Writes the trace of a scene as the recorder does: station by station, pass by pass.
+///
+/// # Errors
+/// Those of the file.
+pub fn write(path: &Path, scene: Scene) -> io::Result<()> {
+    let writer = Writer::new(BufWriter::new(File::create(path)?), &start(scene))?;
+    let mut recording = Recording {
+        writer,
+        random: Random(0x9E37_79B9_7F4A_7C15),
+        clock_ns: 0,
+        born: 0,
+        written: 0,
+    };
+    recording.define()?;
+    let mut alive = Vec::new();
+    for station in 0..scene.alive {
+        alive.push(recording.spawn(station)?);
+    }
+    while recording.written < scene.events {
+        for one in &mut alive {
+            recording.visit(one, scene.events_each)?;
+        }
+    }
+    recording.finish(&alive)
+}
+
+fn start(scene: Scene) -> Start {
+    Start {
+        trace_id: [7; 16],
+        recorder: "bench".to_owned(),
+        host: "bench".to_owned(),
+        argv: vec![b"made-up".to_vec()],
+        capacity: scene.alive,
+        ..Start::default()
+    }
+}
+
+/// A coroutine that lives.
+struct Alive {
+    id: CoroutineId,
+    station: u32,
+    n: u64,
+    wakes: u32,
+}
+
+struct Recording {
+    writer: Writer<BufWriter<File>>,
+    random: Random,
+    clock_ns: u64,
+    born: u32,
+    written: u64,
+}
+
+impl Recording {
+    fn define(&mut self) -> io::Result<()> {
+        let process = ProcessId(1);
+        self.writer.write(&Record::Process(Process {
+            id: process,
+            pid: 4321,
+            attached: Nanos(0),
+        }))?;
+        (1..=SITES).try_for_each(|number| {
+            let (file, line) = (format!("src/part_{}.rs", number % 9), 10 * number);
+            self.writer.write(&Record::Site(Site {
+                id: SiteId(number),
+                process,
+                place: Place::Source {
+                    file,
+                    line,
+                    column: 9,
+                },
+            }))
+        })
+    }
+
+    fn spawn(&mut self, station: u32) -> io::Result<Alive> {
+        self.born += 1;
+        let id = CoroutineId(self.born);
+        self.writer.write(&Record::Birth(Birth {
+            coroutine: id,
+            process: ProcessId(1),
+            station,
+            probe_id: u64::from(self.born) << 24 | u64::from(station),
+            at: Nanos(self.clock_ns),
+            name: format!("connection-{}", station % 64),
+            spawn_site: SiteId(1 + station % 5),
+            ..Birth::default()
+        }))?;
+        let (n, wakes) = (0, 0);
+        Ok(Alive {
+            id,
+            station,
+            n,
+            wakes,
+        })
+    }
+
+    /// What a pass finds at a station: some events, its latest wake, and a successor for a
+    /// coroutine that ended.
+    fn visit(&mut self, one: &mut Alive, events_each: u64) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let is_last = one.n + 1 == events_each;
+            self.event(one, is_last)?;
+            if is_last {
+                self.tally(one)?;
+                *one = self.spawn(one.station)?;
+                return Ok(());
+            }
+        }
+        self.writer.write(&Record::Wake(Wake {
+            coroutine: one.id,
+            count: one.wakes,
+            waker: Waker::Thread(4321),
+            at: Nanos(self.clock_ns.saturating_sub(self.random.below(2_000))),
+        }))
+    }
+
+    fn event(&mut self, one: &mut Alive, is_last: bool) -> io::Result<()> {
+        self.clock_ns += 50 + self.random.below(400);
+        let kind = match one.n {
+            0 => EventKind::Birth,
+            _ if is_last => EventKind::Death,
+            n if n % 2 == 1 => EventKind::Run,
+            _ => EventKind::Suspend,
+        };
+        let mut event = Event {
+            coroutine: one.id,
+            n: one.n,
+            at: Nanos(self.clock_ns),
+            tid: 4321 + (u64::from(one.station) + one.n / 2) % THREADS,
+            kind,
+            wake_seen: one.wakes as u16,
+            ..Event::default()
+        };
+        if kind == EventKind::Suspend {
+            one.wakes += 1;
+            event.site = SiteId(1 + (one.station + (one.n as u32 / 2) % 3) % SITES);
+            event.wait = WaitKind::Readable;
+            event.arg = 10 + u64::from(one.station);
+        }
+        one.n += 1;
+        self.written += 1;
+        self.writer.write(&Record::Event(event))
+    }
+
+    fn tally(&mut self, one: &Alive) -> io::Result<()> {
+        self.writer.write(&Record::Tally(Tally {
+            coroutine: one.id,
+            attempted: one.n,
+            recorded: one.n,
+            ..Tally::default()
+        }))
+    }
+
+    fn finish(mut self, alive: &[Alive]) -> io::Result<()> {
+        alive.iter().try_for_each(|one| self.tally(one))?;
+        let end = End {
+            at: Nanos(self.clock_ns),
+            how: Ending::Exited(0),
+            events: self.written,
+            coroutines: self.born.into(),
+            ..End::default()
+        };
+        self.writer.finish(&end).map(drop)
+    }
+}
+
+/// xorshift64: the same stream on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
