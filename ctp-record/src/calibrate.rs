@@ -1,10 +1,13 @@
 //! The processor's counter against CLOCK_MONOTONIC, so that a probe need not ask the kernel.
 //!
-//! Used only where the kernel itself trusts it. The line that probes follow is never broken:
-//! each new one begins where the old one is, and only its slope is corrected. When it has gone
-//! wrong by a millisecond all the same (a suspended machine, a migrated guest), it is withdrawn.
+//! Used only where the kernel itself trusts it. A program does not wait for it: until the first
+//! line is drawn, its probes ask the kernel. The line that they follow from then on is never
+//! broken: each new one begins where the old one is, and only its slope is corrected. When it has
+//! gone wrong by a millisecond all the same (a suspended machine, a migrated guest), it is
+//! withdrawn.
 
 use std::fs;
+use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use ctp_nostd::clock::{self, Calibration};
@@ -23,7 +26,8 @@ struct Pair {
 #[derive(Debug)]
 pub struct Calibrator {
     first: Pair,
-    now: Calibration,
+    /// Nothing before the first line.
+    now: Option<Calibration>,
     looked: Instant,
     pause: Duration,
 }
@@ -37,43 +41,39 @@ const LONGEST: Duration = Duration::from_secs(1);
 const WORST_NS: i64 = 1_000_000;
 
 impl Calibrator {
-    /// Draws the first line, or nothing where the kernel does not trust the counter.
-    pub fn start(header: &Header) -> Option<Self> {
-        if !(is_source() && is_invariant()) {
-            return None;
-        }
-        let first = measure();
-        std::thread::sleep(BASE);
-        let second = measure();
-        let now = Calibration {
-            ticks: second.ticks,
-            ns: second.ns,
-            mult: slope(first, second)?,
-        };
-        clock::publish(header, &now);
-        Some(Calibrator {
-            first,
-            now,
+    /// Begins to measure. The first line takes a while.
+    pub fn start() -> Self {
+        Calibrator {
+            first: measure(),
+            now: None,
             looked: Instant::now(),
-            pause: SOON,
-        })
+            pause: BASE,
+        }
     }
 
     /// For one more memory.
     pub fn publish(&self, header: &Header) {
-        clock::publish(header, &self.now);
+        if let Some(now) = &self.now {
+            clock::publish(header, now);
+        }
     }
 
-    /// Corrects the slope when it is time to. False if the counter has been withdrawn.
+    /// Draws the first line or corrects the slope, when it is time to. False if the counter is not
+    /// to be used any more, or never was.
     pub fn keep_right<'h>(&mut self, headers: impl Iterator<Item = &'h Header>) -> bool {
         if self.looked.elapsed() < self.pause {
             return true;
         }
         self.looked = Instant::now();
-        self.pause = (self.pause * 2).min(LONGEST);
-        match self.next(measure()) {
+        self.pause = (self.pause * 2).clamp(SOON, LONGEST);
+        let next = match self.now {
+            None if is_invariant() => self.first_line(measure()),
+            None => None,
+            Some(now) => self.next(now, measure()),
+        };
+        match next {
             Some(next) if is_source() => {
-                self.now = next;
+                self.now = Some(next);
                 headers.for_each(|header| self.publish(header));
                 true
             }
@@ -84,9 +84,17 @@ impl Calibrator {
         }
     }
 
+    fn first_line(&self, moment: Pair) -> Option<Calibration> {
+        Some(Calibration {
+            ticks: moment.ticks,
+            ns: moment.ns,
+            mult: slope(self.first, moment)?,
+        })
+    }
+
     /// A line that begins where the present one is and meets the true time one pause later.
-    fn next(&self, moment: Pair) -> Option<Calibration> {
-        let shown = self.now.ns_at(moment.ticks);
+    fn next(&self, now: Calibration, moment: Pair) -> Option<Calibration> {
+        let shown = now.ns_at(moment.ticks);
         let behind = moment.ns.wrapping_sub(shown).cast_signed();
         if behind.abs() > WORST_NS {
             return None;
@@ -108,24 +116,22 @@ fn slope(from: Pair, to: Pair) -> Option<u64> {
     u64::try_from((ns << 32).checked_div(ticks)?).ok()
 }
 
-/// The tightest of a few readings of the time between two of the counter.
+/// The tightest of a few readings of the time between two of the counter. The one before counts:
+/// a line through it is never behind the kernel's clock, so that for a probe which changes over to
+/// it time does not go back.
 fn measure() -> Pair {
     let reading = |_| {
         let before = clock::ticks();
         let ns = monotonic_ns();
         let after = clock::ticks();
-        let width = after.wrapping_sub(before);
-        (
-            width,
-            Pair {
-                ticks: before + width / 2,
-                ns,
-            },
-        )
+        (after.wrapping_sub(before), Pair { ticks: before, ns })
     };
     let tightest = (0..8).map(reading).min_by_key(|(width, _)| *width);
     tightest.expect("there are eight readings").1
 }
+
+/// The flags alone are some 2 000 bytes.
+const A_FEW_PROCESSORS_BYTES: u64 = 8_192;
 
 /// The kernel keeps time with it.
 fn is_source() -> bool {
@@ -133,10 +139,15 @@ fn is_source() -> bool {
     fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc")
 }
 
-/// It runs on at one rate whatever the processors do.
+/// It runs on at one rate whatever the processors do. Asked of the first one: telling of all takes
+/// the kernel milliseconds on a large machine, while events are to be read.
 fn is_invariant() -> bool {
-    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = flags.lines().find(|line| line.starts_with("flags"));
+    let mut text = Vec::new();
+    let file = fs::File::open("/proc/cpuinfo");
+    // What was read before an error counts.
+    let _ = file.and_then(|file| file.take(A_FEW_PROCESSORS_BYTES).read_to_end(&mut text));
+    let text = String::from_utf8_lossy(&text);
+    let flags = text.lines().find(|line| line.starts_with("flags"));
     flags.is_some_and(|line| line.contains(" constant_tsc") && line.contains(" nonstop_tsc"))
 }
 
@@ -148,15 +159,16 @@ mod tests {
         Pair { ticks, ns }
     }
 
+    const NOW: Calibration = Calibration {
+        ticks: 2_000,
+        ns: 1_000,
+        mult: 1 << 31,
+    };
+
     fn calibrator() -> Calibrator {
-        let first = at(0, 0);
         Calibrator {
-            first,
-            now: Calibration {
-                ticks: 2_000,
-                ns: 1_000,
-                mult: 1 << 31,
-            },
+            first: at(0, 0),
+            now: Some(NOW),
             looked: Instant::now(),
             pause: LONGEST,
         }
@@ -169,9 +181,9 @@ mod tests {
         // After a second by the counter, the kernel's clock says 10 us more.
         let moment = at(2_000_002_000, 1_000_011_000);
         let next = calibrator
-            .next(moment)
+            .next(NOW, moment)
             .expect("10 us are no reason to distrust it");
-        assert_eq!(next.ns_at(moment.ticks), calibrator.now.ns_at(moment.ticks));
+        assert_eq!(next.ns_at(moment.ticks), NOW.ns_at(moment.ticks));
         let later = at(moment.ticks + 2_000_000_000, 0);
         let true_then = moment.ns + 1_000_010_000;
         assert!(
@@ -183,7 +195,10 @@ mod tests {
     // CTP-26
     #[test]
     fn a_counter_that_is_off_by_a_millisecond_is_withdrawn() {
-        assert_eq!(calibrator().next(at(2_000_002_000, 1_002_000_000)), None);
-        assert_eq!(calibrator().next(at(2_000_002_000, 998_000_000)), None);
+        assert_eq!(
+            calibrator().next(NOW, at(2_000_002_000, 1_002_000_000)),
+            None
+        );
+        assert_eq!(calibrator().next(NOW, at(2_000_002_000, 998_000_000)), None);
     }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use ctp_nostd::Refused;
 
+use crate::rendezvous;
+
 /// Why nothing, or not everything, was recorded.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -14,6 +16,10 @@ pub enum Error {
     Output(PathBuf, io::Error),
     /// The output could not be written to its end.
     Write(PathBuf, io::Error),
+    /// The output is whole but lies elsewhere: what was wanted, where it is, and why.
+    Misplaced(PathBuf, PathBuf, io::Error),
+    /// The output is not where it was made.
+    Gone(PathBuf),
     /// The shared memory cannot be made.
     Memory(io::Error),
     /// What was asked for cannot be printed.
@@ -60,11 +66,25 @@ impl fmt::Display for Error {
                 "cannot write {}: {error}; it can be read up to here",
                 path.display()
             ),
+            Error::Misplaced(path, draft, error) => write!(
+                out,
+                "cannot put the trace in place as {}: {error}; it is in {}",
+                path.display(),
+                draft.display()
+            ),
+            Error::Gone(path) => write!(
+                out,
+                "{} was written, but somebody has moved, removed or replaced it since",
+                path.display()
+            ),
             Error::Memory(error) => write!(
                 out,
                 "cannot make shared memory: {error}; a smaller -n may help"
             ),
             Error::Print(error) => write!(out, "cannot print: {error}"),
+            Error::Socket(error) if rendezvous::is_no_descriptor_left(error) => {
+                write!(out, "cannot make a socket: {error}; raise ulimit -n")
+            }
             Error::Socket(error) => write!(
                 out,
                 "cannot make a socket: {error}; is TMPDIR a directory that you can write to?"

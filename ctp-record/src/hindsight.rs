@@ -13,7 +13,7 @@ use ctp_trace::{Census, Reader};
 /// What `ctp-report --stuck` takes for long when it is not told otherwise.
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
 /// A larger trace is left to the report, so that the prompt comes back soon.
-const MOST_BYTES: u64 = 128 << 20;
+const MOST_BYTES: u64 = 32 << 20;
 
 /// How many coroutines look stuck in a trace; nothing if that is not worth the time, or it cannot
 /// be read back (a pipe).

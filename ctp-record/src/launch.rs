@@ -10,7 +10,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus};
 
 use ctp_trace::record::{Ending, ProcessEnding};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
+};
 
 use crate::args::Launch;
 use crate::error::Error;
@@ -49,6 +51,12 @@ impl Prepared<'_> {
             .command
             .split_first()
             .expect("checked by the arguments");
+        // Once the program runs it is too late to find that there is no descriptor left for it.
+        let spare = self
+            .rendezvous
+            .listener()
+            .try_clone()
+            .map_err(Error::Wait)?;
         let spawned = Command::new(program)
             .args(arguments)
             .env("CTP_SHM_PATH", self.memory.path(launch.inherit_fd))
@@ -62,11 +70,22 @@ impl Prepared<'_> {
                 _ => Error::NotExecutable(name, error),
             }
         })?;
+        drop(spare);
+        raise_descriptor_limit();
         let pid = Pid::from_child(&child);
         let handle =
             pidfd_open(pid, PidfdFlags::empty()).map_err(|error| Error::Wait(error.into()))?;
         Ok(Running { child, handle })
     }
+}
+
+/// Each process that attaches costs a descriptor. Raised once the program runs, which has the
+/// limit that it would have had without us.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.maximum;
+    // Where it stays as it is, those who are too many are turned away.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
 }
 
 impl Running {

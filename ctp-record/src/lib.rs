@@ -14,6 +14,7 @@ pub mod harvest;
 mod hindsight;
 mod image;
 mod launch;
+mod leftovers;
 mod maps;
 mod memories;
 mod output;
@@ -86,6 +87,8 @@ fn print(text: &[u8]) -> Result<u8, Error> {
 /// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
 fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
+    output::check_apart(&config.output)?;
+    signals::survive_file_limit().map_err(Error::Wait)?;
     let start = start_of(clock, &launch.command, launch.stations);
     let plan = Plan {
         stations: launch.stations,
@@ -98,23 +101,19 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
     let mut output = Output::create(&config.output, &start)?;
     let signals = Signals::watch().map_err(Error::Wait)?;
-    let calibrator = Calibrator::start(memories.first().region().header);
+    let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
+    let calibrator = Some(Calibrator::start());
     let prepared = Prepared {
         memory: memories.first(),
         rendezvous: &rendezvous,
     };
-    let running = match prepared.launch(launch) {
-        Ok(running) => running,
-        Err(error) => {
-            output.discard();
-            return Err(error);
-        }
-    };
+    let running = prepared.launch(launch)?;
+    wait.watch_program(&running).map_err(Error::Wait)?;
     output.take_place();
     let mut session = Session {
         memories,
         rendezvous: &rendezvous,
-        wait: Wait::new(rendezvous.listener(), &running, &signals).map_err(Error::Wait)?,
+        wait,
         processes: Processes::new(clock, running.pid()),
         running,
         signals,
@@ -128,6 +127,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let Session {
         memories, output, ..
     } = session;
+    rendezvous.remove_leftovers();
     let counters = memories.counters();
     let end = end_of(memories.totals(), clock.now(), over.ending(), counters);
     let closing = Closing {

@@ -2,23 +2,53 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, IsTerminal};
+use std::mem::ManuallyDrop;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Record, Start};
+use rustix::fs::fstat;
 
 use crate::error::Error;
 use crate::harvest::{Sink, remember};
+use crate::leftovers;
 
 /// Writes records to a file. The first failure ends the writing but not the recording: the
 /// program is drained all the same.
 pub struct Output {
+    /// As the user named it.
     path: PathBuf,
-    /// Where the file lies until it takes its place.
-    draft: Option<PathBuf>,
+    /// Where it is: not where a link lies, but where that leads.
+    place: PathBuf,
+    draft: Option<Draft>,
     writer: Writer<BufWriter<File>>,
     failed: Option<io::Error>,
+    /// It could not take its place: where it lies for good.
+    misplaced: Option<(PathBuf, io::Error)>,
+}
+
+/// Where the file lies until it takes its place. Without a recording it leaves nothing behind.
+struct Draft(PathBuf);
+
+impl Draft {
+    /// It stays, under a name by which nobody takes it for left over.
+    fn keep(self, place: &Path) -> PathBuf {
+        let kept = with_suffix(place, &format!(".{}", std::process::id()));
+        match fs::rename(&self.0, &kept) {
+            Ok(()) => kept,
+            Err(_) => std::mem::take(&mut ManuallyDrop::new(self).0),
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // One that took its place is not here any more; one that cannot be removed is empty.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl std::fmt::Debug for Output {
@@ -36,16 +66,19 @@ impl Output {
     /// # Errors
     /// [`Error::Output`].
     pub fn create(path: &Path, start: &Start) -> Result<Self, Error> {
-        let draft = draft_of(path);
-        let writer = open(draft.as_deref().unwrap_or(path))
+        let place = behind_link(path);
+        let draft = draft_of(&place);
+        let writer = open(&place, draft.as_ref().map(|draft| draft.0.as_path()))
             .map(BufWriter::new)
             .and_then(|file| Writer::new(file, start))
             .map_err(|error| Error::Output(path.to_owned(), error))?;
         Ok(Output {
             path: path.to_owned(),
+            place,
             draft,
             writer,
             failed: None,
+            misplaced: None,
         })
     }
 
@@ -53,8 +86,8 @@ impl Output {
     /// `<path>.old`, never appended to.
     pub fn take_place(&mut self) {
         if let Some(draft) = self.draft.take() {
-            let moved = keep_previous(&self.path).and_then(|()| fs::rename(draft, &self.path));
-            remember(&mut self.failed, moved);
+            let moved = keep_previous(&self.place).and_then(|()| fs::rename(&draft.0, &self.place));
+            self.misplaced = moved.err().map(|error| (draft.keep(&self.place), error));
         }
         self.flush(0);
     }
@@ -70,8 +103,10 @@ impl Output {
     /// Ends the trace: the file, open at its end.
     ///
     /// # Errors
-    /// [`Error::Write`], if not all of it is on disk.
+    /// [`Error::Write`], if not all of it is on disk; [`Error::Misplaced`] and [`Error::Gone`], if
+    /// it is not where the user will look for it.
     pub fn finish(self, end: &End) -> Result<File, Error> {
+        leftovers::remove_drafts(&self.place);
         let written = match self.failed {
             Some(error) => Err(error),
             None => self
@@ -79,14 +114,11 @@ impl Output {
                 .finish(end)
                 .and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error)),
         };
-        written.map_err(|error| Error::Write(self.path, error))
-    }
-
-    /// There was nothing to record: leaves no file behind.
-    pub fn discard(self) {
-        if let Some(draft) = self.draft {
-            // One that cannot be removed is empty.
-            let _ = fs::remove_file(draft);
+        match (written, self.misplaced) {
+            (Err(error), _) => Err(Error::Write(self.path, error)),
+            (Ok(_), Some((draft, error))) => Err(Error::Misplaced(self.path, draft, error)),
+            (Ok(file), None) if !is_at(&self.place, &file) => Err(Error::Gone(self.path)),
+            (Ok(file), None) => Ok(file),
         }
     }
 }
@@ -99,18 +131,72 @@ impl Sink for Output {
     }
 }
 
-/// For writing, and for reading it back where that is possible.
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    let both = options.clone().read(true).open(path);
-    both.or_else(|_| options.open(path))
+/// Refuses a trace that would go where the program's own output goes: both would be spoilt.
+///
+/// # Errors
+/// [`Error::Output`].
+pub fn check_apart(path: &Path) -> Result<(), Error> {
+    let is_shared = is_stream(path, io::stdout()) || is_stream(path, io::stderr());
+    match is_shared {
+        true => Err(Error::Output(
+            path.to_owned(),
+            io::Error::other("the program's own output goes there"),
+        )),
+        false => Ok(()),
+    }
 }
 
+/// Is it this stream? A device that swallows everything does not count.
+fn is_stream(path: &Path, stream: impl AsFd + IsTerminal) -> bool {
+    let (Ok(file), Ok(ours)) = (fs::metadata(path), fstat(&stream)) else {
+        return false;
+    };
+    let swallows = file.file_type().is_char_device() && !stream.is_terminal();
+    !swallows && (file.dev(), file.ino()) == (ours.st_dev, ours.st_ino)
+}
+
+/// A draft for writing, and for reading it back; anything else for writing only, so that a pipe
+/// whose reader went away is noticed.
+fn open(place: &Path, draft: Option<&Path>) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    match draft {
+        Some(draft) => options.read(true).open(draft),
+        None => options.open(place),
+    }
+}
+
+/// The file that a link leads to, also if it does not exist yet: that is the one to be kept as
+/// `.old`. A link to a device or a pipe is opened as it is.
+fn behind_link(path: &Path) -> PathBuf {
+    let mut place = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&place) {
+            Ok(target) => place = place.parent().unwrap_or(Path::new("")).join(target),
+            Err(_) if fs::metadata(path).is_ok_and(|it| !it.is_file()) => break,
+            Err(_) => return place,
+        }
+    }
+    path.to_owned()
+}
+
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
+
 /// Only what is or will be a regular file is written elsewhere first.
-fn draft_of(path: &Path) -> Option<PathBuf> {
+fn draft_of(path: &Path) -> Option<Draft> {
     let is_file = fs::symlink_metadata(path).map_or(true, |metadata| metadata.is_file());
-    is_file.then(|| with_suffix(path, &format!(".new-{}", std::process::id())))
+    is_file.then(|| Draft(with_suffix(path, &format!(".new-{}", std::process::id()))))
+}
+
+/// Whether this file is what the user finds there. A device or a pipe is nowhere else.
+fn is_at(place: &Path, file: &File) -> bool {
+    let Ok(written) = file.metadata() else {
+        return false;
+    };
+    let is_same =
+        |found: fs::Metadata| (found.dev(), found.ino()) == (written.dev(), written.ino());
+    !written.is_file() || fs::metadata(place).is_ok_and(is_same)
 }
 
 fn keep_previous(path: &Path) -> io::Result<()> {

@@ -1,30 +1,36 @@
 //! The socket at which programs ring: in a directory of its own that nobody else can enter.
 
+use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use ctp_nostd::request::{DENIED, GRANTED};
 use rustix::cmsg_space;
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use crate::leftovers;
 
 /// A listening socket. Dropping it removes it.
 #[derive(Debug)]
 pub struct Rendezvous {
     directory: PathBuf,
     listener: UnixListener,
+    /// Given up to let somebody in when there is no other descriptor left.
+    spare: RefCell<Option<OwnedFd>>,
 }
 
 /// A program that connected.
 #[derive(Debug)]
 pub struct Caller {
-    /// Its end.
-    pub socket: OwnedFd,
+    /// Its end; nothing where no descriptor was left for it. It cannot ring then, and knows.
+    pub socket: Option<OwnedFd>,
     /// Its process id, if the kernel tells.
     pub pid: Option<u32>,
 }
@@ -38,14 +44,22 @@ impl Rendezvous {
     /// # Errors
     /// Those of the kernel.
     pub fn open() -> io::Result<Self> {
-        let directory = private_directory(&parent())?;
-        let listener = UnixListener::bind(directory.join("sock"));
-        let listener = listener.inspect_err(|_| drop(fs::remove_dir(&directory)))?;
-        listener.set_nonblocking(true)?;
-        Ok(Rendezvous {
+        let (directory, listener) = listen_in_private(&parent())?;
+        let rendezvous = Rendezvous {
             directory,
             listener,
-        })
+            spare: RefCell::default(),
+        };
+        rendezvous.listener.set_nonblocking(true)?;
+        *rendezvous.spare.borrow_mut() = Some(rendezvous.listener.try_clone()?.into());
+        Ok(rendezvous)
+    }
+
+    /// Takes away what recorders that were killed left where this one's directory is.
+    pub fn remove_leftovers(&self) {
+        if let Some(parent) = self.directory.parent() {
+            leftovers::remove_sockets(parent);
+        }
     }
 
     /// What programs connect to.
@@ -60,15 +74,42 @@ impl Rendezvous {
 
     /// The next one that connected, if any.
     pub fn accept(&self) -> Option<Caller> {
-        let (stream, _) = self.listener.accept().ok()?;
-        stream.set_nonblocking(true).ok()?;
-        let credentials = socket_peercred(&stream).ok();
-        let pid = credentials.map(|them| them.pid.as_raw_nonzero().get() as u32);
-        Some(Caller {
-            socket: stream.into(),
-            pid,
-        })
+        match self.listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(true).ok()?;
+                Some(Caller {
+                    pid: pid_of(&stream),
+                    socket: Some(stream.into()),
+                })
+            }
+            Err(error) if is_no_descriptor_left(&error) => self.turn_away(),
+            Err(_) => None,
+        }
     }
+
+    /// Learns who calls and hangs up. Whoever waits at the door would keep the recorder awake.
+    fn turn_away(&self) -> Option<Caller> {
+        drop(self.spare.take()?);
+        let caller = self.listener.accept().ok().map(|(stream, _)| Caller {
+            pid: pid_of(&stream),
+            socket: None,
+        });
+        *self.spare.borrow_mut() = self.listener.try_clone().ok().map(OwnedFd::from);
+        caller
+    }
+}
+
+fn pid_of(stream: &UnixStream) -> Option<u32> {
+    let credentials = socket_peercred(stream).ok();
+    credentials.map(|them| them.pid.as_raw_nonzero().get() as u32)
+}
+
+/// Are there as many open files as this process, or the machine, may have?
+pub fn is_no_descriptor_left(error: &io::Error) -> bool {
+    let numbers = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error
+        .raw_os_error()
+        .is_some_and(|number| numbers.contains(&number))
 }
 
 /// Sends memory to the process that asked for it, or that there is none.
@@ -110,15 +151,25 @@ fn parent() -> PathBuf {
 /// 107 bytes less `/ctp-4194304-99/sock`.
 const LONGEST_PARENT: usize = 87;
 
-fn private_directory(parent: &Path) -> io::Result<PathBuf> {
+fn listen_in_private(parent: &Path) -> io::Result<(PathBuf, UnixListener)> {
     let pid = std::process::id();
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
     for number in 0..TRIES {
-        let path = parent.join(format!("ctp-{pid}-{number}"));
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+        let directory = parent.join(format!("ctp-{pid}-{number}"));
+        match DirBuilder::new().mode(0o700).create(&directory) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
+        }
+        match UnixListener::bind(directory.join("sock")) {
+            Ok(listener) => return Ok((directory, listener)),
+            // A recorder in another process namespace took it for left over while it was empty.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
+            Err(error) => {
+                // If it cannot be removed, an empty directory stays behind.
+                let _ = fs::remove_dir(&directory);
+                return Err(error);
+            }
         }
     }
     Err(last)

@@ -29,7 +29,7 @@ pub struct Session<'s> {
     pub wait: Wait,
     /// Who asks for an end.
     pub signals: Signals,
-    /// What time it is for probes, where the processor's counter can tell.
+    /// What time it is for probes, unless the processor's counter cannot tell.
     pub calibrator: Option<Calibrator>,
     /// Who writes.
     pub processes: Processes,

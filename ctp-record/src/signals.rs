@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -70,6 +71,19 @@ impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.delivery.get_read().as_fd()
     }
+}
+
+/// A file that may not grow any more is an error to be told, not a death. With a handler rather
+/// than by ignoring the signal, because programs inherit what is ignored.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn survive_file_limit() -> io::Result<()> {
+    let signal = Signal::XFSZ.as_raw();
+    if ignored_mask() >> (signal - 1) & 1 == 0 {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    Ok(())
 }
 
 /// Bit n−1 for each signal n that is ignored, as inherited.

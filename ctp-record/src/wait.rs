@@ -62,15 +62,14 @@ const PROCESS: u64 = 2 << 32;
 const LOW_HALF: u64 = u32::MAX as u64;
 
 impl Wait {
-    /// For connections, the end of the program, and signals.
+    /// For connections and signals.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn new(listener: impl AsFd, program: impl AsFd, signals: impl AsFd) -> io::Result<Self> {
+    pub fn new(listener: impl AsFd, signals: impl AsFd) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let flags = EventFlags::IN;
         epoll::add(&epoll, listener, EventData::new_u64(KNOCK), flags)?;
-        epoll::add(&epoll, program, EventData::new_u64(END), flags)?;
         epoll::add(&epoll, signals, EventData::new_u64(SIGNAL), flags)?;
         Ok(Wait {
             epoll,
@@ -80,14 +79,26 @@ impl Wait {
         })
     }
 
+    /// From now on also for the end of the program.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn watch_program(&mut self, program: impl AsFd) -> io::Result<()> {
+        let data = EventData::new_u64(END);
+        Ok(epoll::add(&self.epoll, program, data, EventFlags::IN)?)
+    }
+
     /// From now on also for what this one sends.
     ///
     /// # Errors
     /// Those of the kernel.
     pub fn add(&mut self, caller: Caller) -> io::Result<()> {
+        let Some(socket) = caller.socket else {
+            return Ok(());
+        };
         let data = EventData::new_u64(LINE | u64::from(self.lines.next()));
-        epoll::add(&self.epoll, &caller.socket, data, EventFlags::IN)?;
-        self.lines.add(caller);
+        epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
+        self.lines.add(socket, caller.pid);
         Ok(())
     }
 

@@ -35,6 +35,19 @@ fn a_calibration_is_one_line() {
     });
 }
 
+// CTP-26
+#[test]
+fn a_probe_that_is_there_before_the_first_line_gets_all_of_it_or_nothing() {
+    check(|| {
+        let header = Arc::new(Header::default());
+        let written = Arc::clone(&header);
+        let recorder = thread::spawn(move || clock::publish(&written, &line(1)));
+        let read = clock::read(&header);
+        assert!(read.is_none_or(|read| read == line(1)));
+        recorder.join().expect("a recorder does not panic");
+    });
+}
+
 /// Two copies of two words, and either fence or not.
 #[derive(Default)]
 struct Copies {

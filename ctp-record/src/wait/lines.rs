@@ -6,8 +6,6 @@ use std::os::fd::OwnedFd;
 use ctp_nostd::request::REQUEST;
 use rustix::io::{Errno, read};
 
-use crate::rendezvous::Caller;
-
 /// All connections, by number. One that hung up is remembered until its process is forgotten.
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -33,10 +31,10 @@ impl Lines {
     }
 
     /// One more.
-    pub fn add(&mut self, caller: Caller) {
+    pub fn add(&mut self, socket: OwnedFd, pid: Option<u32>) {
         let line = Line {
-            socket: Some(caller.socket),
-            pid: caller.pid,
+            socket: Some(socket),
+            pid,
             asks: false,
             spoke: false,
         };

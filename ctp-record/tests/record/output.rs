@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
 
 use crate::lab::{Lab, fixture};
 use crate::trace::Trace;
@@ -79,6 +80,56 @@ fn the_trace_goes_where_the_user_wants_it() {
         "{}",
         outcome.stderr
     );
+}
+
+// CT-06
+#[test]
+fn behind_a_link_the_file_is_replaced_and_kept_and_the_link_stays() {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("disk")).expect("can be made");
+    symlink("disk/day", lab.path("day")).expect("can be made");
+    symlink("day", lab.path("ctp.data")).expect("can be made");
+    for coroutines in ["3", "4"] {
+        lab.record(&["-q"], "paced", &["truth", coroutines, "2", "0"]);
+    }
+    let count = |name| Trace::read(&lab.path(name)).coroutines.len();
+    assert_eq!((count("disk/day.old"), count("disk/day")), (3, 4));
+    for link in ["day", "ctp.data"] {
+        assert!(lab.path(link).is_symlink());
+        assert!(!lab.path(&format!("{link}.old")).exists());
+    }
+}
+
+// CT-06
+#[test]
+fn a_trace_that_cannot_take_its_place_is_whole_elsewhere() {
+    let lab = Lab::new();
+    lab.record(&["-q"], "paced", &["truth", "3", "2", "0"]);
+    fs::create_dir(lab.path("ctp.data.old")).expect("can be made");
+    let mut command = lab.recorder(&["-q"], fixture("paced"));
+    let outcome = lab.run(command.args(["truth", "5", "2", "0"]));
+    assert_eq!(outcome.status.code(), Some(1));
+    let (_, place) = outcome.stderr.rsplit_once("it is in ").expect("says where");
+    lab.run(&mut lab.recorder(&["-q", "-o", "other"], "true"));
+    assert_eq!(Trace::read(&lab.path(place.trim())).coroutines.len(), 5);
+    assert_eq!(lab.trace().coroutines.len(), 3, "as it was");
+}
+
+// CT-06
+#[test]
+fn a_trace_is_not_mixed_with_what_the_program_says() {
+    for place in ["/dev/stdout", "/dev/stderr", "stdout"] {
+        let lab = Lab::new();
+        let mut command = lab.recorder(&["-o", place], fixture("args_echo"));
+        let outcome = lab.run(command.arg("started"));
+        assert_eq!(outcome.status.code(), Some(1), "{place}");
+        let sentence = format!(
+            "ctp-record: cannot create {place}: the program's own output goes there; choose \
+             another place with -o FILE\n"
+        );
+        assert_eq!(outcome.stderr, sentence);
+        assert!(!lab.path("started").exists(), "{place}");
+    }
 }
 
 // CT-08

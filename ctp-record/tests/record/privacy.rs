@@ -1,7 +1,8 @@
 //! CT-07: nobody else gets in the way, by accident or on purpose.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 
 use crate::lab::{Lab, fixture};
 
@@ -76,4 +77,45 @@ fn two_recorders_at_once_do_not_meet() {
     a.is_complete();
     b.is_complete();
     assert_ne!(a.start.trace_id, b.start.trace_id);
+}
+
+// CT-07
+#[test]
+fn only_what_a_dead_recorder_left_is_taken_away() {
+    let lab = Lab::new();
+    let directory = |number: u32, mode| {
+        let path = lab.path(&format!("ctp-4194305-{number}"));
+        fs::create_dir(&path).expect("can be made");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("can be set");
+        path
+    };
+    let socket = |path: &std::path::Path| UnixListener::bind(path.join("sock")).expect("is new");
+    let left_over = directory(0, 0o700);
+    drop(socket(&left_over));
+    let listened_to = directory(1, 0o700);
+    let listener = socket(&listened_to);
+    let open_to_all = directory(2, 0o755);
+    drop(socket(&open_to_all));
+    let fuller = directory(3, 0o700);
+    drop(socket(&fuller));
+    fs::write(fuller.join("notes"), "").expect("can be written");
+    let no_socket = directory(4, 0o700);
+    fs::write(no_socket.join("sock"), "").expect("can be written");
+    symlink(&open_to_all, lab.path("ctp-4194305-5")).expect("can be made");
+    lab.run(&mut lab.recorder(&[], "true"));
+    assert!(!left_over.exists());
+    assert_eq!(left_over_names(&lab), ["1", "2", "3", "4", "5"]);
+    assert!(fs::read_dir(&fuller).expect("is there").count() == 2);
+    listener.set_nonblocking(true).expect("can be set");
+    assert!(listener.accept().is_err(), "nobody knocked");
+}
+
+/// The last numbers of what there is.
+fn left_over_names(lab: &Lab) -> Vec<String> {
+    let names = fs::read_dir(lab.path("")).expect("is there").flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let number = |name: String| name.strip_prefix("ctp-4194305-").map(str::to_owned);
+    let mut numbers: Vec<String> = names.filter_map(number).collect();
+    numbers.sort();
+    numbers
 }

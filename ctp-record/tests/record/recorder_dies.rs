@@ -1,13 +1,15 @@
 //! CTP-18, CT-09: the recorder is killed; the program does not notice, and the trace can be read.
 
 use std::fs;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_trace::Completeness;
 use rustix::process::Signal;
 
-use crate::lab::{Lab, fixture, only_child, send, wait_until};
+use crate::lab::{Lab, fixture, only_child, runs, send, wait_until};
 use crate::trace::Trace;
 
 /// Kills the recorder so long after the program has attached. Most of the time it sleeps.
@@ -56,4 +58,131 @@ fn what_was_recorded_before_the_last_sleep_is_on_disk() {
         trace.sites.len() >= 2,
         "where they are spawned and where they wait"
     );
+}
+
+/// A directory in which somebody recorded before, and what that left.
+fn used_lab() -> (Lab, Vec<u8>) {
+    let lab = Lab::new();
+    lab.record(&["-q"], "paced", &["truth", "1", "2", "0"]);
+    let previous = fs::read(lab.path("ctp.data")).expect("was recorded");
+    (lab, previous)
+}
+
+/// A program that tells when it begins and how its own program ended.
+const TELLER: [&str; 3] = ["-c", "echo began; \"$@\"; echo status $?", "sh"];
+
+fn recorder_of_teller(lab: &Lab) -> Command {
+    let mut command = lab.recorder(&["-q"], "sh");
+    command.args(TELLER).arg(fixture("paced"));
+    command.args(["truth", "3", "4", "300", "exit", "7"]);
+    command
+}
+
+/// Runs it to the end of everybody who writes to its output, whoever is killed meanwhile.
+fn said_by(mut command: Command, meanwhile: impl FnOnce(u32)) -> String {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("can be started");
+    meanwhile(child.id());
+    let mut said = String::new();
+    let mut stdout = child.stdout.take().expect("is piped");
+    stdout.read_to_string(&mut said).expect("is text");
+    child.wait().expect("was started here");
+    said
+}
+
+/// However far the recorder came: a program that began ended as it would, the earlier trace is
+/// there, what there is of the new one can be read, and the next recorder tidies up.
+fn nothing_is_lost(lab: &Lab, previous: &[u8], said: &str) {
+    assert!(["", "began\nstatus 7\n"].contains(&said), "{said:?}");
+    let read = |name| fs::read(lab.path(name)).ok();
+    if read("ctp.data").is_none_or(|bytes| bytes != previous) {
+        assert_eq!(read("ctp.data.old").as_deref(), Some(previous));
+        if lab.path("ctp.data").exists() {
+            let (trace, _) = Trace::read_any(&lab.path("ctp.data"));
+            assert!(trace.start.argv.contains(&b"truth".to_vec()));
+        }
+    }
+    lab.run(&mut lab.recorder(&["-q"], "true"));
+    let names = fs::read_dir(lab.path("")).expect("is there").flatten();
+    let names: Vec<String> = names
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("ctp-") || name.contains(".new-"))
+        .collect();
+    assert!(names.is_empty(), "{names:?}");
+}
+
+// CTP-18, CT-06, CT-08, CT-09
+#[test]
+fn killed_at_any_instant_it_harms_neither_the_program_nor_an_earlier_trace() {
+    for run in 0..runs(30) {
+        let (lab, previous) = used_lab();
+        let pause = Duration::from_micros(run as u64 * 7_919 % 30_000);
+        let said = said_by(recorder_of_teller(&lab), |recorder| {
+            sleep(pause);
+            send(Signal::KILL, recorder);
+        });
+        nothing_is_lost(&lab, &previous, &said);
+    }
+}
+
+// CTP-18, CT-06, CT-08, CT-09
+#[test]
+fn killed_at_any_system_call_it_harms_neither_the_program_nor_an_earlier_trace() {
+    let Some(calls) = system_calls() else {
+        println!("skipped: strace is not installed, or may not trace");
+        return;
+    };
+    let runs = runs(30).min(calls);
+    for run in 0..runs {
+        let (lab, previous) = used_lab();
+        let kill = format!("inject=all:signal=KILL:when={}", 1 + run * calls / runs);
+        let said = said_by(traced(&lab, &kill), |_| {});
+        nothing_is_lost(&lab, &previous, &said);
+    }
+}
+
+/// The recorder, and not its program, under strace.
+fn traced(lab: &Lab, expression: &str) -> Command {
+    let recorder = recorder_of_teller(lab);
+    let mut command = lab.command("strace");
+    command
+        .args(["-qq", "-o", "calls", "-e", expression])
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    command
+}
+
+/// How many a recorder makes that nobody kills.
+fn system_calls() -> Option<usize> {
+    let strace = Command::new("strace")
+        .args(["-qq", "-o", "/dev/null", "true"])
+        .status();
+    strace.ok().filter(|status| status.success())?;
+    let (lab, _) = used_lab();
+    assert_eq!(
+        said_by(traced(&lab, "trace=all"), |_| {}),
+        "began\nstatus 7\n"
+    );
+    Some(lab.read("calls").lines().count())
+}
+
+// CTP-18
+#[test]
+fn a_recorder_that_is_killed_while_it_drains_or_closes_leaves_the_program_alone() {
+    for kill_at in ["truth.ready", "truth"] {
+        let lab = Lab::new();
+        let mut command = lab.recorder(&["-q"], "sh");
+        command.args(TELLER).arg(fixture("hot"));
+        command.args(["truth", "2", "3000", "200"]);
+        let said = said_by(command, |recorder| {
+            lab.wait_for_file("ctp.data");
+            lab.wait_for_file(kill_at);
+            send(Signal::KILL, recorder);
+        });
+        assert_eq!(said, "began\nstatus 0\n");
+        assert_eq!(lab.truth("truth").len(), 6_000);
+        Trace::read_any(&lab.path("ctp.data"));
+    }
 }

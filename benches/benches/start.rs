@@ -1,0 +1,87 @@
+//! What does a recorder cost before a program's first line runs, and what does `attach()` in it?
+//! Beside the same program without one. Those without a recorder and those with one take turns.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use ctp_nostd::{Linux, Platform as _};
+
+const ROUNDS: usize = 101;
+
+/// Microseconds of one run.
+#[derive(Clone, Copy)]
+struct Run {
+    /// From the moment at which it was asked for to the first line of `main`.
+    start: f64,
+    /// In `attach()`.
+    attach: f64,
+    /// To the end of everything.
+    all: f64,
+}
+
+// LT-29
+fn main() {
+    if std::env::args().any(|argument| argument == "--as=target") {
+        return target();
+    }
+    let me = std::env::current_exe().expect("has a path");
+    let recorder = me.with_file_name("../ctp-record");
+    if !recorder.exists() {
+        println!("skipped, build the recorder first: cargo build --release -p ctp-record");
+        return;
+    }
+    let (mut alone, mut recorded) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        alone.push(run(&mut Command::new(&me)));
+        recorded.push(run(&mut under(&recorder, &me)));
+    }
+    println!("us, medians of {ROUNDS}          alone   recorded   difference");
+    show("to the first line of main", &alone, &recorded, |run| {
+        run.start
+    });
+    show("attach()", &alone, &recorded, |run| run.attach);
+    show("to the end", &alone, &recorded, |run| run.all);
+}
+
+fn target() {
+    let began = Linux::now_ns();
+    let timer = Instant::now();
+    ctp_nostd::attach();
+    println!("{began} {}", timer.elapsed().as_nanos());
+}
+
+fn under(recorder: &Path, program: &Path) -> Command {
+    let mut command = Command::new(recorder);
+    command.args(["-q", "-o", "/dev/null", "--"]).arg(program);
+    command
+}
+
+fn run(command: &mut Command) -> Run {
+    let asked = Linux::now_ns();
+    let timer = Instant::now();
+    let output = command.arg("--as=target").stderr(Stdio::inherit()).output();
+    let all = timer.elapsed();
+    let said = String::from_utf8(output.expect("can be run").stdout).expect("is text");
+    let numbers = said.split_whitespace().map(|word| word.parse::<u64>());
+    let numbers: Vec<u64> = numbers.map(|number| number.expect("a number")).collect();
+    Run {
+        start: (numbers[0] - asked) as f64 / 1e3,
+        attach: numbers[1] as f64 / 1e3,
+        all: all.as_nanos() as f64 / 1e3,
+    }
+}
+
+fn show(what: &str, alone: &[Run], recorded: &[Run], figure: fn(&Run) -> f64) {
+    let (alone, recorded) = (median(alone, figure), median(recorded, figure));
+    println!(
+        "{what:<28} {alone:>7.0}   {recorded:>8.0}   {:>10.0}",
+        recorded - alone
+    );
+}
+
+fn median(runs: &[Run], figure: fn(&Run) -> f64) -> f64 {
+    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}

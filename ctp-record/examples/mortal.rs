@@ -1,0 +1,150 @@
+//! A target that is to be killed: `mortal TRUTH THREADS COROUTINES EVENTS`.
+//!
+//! THREADS threads share COROUTINES coroutines. Each thread takes one that nobody holds, lets it
+//! run and suspend a few times, and lays it back; after EVENTS events it dies, and another one
+//! takes its place. What a suspend waits for is computed from coroutine, index and thread, so that
+//! no two events fit each other's parts.
+//!
+//! TRUTH is a file that is mapped, so it survives the program. It has three words for each
+//! coroutine in the order of their births: events begun, events done, and its id.
+#![allow(
+    unsafe_code,
+    reason = "the truth has to survive, so it is memory shared with a file"
+)]
+
+use std::fs::File;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicUsize, compiler_fence};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ctp_nostd::{self as ctp, Task, Wait};
+use memmap2::MmapRaw;
+
+/// Room for the truth of so many coroutines. The last of them do not die.
+const ROWS: usize = 60_000;
+/// Nobody may find it running tomorrow.
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn main() {
+    ctp::attach();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize| arguments[index].parse::<usize>().expect("a number");
+    let truth = Truth::create(&arguments[0]);
+    let coroutines: Vec<Mutex<Mortal>> = (0..number(2))
+        .map(|_| Mutex::new(truth.birth().expect("there is room for the first")))
+        .collect();
+    thread::scope(|scope| {
+        for thread in 0..number(1) {
+            let (truth, coroutines) = (&truth, &coroutines);
+            scope.spawn(move || carry(truth, coroutines, number(3) as u64, thread));
+        }
+    });
+}
+
+fn carry<'t>(truth: &'t Truth, coroutines: &[Mutex<Mortal<'t>>], events: u64, thread: usize) {
+    let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+    let mut random = Random(thread as u64 + 1);
+    let begin = Instant::now();
+    while begin.elapsed() < LONGEST {
+        let Ok(mut one) = coroutines[random.below(coroutines.len())].try_lock() else {
+            continue;
+        };
+        for _ in 0..=random.below(6) {
+            if one.n + 1 >= events
+                && let Some(next) = truth.birth()
+            {
+                one.witness(|one| one.task = Task::mute());
+                *one = next;
+            }
+            one.step(tid);
+        }
+    }
+}
+
+/// A coroutine, its row in the truth, and how many events it had.
+struct Mortal<'t> {
+    row: usize,
+    words: &'t [AtomicU64; 3],
+    task: Task,
+    n: u64,
+}
+
+impl Mortal<'_> {
+    fn step(&mut self, tid: u64) {
+        let argument = argument(self.row as u64, self.n, tid);
+        self.witness(|one| match one.n % 2 {
+            1 => one.task.run(),
+            _ => one.task.suspend(Wait::user(argument)),
+        });
+    }
+
+    /// Does what makes an event, between two notes of it. They are plain stores in the order of
+    /// the program, which is all that a death needs: a processor completes what it began.
+    fn witness(&mut self, act: impl FnOnce(&mut Self)) {
+        self.words[0].store(self.n + 1, Relaxed);
+        compiler_fence(SeqCst);
+        act(self);
+        compiler_fence(SeqCst);
+        self.n += 1;
+        self.words[1].store(self.n, Relaxed);
+    }
+}
+
+/// The same arithmetic stands in the test.
+fn argument(row: u64, n: u64, tid: u64) -> u64 {
+    (row << 40 | n << 20 | tid).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+struct Truth {
+    map: MmapRaw,
+    taken: AtomicUsize,
+}
+
+impl Truth {
+    fn create(path: &str) -> Self {
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).open(path);
+        let file = file.expect("can be made");
+        file.set_len((ROWS * 24) as u64).expect("there is room");
+        Truth {
+            map: MmapRaw::map_raw(&file).expect("can be mapped"),
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// A coroutine in the next row, unless all are taken.
+    fn birth(&self) -> Option<Mortal<'_>> {
+        let row = self.taken.fetch_add(1, Relaxed);
+        let words = self.row(row)?;
+        let mut one = Mortal {
+            row,
+            words,
+            task: Task::mute(),
+            n: 0,
+        };
+        one.witness(|one| one.task = Task::born("mortal"));
+        words[2].store(one.task.id(), Relaxed);
+        Some(one)
+    }
+
+    fn row(&self, row: usize) -> Option<&[AtomicU64; 3]> {
+        // SAFETY: the mapping holds ROWS rows of three words each, is aligned to a page, lives as
+        // long as `self`, and is used through these atomics only.
+        let rows: &[[AtomicU64; 3]; ROWS] = unsafe { &*self.map.as_ptr().cast() };
+        rows.get(row)
+    }
+}
+
+/// xorshift64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound
+    }
+}

@@ -1,0 +1,158 @@
+//! CTP-19: the program is killed at any instant, and the trace has what it had done.
+//!
+//! `mortal` notes in memory of its own, before and after each event, what it does. Those notes
+//! survive it and are compared with the trace, coroutine by coroutine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_trace::record::EventKind;
+use rustix::process::Signal;
+
+use crate::lab::{Lab, fixture, only_child, runs, send};
+use crate::trace::{Coroutine, Trace};
+
+/// Events of each coroutine that was not cut short.
+const EVENTS: u64 = 400;
+/// In this file the program notes what it does.
+const TRUTH: &str = "truth";
+
+/// What the program noted of one coroutine.
+#[derive(Clone, Copy, Debug)]
+struct Noted {
+    row: u64,
+    begun: u64,
+    done: u64,
+}
+
+/// By the probe's id, which is 0 for one that was killed amid its birth.
+type Notes = Vec<(u64, Noted)>;
+
+// CTP-19, CTP-11, CT-03
+#[test]
+fn a_program_that_is_killed_at_any_instant_has_all_its_whole_slots_in_the_trace() {
+    let (mut torn, mut whole, mut moved_in) = (0, 0, 0);
+    for run in 0..runs(30) {
+        let lab = Lab::new();
+        kill_after(&lab, Duration::from_micros(run as u64 * 7_919 % 40_000));
+        let trace = lab.trace();
+        agrees(&trace, &notes(&lab));
+        let tallies = trace.coroutines.values().map(|one| one.tally().torn);
+        torn += tallies.flatten().count();
+        whole += trace.end().events;
+        let births = trace.coroutines.values().map(|one| &one.birth);
+        moved_in += births.filter(|birth| birth.generation > 2).count();
+    }
+    println!("{torn} torn tails, {whole} events, {moved_in} coroutines in stations of others");
+    assert!(
+        moved_in > 0,
+        "without stations that are used again this proves less"
+    );
+}
+
+fn kill_after(lab: &Lab, pause: Duration) {
+    let mut command = lab.recorder(&[], fixture("mortal"));
+    command.args([TRUTH, "3", "16", &EVENTS.to_string()]);
+    let recorder = command.spawn().expect("can be started");
+    let program = only_child(recorder.id());
+    sleep(pause);
+    send(Signal::KILL, program);
+    let outcome = lab.outcome(recorder);
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+}
+
+/// None where it was killed before it made the file.
+fn notes(lab: &Lab) -> Notes {
+    let bytes = fs::read(lab.path(TRUTH)).unwrap_or_default();
+    let words: Vec<u64> = bytes
+        .chunks_exact(8)
+        .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+        .collect();
+    let rows = words.chunks_exact(3).zip(0..);
+    rows.filter(|(words, _)| words[0] > 0)
+        .map(|(words, row)| {
+            let [begun, done, id] = words.try_into().expect("three words");
+            (id, Noted { row, begun, done })
+        })
+        .collect()
+}
+
+fn agrees(trace: &Trace, notes: &Notes) {
+    let amid_birth = notes.iter().filter(|(id, _)| *id == 0).count();
+    let mut noted: BTreeMap<u64, Noted> = notes.iter().copied().filter(|it| it.0 != 0).collect();
+    let mut strangers = 0;
+    for one in trace.coroutines.values() {
+        match noted.remove(&one.birth.probe_id) {
+            Some(noted) => is_as_noted(one, noted),
+            None => {
+                strangers += 1;
+                let born = Noted {
+                    row: 0,
+                    begun: 1,
+                    done: 0,
+                };
+                is_as_noted(one, born);
+            }
+        }
+    }
+    assert!(strangers <= amid_birth, "{strangers} of {amid_birth}");
+    assert!(noted.is_empty(), "not in the trace: {noted:?}");
+    assert_eq!(trace.end().quarantined, 0);
+}
+
+/// What was done is accounted for, what was begun and not done is there, torn or not, never two of
+/// these; and the last whole events are what they were in the program.
+fn is_as_noted(one: &Coroutine, noted: Noted) {
+    let tally = one.tally();
+    let context = format!("{noted:?} {tally:?}");
+    assert!(!tally.inexact, "{context}");
+    assert!(
+        (noted.done..=noted.begun).contains(&tally.attempted),
+        "{context}"
+    );
+    let is_torn = tally.torn.is_some();
+    if is_torn {
+        assert_eq!(tally.torn, Some(tally.attempted), "{context}");
+        assert!(noted.done < noted.begun, "{context}");
+        assert_eq!(tally.attempted, noted.done, "{context}");
+    }
+    let slots = if is_torn { 7 } else { 8 };
+    let tail: Vec<u64> = one
+        .events
+        .iter()
+        .rev()
+        .take(slots)
+        .map(|event| event.n)
+        .collect();
+    let expected: Vec<u64> = (0..tally.attempted).rev().take(slots).collect();
+    assert_eq!(tail, expected, "{context}");
+    events_are_whole(one, noted);
+}
+
+fn events_are_whole(one: &Coroutine, noted: Noted) {
+    let last = noted.begun - 1;
+    for event in &one.events {
+        let dies = event.n == last && event.kind == EventKind::Death && event.n + 1 >= EVENTS;
+        let kind = match event.n {
+            0 => EventKind::Birth,
+            _ if dies => EventKind::Death,
+            odd if odd % 2 == 1 => EventKind::Run,
+            _ => EventKind::Suspend,
+        };
+        assert_eq!(event.kind, kind, "{event:?}");
+        if kind == EventKind::Suspend {
+            assert_eq!(
+                event.arg,
+                argument(noted.row, event.n, event.tid),
+                "{event:?}"
+            );
+        }
+    }
+}
+
+/// The same arithmetic stands in the program.
+fn argument(row: u64, n: u64, tid: u64) -> u64 {
+    (row << 40 | n << 20 | tid).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}

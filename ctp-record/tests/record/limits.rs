@@ -1,0 +1,157 @@
+//! CT-08, CTP-18: nothing is left of disk or descriptors; the program does not notice.
+
+use std::fs;
+use std::process::{Child, Command};
+
+use ctp_trace::Completeness;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::lab::{Lab, Outcome, fixture};
+use crate::trace::Trace;
+
+fn hot(lab: &Lab, output: &str) -> Child {
+    let mut command = lab.recorder(&["-q", "-o", output], fixture("hot"));
+    let recorder = command.args(["truth", "2", "100", "20000"]).spawn();
+    let recorder = recorder.expect("can be started");
+    lab.wait_for_file("truth.ready");
+    recorder
+}
+
+/// The program ran to its end, and the recorder says just this.
+fn says(lab: &Lab, outcome: &Outcome, sentence: &str) {
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr, format!("ctp-record: {sentence}\n"));
+    assert_eq!(lab.truth("truth").len(), 200, "the program ran to its end");
+}
+
+// CT-08
+#[test]
+fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
+    let lab = Lab::new();
+    let recorder = hot(&lab, "ctp.data");
+    let pid = Pid::from_raw(recorder.id() as i32);
+    let full = Rlimit {
+        current: Some(20_000),
+        maximum: Some(20_000),
+    };
+    prlimit(pid, Resource::Fsize, full).expect("it is ours");
+    let outcome = lab.outcome(recorder);
+    let sentence = "cannot write ctp.data: File too large (os error 27); it can be read up to here";
+    says(&lab, &outcome, sentence);
+    let (trace, completeness) = Trace::read_any(&lab.path("ctp.data"));
+    assert!(matches!(completeness, Completeness::Truncated { .. }));
+    assert!(trace.coroutines.values().any(|one| !one.events.is_empty()));
+}
+
+// CT-08
+#[test]
+fn an_output_that_is_taken_away_is_told() {
+    for directory in ["gone", "renamed"] {
+        let lab = Lab::new();
+        fs::create_dir(lab.path("disk")).expect("can be made");
+        let recorder = hot(&lab, "disk/ctp.data");
+        lab.wait_for_file("disk/ctp.data");
+        match directory {
+            "gone" => fs::remove_dir_all(lab.path("disk")).expect("can be removed"),
+            _ => fs::rename(lab.path("disk"), lab.path(directory)).expect("can be renamed"),
+        }
+        let outcome = lab.outcome(recorder);
+        let sentence =
+            "disk/ctp.data was written, but somebody has moved, removed or replaced it since";
+        says(&lab, &outcome, sentence);
+        if directory == "renamed" {
+            Trace::read(&lab.path("renamed/ctp.data"));
+        }
+    }
+}
+
+// CT-08
+#[test]
+fn a_pipe_gets_the_trace_as_it_comes() {
+    let lab = Lab::new();
+    let script = "mkfifo pipe; cat pipe >copy & \"$@\"; status=$?; wait; exit $status";
+    let recorder = lab.recorder(&["-o", "pipe"], fixture("paced"));
+    let mut command = within(&lab, script, &recorder);
+    let outcome = lab.run(command.args(["truth", "3", "4", "100"]));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    assert_eq!(Trace::read(&lab.path("copy")).coroutines.len(), 3);
+}
+
+// CT-08
+#[test]
+fn a_pipe_whose_reader_goes_away_is_told() {
+    let lab = Lab::new();
+    let script = "mkfifo pipe; head -c 10 pipe >copy & \"$@\"";
+    let recorder = lab.recorder(&["-q", "-o", "pipe"], fixture("hot"));
+    let mut command = within(&lab, script, &recorder);
+    let outcome = lab.run(command.args(["truth", "2", "100", "20000"]));
+    let sentence = "cannot write pipe: Broken pipe (os error 32); it can be read up to here";
+    says(&lab, &outcome, sentence);
+}
+
+/// The same command, as the arguments of a script.
+fn within(lab: &Lab, script: &str, recorder: &Command) -> Command {
+    let mut command = lab.command("sh");
+    command.args(["-c", script, "sh"]);
+    command
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    command
+}
+
+// CTP-18
+#[test]
+fn with_few_descriptors_the_program_runs_to_its_end_or_not_at_all() {
+    let mut ran = 0;
+    for limit in 4..20 {
+        let lab = Lab::new();
+        let script = format!("ulimit -n {limit}; exec \"$@\"");
+        let recorder = lab.recorder(&["-q"], "sh");
+        let mut command = within(&lab, &script, &recorder);
+        let outcome = lab.run(command.args(["-c", "echo ran; sleep 0.01; echo ended; exit 7"]));
+        match outcome.stdout.as_str() {
+            "" => {
+                assert_ne!(outcome.status.code(), Some(0), "{limit}");
+                assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+                assert!(
+                    outcome.stderr.contains("Too many open files"),
+                    "{}",
+                    outcome.stderr
+                );
+                assert_eq!(ran, 0, "{limit}");
+                let left = fs::read_dir(lab.path("")).expect("is there").count();
+                assert_eq!(left, 2, "what was said, and nothing else");
+            }
+            said => {
+                assert_eq!(
+                    (said, outcome.status.code()),
+                    ("ran\nended\n", Some(7)),
+                    "{limit}"
+                );
+                assert_eq!(outcome.stderr, "");
+                lab.trace();
+                ran += 1;
+            }
+        }
+    }
+    assert!(ran > 0);
+}
+
+// CTP-18
+#[test]
+fn more_processes_than_the_recorder_has_descriptors_for_are_recorded_all_the_same() {
+    let lab = Lab::new();
+    let script = "ulimit -n 16; exec \"$@\"";
+    let recorder = lab.recorder(&["-q"], "sh");
+    let crowd = "for i in $(seq 30); do \"$0\" truth.$i 1 2 20000 & done; wait";
+    let mut command = within(&lab, script, &recorder);
+    let outcome = lab.run(command.args(["-c", crowd]).arg(fixture("paced")));
+    assert_eq!(
+        (outcome.status.code(), outcome.stderr.as_str()),
+        (Some(0), "")
+    );
+    let trace = lab.trace();
+    assert_eq!(trace.coroutines.len(), 30);
+    trace.is_complete();
+    assert!((1..=30).all(|number| lab.path(&format!("truth.{number}")).exists()));
+}
