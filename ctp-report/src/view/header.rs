@@ -125,6 +125,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
             "{refused} found no station; record with a larger -n/--stations to see them"
         ));
     }
+    notes.extend(torn(model));
     let end = model.census.end().copied().unwrap_or_default();
     if end.quarantined > 0 {
         let records = units::counted(end.quarantined, "record");
@@ -144,4 +145,27 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     }
     notes.extend(names.misses().map(str::to_owned));
     notes
+}
+
+/// The events that nobody will ever read, since their writer died amid them.
+fn torn(model: &Model) -> Option<String> {
+    let tails: Vec<String> = model
+        .census
+        .coroutines()
+        .iter()
+        .filter_map(|one| Some(format!("n={} of coroutine {}", one.torn?, one.id.0)))
+        .collect();
+    let ended = "the recording ended amid";
+    match &tails[..] {
+        [] => None,
+        [one] => Some(format!(
+            "torn tail, {one}: {ended} that event, which is not shown"
+        )),
+        [first, rest @ ..] => {
+            let more = units::count(rest.len() as u64);
+            Some(format!(
+                "torn tails, {first} and {more} more: {ended} those events, which are not shown"
+            ))
+        }
+    }
 }
