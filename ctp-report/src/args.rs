@@ -9,7 +9,8 @@ use clap::{Args, CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{
-    By, Config, DEFAULT_INPUT, Detail, FlameView, SitesView, Sort, StuckView, TimelineView, View,
+    By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, SitesView, Sort, StuckView,
+    TimelineView, View,
 };
 use crate::units;
 
@@ -21,7 +22,8 @@ Examples:
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --flame flame.svg          waiting time as a flame graph
   ctp-report --timeline t.svg           who ran and waited when, the stuck ones in red
-  ctp-report -i old.data --json         figures for a program";
+  ctp-report -i old.data --json         figures for a program
+  ctp-report --export jsonl -o t.jsonl  the events for coroTracer's tools";
 
 const AFTER: &str = "\
 What --stuck says of a coroutine that has not moved for the threshold, and the facts behind it:
@@ -48,7 +50,7 @@ Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
     max_term_width = 100
 )]
 struct Cli {
-    /// Trace to read
+    /// Trace to read: of ctp-record, or JSON lines of coroTracer
     #[arg(short, long, value_name = "FILE", default_value = DEFAULT_INPUT)]
     input: PathBuf,
     #[command(flatten)]
@@ -61,6 +63,8 @@ struct Cli {
     flame: FlameArgs,
     #[command(flatten)]
     timeline: TimelineArgs,
+    #[command(flatten)]
+    exchange: ExchangeArgs,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -141,6 +145,19 @@ struct TimelineArgs {
     time: Option<(ctp_trace::record::Nanos, Option<ctp_trace::record::Nanos>)>,
 }
 
+#[derive(Debug, Args)]
+struct ExchangeArgs {
+    /// Which run of an imported file to read, from 1; the last unless told
+    #[arg(long, value_name = "N")]
+    run: Option<usize>,
+    /// Write the events with the six columns of coroTracer
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
+    export: Option<Format>,
+    /// Where to export to, if not to standard output
+    #[arg(short, long, value_name = "FILE", requires = "export")]
+    output: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum When {
     Auto,
@@ -188,6 +205,7 @@ impl Cli {
         let json = self.json;
         Config {
             input: self.input.clone(),
+            run: self.exchange.run,
             view: self.into_view(),
             json,
             detail,
@@ -202,6 +220,7 @@ impl Cli {
             stuck,
             flame,
             timeline,
+            exchange,
             ..
         } = self;
         if let Some(shell) = view.completions {
@@ -220,6 +239,11 @@ impl Cli {
                 threshold,
                 fail,
                 all_ids: ids,
+            })
+        } else if let Some(format) = exchange.export {
+            View::Export(ExportView {
+                format,
+                output: exchange.output,
             })
         } else if let Some(svg) = timeline.timeline {
             View::Timeline(TimelineView {

@@ -13,6 +13,8 @@ pub const DEFAULT_INPUT: &str = "ctp.data";
 pub struct Config {
     /// The trace.
     pub input: PathBuf,
+    /// Which run of an imported file, from 1; the last unless told.
+    pub run: Option<usize>,
     /// What to show of it.
     pub view: View,
     /// As JSON instead of text.
@@ -36,6 +38,8 @@ pub enum View {
     Timeline(TimelineView),
     /// Every record.
     Dump,
+    /// The events for other tools.
+    Export(ExportView),
     /// Text that needs no trace: completions or a manual page.
     Fixed(Vec<u8>),
 }
@@ -84,6 +88,24 @@ pub struct TimelineView {
     pub threshold: Nanos,
     /// Headline, if not the usual one.
     pub title: Option<String>,
+}
+
+/// Which events go where.
+#[derive(Clone, Debug)]
+pub struct ExportView {
+    /// How they are written.
+    pub format: Format,
+    /// Where to, if not to standard output.
+    pub output: Option<PathBuf>,
+}
+
+/// Forms in which events leave for other tools, with the six columns of coroTracer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values under a line of names.
+    Csv,
 }
 
 /// How much is said around the figures.

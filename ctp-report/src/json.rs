@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::fold::Stacks;
 use crate::groups::Group;
+use crate::import::Imported;
 use crate::leaks::Leak;
 use crate::model::Model;
 use crate::names::Names;
@@ -28,7 +29,7 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         .iter()
         .map(|word| text::escape_bytes(word))
         .collect();
-    json!({
+    let mut trace = json!({
         "command": argv,
         "host": text::escape(&model.start.host),
         "recorder": text::escape(&model.start.recorder),
@@ -43,7 +44,19 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         "exact": model.is_exact(),
         "truncated": model.truncated_at.is_some(),
         "notes": header::notes(model, names),
-    })
+    });
+    if let Some(imported) = &model.imported {
+        trace["imported"] = self::imported(imported);
+    }
+    trace
+}
+
+fn imported(imported: &Imported) -> Value {
+    let lines = imported.left_out.iter();
+    let left_out: Map<String, Value> = lines
+        .map(|(fault, lines)| (fault.word().to_owned(), lines.as_slice().into()))
+        .collect();
+    json!({ "run": imported.run, "runs": imported.runs, "left_out": left_out })
 }
 
 /// The table of sites.

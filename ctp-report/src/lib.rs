@@ -1,8 +1,8 @@
 //! Reads a trace and says which coroutines are stuck, at which line, on what, since when, how sure
 //! that is, and where all the time went.
 //!
-//! Stages, each knowing nothing of the next: `load` (bytes), `model` (what the trace says),
-//! `names` (what places are called), `sites`, `groups`, `leaks`, `fold` (figures), `timeline`
+//! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes), `model` (what the trace says),
+//! `names` (what places are called), `sites`, `groups`, `leaks`, `fold` (figures), `export` (rows), `timeline`
 //! (geometry), `view` and `json` (what is printed).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
@@ -15,10 +15,12 @@ pub mod args;
 mod config;
 mod run;
 
+mod import;
 mod load;
 mod model;
 mod names;
 
+mod export;
 mod fold;
 mod groups;
 mod leaks;
@@ -37,5 +39,8 @@ mod text;
 mod units;
 mod view;
 
-pub use config::{By, Config, Detail, FlameView, SitesView, Sort, StuckView, TimelineView, View};
+pub use config::{
+    By, Config, Detail, ExportView, FlameView, Format, SitesView, Sort, StuckView, TimelineView,
+    View,
+};
 pub use run::{Status, is_broken_pipe, run};

@@ -4,14 +4,81 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, anyhow};
-use ctp_trace::Reader;
+use anyhow::{Context as _, Result, anyhow, bail};
+use ctp_trace::census::Span;
+use ctp_trace::record::Record;
+use ctp_trace::{Census, Reader};
 
-/// All bytes of a trace.
+use crate::config::Config;
+use crate::import::{self, Imported};
+use crate::model::Model;
+
+/// A trace in memory.
+#[derive(Debug)]
+pub struct Input<'a> {
+    path: &'a Path,
+    bytes: Vec<u8>,
+    imported: Option<Imported>,
+}
+
+/// The trace that the user named, imported if it is one of coroTracer.
 ///
 /// # Errors
-/// If the file cannot be read.
-pub fn bytes(path: &Path) -> Result<Vec<u8>> {
+/// If the file cannot be read, or has no such run.
+pub fn open(config: &Config) -> Result<Input<'_>> {
+    let path = config.input.as_path();
+    let name = || path.display().to_string();
+    let bytes = bytes(path)?;
+    if import::recognises(&bytes) {
+        let (bytes, imported) = import::jsonl(&bytes, config.run).with_context(name)?;
+        let imported = Some(imported);
+        return Ok(Input {
+            path,
+            bytes,
+            imported,
+        });
+    }
+    if config.run.is_some() {
+        bail!("{}: it has one run; leave out --run", name());
+    }
+    Ok(Input {
+        path,
+        bytes,
+        imported: None,
+    })
+}
+
+impl Input<'_> {
+    /// A reader over the trace, from its start.
+    ///
+    /// # Errors
+    /// If nothing can be read.
+    pub fn reader(&self) -> Result<Reader<'_>> {
+        Reader::new(&self.bytes).with_context(|| self.path.display().to_string())
+    }
+
+    /// All that the trace says. `before` sees every record before the census does, `each` every
+    /// stretch of time that ended.
+    ///
+    /// # Errors
+    /// If nothing can be read.
+    pub fn model(
+        &self,
+        before: impl FnMut(&Census, &Record),
+        each: impl FnMut(&Census, &Span),
+    ) -> Result<Model> {
+        let mut model = Model::watch(self.reader()?, before, each);
+        model.imported = self.imported.clone();
+        Ok(model)
+    }
+
+    /// What is known beside the records, if the trace is not one of ours.
+    pub fn imported(&self) -> Option<&Imported> {
+        self.imported.as_ref()
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!(
             "no {} here: record one with `ctp-record -- ./app`, or name one with -i FILE",
@@ -28,12 +95,4 @@ pub fn bytes(path: &Path) -> Result<Vec<u8>> {
             path.display()
         ),
     })
-}
-
-/// A reader over a trace's bytes.
-///
-/// # Errors
-/// If nothing can be read from them.
-pub fn reader<'a>(path: &Path, bytes: &'a [u8]) -> Result<Reader<'a>> {
-    Reader::new(bytes).with_context(|| path.display().to_string())
 }

@@ -7,6 +7,7 @@ use ctp_trace::census::{Census, Span};
 use ctp_trace::record::{Ending, Module, Nanos, Process, Record, Site, SiteId, Start};
 use ctp_trace::{Completeness, Reader};
 
+use crate::import::Imported;
 use crate::text;
 
 /// A trace, read to its end.
@@ -28,15 +29,13 @@ pub struct Model {
     pub truncated_at: Option<u64>,
     /// Events that the recorder had counted as lost before that.
     pub lost_so_far: u64,
+    /// Set if the trace was made from a file of another tool.
+    pub imported: Option<Imported>,
 }
 
 impl Model {
-    /// Reads all there is. `each` sees every stretch of time that ended.
-    pub fn read(reader: Reader<'_>, each: impl FnMut(&Census, &Span)) -> Self {
-        Model::watch(reader, |_, _| {}, each)
-    }
-
-    /// The same, where `before` sees every record before the census does, which forgets some.
+    /// Reads all there is. `before` sees every record before the census does, which forgets some,
+    /// `each` every stretch of time that ended.
     pub fn watch(
         mut reader: Reader<'_>,
         mut before: impl FnMut(&Census, &Record),
@@ -146,8 +145,13 @@ impl Model {
         self.truncated_at.is_none() && self.damage.is_empty()
     }
 
+    /// Whether it can be known what is missing: no other tool's file tells.
+    pub fn knows_its_losses(&self) -> bool {
+        self.is_readable() && self.imported.is_none()
+    }
+
     /// Whether everything that happened is in what was read.
     pub fn is_exact(&self) -> bool {
-        self.lost() == 0 && self.is_readable()
+        self.lost() == 0 && self.knows_its_losses()
     }
 }

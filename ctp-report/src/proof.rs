@@ -161,6 +161,7 @@ fn losses(model: &Model, one: &Coroutine) -> String {
     match one.lost() {
         _ if one.shaken => "part of the trace cannot be read".to_owned(),
         _ if one.inexact => "its counts cannot be trusted".to_owned(),
+        0 if model.imported.is_some() => "what was lost is not known".to_owned(),
         0 if !model.is_readable() => "nothing of it lost in what could be read".to_owned(),
         0 => "nothing lost in between".to_owned(),
         lost => format!("{} of it lost before that", units::counted(lost, "event")),

@@ -6,8 +6,9 @@ use anyhow::Result;
 use ctp_trace::record::Nanos;
 
 use crate::config::{
-    self, By, Config, Detail, FlameView, SitesView, StuckView, TimelineView, View,
+    self, By, Config, Detail, ExportView, FlameView, SitesView, StuckView, TimelineView, View,
 };
+use crate::export::Exporter;
 use crate::fold::Folder;
 use crate::model::Model;
 use crate::names::Names;
@@ -36,6 +37,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Flame(view) => flame(config, view, out)?,
         View::Timeline(view) => timeline(config, view, out)?,
         View::Dump => dump(config, out)?,
+        View::Export(view) => export(config, view, out)?,
     }
     Ok(Status::Fine)
 }
@@ -60,8 +62,7 @@ fn read_with(
     config: &Config,
     each: &mut dyn FnMut(&ctp_trace::Census, &ctp_trace::census::Span),
 ) -> Result<(Model, Names)> {
-    let bytes = load::bytes(&config.input)?;
-    let model = Model::read(load::reader(&config.input, &bytes)?, each);
+    let model = load::open(config)?.model(|_, _| {}, each)?;
     model.check_not_empty()?;
     let names = Names::resolve(&model);
     Ok((model, names))
@@ -144,16 +145,11 @@ fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
 
 /// Reads twice: to learn who there is, and to gather what those did that are shown.
 fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
-    let bytes = load::bytes(&config.input)?;
-    let reader = || load::reader(&config.input, &bytes);
+    let input = load::open(config)?;
     let (from, to) = view.time;
     let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
     let mut crowd = Crowd::new(window);
-    let model = Model::watch(
-        reader()?,
-        |census, record| crowd.see(census, record),
-        |_, _| {},
-    );
+    let model = input.model(|census, record| crowd.see(census, record), |_, _| {})?;
     model.check_not_empty()?;
     let names = Names::resolve(&model);
     let scale = Scale::new(
@@ -163,7 +159,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let threads = crowd.threads();
     let selection = timeline::pick(&model.census, crowd, &scale, view.threshold);
     let picture = view::timeline::Picture {
-        rows: &timeline::collect(reader()?, &selection, &scale),
+        rows: &timeline::collect(input.reader()?, &selection, &scale),
         model: &model,
         names: &names,
         selection: &selection,
@@ -178,18 +174,32 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
 }
 
 fn dump(config: &Config, out: &mut dyn Write) -> Result<()> {
-    let bytes = load::bytes(&config.input)?;
-    let reader = || load::reader(&config.input, &bytes);
+    let input = load::open(config)?;
     if !config.json {
-        return Ok(view::dump::text(reader()?, out)?);
+        view::dump::left_out(input.imported(), out)?;
+        return Ok(view::dump::text(input.reader()?, out)?);
     }
-    let model = Model::read(reader()?, |_, _| {});
+    let model = input.model(|_, _| {}, |_, _| {})?;
     let trace = json::trace(&model, &Names::default());
     write!(
         out,
         "{{\n  \"version\": {},\n  \"trace\": {trace},\n  \"records\": [",
         json::VERSION
     )?;
-    view::dump::json(reader()?, out)?;
+    view::dump::json(input.reader()?, out)?;
     Ok(writeln!(out, "  ]\n}}")?)
+}
+
+fn export(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<()> {
+    let mut exporter = Exporter::default();
+    let model = load::open(config)?.model(|_, record| exporter.see(record), |_, _| {})?;
+    model.check_not_empty()?;
+    let rows = exporter.finish(&model);
+    let said = view::export::write(&model, &rows, view, out)?;
+    if config.detail != Detail::Quiet
+        && let Some(said) = said
+    {
+        writeln!(out, "{said}")?;
+    }
+    Ok(())
 }

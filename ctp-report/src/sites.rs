@@ -106,7 +106,7 @@ fn row(model: &Model, names: &Names, site: &SiteStats, total: Nanos) -> Row {
         p99_ns: site.waits.bound(99).map(|bound| bound.0),
         ran_ns: site.runs.sum().0,
         longest_run_ns: site.runs.max().unwrap_or_default().0,
-        exact: !site.approximate && model.is_readable(),
+        exact: !site.approximate && model.knows_its_losses(),
     }
 }
 

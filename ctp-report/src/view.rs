@@ -2,6 +2,7 @@
 
 pub mod because;
 pub mod dump;
+pub mod export;
 pub mod flame;
 pub mod header;
 pub mod sites;

@@ -6,6 +6,7 @@ use ctp_trace::Reader;
 use serde_json::{Map, Value};
 
 use crate::fields::{self, Fields};
+use crate::import::Imported;
 use crate::units;
 
 /// Writes the records as lines of text, and what could not be read at its place among them.
@@ -14,6 +15,17 @@ pub fn text(reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
         match record {
             Ok(record) => line(&fields::of(&record), out)?,
             Err(error) => writeln!(out, "# note: {error}")?,
+        }
+    }
+    Ok(())
+}
+
+/// Says which lines of an imported file are not among the records.
+pub fn left_out(imported: Option<&Imported>, out: &mut dyn Write) -> io::Result<()> {
+    let reasons = imported.into_iter().flat_map(|it| &it.left_out);
+    for (fault, lines) in reasons {
+        for number in lines {
+            writeln!(out, "# note: line {number} left out: {}", fault.word())?;
         }
     }
     Ok(())

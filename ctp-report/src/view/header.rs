@@ -5,6 +5,7 @@ use std::io;
 use ctp_trace::record::Ending;
 
 use crate::config::Detail;
+use crate::import::{Fault, Imported};
 use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
@@ -13,12 +14,20 @@ use crate::units;
 
 /// Writes the header lines.
 pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> io::Result<()> {
-    page.lines(&text::flow("# ", "#   ", "   ", &about_the_run(model)))?;
+    let run = match &model.imported {
+        Some(imported) => about_the_import(model, imported),
+        None => about_the_run(model),
+    };
+    page.lines(&text::flow("# ", "#   ", "   ", &run))?;
     page.lines(&text::flow("# ", "#   ", ", ", &about_the_trace(model)))?;
-    if detail == Detail::Verbose {
+    if detail == Detail::Verbose && model.imported.is_none() {
         page.lines(&text::flow("# ", "#   ", "   ", &about_the_recorder(model)))?;
     }
-    notes(model, names).iter().try_for_each(|note| {
+    let mut notes = notes(model, names);
+    if detail == Detail::Verbose {
+        notes.extend(model.imported.iter().flat_map(line_numbers));
+    }
+    notes.iter().try_for_each(|note| {
         page.lines(&text::flow("# note: ", "#   ", " ", &text::words(note)))
     })?;
     page.gap()
@@ -45,22 +54,48 @@ fn about_the_run(model: &Model) -> Vec<String> {
     ]
 }
 
+fn about_the_import(model: &Model, imported: &Imported) -> Vec<String> {
+    vec![
+        format!("imported: {} JSON lines", model.start.recorder),
+        format!("run: {} of {}", imported.run, imported.runs),
+        format!("duration: {}", units::duration(model.duration())),
+        "ended: not recorded".to_owned(),
+    ]
+}
+
 fn about_the_trace(model: &Model) -> Vec<String> {
     let totals = model.census.totals();
+    let mut about = vec![
+        format!(
+            "recorded: {}",
+            units::counted(totals.coroutines, "coroutine")
+        ),
+        units::counted(totals.events, "event"),
+    ];
+    about.extend(match model.imported {
+        Some(_) => missing_of_an_import(model),
+        None => missing(model),
+    });
+    about
+}
+
+fn missing(model: &Model) -> Vec<String> {
     let exact = match (model.refused(), model.is_exact()) {
         (1.., _) => "(figures are of those recorded)",
         (0, true) => "(every figure below is exact)",
         (0, false) => "(figures marked ~ are approximate)",
     };
     vec![
-        format!(
-            "recorded: {}",
-            units::counted(totals.coroutines, "coroutine")
-        ),
-        units::counted(totals.events, "event"),
         format!("lost {}", units::count(model.lost())),
         format!("refused {} {exact}", units::count(model.refused())),
     ]
+}
+
+fn missing_of_an_import(model: &Model) -> Vec<String> {
+    let lost = units::count(model.lost());
+    vec![format!(
+        "lost {lost} or more (JSON lines do not tell: no figure is exact)"
+    )]
 }
 
 fn about_the_recorder(model: &Model) -> Vec<String> {
@@ -127,7 +162,9 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     }
     notes.extend(torn(model));
     let end = model.census.end().copied().unwrap_or_default();
-    if end.quarantined > 0 {
+    if let Some(imported) = &model.imported {
+        notes.extend(about_the_file(imported));
+    } else if end.quarantined > 0 {
         let records = units::counted(end.quarantined, "record");
         notes.push(format!("{records} made no sense and were left out"));
     }
@@ -168,4 +205,43 @@ fn torn(model: &Model) -> Option<String> {
             ))
         }
     }
+}
+
+/// What the file that was imported has beside the run that is shown.
+fn about_the_file(imported: &Imported) -> Vec<String> {
+    let Imported { run, runs, .. } = *imported;
+    let mut notes = vec![
+        "JSON lines tell neither ends nor places: one that was dropped while it waited looks \
+         suspended for ever, and no site is known"
+            .to_owned(),
+    ];
+    if runs > 1 {
+        let which = if run == runs { "the last" } else { "one" };
+        notes.push(format!(
+            "the file holds {runs} runs, one behind the other; this is {which} of them: --run N \
+             shows another"
+        ));
+    }
+    if !imported.left_out.is_empty() {
+        let lines = units::counted(imported.broken_lines() as u64, "line");
+        let reasons: Vec<String> = imported
+            .left_out
+            .iter()
+            .map(|(fault, lines)| format!("{} {}", units::count(lines.len() as u64), fault.word()))
+            .collect();
+        notes.push(format!(
+            "{lines} of the file left out: {}",
+            reasons.join(", ")
+        ));
+    }
+    notes
+}
+
+/// Which lines those are.
+fn line_numbers(imported: &Imported) -> Vec<String> {
+    let of_one = |(fault, lines): (&Fault, &Vec<usize>)| {
+        let numbers: Vec<String> = lines.iter().map(usize::to_string).collect();
+        format!("{}: lines {}", fault.word(), numbers.join(", "))
+    };
+    imported.left_out.iter().map(of_one).collect()
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::{Fact, Verdict};
 
 use crate::config::StuckView;
 use crate::groups::Group;
@@ -146,11 +146,18 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
         .iter()
         .fold(0, |sum: u64, group| sum.saturating_add(group.lost));
     let coroutines = units::counted(count as u64, "coroutine");
-    let events = match lost {
-        0 => "part of the trace cannot be read".to_owned(),
-        lost => format!("{} of theirs lost", units::counted(lost, "event")),
+    let running = groups.iter().all(|group| group.judged.1 == Fact::Running);
+    let why = match lost {
+        0 if running => {
+            "last seen running; whether they go on or have ended is not told".to_owned()
+        }
+        0 => "part of the trace cannot be read; a wake or a run may be among them".to_owned(),
+        lost => format!(
+            "{} of theirs lost; a wake or a run may be among them",
+            units::counted(lost, "event")
+        ),
     };
-    let rest = format!(" {coroutines}: {events}; a wake or a run may be among them");
+    let rest = format!(" {coroutines}: {why}");
     page.headline("UNKNOWN", &rest)?;
     groups.iter().try_for_each(|group| {
         let left = format!(

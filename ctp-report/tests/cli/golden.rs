@@ -8,6 +8,8 @@
 //! | CT-14 | `stuck_lost_wakeup`, `stuck_fixed`, `gate_*`: 47 stuck, the healthy and the idle apart |
 //! | CT-15 | `stuck_lost_wakeup`, `stuck_woken`, `stuck_queueing`: the three variants |
 //! | CT-16 | `stuck_cancelled`: none of 20 |
+//! | CT-17 | `import_*`: three runs in one file, 115 broken lines |
+//! | CT-20 | `export_*`: six columns, by time, ids unique |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
 //! | CTP-21 | `stuck_busy`: running, and born but never run |

@@ -6,6 +6,7 @@ mod traces;
 
 mod flame;
 mod golden;
+mod interchange;
 mod manners;
 mod names;
 mod timeline;

@@ -85,6 +85,7 @@ fn a_reader_that_goes_away_is_no_error() {
         &["--dump", "--json"],
         &["--stuck", "--json"],
         &["--folded", "-"],
+        &["--export", "jsonl"],
     ] {
         let args = [&["-i", "lost_wakeup.data"], view].concat();
         let mut command = desk.command(&args);

@@ -20,6 +20,9 @@ pub fn program(name: &str) -> PathBuf {
             "ctp-report",
             "-p",
             "ctp-examples",
+            "--bins",
+            "--example",
+            "v1_writer",
         ]);
         if !cfg!(debug_assertions) {
             cargo.arg("--release");

@@ -2,6 +2,7 @@
 
 mod broken;
 mod builder;
+pub mod foreign;
 mod many;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
@@ -31,6 +32,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("refused", broken::refused()),
         ("nobody", broken::nobody(true)),
         ("unattached", broken::nobody(false)),
+        ("three_runs", foreign::three_runs().bytes),
         ("empty", Vec::new()),
         (
             "alien",

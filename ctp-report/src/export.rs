@@ -1,0 +1,155 @@
+//! The events of a trace as rows with the six columns of coroTracer.
+
+use std::collections::{HashMap, HashSet};
+
+use ctp_trace::record::{
+    Birth, CoroutineId, Dialect, Event, EventKind, Place, Record, Site, SiteId,
+};
+
+use crate::model::Model;
+
+/// One event, as coroTracer writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The coroutine's own id if nobody else in the trace has it, else one that is free.
+    pub probe_id: u64,
+    /// The kernel's id of the thread.
+    pub tid: u64,
+    /// The frame, if a plain v1 program told it, or the code address of the site; 0 if neither is
+    /// known, and for whoever runs.
+    pub addr: u64,
+    /// `2 * (n / 8) + 2`: eight slots, each counting by twos.
+    pub seq: u64,
+    /// Whether it runs from now on.
+    pub is_active: bool,
+    /// Nanoseconds of the program's monotonic clock.
+    pub ts: u64,
+}
+
+/// Gathers what the rows are made of, record by record.
+#[derive(Debug, Default)]
+pub struct Exporter {
+    births: Vec<(CoroutineId, u64)>,
+    plain: HashSet<CoroutineId>,
+    addresses: HashMap<SiteId, u64>,
+    events: Vec<Kept>,
+}
+
+/// What a row needs of an event.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    coroutine: CoroutineId,
+    n: u64,
+    at: u64,
+    tid: u64,
+    addr: u64,
+    is_active: bool,
+}
+
+impl Exporter {
+    /// Takes one record, in the order of the trace.
+    pub fn see(&mut self, record: &Record) {
+        match record {
+            Record::Birth(birth) => self.birth(birth),
+            Record::Site(site) => self.site(site),
+            Record::Event(event) => self.event(event),
+            _ => {}
+        }
+    }
+
+    /// The rows, in the order of time.
+    pub fn finish(mut self, model: &Model) -> Vec<Row> {
+        self.events.sort_by_key(|event| event.at);
+        let ids = self.ids();
+        let zero = model.start.started_monotonic_ns;
+        let row = |event: &Kept| Row {
+            probe_id: ids.get(&event.coroutine).copied().unwrap_or_default(),
+            tid: event.tid,
+            addr: event.addr,
+            seq: (event.n / 8).saturating_mul(2).saturating_add(2),
+            is_active: event.is_active,
+            ts: zero.saturating_add(event.at),
+        };
+        self.events.iter().map(row).collect()
+    }
+
+    fn birth(&mut self, birth: &Birth) {
+        self.births.push((birth.coroutine, birth.probe_id));
+        if birth.dialect != Dialect::Extended {
+            self.plain.insert(birth.coroutine);
+        }
+    }
+
+    fn site(&mut self, site: &Site) {
+        match site.place {
+            Place::Function { address, .. }
+            | Place::Address(address)
+            | Place::ReturnAddress(address) => {
+                self.addresses.insert(site.id, address);
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        let is_active = event.kind != EventKind::Suspend;
+        let addr = match is_active {
+            true => 0,
+            false if self.plain.contains(&event.coroutine) => event.arg,
+            false => self.addresses.get(&event.site).copied().unwrap_or(0),
+        };
+        self.events.push(Kept {
+            coroutine: event.coroutine,
+            n: event.n,
+            at: event.at.0,
+            tid: event.tid,
+            addr,
+            is_active,
+        });
+    }
+
+    /// An id for each coroutine that no other one has: programs give theirs again, and those of
+    /// several processes begin alike.
+    fn ids(&self) -> HashMap<CoroutineId, u64> {
+        let told: HashSet<u64> = self.births.iter().map(|(_, id)| *id).collect();
+        let mut free = (1..).filter(|id| !told.contains(id));
+        let mut given = HashSet::from([0]);
+        let mut ids = HashMap::new();
+        let unborn = self.events.iter().map(|event| (event.coroutine, 0));
+        for (one, id) in self.births.iter().copied().chain(unborn) {
+            ids.entry(one).or_insert_with(|| match given.insert(id) {
+                true => id,
+                false => free.next().unwrap_or_default(),
+            });
+        }
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::Nanos;
+
+    #[test]
+    fn ids_are_unique_and_kept_where_they_can_be() {
+        let mut exporter = Exporter::default();
+        for (number, probe_id) in [(1, 1), (2, 7), (3, 7), (4, 0)] {
+            exporter.see(&Record::Birth(Birth {
+                coroutine: CoroutineId(number),
+                probe_id,
+                ..Birth::default()
+            }));
+        }
+        for (number, at) in [(5, 50), (4, 40), (3, 30), (2, 20), (1, 10)] {
+            exporter.see(&Record::Event(Event {
+                coroutine: CoroutineId(number),
+                at: Nanos(at),
+                ..Event::default()
+            }));
+        }
+        let rows = exporter.finish(&Model::default());
+        let ids: Vec<u64> = rows.iter().map(|row| row.probe_id).collect();
+        assert_eq!(ids, [1, 7, 2, 3, 4], "in the order of time");
+    }
+}

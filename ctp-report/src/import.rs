@@ -1,0 +1,122 @@
+//! Traces of coroTracer, in JSON lines: from a file with six columns to the records of one run.
+//!
+//! Such a file says less than a trace of ours. Several runs stand one after the other without a
+//! mark ([`runs`]), lines are broken ([`line`], [`sift`]), events are numbered in rounds of eight
+//! ([`number`]), and addresses are those of coroutine frames, never of code. What results is a
+//! trace of a plain v1 program, so that everything behind works as for any other.
+//! `docs/interchange.md` gives the rules.
+
+mod line;
+mod number;
+mod records;
+mod runs;
+mod sift;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use anyhow::{Result, bail};
+
+pub use line::Fault;
+use line::Line;
+
+/// Nobody looks further into a file to learn what it is.
+const RECOGNISED_WITHIN_BYTES: usize = 1 << 20;
+
+/// What is known of an imported trace beside its records.
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    /// Which run of the file this is, from 1.
+    pub run: usize,
+    /// How many runs the file has.
+    pub runs: usize,
+    /// Lines of the whole file that were left out, by reason, each with its numbers from 1.
+    pub left_out: BTreeMap<Fault, Vec<usize>>,
+}
+
+impl Imported {
+    /// How many lines were left out.
+    pub fn broken_lines(&self) -> usize {
+        self.left_out.values().map(Vec::len).sum()
+    }
+}
+
+/// Whether these bytes look like JSON lines of coroTracer: near the start is one that is whole.
+pub fn recognises(bytes: &[u8]) -> bool {
+    let head = &bytes[..bytes.len().min(RECOGNISED_WITHIN_BYTES)];
+    let looks_like = |line: &[u8]| line::parse(line).is_ok();
+    !bytes.starts_with(&ctp_trace::format::MAGIC) && head.split(|&b| b == b'\n').any(looks_like)
+}
+
+/// The trace of one run, the last unless another is asked for, and what is known beside it.
+///
+/// # Errors
+/// If the file has no such run.
+pub fn jsonl(bytes: &[u8], run: Option<usize>) -> Result<(Vec<u8>, Imported)> {
+    let (mut lines, mut faults) = line::lines(bytes);
+    sift::against_neighbours(&mut lines, &mut faults);
+    let runs: Vec<Vec<Line>> = runs::split(&lines)
+        .into_iter()
+        .map(|range: Range<usize>| sift::within_run(&lines[range], &mut faults))
+        .filter(|run| !run.is_empty())
+        .collect();
+    if runs.is_empty() {
+        bail!("no two lines of this file go together");
+    }
+    let number = run.unwrap_or(runs.len());
+    let Some(chosen) = number.checked_sub(1).and_then(|index| runs.get(index)) else {
+        bail!(
+            "no run {number} in this file: choose --run 1 to {}",
+            runs.len()
+        );
+    };
+    let imported = Imported {
+        run: number,
+        runs: runs.len(),
+        left_out: by_reason(faults),
+    };
+    let bytes = records::trace(chosen, imported.broken_lines() as u64)?;
+    Ok((bytes, imported))
+}
+
+fn by_reason(faults: Vec<(usize, Fault)>) -> BTreeMap<Fault, Vec<usize>> {
+    let mut reasons: BTreeMap<Fault, Vec<usize>> = BTreeMap::new();
+    for (line, fault) in faults {
+        reasons.entry(fault).or_default().push(line);
+    }
+    reasons.values_mut().for_each(|lines| lines.sort_unstable());
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever becomes of a file, it is read without a panic, and no line is counted twice.
+    #[test]
+    fn damaged_lines_are_survived() {
+        let line = |n: u64, id: u64| {
+            format!(
+                "{{\"probe_id\":{id},\"tid\":9,\"addr\":\"0x00\",\"seq\":{},\"is_active\":true,\"ts\":{n}00}}\n",
+                n / 8 * 2 + 2
+            )
+        };
+        let whole: String = (1..60).map(|n| line(n, n % 3 + 1)).collect();
+        let mut random = 1u64;
+        for _ in 0..2_000 {
+            let mut bytes = whole.clone().into_bytes();
+            for _ in 0..6 {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let at = (random >> 33) as usize % bytes.len();
+                bytes[at] = b"0123456789:,}{\n\xff"[(random >> 29) as usize % 16];
+            }
+            if let Ok((_, imported)) = jsonl(&bytes, None) {
+                let mut left_out: Vec<_> = imported.left_out.into_values().flatten().collect();
+                left_out.sort_unstable();
+                assert!(left_out.windows(2).all(|pair| pair[0] < pair[1]));
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One line of JSON: six columns, or the reason why it is none.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+/// The kernel never gives a thread a larger id.
+const PID_MAX: u64 = 4_194_304;
+
+/// No clock is so young that more events than this could not have been.
+const EVENTS_OF_A_YOUNG_CLOCK: u64 = 1_000_000;
+
+/// Three days of an event each nanosecond: no larger number is real, and none up to it overflows.
+const SEQ_MAX: u64 = 1 << 48;
+
+/// A line that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its number in the file, from 1.
+    pub number: usize,
+    /// Who.
+    pub probe_id: u64,
+    /// On which thread.
+    pub tid: u64,
+    /// Frame of the coroutine, 0 when it runs.
+    pub addr: u64,
+    /// Number of the event, as its station counts.
+    pub seq: u64,
+    /// Whether the coroutine runs from now on.
+    pub is_active: bool,
+    /// When, in nanoseconds of the program's monotonic clock.
+    pub ts: u64,
+}
+
+/// Why a line is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// It is no JSON, or only part of it.
+    Torn,
+    /// It is JSON without the six columns, each of its type.
+    Columns,
+    /// The address is no hexadecimal number.
+    Address,
+    /// Nobody has id 0.
+    NoId,
+    /// Nobody runs on thread 0.
+    NoThread,
+    /// Linux has no such thread id.
+    Thread,
+    /// No event has the number 0.
+    NoSeq,
+    /// The number is that of an event that was being written.
+    OddSeq,
+    /// More events than nanoseconds, or a number that fits neither the one before nor the next.
+    Seq,
+    /// A moment outside the run.
+    Time,
+}
+
+impl Fault {
+    /// The reason, for a sentence.
+    pub fn word(self) -> &'static str {
+        match self {
+            Fault::Torn => "torn JSON",
+            Fault::Columns => "not the six columns",
+            Fault::Address => "addr no hexadecimal number",
+            Fault::NoId => "probe_id 0",
+            Fault::NoThread => "tid 0",
+            Fault::Thread => "tid above 4194304",
+            Fault::NoSeq => "seq 0",
+            Fault::OddSeq => "odd seq",
+            Fault::Seq => "seq out of line",
+            Fault::Time => "ts outside the run",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Columns<'a> {
+    probe_id: u64,
+    tid: u64,
+    #[serde(borrow)]
+    addr: Cow<'a, str>,
+    seq: u64,
+    is_active: bool,
+    ts: u64,
+}
+
+/// All lines that make sense by themselves, and the numbers of the others.
+pub fn lines(bytes: &[u8]) -> (Vec<Line>, Vec<(usize, Fault)>) {
+    let (mut lines, mut faults) = (Vec::new(), Vec::new());
+    for (number, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        match parse(text) {
+            Ok(line) => lines.push(Line { number, ..line }),
+            Err(fault) => faults.push((number, fault)),
+        }
+    }
+    (lines, faults)
+}
+
+/// One line, its number not yet known.
+pub fn parse(text: &[u8]) -> Result<Line, Fault> {
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Err(Fault::Torn);
+    }
+    let columns: Columns =
+        serde_json::from_slice(text).map_err(|error| match error.classify() {
+            serde_json::error::Category::Data => Fault::Columns,
+            _ => Fault::Torn,
+        })?;
+    let addr = address(&columns.addr).ok_or(Fault::Address)?;
+    match fault(&columns) {
+        Some(fault) => Err(fault),
+        None => Ok(Line {
+            number: 0,
+            probe_id: columns.probe_id,
+            tid: columns.tid,
+            addr,
+            seq: columns.seq,
+            is_active: columns.is_active,
+            ts: columns.ts,
+        }),
+    }
+}
+
+fn address(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x")?;
+    let all_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u64::from_str_radix(digits, 16).ok().filter(|_| all_hex)
+}
+
+fn fault(columns: &Columns) -> Option<Fault> {
+    let Columns {
+        probe_id,
+        tid,
+        seq,
+        ts,
+        ..
+    } = *columns;
+    match () {
+        () if probe_id == 0 => Some(Fault::NoId),
+        () if tid == 0 => Some(Fault::NoThread),
+        () if PID_MAX < tid => Some(Fault::Thread),
+        () if seq == 0 => Some(Fault::NoSeq),
+        () if ts == 0 => Some(Fault::Time),
+        () if ts.clamp(EVENTS_OF_A_YOUNG_CLOCK, SEQ_MAX) < seq => Some(Fault::Seq),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str =
+        r#"{"probe_id":7,"tid":9,"addr":"0x0000000000000000","seq":2,"is_active":true,"ts":99}"#;
+
+    fn with(from: &str, to: &str) -> Result<Line, Fault> {
+        assert!(GOOD.contains(from));
+        parse(GOOD.replace(from, to).as_bytes())
+    }
+
+    #[test]
+    fn a_resume_without_an_address_is_no_fault() {
+        let line = parse(GOOD.as_bytes()).unwrap_or_else(|fault| panic!("{fault:?}"));
+        assert_eq!((line.addr, line.is_active, line.ts), (0, true, 99));
+    }
+
+    #[test]
+    fn each_fault_has_its_reason() {
+        for cut in 1..GOOD.len() {
+            assert_eq!(parse(&GOOD.as_bytes()[..cut]), Err(Fault::Torn), "{cut}");
+            assert_eq!(parse(&GOOD.as_bytes()[cut..]), Err(Fault::Torn), "{cut}");
+        }
+        assert_eq!(with(r#""ts":99"#, r#""ts":-1"#), Err(Fault::Columns));
+        assert_eq!(with(r#","ts":99"#, ""), Err(Fault::Columns));
+        assert_eq!(with("0x0000", "0x+0"), Err(Fault::Address));
+        assert_eq!(with(":7,", ":0,"), Err(Fault::NoId));
+        assert_eq!(with(":9,", ":0,"), Err(Fault::NoThread));
+        assert_eq!(with(":9,", ":4194305,"), Err(Fault::Thread));
+        assert_eq!(with(":2,", ":0,"), Err(Fault::NoSeq));
+        assert_eq!(with(":2,", ":1000001,"), Err(Fault::Seq));
+        assert_eq!(with(":99", ":0"), Err(Fault::Time));
+    }
+}

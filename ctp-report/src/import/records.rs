@@ -1,0 +1,113 @@
+//! Writes the lines of a run as a trace in memory.
+
+use anyhow::Result;
+use ctp_trace::Writer;
+use ctp_trace::record::{
+    Birth, CoroutineId, End, Ending, Event, EventKind, Nanos, Process, ProcessId, Record, Start,
+    Tally,
+};
+
+use super::line::Line;
+use super::number::{Numbering, indices, lives, numbering};
+use super::sift::by_id;
+
+const PROCESS: ProcessId = ProcessId(1);
+
+/// The trace of a run, of which this many lines were left out.
+///
+/// # Errors
+/// Those of the writer.
+pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
+    let zero = run.iter().map(|line| line.ts).min().unwrap_or(0);
+    let start = Start {
+        recorder: "coroTracer".to_owned(),
+        started_monotonic_ns: zero,
+        ..Start::default()
+    };
+    let (births, events, tallies) = coroutines(run, zero);
+    let lost = tallies.iter().map(|tally| tally.attempted - tally.recorded);
+    let end = End {
+        at: events.last().map(|event| event.at).unwrap_or_default(),
+        how: Ending::Stopped,
+        events: events.len() as u64,
+        lost: lost.sum(),
+        coroutines: births.len() as u64,
+        quarantined,
+        ..End::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &start)?;
+    writer.write(&Record::Process(Process {
+        id: PROCESS,
+        ..Process::default()
+    }))?;
+    for birth in births {
+        writer.write(&Record::Birth(birth))?;
+    }
+    for event in events {
+        writer.write(&Record::Event(event))?;
+    }
+    for tally in tallies {
+        writer.write(&Record::Tally(tally))?;
+    }
+    Ok(writer.finish(&end)?)
+}
+
+/// All coroutines, their events in the order of time, and an account of each.
+fn coroutines(run: &[Line], zero: u64) -> (Vec<Birth>, Vec<Event>, Vec<Tally>) {
+    let numbering = numbering(run);
+    let (mut births, mut events, mut tallies) = (Vec::new(), Vec::new(), Vec::new());
+    let mut number = 0;
+    for of_one_id in by_id(run) {
+        for life in lives(&of_one_id, numbering) {
+            number += 1;
+            let coroutine = CoroutineId(number);
+            births.push(birth(coroutine, &life[0], zero, numbering));
+            let indices = indices(life, numbering);
+            tallies.push(tally(coroutine, &indices, life));
+            let indexed = indices.into_iter().zip(life);
+            events.extend(indexed.map(|(n, line)| event(coroutine, n, line, zero)));
+        }
+    }
+    events.sort_by_key(|event| event.at);
+    (births, events, tallies)
+}
+
+/// No line tells of an end, and most coroutines end while they run: of one that was last seen
+/// running nothing more is known.
+fn tally(coroutine: CoroutineId, indices: &[u64], life: &[Line]) -> Tally {
+    Tally {
+        coroutine,
+        attempted: indices.last().map_or(0, |n| n + 1),
+        recorded: life.len() as u64,
+        torn: None,
+        inexact: life.last().is_some_and(|last| last.is_active),
+    }
+}
+
+fn birth(coroutine: CoroutineId, first: &Line, zero: u64, numbering: Numbering) -> Birth {
+    Birth {
+        coroutine,
+        process: PROCESS,
+        station: coroutine.0 - 1,
+        probe_id: first.probe_id,
+        at: Nanos(first.ts - zero),
+        dialect: numbering.dialect(),
+        ..Birth::default()
+    }
+}
+
+/// The address is kept as what it is, a number of the program's: it names no place in its code.
+fn event(coroutine: CoroutineId, n: u64, line: &Line, zero: u64) -> Event {
+    Event {
+        coroutine,
+        n,
+        at: Nanos(line.ts - zero),
+        tid: line.tid,
+        kind: match line.is_active {
+            true => EventKind::Run,
+            false => EventKind::Suspend,
+        },
+        arg: line.addr,
+        ..Event::default()
+    }
+}

@@ -1,0 +1,104 @@
+//! Finds lines that contradict those around them.
+
+use std::collections::HashMap;
+
+use super::line::{Fault, Line};
+use super::number::{Numbering, numbering};
+
+/// Lines that are asked on each side.
+const NEIGHBOURS: usize = 8;
+
+/// Lines are written as they are found, not in the order of time: so much may they be out of it.
+pub const DISORDER_NS: u64 = 10_000_000_000;
+
+/// Nothing happens for so long at the edge of a run and then just once or twice.
+const EDGE_NS: u64 = 1_000_000_000_000;
+const EDGE_LINES: usize = 2;
+
+/// Takes out each line whose time contradicts most of its neighbours and is near to none.
+pub fn against_neighbours(lines: &mut Vec<Line>, faults: &mut Vec<(usize, Fault)>) {
+    let stray: Vec<bool> = (0..lines.len()).map(|at| is_stray(lines, at)).collect();
+    let mut stray = stray.into_iter();
+    lines.retain(|line| {
+        let bad = stray.next().unwrap_or(false);
+        if bad {
+            faults.push((line.number, Fault::Time));
+        }
+        !bad
+    });
+}
+
+fn is_stray(lines: &[Line], at: usize) -> bool {
+    let before = &lines[at.saturating_sub(NEIGHBOURS)..at];
+    let after = &lines[at + 1..lines.len().min(at + 1 + NEIGHBOURS)];
+    let ts = lines[at].ts;
+    let most = |side: &[Line], contradicts: &dyn Fn(&Line) -> bool| {
+        side.len() < 2 * side.iter().filter(|line| contradicts(line)).count()
+    };
+    let near = before.iter().chain(after);
+    let near = near.filter(|line| line.ts.abs_diff(ts) <= DISORDER_NS);
+    near.count() < 2
+        && (most(before, &|line| ts.saturating_add(DISORDER_NS) < line.ts)
+            || most(after, &|line| line.ts.saturating_add(DISORDER_NS) < ts))
+}
+
+/// The lines of one run that make sense in it.
+pub fn within_run(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
+    let mut lines = without_edges(run, faults);
+    let numbering = numbering(&lines);
+    let mut reject = |line: &Line, fault| {
+        faults.push((line.number, fault));
+        false
+    };
+    lines.retain(|line| numbering.allows(line.seq) || reject(line, Fault::OddSeq));
+    let bad = out_of_line(&lines, numbering);
+    lines.retain(|line| bad.binary_search(&line.number).is_err() || reject(line, Fault::Seq));
+    lines
+}
+
+/// Without the one or two at either end that are far away in time from all others.
+fn without_edges(run: &[Line], faults: &mut Vec<(usize, Fault)>) -> Vec<Line> {
+    let mut by_time: Vec<Line> = run.to_vec();
+    by_time.sort_by_key(|line| line.ts);
+    let far = |pair: &[Line]| EDGE_NS < pair[0].ts.abs_diff(pair[1].ts);
+    let first = by_time.windows(2).take(EDGE_LINES).rposition(far);
+    let last = by_time.windows(2).rev().take(EDGE_LINES).rposition(far);
+    let (head, tail) = (first.map_or(0, |at| at + 1), last.map_or(0, |at| at + 1));
+    if by_time.len() <= 2 * (head + tail) {
+        return run.to_vec();
+    }
+    let (from, to) = (by_time[head].ts, by_time[by_time.len() - 1 - tail].ts);
+    let (inside, outside): (Vec<Line>, Vec<Line>) =
+        run.iter().partition(|line| (from..=to).contains(&line.ts));
+    faults.extend(outside.iter().map(|line| (line.number, Fault::Time)));
+    inside
+}
+
+/// Numbers of the lines whose seq lies outside what the lines of the same id before and after
+/// have, though those two are in order.
+fn out_of_line(lines: &[Line], numbering: Numbering) -> Vec<usize> {
+    let mut bad: Vec<usize> = by_id(lines)
+        .iter()
+        .flat_map(|of_one| of_one.windows(3))
+        .filter(|three| numbering.contradicts([three[0].seq, three[1].seq, three[2].seq]))
+        .map(|three| three[1].number)
+        .collect();
+    bad.sort_unstable();
+    bad
+}
+
+/// The lines of each id in the order of time; ids in the order in which they come first.
+pub fn by_id(lines: &[Line]) -> Vec<Vec<Line>> {
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    let mut ids: Vec<Vec<Line>> = Vec::new();
+    for line in lines {
+        let place = *places.entry(line.probe_id).or_insert(ids.len());
+        if place == ids.len() {
+            ids.push(Vec::new());
+        }
+        ids[place].push(*line);
+    }
+    ids.iter_mut()
+        .for_each(|of_one| of_one.sort_by_key(|line| (line.ts, line.seq)));
+    ids
+}

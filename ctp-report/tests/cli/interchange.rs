@@ -1,0 +1,100 @@
+//! Files of coroTracer, in both directions.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::desk::Desk;
+use crate::traces::foreign::{self, BROKEN, RUNS};
+
+const MESSY: &str = "three_runs.data";
+
+fn json(desk: &Desk, args: &[&str]) -> Value {
+    serde_json::from_str(&desk.text(&[args, &["--stuck", "--json"]].concat())).unwrap()
+}
+
+// CT-17
+#[test]
+fn appended_runs_are_told_apart() {
+    let desk = Desk::new();
+    for (number, events) in (1..).zip(RUNS) {
+        let run: &str = &format!("{number}");
+        let trace = &json(&desk, &["-i", MESSY, "--run", run])["trace"];
+        assert_eq!(trace["events"], events, "run {number}");
+        let duration = trace["duration_ns"].as_u64().unwrap();
+        assert!(
+            2_000_000_000 < duration && duration < 2_040_000_000,
+            "{trace}"
+        );
+        assert_eq!(trace["exact"], false);
+        assert_eq!(trace["lost"], 0);
+    }
+    let last = json(&desk, &["-i", MESSY]);
+    assert_eq!(last, json(&desk, &["-i", MESSY, "--run", "3"]));
+}
+
+// CT-17
+#[test]
+fn every_broken_line_is_left_out_for_its_reason() {
+    let desk = Desk::new();
+    let put = foreign::three_runs().broken;
+    assert_eq!(put.values().map(Vec::len).sum::<usize>(), BROKEN);
+    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for line in desk.text(&["-i", MESSY, "--dump"]).lines() {
+        let Some(note) = line.strip_prefix("# note: line ") else {
+            continue;
+        };
+        let (number, reason) = note.split_once(" left out: ").unwrap();
+        let lines = found.entry(reason.to_owned()).or_default();
+        lines.push(number.parse().unwrap());
+    }
+    let put: BTreeMap<String, Vec<usize>> = put
+        .into_iter()
+        .map(|(reason, lines)| (reason.to_owned(), lines))
+        .collect();
+    assert_eq!(found, put);
+}
+
+// CT-20
+#[test]
+fn what_was_imported_is_exported_line_for_line() {
+    let desk = Desk::new();
+    let broken: Vec<usize> = foreign::three_runs()
+        .broken
+        .into_values()
+        .flatten()
+        .collect();
+    let bytes = fs::read(desk.path(MESSY)).unwrap();
+    let lines = (1..).zip(bytes.split(|&byte| byte == b'\n'));
+    let mut whole: Vec<String> = lines
+        .filter(|(number, _)| !broken.contains(number))
+        .map(|(_, line)| String::from_utf8(line.to_vec()).unwrap())
+        .collect();
+    let mut exported = String::new();
+    for run in ["1", "2", "3"] {
+        exported += &desk.text(&["-i", MESSY, "--run", run, "--export", "jsonl"]);
+    }
+    let mut exported: Vec<&str> = exported.lines().collect();
+    exported.sort_unstable();
+    whole.sort_unstable();
+    assert_eq!(exported, whole);
+}
+
+// CT-20
+#[test]
+fn a_file_holds_what_standard_output_would() {
+    let desk = Desk::new();
+    for format in ["jsonl", "csv"] {
+        let args = ["-i", "lossy.data", "--export", format];
+        let said = desk.text(&[&args[..], &["-o", "rows"]].concat());
+        assert!(
+            said.starts_with("wrote rows (47 events; 212 lost"),
+            "{said}"
+        );
+        assert_eq!(
+            fs::read_to_string(desk.path("rows")).unwrap(),
+            desk.text(&args)
+        );
+    }
+}
