@@ -92,10 +92,15 @@ impl Exporter {
     }
 
     fn event(&mut self, event: &Event) {
+        let is_plain = self.plain.contains(&event.coroutine);
+        if is_plain && event.kind == EventKind::Death {
+            // A mark in the station, which the recorder made an event of.
+            return;
+        }
         let is_active = event.kind != EventKind::Suspend;
         let addr = match is_active {
             true => 0,
-            false if self.plain.contains(&event.coroutine) => event.arg,
+            false if is_plain => event.arg,
             false => self.addresses.get(&event.site).copied().unwrap_or(0),
         };
         self.events.push(Kept {
