@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
-use clap::{Args, CommandFactory as _, Parser, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{
@@ -120,6 +120,7 @@ struct StuckArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("stacks").args(["flame", "folded"]).multiple(true))]
 struct FlameArgs {
     /// Write a flame graph
     #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
@@ -128,7 +129,7 @@ struct FlameArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
     folded: Option<PathBuf>,
     /// What the width of a flame means
-    #[arg(long, value_name = "WHAT", default_value = "wait")]
+    #[arg(long, value_name = "WHAT", default_value = "wait", requires = "stacks")]
     by: By,
     /// Headline of the picture
     #[arg(long, value_name = "TEXT")]

@@ -39,12 +39,57 @@ struct Last {
 
 /// The runs of a file, as ranges of its lines.
 pub fn split(lines: &[Line]) -> Vec<Range<usize>> {
-    let ends = cuts(lines).into_iter().map(|cut| cut.at);
+    let mut ends = Vec::new();
+    for block in ranges(&restarts(lines), lines.len()) {
+        let from = block.start;
+        ends.extend(cuts(&lines[block]).iter().map(|cut| from + cut.at));
+        ends.push(from);
+    }
+    ends.sort_unstable();
+    ranges(&ends, lines.len())
+}
+
+fn ranges(starts: &[usize], end: usize) -> Vec<Range<usize>> {
     let mut from = 0;
-    ends.chain([lines.len()])
-        .map(|to| std::mem::replace(&mut from, to)..to)
+    let ends = starts.iter().copied().chain([end]);
+    ends.map(|to| std::mem::replace(&mut from, to)..to)
         .filter(|range| !range.is_empty())
         .collect()
+}
+
+/// Where time and the seqs of an id both go back, which they never do in a run but among the
+/// eight slots of a station: those are read one after the other, each as it is.
+fn restarts(lines: &[Line]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut last: HashMap<u64, usize> = HashMap::new();
+    let (mut latest, mut near_latest) = (0, 0);
+    for (at, line) in lines.iter().enumerate() {
+        let before = last.insert(line.probe_id, at);
+        if before.is_some_and(|before| begins_anew(&lines[before..=at])) {
+            starts.push(deepest_fall(lines, near_latest, at));
+            last = HashMap::from([(line.probe_id, at)]);
+            latest = line.ts;
+        }
+        if latest <= line.ts.saturating_add(PAUSE_NS) {
+            near_latest = at;
+        }
+        latest = latest.max(line.ts);
+    }
+    starts
+}
+
+/// From a line of an id to its next one.
+fn begins_anew(lines: &[Line]) -> bool {
+    let (before, line) = (&lines[0], &lines[lines.len() - 1]);
+    let is_far = 2 < lines.len() || line.seq + FIRST_ROUND < before.seq;
+    let seq_fell = line.seq < before.seq || before.seq <= FIRST_ROUND;
+    is_far && seq_fell && line.ts.saturating_add(PAUSE_NS) <= before.ts
+}
+
+/// The line, behind one and up to another, where time goes back furthest.
+fn deepest_fall(lines: &[Line], behind: usize, to: usize) -> usize {
+    let fall = |at: &usize| lines[*at - 1].ts.saturating_sub(lines[*at].ts);
+    (behind + 1..=to).max_by_key(fall).unwrap_or(to)
 }
 
 /// Takes every pause for a cut until something is seen on both of its sides.
@@ -75,9 +120,9 @@ fn cuts(lines: &[Line]) -> Vec<Cut> {
 /// Whether something may end between two moments, and whether threads would disprove it.
 fn pause(latest: u64, now: u64) -> Option<bool> {
     let went_back = now.saturating_add(DISORDER_NS) < latest;
-    match now.saturating_sub(latest) {
+    match now.abs_diff(latest) {
         _ if went_back => Some(false),
-        LONG_PAUSE_NS.. => Some(false),
+        LONG_PAUSE_NS.. if latest < now => Some(false),
         PAUSE_NS.. => Some(true),
         _ => None,
     }
@@ -99,5 +144,58 @@ impl Last {
         let same_round = self.in_round < ROUND && (FIRST_ROUND < line.seq || resumes);
         self.line.ts <= line.ts
             && (self.line.seq < line.seq || (self.line.seq == line.seq && same_round))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(probe_id: u64, tid: u64, n: u64, ts: u64) -> Line {
+        Line {
+            number: 1,
+            probe_id,
+            tid,
+            addr: 0,
+            seq: n / 8 * 2 + 2,
+            is_active: n % 2 == 1,
+            ts,
+        }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// Three coroutines in turn, every millisecond.
+    fn run(tid: u64, from: u64) -> Vec<Line> {
+        let at = |k| line(k % 3 + 1, tid, k / 3, from + k * MS);
+        (0..60).map(at).collect()
+    }
+
+    #[test]
+    fn runs_of_one_program_are_told_apart() {
+        let ranges = |runs: &[Vec<Line>]| split(&runs.concat());
+        let three = [0..60, 60..120, 120..180];
+        let later = [run(7, 0), run(8, 90 * MS), run(9, 200 * MS)];
+        assert_eq!(ranges(&later), three, "other threads, at once");
+        let same_threads = [run(7, 0), run(7, 20_000 * MS), run(7, 90_000 * MS)];
+        assert_eq!(ranges(&same_threads), three, "the same threads, later");
+        let same_times = [run(7, 0), run(7, 0), run(7, 0)];
+        assert_eq!(ranges(&same_times), three, "the same in all");
+        let restarted = [run(7, 90_000 * MS), run(7, 60_000 * MS), run(7, 5 * MS)];
+        assert_eq!(ranges(&restarted), three, "another clock");
+    }
+
+    #[test]
+    fn a_pause_is_no_end_if_anybody_goes_on() {
+        let idle = |n: u64| line(1, 7, n, n.div_ceil(2) * 60_000 * MS + n);
+        let lines: Vec<Line> = (0..20).map(idle).collect();
+        assert_eq!(split(&lines), vec![0..20]);
+    }
+
+    #[test]
+    fn stations_that_are_read_one_after_the_other_are_one_run() {
+        let station = |id| (0..8).map(move |n| line(id, 7, n, (8 * n + id) * MS));
+        let lines: Vec<Line> = (1..9).flat_map(station).collect();
+        assert_eq!(split(&lines), vec![0..64]);
     }
 }
