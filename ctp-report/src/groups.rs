@@ -219,6 +219,11 @@ impl Group {
         }
     }
 
+    /// Whether anything is known of where they are.
+    pub fn is_placed(&self) -> bool {
+        self.file.is_some() && self.line.is_some() || self.module.is_some()
+    }
+
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         self.judged.0

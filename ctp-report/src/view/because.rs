@@ -106,14 +106,18 @@ pub fn is_as_usual(group: &Group) -> bool {
     )
 }
 
-/// `3 x read_frame (usually woken after 1.9 ms)`.
+/// `3 x read_frame src/main.rs:64 (usually woken after 1.9 ms)`.
 pub fn waiting(group: &Group) -> String {
     let what = format!(
         "{} x {}",
         group.count,
         text::cut_middle(&group.function, 40)
     );
-    format!("{what} ({})", detail(group))
+    let at = match group.is_placed() {
+        true => text::cut_middle(&group.at(), 40) + " ",
+        false => String::new(),
+    };
+    format!("{what} {at}({})", detail(group))
 }
 
 fn detail(group: &Group) -> String {

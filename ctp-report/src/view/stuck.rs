@@ -175,16 +175,19 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
 fn waiting(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let (usual, unproven): (Vec<&Group>, Vec<&Group>) =
         groups.iter().partition(|group| because::is_as_usual(group));
-    list(page, "WAITING, not stuck: ", &usual)?;
-    list(page, "WAITING, nothing to compare with: ", &unproven)
+    list(page, "WAITING, not stuck:", &usual)?;
+    list(page, "WAITING, nothing to compare with:", &unproven)
 }
 
 fn list(page: &mut Page, title: &str, groups: &[&Group]) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
-    let items: Vec<String> = groups.iter().map(|group| because::waiting(group)).collect();
-    page.lines(&text::flow(title, "  ", ", ", &items))?;
+    page.line(title)?;
+    groups.iter().try_for_each(|group| {
+        let words = text::words(&because::waiting(group));
+        page.lines(&text::flow("  ", "      ", " ", &words))
+    })?;
     page.gap()
 }
 
