@@ -75,11 +75,7 @@ fn function(row: &Row, rows: &[Row]) -> String {
     let twin = |other: &&Row| other.function == row.function && other.at() == row.at();
     match rows.iter().filter(twin).count() {
         0 | 1 => row.function.clone(),
-        _ => format!(
-            "{} ({})",
-            text::cut_middle(&row.function, 12),
-            row.waits_for
-        ),
+        _ => format!("{} ({})", row.function, row.waits_for),
     }
 }
 
