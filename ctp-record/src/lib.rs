@@ -9,6 +9,7 @@ mod calibrate;
 mod clock;
 mod closing;
 mod cost;
+mod crash;
 mod error;
 pub mod harvest;
 mod hindsight;
@@ -40,6 +41,7 @@ pub use args::{Args, Config, Image, Launch, Talk, Task};
 use calibrate::Calibrator;
 use clock::Clock;
 use closing::Closing;
+use crash::Crashes;
 pub use error::Error;
 use harvest::{Harvest, Totals};
 use image::Firmware;
@@ -103,6 +105,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let signals = Signals::watch().map_err(Error::Wait)?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     let calibrator = Some(Calibrator::start());
+    let crashes = Crashes::listen();
     let prepared = Prepared {
         memory: memories.first(),
         rendezvous: &rendezvous,
@@ -118,18 +121,23 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         running,
         signals,
         calibrator,
+        crashes,
         output,
         ended: None,
         wait_all: launch.wait_all,
         no_bell: launch.no_bell,
     };
     let over = session.run().map_err(Error::Wait)?;
+    let faulting_tid = session.faulting_tid();
     let Session {
         memories, output, ..
     } = session;
     rendezvous.remove_leftovers();
     let counters = memories.counters();
-    let end = end_of(memories.totals(), clock.now(), over.ending(), counters);
+    let end = End {
+        faulting_tid,
+        ..end_of(memories.totals(), clock.now(), over.ending(), counters)
+    };
     let closing = Closing {
         event_cost: cost::of_one_event(memories.first().region().header),
         stations: launch.stations,
@@ -215,6 +223,7 @@ fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
         coroutines: totals.coroutines.into(),
         unnamed: counters.unnamed.into(),
         quarantined: totals.quarantined,
+        faulting_tid: 0,
     }
 }
 

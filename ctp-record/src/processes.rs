@@ -100,6 +100,11 @@ impl Processes {
         }
     }
 
+    /// Whether this one was met.
+    pub fn knows(&self, pid: u32) -> bool {
+        self.known.contains_key(&pid)
+    }
+
     fn describe(&mut self, pid: u32, mapping: Mapping, sink: &mut dyn Sink) {
         let Some(known) = self.known.get_mut(&pid) else {
             return;

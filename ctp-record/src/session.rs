@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ctp_trace::record::{Ending, ProcessEnding};
 
 use crate::calibrate::Calibrator;
+use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
 use crate::memories::Memories;
 use crate::output::Output;
@@ -33,6 +34,8 @@ pub struct Session<'s> {
     pub calibrator: Option<Calibrator>,
     /// Who writes.
     pub processes: Processes,
+    /// What the kernel tells of crashes.
+    pub crashes: Crashes,
     /// Where it goes.
     pub output: Output,
     /// How the program ended, when others are waited for.
@@ -104,11 +107,21 @@ impl Session<'_> {
             self.keep_time();
             if flushed.elapsed() >= FLUSH_EVERY {
                 self.output.flush(self.memories.totals().lost);
+                self.crashes.hear();
                 flushed = Instant::now();
             }
         };
         self.memories.finish(&mut self.processes, &mut self.output);
+        self.crashes.hear();
         Ok(over)
+    }
+
+    /// The thread at which the program crashed; else that of another process that it started and
+    /// that was recorded; 0 if none did, or if the kernel did not tell.
+    pub fn faulting_tid(&self) -> u64 {
+        let of_the_program = self.crashes.latest_in(|pid| pid == self.running.pid());
+        let of_others = || self.crashes.latest_in(|pid| self.processes.knows(pid));
+        of_the_program.or_else(of_others).map_or(0, u64::from)
     }
 
     /// Announces that nobody looks, looks once more, and waits for a bell.

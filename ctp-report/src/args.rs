@@ -9,8 +9,8 @@ use clap::{ArgGroup, Args, CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::{
-    By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, SitesView, Sort, StuckView,
-    TimelineView, View,
+    By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
+    Sort, StuckView, TimelineView, View,
 };
 use crate::units;
 
@@ -20,6 +20,7 @@ Examples:
   ctp-report --stuck                    what is stuck, at which line, on what, since when
   ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
+  ctp-report --last-words               after a crash: who ran, and what each did last
   ctp-report --flame flame.svg          waiting time as a flame graph
   ctp-report --timeline t.svg           who ran and waited when, the stuck ones in red
   ctp-report -i old.data --json         figures for a program
@@ -35,6 +36,12 @@ What --stuck says of a coroutine that has not moved for the threshold, and the f
   WAITING  as usual at its site, or there is nothing to compare with
   UNKNOWN  events of it are lost that may have changed everything
   NOT_WOKEN, WOKEN_NOT_RUN: by the count of wakes; SUSPENDED: its runtime does not tell of wakes
+
+Above that, on every page, and no verdicts:
+  CRASH    a fault ended the program: who ran on the thread that it came from; if the kernel did
+           not tell which thread that was (before Linux 6.6, in containers), everybody who ran
+  BROKEN   two events of a coroutine contradict each other: it was resumed on two threads at once,
+           suspended twice, or did something after its death. Its figures mean little
 
 Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed.
 Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
@@ -83,8 +90,11 @@ struct Cli {
 #[group(multiple = false)]
 struct ViewArgs {
     /// List what is stuck
-    #[arg(long)]
+    #[arg(long, group = "listing")]
     stuck: bool,
+    /// List what everybody did last who lived at the end, those that crashed first
+    #[arg(long, group = "listing")]
+    last_words: bool,
     /// Print every record
     #[arg(short = 'D', long)]
     dump: bool,
@@ -115,7 +125,7 @@ struct StuckArgs {
     #[arg(long, requires = "stuck")]
     fail: bool,
     /// List all ids, not a few of each group
-    #[arg(long, requires = "stuck")]
+    #[arg(long, requires = "listing")]
     ids: bool,
 }
 
@@ -246,6 +256,9 @@ impl Cli {
                 format,
                 output: exchange.output,
             })
+        } else if view.last_words {
+            let all_ids = stuck.ids;
+            View::LastWords(LastWordsView { all_ids })
         } else if let Some(svg) = timeline.timeline {
             View::Timeline(TimelineView {
                 svg,

@@ -36,6 +36,8 @@ pub enum View {
     Flame(FlameView),
     /// A picture of who did what, when.
     Timeline(TimelineView),
+    /// What everybody did last who lived at the end.
+    LastWords(LastWordsView),
     /// Every record.
     Dump,
     /// The events for other tools.
@@ -61,6 +63,13 @@ pub struct StuckView {
     /// Whether something stuck fails a check.
     pub fail: bool,
     /// Whether all ids are listed.
+    pub all_ids: bool,
+}
+
+/// How much to tell of those that lived at the end.
+#[derive(Clone, Debug)]
+pub struct LastWordsView {
+    /// Whether all of them are told of one by one.
     pub all_ids: bool,
 }
 

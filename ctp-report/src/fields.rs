@@ -237,6 +237,7 @@ fn tally(it: &Tally) -> Fields {
 }
 
 fn end(it: &End) -> Fields {
+    let faulting_tid = (it.faulting_tid != 0).then_some(it.faulting_tid);
     let how = match it.how {
         Ending::Exited(status) => format!("exited {status}"),
         Ending::Signalled(signal) => format!("signal {signal}"),
@@ -255,6 +256,7 @@ fn end(it: &End) -> Fields {
             ("coroutines", it.coroutines.into()),
             ("unnamed", it.unnamed.into()),
             ("quarantined", it.quarantined.into()),
+            ("faulting_tid", faulting_tid.into()),
         ],
     )
 }

@@ -5,9 +5,12 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::broken;
+use crate::crash;
 use crate::fold::Stacks;
 use crate::groups::Group;
 use crate::import::Imported;
+use crate::last_words::LastWords;
 use crate::leaks::Leak;
 use crate::model::Model;
 use crate::names::Names;
@@ -57,6 +60,19 @@ fn imported(imported: &Imported) -> Value {
         .map(|(fault, lines)| (fault.word().to_owned(), lines.as_slice().into()))
         .collect();
     json!({ "run": imported.run, "runs": imported.runs, "left_out": left_out })
+}
+
+/// The same, with what went so wrong that it concerns every figure.
+pub fn told(model: &Model, names: &Names) -> Value {
+    let mut trace = trace(model, names);
+    trace["crash"] = json!(crash::crash(model, names));
+    trace["broken"] = json!(broken::broken(model, names));
+    trace
+}
+
+/// What everybody did last.
+pub fn last_words(trace: &Value, words: &[LastWords]) -> Value {
+    json!({ "version": VERSION, "trace": trace, "last_words": words })
 }
 
 /// The table of sites.

@@ -1,9 +1,10 @@
 //! Reads a trace and says which coroutines are stuck, at which line, on what, since when, how sure
 //! that is, and where all the time went.
 //!
-//! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes), `model` (what the trace says),
-//! `names` (what places are called), `sites`, `groups`, `leaks`, `fold` (figures), `export` (rows), `timeline`
-//! (geometry), `view` and `json` (what is printed).
+//! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
+//! `model` (what the trace says), `names` (what places are called), `sites`, `groups`, `leaks`,
+//! `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
+//! `view` and `json` (what is printed).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
 //! You provide: the recorded program's file, if names are wanted that the trace does not have.
@@ -20,9 +21,12 @@ mod load;
 mod model;
 mod names;
 
+mod broken;
+mod crash;
 mod export;
 mod fold;
 mod groups;
+mod last_words;
 mod leaks;
 mod proof;
 mod sites;
@@ -40,7 +44,7 @@ mod units;
 mod view;
 
 pub use config::{
-    By, Config, Detail, ExportView, FlameView, Format, SitesView, Sort, StuckView, TimelineView,
-    View,
+    By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
+    TimelineView, View,
 };
 pub use run::{Status, is_broken_pipe, run};

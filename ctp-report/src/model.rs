@@ -150,8 +150,8 @@ impl Model {
         self.is_readable() && self.imported.is_none()
     }
 
-    /// Whether everything that happened is in what was read.
+    /// Whether everything that happened is in what was read, and makes sense.
     pub fn is_exact(&self) -> bool {
-        self.lost() == 0 && self.knows_its_losses()
+        self.lost() == 0 && self.knows_its_losses() && self.census.broken().is_empty()
     }
 }

@@ -59,13 +59,18 @@ fn last_event(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     let Some(last) = one.last else {
         return Some(step(one.born, "", "birth; no event since".to_owned()));
     };
-    let what = match last.kind {
-        EventKind::Birth => format!("birth #{}", last.n),
-        EventKind::Run => format!("run #{}", last.n),
-        EventKind::Death => format!("death #{}", last.n),
-        EventKind::Suspend => suspend(model, names, &last),
+    Some(event(model, names, &last))
+}
+
+/// An event of a coroutine.
+pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
+    let what = match event.kind {
+        EventKind::Birth => format!("birth #{}", event.n),
+        EventKind::Run => format!("run #{}", event.n),
+        EventKind::Death => format!("death #{}", event.n),
+        EventKind::Suspend => suspend(model, names, event),
     };
-    Some(step(last.at, &format!("tid {}", last.tid), what))
+    step(event.at, &format!("tid {}", event.tid), what)
 }
 
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {

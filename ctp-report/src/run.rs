@@ -6,15 +6,17 @@ use anyhow::Result;
 use ctp_trace::record::Nanos;
 
 use crate::config::{
-    self, By, Config, Detail, ExportView, FlameView, SitesView, StuckView, TimelineView, View,
+    self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
+    TimelineView, View,
 };
 use crate::export::Exporter;
 use crate::fold::Folder;
+use crate::last_words::Listener;
 use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
-use crate::{groups, json, leaks, load, sites, text, view};
+use crate::{broken, crash, groups, json, leaks, load, sites, text, view};
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Stuck(view) => return stuck(config, view, out),
         View::Flame(view) => flame(config, view, out)?,
         View::Timeline(view) => timeline(config, view, out)?,
+        View::LastWords(view) => last_words(config, view, out)?,
         View::Dump => dump(config, out)?,
         View::Export(view) => export(config, view, out)?,
     }
@@ -84,16 +87,23 @@ fn head(config: &Config, page: &mut Page, model: &Model, names: &Names) -> io::R
     }
 }
 
+/// What went so wrong that every page says it.
+fn alarms(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
+    view::crash::crash(page, crash::crash(model, names).as_ref())?;
+    view::crash::broken(page, &broken::broken(model, names))
+}
+
 fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     let (model, names) = read(config)?;
     let rows = sites::rows(&model, &names, view);
     let leaks = leaks::leaks(&model, &names);
     if config.json {
-        let document = json::sites(&json::trace(&model, &names), &rows, &leaks);
+        let document = json::sites(&json::told(&model, &names), &rows, &leaks);
         return Ok(json::write(&document, out)?);
     }
     let mut page = Page::new(out);
     head(config, &mut page, &model, &names)?;
+    alarms(&mut page, &model, &names)?;
     view::sites::table(&mut page, &rows)?;
     view::sites::long_runs(&mut page, &rows)?;
     view::sites::leaks(&mut page, &leaks)?;
@@ -108,11 +118,12 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
     let groups = groups::groups(&model, &names, view.threshold);
     if config.json {
         let leaks = leaks::leaks(&model, &names);
-        let trace = json::trace(&model, &names);
+        let trace = json::told(&model, &names);
         json::write(&json::stuck(&trace, view.threshold, &groups, &leaks), out)?;
     } else {
         let mut page = Page::new(out);
         head(config, &mut page, &model, &names)?;
+        alarms(&mut page, &model, &names)?;
         view::stuck::page(&mut page, &groups, &names, view)?;
         if config.detail != Detail::Quiet {
             view::stuck::hints(&mut page, &again(config), view)?;
@@ -124,6 +135,24 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
     } else {
         Status::Fine
     })
+}
+
+fn last_words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<()> {
+    let mut listener = Listener::default();
+    let model = load::open(config)?.model(|_, record| listener.hear(record), |_, _| {})?;
+    model.check_not_empty()?;
+    let names = Names::resolve(&model);
+    let crash = crash::crash(&model, &names);
+    let words = listener.finish(&model, &names, crash.as_ref());
+    if config.json {
+        let document = json::last_words(&json::told(&model, &names), &words);
+        return Ok(json::write(&document, out)?);
+    }
+    let mut page = Page::new(out);
+    head(config, &mut page, &model, &names)?;
+    alarms(&mut page, &model, &names)?;
+    view::last_words::page(&mut page, &words, view.all_ids, model.duration())?;
+    Ok(())
 }
 
 fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {

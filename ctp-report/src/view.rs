@@ -1,10 +1,12 @@
 //! Pages of text, one file for each thing that a user can ask for.
 
 pub mod because;
+pub mod crash;
 pub mod dump;
 pub mod export;
 pub mod flame;
 pub mod header;
+pub mod last_words;
 pub mod sites;
 pub mod stuck;
 pub mod timeline;

@@ -4,6 +4,7 @@
 //! come to the same verdicts. No event is kept: memory grows with the coroutines that live and
 //! the sites that exist, not with the length of the recording.
 
+mod broken;
 mod coroutine;
 mod names;
 mod population;
@@ -18,11 +19,13 @@ use crate::record::{
     SiteId, Tally, WaitKind, Wake,
 };
 use crate::verdict::{Judgement, Past, Standing, judge};
+use broken::Breakages;
 use names::Names;
 use population::Population;
 use runners::Runners;
 use site::{Pasts, Places};
 
+pub use broken::{Breach, Broken, Contradiction};
 pub use coroutine::{Attempted, Coroutine, Total};
 pub use names::NameId;
 pub use site::SiteStats;
@@ -41,6 +44,7 @@ pub struct Census {
     runners: Map<ProcessId, Runners>,
     /// When processes ended that ended before the recording.
     ends: Map<ProcessId, Nanos>,
+    breakages: Breakages,
     totals: Totals,
 }
 
@@ -157,6 +161,16 @@ impl Census {
         told.max(seen.saturating_add(self.totals.lost_by_the_dead))
     }
 
+    /// The coroutines whose events contradict each other, by id. Of very many, the first thousand.
+    pub fn broken(&self) -> Vec<&Broken> {
+        self.breakages.list()
+    }
+
+    /// Contradictions of coroutines that are not in that list.
+    pub fn broken_besides(&self) -> u64 {
+        self.breakages.others
+    }
+
     /// What the rule says of each coroutine that is not over, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
@@ -196,6 +210,10 @@ impl Census {
                 .entry(one.process)
                 .or_default()
                 .ran(one.id, event.at);
+        }
+        if let Some(contradiction) = one.contradiction(event) {
+            one.broken = true;
+            self.breakages.note(one, contradiction);
         }
         one.step(event, &mut self.places, &mut self.totals)
     }

@@ -268,6 +268,7 @@ pub(crate) fn put_end(out: &mut Vec<u8>, end: &End) {
         end.coroutines,
         end.unnamed,
         end.quarantined,
+        end.faulting_tid,
     ] {
         put_uint(out, count);
     }
@@ -283,7 +284,16 @@ pub(crate) fn end(mut input: Input) -> Result<End, Malformed> {
         coroutines: input.uint()?,
         unnamed: input.uint()?,
         quarantined: input.uint()?,
+        faulting_tid: added(&mut input)?,
     })
+}
+
+/// A number that version 1.0 did not have yet.
+fn added(input: &mut Input) -> Result<u64, Malformed> {
+    match input.is_empty() {
+        true => Ok(0),
+        false => input.uint(),
+    }
 }
 
 fn ending_code(how: Ending) -> (u8, i32) {

@@ -350,4 +350,7 @@ pub struct End {
     pub unnamed: u64,
     /// Records that were left out because they made no sense.
     pub quarantined: u64,
+    /// The thread at which a fatal signal arrived (the kernel's id); 0 if none did, or if the
+    /// kernel did not tell.
+    pub faulting_tid: u64,
 }

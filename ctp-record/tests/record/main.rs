@@ -6,6 +6,7 @@
 
 mod capacity;
 mod coroutines;
+mod crashes;
 mod endings;
 mod family;
 mod killed;

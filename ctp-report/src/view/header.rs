@@ -126,12 +126,14 @@ pub fn ended(ending: Option<Ending>) -> String {
     }
 }
 
-fn signal_name(signal: i32) -> String {
+/// What a signal is called.
+pub fn signal_name(signal: i32) -> String {
     let name = match signal {
         1 => "SIGHUP",
         2 => "SIGINT",
         3 => "SIGQUIT",
         4 => "SIGILL",
+        5 => "SIGTRAP",
         6 => "SIGABRT",
         7 => "SIGBUS",
         8 => "SIGFPE",
@@ -140,6 +142,7 @@ fn signal_name(signal: i32) -> String {
         13 => "SIGPIPE",
         14 => "SIGALRM",
         15 => "SIGTERM",
+        31 => "SIGSYS",
         _ => return format!("signal {signal}"),
     };
     name.to_owned()

@@ -10,8 +10,10 @@
 //! | CT-16 | `stuck_cancelled`: none of 20 |
 //! | CT-17 | `import_*`: three runs in one file, 115 broken lines |
 //! | CT-20 | `export_*`: six columns, by time, ids unique |
+//! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: who ran when a fault came |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
+//! | CTP-31 | `stuck_broken`, `sites_broken`, `json_stuck_broken`: contradictions, with both threads |
 //! | CTP-21 | `stuck_busy`: running, and born but never run |
 
 use std::fs;

@@ -54,6 +54,8 @@ pub struct Coroutine {
     pub shaken: bool,
     /// It was dropped while it waited.
     pub cancelled: bool,
+    /// Two of its events contradict each other.
+    pub broken: bool,
     /// The wait that ended in the latest run.
     pub(super) resumed: Option<Resumed>,
     /// Sites where it has waited, by number.
@@ -110,7 +112,7 @@ impl Coroutine {
 
     /// Whether a sum over its events may be wrong.
     pub fn is_approximate(&self) -> bool {
-        self.lost() > 0 || self.inexact || self.shaken || self.torn.is_some()
+        self.lost() > 0 || self.inexact || self.shaken || self.broken || self.torn.is_some()
     }
 
     /// What it was last seen doing, and since when.

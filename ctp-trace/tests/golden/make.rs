@@ -8,14 +8,13 @@ use super::frames::{frame, frames, renumbered};
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
-/// Each trace by its file's name, which begins with the version that wrote it.
-pub const TRACES: [(&str, Make); 7] = [
-    ("v1-minimal.ctp", minimal),
-    ("v1-everything.ctp", everything),
-    ("v1-cut.ctp", cut),
-    ("v1-damaged.ctp", damaged),
-    ("v1-future.ctp", future),
+/// Each trace of version 1.1 by its file's name. Those of 1.0 were made in the same way.
+pub const V1_1: [(&str, Make); 6] = [
     ("v1.1-minimal.ctp", minimal),
+    ("v1.1-everything.ctp", everything),
+    ("v1.1-cut.ctp", cut),
+    ("v1.1-damaged.ctp", damaged),
+    ("v1.1-future.ctp", future),
     ("v1.1-processes.ctp", processes),
 ];
 
@@ -112,6 +111,7 @@ fn everything() -> Vec<u8> {
         coroutines: 5,
         unnamed: 2,
         quarantined: 1,
+        faulting_tid: 701,
     };
     let records = [
         definitions(),
@@ -348,7 +348,12 @@ fn future() -> Vec<u8> {
         b"\xc8\x03new",
     ];
     bytes.extend(frame(6, 0, 4, &block.concat()));
-    bytes.extend(frame(7, 0, 5, b"\x64\x03\x00\x02\x00\x00\x01\x00\x00more"));
+    bytes.extend(frame(
+        7,
+        0,
+        5,
+        b"\x64\x03\x00\x02\x00\x00\x01\x00\x00\x00more",
+    ));
     bytes
 }
 

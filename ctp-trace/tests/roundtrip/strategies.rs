@@ -282,9 +282,10 @@ fn end() -> impl Strategy<Value = Record> {
         any_u64(),
         any_u64(),
         any_u64(),
+        any_u64(),
     );
     (any_u64(), how, counts).prop_map(|(at, how, counts)| {
-        let (events, lost, refused, coroutines, unnamed, quarantined) = counts;
+        let (events, lost, refused, coroutines, unnamed, quarantined, faulting_tid) = counts;
         let at = Nanos(at);
         Record::End(End {
             at,
@@ -295,6 +296,7 @@ fn end() -> impl Strategy<Value = Record> {
             coroutines,
             unnamed,
             quarantined,
+            faulting_tid,
         })
     })
 }

@@ -2,6 +2,7 @@
 
 mod broken;
 mod builder;
+mod crash;
 pub mod foreign;
 mod many;
 
@@ -25,6 +26,11 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("torn", broken::torn()),
         ("lossy", broken::lossy()),
         ("leaks", leaks()),
+        ("crash", crash::on_a_known_thread()),
+        ("suspects", crash::on_an_unknown_thread()),
+        ("bystanders", crash::where_nobody_ran()),
+        ("killed", crash::from_outside()),
+        ("broken", crash::broken()),
         ("hostile", broken::hostile()),
         ("truncated", broken::truncated()),
         ("corrupt", broken::corrupt()),

@@ -1,0 +1,68 @@
+//! A scheduler with a bug: `double_resume TRUTH HOW ROUNDS`.
+//!
+//! Two threads run the coroutine `twice` at the same time, ROUNDS times. HOW says how their calls
+//! of the probe meet: `locked` (one after the other, all of a round's runs before its suspends) or
+//! `racing` (at once). Meanwhile each has a coroutine of its own, `honest-0` and `honest-1`, that
+//! it runs and suspends as it should. TRUTH gets the ids of both threads.
+#![allow(
+    unsafe_code,
+    reason = "the compiler keeps a coroutine to one thread at a time"
+)]
+
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, Task, Wait};
+
+/// What no scheduler may do.
+struct Shared(Task);
+
+// SAFETY: none. This is the bug: a trace belongs to one thread at a time.
+unsafe impl Sync for Shared {}
+
+struct Bug {
+    task: Shared,
+    lock: Option<Mutex<()>>,
+    both: Barrier,
+    rounds: u64,
+}
+
+fn main() {
+    ctp::attach();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let bug = Arc::new(Bug {
+        task: Shared(Task::born("twice")),
+        lock: (arguments[1] == "locked").then(Mutex::default),
+        both: Barrier::new(2),
+        rounds: arguments[2].parse().expect("a number"),
+    });
+    let threads = [0, 1].map(|index| {
+        let bug = Arc::clone(&bug);
+        thread::spawn(move || resume(&bug, index))
+    });
+    let tids = threads.map(|thread| thread.join().expect("ends"));
+    std::fs::write(&arguments[0], format!("{} {}\n", tids[0], tids[1]))
+        .expect("truth can be written");
+}
+
+fn resume(bug: &Bug, index: u64) -> i32 {
+    let honest = Task::born(&format!("honest-{index}"));
+    for round in 0..bug.rounds {
+        honest.run();
+        bug.both.wait();
+        bug.call(|twice| twice.run());
+        bug.both.wait();
+        bug.call(|twice| twice.suspend(Wait::user(round)));
+        honest.suspend(Wait::user(round));
+        thread::sleep(Duration::from_micros(500));
+    }
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+impl Bug {
+    fn call(&self, act: impl FnOnce(&Task)) {
+        let _guard = self.lock.as_ref().map(|lock| lock.lock());
+        act(&self.task.0);
+    }
+}

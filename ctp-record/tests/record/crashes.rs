@@ -1,0 +1,150 @@
+//! CT-18, CTP-31: the thread that a fault came from, and a coroutine that two threads resumed.
+
+use std::fs;
+
+use ctp_trace::census::{Breach, Contradiction};
+use ctp_trace::record::{Ending, EventKind};
+use ctp_trace::{Census, Reader};
+
+use crate::lab::{Lab, fixture, runs};
+
+/// Whether this kernel tells of crashes, and tells us: from Linux 6.6 on, outside of containers.
+fn kernel_tells() -> bool {
+    let release = rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned();
+    let numbers: Vec<u32> = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse().ok())
+        .collect();
+    let is_first = |(name, inode)| {
+        let link = fs::read_link(format!("/proc/self/ns/{name}")).unwrap_or_default();
+        link.to_string_lossy() == format!("{name}:[{inode}]")
+    };
+    numbers[..] >= [6, 6][..]
+        && [("user", 4_026_531_837_u32), ("pid", 4_026_531_836)]
+            .into_iter()
+            .all(is_first)
+}
+
+/// What runs when the program ends like this, and the thread that the trace names.
+fn crash(how: &str, signal: i32) {
+    let lab = Lab::new();
+    let outcome = lab.run(lab.recorder(&[], fixture("crasher")).args(["truth", how]));
+    assert_eq!(
+        outcome.status.code(),
+        Some(128 + signal),
+        "{}",
+        outcome.stderr
+    );
+    let (trace, truth) = (lab.trace(), lab.truth("truth"));
+    assert_eq!(trace.end().how, Ending::Signalled(signal));
+    let running = trace
+        .coroutines
+        .values()
+        .filter(|one| one.last() == EventKind::Run);
+    assert_eq!(running.count(), 3);
+    let last = trace.named(&truth[0][0]).events.last().expect("it ran");
+    assert_eq!(last.tid.to_string(), truth[0][1]);
+    let expected = if kernel_tells() { last.tid } else { 0 };
+    assert_eq!(trace.end().faulting_tid, expected);
+}
+
+// CT-18
+#[test]
+fn a_write_to_nowhere_names_its_thread() {
+    crash("segv", 11);
+}
+
+// CT-18
+#[test]
+fn a_read_behind_the_end_of_a_file_names_its_thread() {
+    crash("bus", 7);
+}
+
+// CT-18
+#[test]
+fn an_abort_names_its_thread() {
+    crash("abort", 6);
+}
+
+// CT-18
+#[test]
+fn a_stack_overflow_names_its_thread() {
+    crash("overflow", 6);
+}
+
+// CT-18
+#[test]
+fn an_end_without_a_fault_names_no_thread() {
+    for (how, ending) in [("kill", Ending::Signalled(9)), ("exit", Ending::Exited(0))] {
+        let lab = Lab::new();
+        lab.run(lab.recorder(&[], fixture("crasher")).args(["truth", how]));
+        let end = lab.trace().end();
+        assert_eq!((end.how, end.faulting_tid), (ending, 0));
+    }
+}
+
+/// Who is accused of what, and the threads of the two events that prove it.
+type Accusation = (String, Breach, u64, u64);
+
+/// The accusations of a run of `double_resume`, and its two threads as it says itself.
+fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
+    let lab = Lab::new();
+    lab.record(&[], "double_resume", &["truth", how, "200"]);
+    let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
+    let mut census = Census::new();
+    for record in Reader::new(&bytes).expect("it has a start") {
+        census.feed(&record.expect("no chunk is damaged"));
+    }
+    let mut found = Vec::new();
+    for one in census.broken() {
+        let name = census.name(one.name);
+        let proof = |it: &Contradiction| (name.to_owned(), it.breach, it.before.tid, it.after.tid);
+        found.extend(one.proofs.iter().map(proof));
+    }
+    let mut tids: Vec<u64> = lab.truth("truth")[0]
+        .iter()
+        .map(|tid| tid.parse().expect("an id"))
+        .collect();
+    tids.sort_unstable();
+    (found, tids)
+}
+
+fn is_named(how: &str) {
+    let (found, tids) = double_resume(how);
+    assert!(!found.is_empty());
+    for (name, breach, before, after) in found {
+        assert_eq!(name, "twice", "{breach:?}");
+        assert!(
+            tids.contains(&before) && tids.contains(&after),
+            "{before} {after} {tids:?}"
+        );
+        if breach == Breach::DoubleResume {
+            assert_ne!(before, after);
+        }
+    }
+}
+
+// CTP-31
+#[test]
+fn a_double_resume_is_named_with_both_threads_and_nobody_else_is_accused() {
+    is_named("locked");
+    let (found, _) = double_resume("locked");
+    assert!(
+        found
+            .iter()
+            .any(|(_, breach, ..)| *breach == Breach::DoubleResume),
+        "{found:?}"
+    );
+}
+
+/// Both threads write the same event, and no slot can be trusted; what remains is enough.
+// CTP-31
+#[test]
+fn a_double_resume_at_the_same_instant_is_named_too() {
+    for _ in 0..runs(5) {
+        is_named("racing");
+    }
+}

@@ -1,0 +1,94 @@
+//! The page of last words.
+
+use std::io;
+
+use ctp_trace::record::Nanos;
+
+use crate::last_words::{self, Crowd, LastWords};
+use crate::page::Page;
+use crate::text;
+use crate::units;
+use crate::view::crash::step;
+
+/// Coroutines that are told of one by one, unless all are asked for.
+const MOST: usize = 20;
+/// Groups of the others.
+const MOST_CROWDS: usize = 12;
+
+/// Writes what each did last; of many, a part, and the rest counted.
+pub fn page(page: &mut Page, all: &[LastWords], every_one: bool, end: Nanos) -> io::Result<()> {
+    if all.is_empty() {
+        return page.line("Nobody was alive: every coroutine had ended.");
+    }
+    let alive = units::counted(all.len() as u64, "coroutine");
+    page.line(&format!(
+        "LAST WORDS of {alive} alive at the end, {}",
+        units::moment(end)
+    ))?;
+    page.gap()?;
+    let shown = if every_one {
+        all.len()
+    } else {
+        MOST.min(all.len())
+    };
+    let (first, rest) = all.split_at(shown);
+    first.iter().try_for_each(|one| block(page, one, end))?;
+    others(page, rest)
+}
+
+fn block(page: &mut Page, one: &LastWords, end: Nanos) -> io::Result<()> {
+    let left = format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
+    page.line(&text::spread(&left, &stands(one, end)))?;
+    one.events.iter().try_for_each(|event| step(page, event))?;
+    if let Some(n) = one.torn {
+        page.line(&format!(
+            "     torn tail, n={n}: its writer died in the middle of this event"
+        ))?;
+    }
+    if one.lost > 0 {
+        page.line(&format!(
+            "     {} of it lost",
+            units::counted(one.lost, "event")
+        ))?;
+    }
+    page.gap()
+}
+
+fn stands(one: &LastWords, end: Nanos) -> String {
+    let age = units::duration(Nanos(one.since_ns).until(end));
+    match (one.state, one.tid, &one.at) {
+        ("suspended", _, Some(at)) => {
+            format!("suspended at {} for {age}", text::cut_middle(at, 30))
+        }
+        ("never run" | "suspended", ..) | (_, None, _) => format!("{} for {age}", one.state),
+        (state, Some(tid), _) => format!("{state} on tid {tid} for {age}"),
+    }
+}
+
+fn others(page: &mut Page, rest: &[LastWords]) -> io::Result<()> {
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let many = units::count(rest.len() as u64);
+    page.line(&format!("and {many} more, not shown (--ids lists all):"))?;
+    let crowds = last_words::crowds(rest);
+    for crowd in crowds.iter().take(MOST_CROWDS) {
+        page.line(&line(crowd))?;
+    }
+    match crowds.len().saturating_sub(MOST_CROWDS) {
+        0 => {}
+        more => page.line(&format!(
+            "  and {} more",
+            units::counted(more as u64, "place")
+        ))?,
+    }
+    page.gap()
+}
+
+fn line(crowd: &Crowd) -> String {
+    let left = format!("  {} x {}", units::count(crowd.count as u64), crowd.state);
+    match &crowd.at {
+        Some(at) => text::spread(&left, &text::cut_middle(at, 60)),
+        None => left,
+    }
+}

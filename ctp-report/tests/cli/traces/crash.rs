@@ -1,0 +1,81 @@
+//! Programs that died of a fault, were killed, or ran a coroutine twice at once.
+
+use ctp_trace::record::*;
+
+use super::SESSION;
+use super::builder::{Coroutine, MS, SECOND, Trace, wait};
+
+/// Three workers run, of which the second is on thread 4128; one waits, and one never ran.
+fn workers(how: Ending, faulting_tid: u64) -> Trace {
+    let mut t = Trace::of("./server --workers 3");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    for tid in 4127..4130 {
+        let one = t.born("worker_loop", spawn, MS);
+        serve(&mut t, one, read, tid);
+        t.run(one, 2 * SECOND + tid * MS, tid);
+        t.tally(one, None, false);
+    }
+    let idle = t.born("session", spawn, MS);
+    serve(&mut t, idle, read, 4127);
+    t.tally(idle, Some(9), false);
+    let newborn = t.born("session", spawn, 5 * MS);
+    t.tally(newborn, None, false);
+    t.end = End {
+        at: Nanos(7 * SECOND),
+        how,
+        faulting_tid,
+        ..t.end
+    };
+    t
+}
+
+fn serve(t: &mut Trace, one: Coroutine, read: SiteId, tid: u64) {
+    for round in 1..5 {
+        t.run(one, round * 10 * MS, tid);
+        t.suspend(
+            one,
+            round * 10 * MS + 3 * MS,
+            tid,
+            wait(read, WaitKind::Readable, tid),
+        );
+    }
+}
+
+pub fn on_a_known_thread() -> Vec<u8> {
+    workers(Ending::Signalled(11), 4128).finish()
+}
+
+pub fn on_an_unknown_thread() -> Vec<u8> {
+    workers(Ending::Signalled(7), 0).finish()
+}
+
+/// The fault came from a thread that ran no coroutine.
+pub fn where_nobody_ran() -> Vec<u8> {
+    workers(Ending::Signalled(6), 4126).finish()
+}
+
+/// SIGKILL is nobody's fault.
+pub fn from_outside() -> Vec<u8> {
+    workers(Ending::Signalled(9), 0).finish()
+}
+
+/// Resumed on two threads at once; another one did so with events lost in between.
+pub fn broken() -> Vec<u8> {
+    let mut t = Trace::of("./buggy_scheduler");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let twice = t.born("session", spawn, MS);
+    for round in 1..4 {
+        let at = round * 10 * MS;
+        t.run(twice, at, 4127);
+        t.run(twice, at + MS, 4128);
+        t.suspend(twice, at + 2 * MS, 4127, wait(read, WaitKind::Readable, 9));
+        t.suspend(twice, at + 3 * MS, 4128, wait(read, WaitKind::Readable, 9));
+    }
+    t.tally(twice, None, false);
+    let honest = t.born("session", spawn, MS);
+    t.run(honest, 10 * MS, 4127);
+    t.lose(honest, 3);
+    t.run(honest, 20 * MS, 4128);
+    t.tally(honest, None, false);
+    t.finish()
+}
