@@ -190,6 +190,7 @@ impl<'c> Closing<'c> {
             false => format!(" -i {}", self.output.display()),
         };
         Some(match self.stuck {
+            _ if self.end.how.is_crash() => format!("who ran: ctp-report --last-words{input}"),
             None => format!("next: ctp-report --stuck{input}"),
             Some(0) => format!("nothing looks stuck; next: ctp-report{input}"),
             Some(1) => format!("1 coroutine looks stuck; next: ctp-report --stuck{input}"),

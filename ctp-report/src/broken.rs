@@ -73,6 +73,9 @@ fn why(it: &Contradiction) -> String {
     let word = word(it.breach);
     match it.breach {
         Breach::DoubleResume => format!("{word}, while it ran on tid {}", it.before.tid),
+        Breach::SuspendedTwice if it.before.tid != it.after.tid => {
+            format!("{word}, so it ran on both threads")
+        }
         _ => word.to_owned(),
     }
 }

@@ -34,14 +34,11 @@ pub struct Suspect {
     pub proof: Step,
 }
 
-/// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS: what programs do to themselves.
-const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
-
 /// The crash, if the program had one.
 pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
     let tid = model.census.end().map_or(0, |end| end.faulting_tid);
     let signal = match model.ending() {
-        Some(Ending::Signalled(signal)) if FAULTS.contains(&signal) => header::signal_name(signal),
+        Some(how @ Ending::Signalled(signal)) if how.is_crash() => header::signal_name(signal),
         _ if tid != 0 => "a fatal signal".to_owned(),
         _ => return None,
     };

@@ -12,6 +12,9 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::proof::{self, Step};
 
+/// Coroutines that are told of one by one, unless all are asked for.
+pub const TOLD: usize = 20;
+
 /// Events that are kept of each coroutine: as many as its station holds.
 const LATEST: usize = 8;
 
@@ -71,16 +74,21 @@ impl Listener {
     }
 
     /// All who live: those that crashed, those that run, and the others, who spoke last first.
-    pub fn finish(self, model: &Model, names: &Names, crash: Option<&Crash>) -> Vec<LastWords> {
+    /// The events of the first `told` of them, for many have too many to print.
+    pub fn finish(self, model: &Model, names: &Names, told: usize) -> Vec<LastWords> {
+        let crash = crash::crash(model, names);
+        let crash = crash.as_ref();
         let mut alive: Vec<&Coroutine> = model.census.coroutines();
         alive.retain(|one| one.is_alive());
         let rank = |one: &&Coroutine| (state(one, crash).0, std::cmp::Reverse(one.state().1));
         alive.sort_by_key(rank);
-        let words = alive.into_iter().map(|one| {
-            let events = self.latest.get(&one.id).into_iter().flatten();
-            let events = events.map(|event| proof::event(model, names, event));
+        let words = alive.into_iter().enumerate().map(|(index, one)| {
+            let events = self.latest.get(&one.id).filter(|_| index < told);
+            let events = events.into_iter().flatten();
             LastWords {
-                events: events.collect(),
+                events: events
+                    .map(|event| proof::event(model, names, event))
+                    .collect(),
                 ..stands(model, names, one, crash)
             }
         });

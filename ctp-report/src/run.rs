@@ -11,7 +11,7 @@ use crate::config::{
 };
 use crate::export::Exporter;
 use crate::fold::Folder;
-use crate::last_words::Listener;
+use crate::last_words::{self, Listener};
 use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
@@ -38,7 +38,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Stuck(view) => return stuck(config, view, out),
         View::Flame(view) => flame(config, view, out)?,
         View::Timeline(view) => timeline(config, view, out)?,
-        View::LastWords(view) => last_words(config, view, out)?,
+        View::LastWords(view) => words(config, view, out)?,
         View::Dump => dump(config, out)?,
         View::Export(view) => export(config, view, out)?,
     }
@@ -137,13 +137,14 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
     })
 }
 
-fn last_words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<()> {
+fn words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<()> {
     let mut listener = Listener::default();
     let model = load::open(config)?.model(|_, record| listener.hear(record), |_, _| {})?;
     model.check_not_empty()?;
     let names = Names::resolve(&model);
-    let crash = crash::crash(&model, &names);
-    let words = listener.finish(&model, &names, crash.as_ref());
+    let all = view.all_ids || config.json;
+    let told = if all { usize::MAX } else { last_words::TOLD };
+    let words = listener.finish(&model, &names, told);
     if config.json {
         let document = json::last_words(&json::told(&model, &names), &words);
         return Ok(json::write(&document, out)?);
@@ -151,7 +152,7 @@ fn last_words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Res
     let mut page = Page::new(out);
     head(config, &mut page, &model, &names)?;
     alarms(&mut page, &model, &names)?;
-    view::last_words::page(&mut page, &words, view.all_ids, model.duration())?;
+    view::last_words::page(&mut page, &words, told, model.duration())?;
     Ok(())
 }
 

@@ -331,6 +331,16 @@ pub enum Ending {
     Image,
 }
 
+/// SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV and SIGSYS, as Linux numbers them.
+const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+
+impl Ending {
+    /// Whether it was ended by a signal that programs bring upon themselves.
+    pub fn is_crash(self) -> bool {
+        matches!(self, Ending::Signalled(signal) if FAULTS.contains(&signal))
+    }
+}
+
 /// The closing account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {

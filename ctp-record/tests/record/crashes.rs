@@ -114,7 +114,8 @@ fn double_resume(how: &str) -> (Vec<Accusation>, Vec<u64>) {
 
 fn is_named(how: &str) {
     let (found, tids) = double_resume(how);
-    assert!(!found.is_empty());
+    let on_both = |(_, _, before, after): &Accusation| before != after;
+    assert!(found.iter().any(on_both), "{found:?}");
     for (name, breach, before, after) in found {
         assert_eq!(name, "twice", "{breach:?}");
         assert!(
@@ -140,7 +141,8 @@ fn a_double_resume_is_named_with_both_threads_and_nobody_else_is_accused() {
     );
 }
 
-/// Both threads write the same event, and no slot can be trusted; what remains is enough.
+/// Both threads write the same event, of which one is left. Of two runs and two suspends enough is
+/// left over for an accusation.
 // CTP-31
 #[test]
 fn a_double_resume_at_the_same_instant_is_named_too() {

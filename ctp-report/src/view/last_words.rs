@@ -10,13 +10,11 @@ use crate::text;
 use crate::units;
 use crate::view::crash::step;
 
-/// Coroutines that are told of one by one, unless all are asked for.
-const MOST: usize = 20;
 /// Groups of the others.
 const MOST_CROWDS: usize = 12;
 
-/// Writes what each did last; of many, a part, and the rest counted.
-pub fn page(page: &mut Page, all: &[LastWords], every_one: bool, end: Nanos) -> io::Result<()> {
+/// Writes what each of the first `told` did last, and counts the rest.
+pub fn page(page: &mut Page, all: &[LastWords], told: usize, end: Nanos) -> io::Result<()> {
     if all.is_empty() {
         return page.line("Nobody was alive: every coroutine had ended.");
     }
@@ -26,12 +24,7 @@ pub fn page(page: &mut Page, all: &[LastWords], every_one: bool, end: Nanos) -> 
         units::moment(end)
     ))?;
     page.gap()?;
-    let shown = if every_one {
-        all.len()
-    } else {
-        MOST.min(all.len())
-    };
-    let (first, rest) = all.split_at(shown);
+    let (first, rest) = all.split_at(told.min(all.len()));
     first.iter().try_for_each(|one| block(page, one, end))?;
     others(page, rest)
 }

@@ -7,6 +7,7 @@ mod traces;
 mod flame;
 mod golden;
 mod interchange;
+mod last_words;
 mod manners;
 mod names;
 mod timeline;

@@ -1,0 +1,43 @@
+//! Last words of very many.
+
+use std::fs;
+
+use crate::desk::Desk;
+use crate::traces;
+
+/// Every third of the 5000 is dead.
+const ALIVE: usize = 3_335;
+
+fn crowd(args: &[&str]) -> String {
+    let desk = Desk::new();
+    fs::write(desk.path("crowd.data"), traces::many(5_000, 3, 6)).unwrap();
+    desk.text(&[&["-i", "crowd.data", "--last-words"], args].concat())
+}
+
+fn told(page: &str) -> usize {
+    page.lines().filter(|line| line.starts_with("id ")).count()
+}
+
+#[test]
+fn of_thousands_a_few_are_told_and_the_others_counted() {
+    let page = crowd(&[]);
+    assert_eq!(told(&page), 20);
+    let (_, rest) = page.split_once("and 3 315 more, not shown").unwrap();
+    let counts = rest
+        .lines()
+        .filter_map(|line| line.split_once(" x ").map(|(count, _)| count));
+    let counts = counts.map(|count| count.replace(' ', "").parse::<usize>().unwrap());
+    assert_eq!(counts.sum::<usize>(), ALIVE - 20);
+    assert!(page.lines().count() < 300, "{}", page.lines().count());
+}
+
+#[test]
+fn all_are_told_if_all_are_asked_for() {
+    let page = crowd(&["--ids"]);
+    assert_eq!(told(&page), ALIVE);
+    let most = page
+        .split("\nid ")
+        .map(|block| block.matches(" tid ").count())
+        .max();
+    assert_eq!(most, Some(8), "as many events as a station holds");
+}
