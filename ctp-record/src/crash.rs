@@ -27,7 +27,7 @@ pub struct Crashes {
 /// The kernel's own address, and the group of the connector's process events.
 const KERNEL: u32 = 0;
 const PROCESS_EVENTS: u32 = 1;
-/// Crashes on the whole machine that are remembered in one recording.
+/// Crashes on the whole machine that are remembered: the latest.
 const MOST_HEARD: usize = 4096;
 /// Messages that are read in one go, so that nobody can hold up the recorder.
 const MOST_AT_ONCE: usize = 256;
@@ -51,8 +51,9 @@ impl Crashes {
                     let from = from.and_then(|from| SocketAddrNetlink::try_from(from).ok());
                     let is_genuine = from.is_some_and(|from| from.pid() == KERNEL);
                     let crash = message::crash(&buffer[..length.min(buffer.len())]);
-                    let wanted = is_genuine && self.heard.len() < MOST_HEARD;
-                    self.heard.extend(crash.filter(|_| wanted));
+                    self.heard.extend(crash.filter(|_| is_genuine));
+                    let excess = self.heard.len().saturating_sub(MOST_HEARD);
+                    self.heard.drain(..excess);
                 }
                 // Some were dropped for want of room; the rest is there.
                 Err(Errno::NOBUFS | Errno::INTR) => {}

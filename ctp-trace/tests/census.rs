@@ -447,3 +447,18 @@ fn a_plain_v1_peer_is_never_accused() {
     assert_eq!(accusations(Dialect::V1PerSlot, &odd), []);
     assert_eq!(accusations(Dialect::V1PerStation, &odd), []);
 }
+
+// CTP-31
+#[test]
+fn of_very_many_that_are_broken_the_first_thousand_are_kept_and_the_others_counted() {
+    let mut census = Census::new();
+    for id in 1..=1_200 {
+        for n in 0..3 {
+            census.feed(&event(id, n, 0, Suspend));
+        }
+    }
+    let broken = census.broken();
+    assert!(broken.iter().all(|one| one.count == 2));
+    assert_eq!(broken.len(), 1_000);
+    assert_eq!(census.broken_besides(), 400);
+}

@@ -183,6 +183,12 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
             "{cancelled} cancelled while waiting: over, so never listed as stuck"
         ));
     }
+    if 0 < model.census.broken_besides() {
+        let more = units::counted(model.census.broken_besides(), "contradiction");
+        notes.push(format!(
+            "{more} of coroutines that are not listed as BROKEN, for they are many"
+        ));
+    }
     notes.extend(names.misses().map(str::to_owned));
     notes
 }
