@@ -76,6 +76,7 @@
 #![no_std]
 
 pub mod alloc;
+pub mod audit;
 #[cfg(not(loom))]
 mod bare;
 pub mod clock;

@@ -167,6 +167,11 @@ impl<'m> Region<'m> {
         check(self.header).is_ok() && (!self.extended || is_extended(self.header))
     }
 
+    /// Stations that were claimed, which by peers that do not look may be more than there are.
+    pub fn claimed(&self) -> u32 {
+        self.header.allocated_count.load(Ordering::Acquire)
+    }
+
     /// Stations that were handed out: what there is to read. Reading more would only make the
     /// kernel allocate pages.
     pub fn allocated(&self) -> &'m [Station] {

@@ -13,6 +13,7 @@ Examples:
   ctp-record -o night.ctp -- ./app       write somewhere else
   ctp-record -n 200000 -- ./app          room for 200 000 coroutines
   ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
+  ctp-record --check-probe -- ./app      does its probe keep to the protocol?
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
 
 The program links a probe (ctp-nostd, or any that speaks cTP v1) and attaches by itself. It keeps
@@ -20,7 +21,8 @@ its terminal, its signals and its exit status, and is never stopped.";
 
 const AFTER: &str = "\
 Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
-executed, 1 for an error of the recorder, 2 for wrong usage.
+executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
+rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.";
 
 /// Runs a program and records what its coroutines do, from outside.
@@ -53,6 +55,10 @@ pub struct Args {
     /// Hand the memory over by descriptor (to another user or a container)
     #[arg(long)]
     inherit_fd: bool,
+
+    /// Judge the program's probe by the rules of cTP instead of recording it
+    #[arg(long, conflicts_with_all = ["output", "image"])]
+    check_probe: bool,
 
     /// Read a dump of a program's memory instead of running a program
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
@@ -113,6 +119,8 @@ pub struct Config {
 pub enum Task {
     /// Run a program.
     Launch(Launch),
+    /// Run a program and judge its probe.
+    CheckProbe(Launch),
     /// Read a dump.
     Image(Image),
     /// Print a completion script.
@@ -192,12 +200,16 @@ impl Args {
                 "no program to record; try: ctp-record -- ./app",
             ));
         }
-        Ok(Task::Launch(Launch {
+        let launch = Launch {
             command: self.command,
             stations: self.stations,
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
             no_bell: self.no_bell,
-        }))
+        };
+        Ok(match self.check_probe {
+            true => Task::CheckProbe(launch),
+            false => Task::Launch(launch),
+        })
     }
 }

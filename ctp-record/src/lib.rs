@@ -6,6 +6,7 @@
 
 mod args;
 mod calibrate;
+mod check;
 mod clock;
 mod closing;
 mod cost;
@@ -61,6 +62,7 @@ use wait::Wait;
 pub fn run(config: &Config) -> Result<u8, Error> {
     match &config.task {
         Task::Launch(launch) => record(config, launch),
+        Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => read_image(config, image),
         Task::Completions(shell) => {
             let mut script = Vec::new();

@@ -5,6 +5,7 @@
 //! take that many runs.
 
 mod capacity;
+mod check_probe;
 mod coroutines;
 mod crashes;
 mod endings;

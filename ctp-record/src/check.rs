@@ -1,0 +1,79 @@
+//! `--check-probe`: runs a program and says which rules of the protocol its probe keeps.
+//!
+//! Looking ([`look`], [`world`], [`watch`]), judging ([`rules`]) and printing (here) are apart.
+
+mod look;
+mod rules;
+mod watch;
+mod world;
+
+use std::fmt::Write as _;
+
+use ctp_nostd::create::Plan;
+
+use crate::args::Launch;
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::launch::Prepared;
+use crate::rendezvous::Rendezvous;
+use crate::shm::Memory;
+use crate::signals::Signals;
+use rules::{Judged, RULES};
+use watch::Watch;
+
+/// Exit status when a rule is broken.
+const BROKEN: u8 = 3;
+
+/// Runs the program to its end and judges its probe: 0 if no rule is broken, else 3.
+///
+/// # Errors
+/// As for a recording.
+pub fn check(launch: &Launch) -> Result<u8, Error> {
+    let clock = Clock::start();
+    let plan = Plan {
+        stations: launch.stations,
+    };
+    let start = crate::start_of(clock, &launch.command, launch.stations);
+    let memory = Memory::create(plan, &crate::recording_of(&start), launch.inherit_fd)
+        .map_err(Error::Memory)?;
+    let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
+    let signals = Signals::watch().map_err(Error::Wait)?;
+    let region = memory.region();
+    let prepared = Prepared {
+        memory: &memory,
+        rendezvous: &rendezvous,
+    };
+    let running = prepared.launch(launch)?;
+    let file = std::fs::read_link(memory.path(false)).unwrap_or_default();
+    let file = file.to_string_lossy().into_owned();
+    let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)
+        .until_the_end(running, signals)
+        .map_err(Error::Wait)?;
+    crate::print(text_of(&judged).as_bytes())?;
+    let broken = judged.iter().any(|(judged, _)| is_broken(judged));
+    Ok(if broken { BROKEN } else { 0 })
+}
+
+fn is_broken(judged: &Judged) -> bool {
+    matches!(judged, Judged::Broken(_))
+}
+
+/// A line for each rule, and after a broken one its proof and what to do.
+fn text_of(judged: &[(Judged, Option<usize>)]) -> String {
+    let mut text = String::new();
+    for (rule, (judged, station)) in RULES.iter().zip(judged) {
+        let place = station.map_or(String::new(), |index| format!("station {index}: "));
+        let name = rule.name;
+        let written = match judged {
+            Judged::NotSeen => writeln!(text, "not seen  {name}"),
+            Judged::Kept => writeln!(text, "PASS      {name}"),
+            Judged::Broken(proof) => writeln!(
+                text,
+                "FAIL      {name}\n            {place}{proof}\n            to do: {}",
+                rule.advice
+            ),
+        };
+        written.expect("a string takes everything");
+    }
+    text
+}

@@ -1,0 +1,176 @@
+//! `--check-probe` with real programs: those that keep the rules, and those that break one each,
+//! made from the C probe of `docs/write-a-probe.md` by changing one line of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::lab::{Lab, Outcome, fixture};
+
+fn check(lab: &Lab, program: &Path, arguments: &[&str]) -> Outcome {
+    let flags = ["-n", "64", "--check-probe"];
+    lab.run(lab.recorder(&flags, program).args(arguments))
+}
+
+fn broken(outcome: &Outcome) -> Vec<&str> {
+    let lines = outcome.stdout.lines();
+    lines
+        .filter_map(|line| line.strip_prefix("FAIL"))
+        .map(str::trim)
+        .collect()
+}
+
+/// The probe on the page.
+fn page() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-a-probe.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let (_, code) = page.split_once("```c\n").expect("has a probe");
+    code.split_once("```").expect("it ends").0.to_owned()
+}
+
+/// Compiles it, unless this machine has no C compiler.
+fn compile(lab: &Lab, source: &str) -> Option<PathBuf> {
+    fs::write(lab.path("probe.c"), source).expect("can be written");
+    let program = lab.path("probe");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-O1", "-pthread", "-o"]);
+    match cc.arg(&program).arg(lab.path("probe.c")).status() {
+        Ok(status) => assert!(status.success(), "the probe compiles"),
+        Err(error) => {
+            eprintln!("SKIPPED: no C compiler: {error}");
+            return None;
+        }
+    }
+    Some(program)
+}
+
+// CTP-13
+#[test]
+fn the_probe_on_the_page_is_recorded_and_keeps_every_rule() {
+    let lab = Lab::new();
+    assert!(page().lines().count() <= 120);
+    let Some(program) = compile(&lab, &page()) else {
+        return;
+    };
+    let outcome = check(&lab, &program, &[]);
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stdout);
+    assert_eq!(broken(&outcome), [""; 0]);
+    let recorded = lab.run(&mut lab.recorder(&[], &program));
+    assert_eq!(recorded.status.code(), Some(0), "{}", recorded.stderr);
+    let trace = lab.trace();
+    let mut ids: Vec<u64> = trace
+        .coroutines
+        .values()
+        .map(|c| c.birth.probe_id & 0xFFFF_FFFF)
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2, 3]);
+    assert!(
+        trace
+            .coroutines
+            .values()
+            .all(|c| c.tally().attempted == 101)
+    );
+}
+
+#[test]
+fn our_own_probe_keeps_every_rule() {
+    let lab = Lab::new();
+    let outcome = check(&lab, &fixture("paced"), &["truth", "4", "100", "300"]);
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("PASS      extension"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+// CTP-12
+#[test]
+fn a_d1_peer_is_told_that_it_numbers_by_station() {
+    let lab = Lab::new();
+    let arguments = ["truth", "d1", "3", "100", "1", "500"];
+    let outcome = check(&lab, &fixture("v1_writer"), &arguments);
+    assert_eq!(broken(&outcome), ["dialect"], "{}", outcome.stdout);
+    assert_eq!(outcome.status.code(), Some(3));
+}
+
+#[test]
+fn a_program_without_a_probe_exercises_no_rule() {
+    let lab = Lab::new();
+    let outcome = check(&lab, Path::new("true"), &[]);
+    assert_eq!(outcome.status.code(), Some(0));
+    assert!(
+        outcome
+            .stdout
+            .lines()
+            .all(|line| line.starts_with("not seen")),
+        "{}",
+        outcome.stdout
+    );
+}
+
+/// A rule, a line of the page, and what stands there instead in a probe that breaks the rule.
+const BREAKS: &[(&str, &str, &str)] = &[
+    (
+        "count",
+        "    attach();\n",
+        "    attach(); header->allocated_count += 100;\n",
+    ),
+    ("close-on-exec", "SOCK_STREAM | SOCK_CLOEXEC", "SOCK_STREAM"),
+    ("id", "(uint64_t)getpid() << 32 | (i + 1)", "0"),
+    ("unique ids", "(uint64_t)getpid() << 32 | (i + 1)", "7"),
+    ("no gap", "n / 8 * 2 + 2", "n / 8 * 4 + 2"),
+    (
+        "even at last",
+        "&s->seq, done, memory",
+        "&s->seq, done - (n % 8 == 3), memory",
+    ),
+    ("clock", "CLOCK_MONOTONIC", "CLOCK_REALTIME"),
+    (
+        "time order",
+        "timestamp, now(),",
+        "timestamp, now() - n % 2 * 100000000 + 0 * n,",
+    ),
+    (
+        "thread id",
+        "(uint64_t)syscall(SYS_gettid)",
+        "(uint64_t)pthread_self()",
+    ),
+    (
+        "is_active",
+        "is_active, is_active,",
+        "is_active, is_active * 2,",
+    ),
+    (
+        "free bytes",
+        "    ring();\n",
+        "    s->free_bytes[3] = 9; ring();\n",
+    ),
+    ("rings", "    ring();\n", ""),
+    (
+        "bell swallowed",
+        "(void)!send(bell, \"\", 1,",
+        "(void)!send(bell, \"\", 0,",
+    ),
+    (
+        "rung without need",
+        "    ring();\n",
+        "    ring(); if (bell >= 0) (void)!send(bell, \"\", 1, MSG_DONTWAIT);\n",
+    ),
+];
+
+#[test]
+fn a_probe_that_breaks_one_rule_is_told_that_one() {
+    for (rule, good, bad) in BREAKS {
+        let lab = Lab::new();
+        assert!(page().contains(good), "{rule}: the page has {good:?}");
+        let source = page().replacen(good, bad, 1);
+        let Some(program) = compile(&lab, &source) else {
+            return;
+        };
+        let outcome = check(&lab, &program, &[]);
+        assert_eq!(broken(&outcome), [*rule], "{rule}: {}", outcome.stdout);
+        assert_eq!(outcome.status.code(), Some(3));
+    }
+}
