@@ -177,6 +177,9 @@ fn section(object: &object::File<'_>, name: &str, whole: &Reader) -> Option<Read
     let section = object.section_by_name(name)?;
     let stored = section.compressed_file_range().ok()?;
     if stored.format != CompressionFormat::None {
+        if !can_hold(stored.compressed_size, stored.uncompressed_size) {
+            return None;
+        }
         let bytes = section.uncompressed_data().ok()?;
         return Some(Reader::new(bytes.into(), gimli::Reader::endian(whole)));
     }
@@ -187,9 +190,26 @@ fn section(object: &object::File<'_>, name: &str, whole: &Reader) -> Option<Read
     Some(whole.range(start..end))
 }
 
+/// Can so many bytes unpack to so many? A damaged file may state any size, and room for all of it
+/// would be made.
+fn can_hold(compressed: u64, uncompressed: u64) -> bool {
+    uncompressed / MOST_PER_BYTE <= compressed
+}
+
+/// What a byte of deflate unpacks to at most; debug info comes nowhere near it in any format.
+const MOST_PER_BYTE: u64 = 1032;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_compressed_section_cannot_state_more_than_it_can_hold() {
+        assert!(can_hold(0, 0));
+        assert!(can_hold(1000, 30_000));
+        assert!(!can_hold(1000, 8 << 30));
+        assert!(!can_hold(1, u64::MAX));
+    }
 
     fn full(symbol: &str, short: &str) -> Option<String> {
         Name::extended(symbol, short).map(Name::into_shown)
