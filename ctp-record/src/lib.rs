@@ -17,7 +17,7 @@ mod hindsight;
 mod image;
 mod launch;
 mod leftovers;
-mod maps;
+pub mod maps;
 mod memories;
 mod output;
 pub mod pace;

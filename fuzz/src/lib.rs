@@ -1,0 +1,19 @@
+//! What the fuzzers feed with hostile bytes. A plain function each, so that the committed corpus
+//! is replayed without a fuzzer too (`tests/corpus.rs`).
+
+mod elf;
+#[path = "../../ctp-trace/tests/roundtrip/frames.rs"]
+#[allow(dead_code, reason = "frames are put together here, not taken apart")]
+mod frames;
+mod mappings;
+#[path = "../../ctp-trace/tests/roundtrip/properties.rs"]
+#[allow(dead_code, reason = "cut traces are the property tests' own")]
+mod properties;
+mod region;
+mod script;
+mod trace;
+
+pub use elf::elf_lookup;
+pub use mappings::parse_mappings;
+pub use region::region;
+pub use trace::read_trace;

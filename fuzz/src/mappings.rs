@@ -1,0 +1,17 @@
+//! The text of `/proc/<pid>/maps`, where a path may hold any byte.
+
+use ctp_record::maps::{Mapping, executable};
+
+/// Every mapping that is read is one, and stands in the text.
+pub fn parse_mappings(text: &[u8]) {
+    let mappings = executable(text);
+    let lines = text.split(|&byte| byte == b'\n').count();
+    assert!(mappings.len() <= lines);
+    for Mapping {
+        start, end, path, ..
+    } in mappings
+    {
+        assert!(start < end && !path.is_empty());
+        assert!(text.windows(path.len()).any(|window| window == path));
+    }
+}

@@ -1,0 +1,60 @@
+//! Bytes as a trace, or as chunks of one whose checksums are right.
+
+use ctp_trace::Census;
+use ctp_trace::record::{Nanos, Record};
+
+use crate::frames::frame;
+use crate::properties::{Reading, any_bytes_can_be_read, written};
+use crate::script::Script;
+
+/// Any bytes are read, counted and judged. The first byte chooses: the others are a file, or the
+/// contents of chunks, for no fuzzer finds a checksum.
+pub fn read_trace(bytes: &[u8]) {
+    let Some((mode, rest)) = bytes.split_first() else {
+        return;
+    };
+    match mode % 2 {
+        0 => read(rest),
+        _ => read(&sealed(Script(rest))),
+    }
+}
+
+fn read(bytes: &[u8]) {
+    any_bytes_can_be_read(bytes);
+    let Ok(reading) = Reading::of(bytes) else {
+        return;
+    };
+    count(&reading.records());
+}
+
+/// What both tools do with records.
+pub fn count(records: &[Record]) -> Census {
+    let mut census = Census::new();
+    for record in records {
+        census.feed(record);
+    }
+    let judged = census.judge(Nanos(1_000_000_000));
+    assert!(census.stuck(Nanos(1_000_000_000)) <= judged.len());
+    assert!(census.sites().len() <= records.len() * 2);
+    census.lost();
+    census
+}
+
+/// A start, then each chunk: kind, flags, length, payload.
+fn sealed(mut script: Script<'_>) -> Vec<u8> {
+    let mut file = written(&[]);
+    file.truncate(crate::frames::frames(&file)[1]);
+    let mut number = 1;
+    while !script.is_over() {
+        let (kind, flags) = (script.byte() % 10, script.byte() & 1);
+        let length = usize::from(script.half());
+        file.extend(frame(
+            kind.into(),
+            flags.into(),
+            number,
+            script.bytes(length),
+        ));
+        number += 1;
+    }
+    file
+}
