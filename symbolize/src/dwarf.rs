@@ -101,6 +101,10 @@ impl Dwarf {
     /// What is damaged ends the list: the frames before it are still true.
     pub(crate) fn frames(&self, address: Svma) -> Vec<Located> {
         let mut located = Vec::new();
+        // The reader of line tables adds 1 to an address. Code never lies at this one.
+        if address == Svma(u64::MAX) {
+            return located;
+        }
         let Ok(mut frames) = self.context.find_frames(address.0).skip_all_loads() else {
             return located;
         };

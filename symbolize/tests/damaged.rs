@@ -84,6 +84,36 @@ fn flipped_bytes() {
     }
 }
 
+#[test]
+fn code_that_is_said_to_lie_at_the_last_address() {
+    let workshop = Workshop::new();
+    let Some(program) = workshop.compile("cc", "told.c", &["-g", "-O2"]) else {
+        return;
+    };
+    let mappings = Told::by(&program).mappings;
+    let path = program.to_str().unwrap().as_bytes();
+    let mapping = mappings.iter().find(|m| m.path == path).unwrap().clone();
+    let mut bytes = std::fs::read(&program).unwrap();
+    place_code_at(&mut bytes, u64::MAX);
+    std::fs::write(&program, bytes).unwrap();
+    let first = mapping.start;
+    let mut symbolizer = Symbolizer::new(vec![mapping]);
+    let resolved = symbolizer.resolve(first, Lookup::Exact).unwrap();
+    assert_eq!(resolved.offset, u64::MAX);
+    assert_eq!(resolved.frames.len(), 1);
+}
+
+/// Changes the stated address of the first executable segment of a 64-bit ELF file.
+fn place_code_at(bytes: &mut [u8], address: u64) {
+    let half = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+    let table = usize::from(bytes[32]) | usize::from(bytes[33]) << 8;
+    let (size, count) = (half(54), half(56));
+    let mut headers = (0..count).map(|index| table + index * size);
+    let is_code = |header: &usize| bytes[*header] == 1 && bytes[header + 4] & 1 == 1;
+    let code = headers.find(is_code).unwrap();
+    bytes[code + 16..code + 24].copy_from_slice(&address.to_le_bytes());
+}
+
 /// Most flips far behind the start, where the debug info is, and some in the headers.
 fn flipped(whole: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = whole.to_vec();
