@@ -5,6 +5,7 @@
 
 mod cell;
 mod convert;
+mod jump;
 mod places;
 
 use std::collections::VecDeque;
@@ -253,6 +254,7 @@ impl Harvest {
         }
         let before = self.totals;
         let was_dead = station.identity().is_some_and(|it| it.is_dead);
+        self.cells[index].follow(station, head);
         self.drain_slots(index, station, pass);
         // What is still unread is come back to.
         self.heads[index] = head.min(self.cells[index].next_n());

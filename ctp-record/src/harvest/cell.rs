@@ -14,7 +14,7 @@ pub(super) struct Cell {
     pub coroutine: CoroutineId,
     pub process: ProcessId,
     /// A v1 peer's way of counting; nothing for ours.
-    plain: Option<Dialect>,
+    pub plain: Option<Dialect>,
     /// Which occupant of the station it is.
     generation: u32,
     /// Index of the occupant's first event.
@@ -31,6 +31,8 @@ pub(super) struct Cell {
     death_told: bool,
     /// When its latest event was.
     last_at: Nanos,
+    /// The same, by the clock of the memory.
+    pub last_ts: u64,
     pub inexact: bool,
 }
 
@@ -91,7 +93,7 @@ impl Cell {
         identity.generation != self.generation
     }
 
-    fn dialect(&self) -> Dialect {
+    pub fn dialect(&self) -> Dialect {
         self.plain.unwrap_or(Dialect::PerSlot)
     }
 
@@ -120,19 +122,56 @@ impl Cell {
     }
 
     /// How many events there are to skip when a slot says that the oldest left is this one. No
-    /// more than our probe had, or than can be: such a slot is corrupt, and only its own event is
-    /// skipped.
-    fn credible_skip(&mut self, oldest: u64, station: &Station) -> u64 {
+    /// more than our probe had, or than can be: such a slot is corrupt.
+    pub fn credible_skip(&self, oldest: u64, station: &Station) -> Option<u64> {
         let events = self.ahead(oldest);
         let most = match self.plain {
             Some(_) => MOST_AT_ONCE,
             None => self.ahead(station.event_head()).min(MOST_AT_ONCE),
         };
-        if (1..=most).contains(&events) {
-            return events;
-        }
+        (1..=most).contains(&events).then_some(events)
+    }
+
+    /// The slot of the next event is corrupt, and the event gone if it was ever there: only our
+    /// probe's head tells.
+    fn is_gone(&self, station: &Station) -> bool {
+        self.plain.is_none() && self.ahead(station.event_head()) > 0
+    }
+
+    /// Goes on behind an event that is not there, if others can be: how many were lost by that.
+    fn get_past(&mut self, absent: Fetched, station: &Station) -> Option<u64> {
+        let before = self.accounted;
+        let has_moved = match absent {
+            Fetched::Overwritten(oldest) => match self.credible_skip(oldest, station) {
+                Some(events) => self.pass_over(events),
+                None => {
+                    self.inexact = true;
+                    (self.is_gone(station) && self.leave_out()) || self.has_jumped(station)
+                }
+            },
+            _ => self.has_jumped(station),
+        };
+        has_moved.then(|| self.accounted - before)
+    }
+
+    /// Leaves out the next event.
+    pub fn leave_out(&mut self) -> bool {
         self.inexact = true;
-        1
+        self.pass_over(1)
+    }
+
+    fn pass_over(&mut self, events: u64) -> bool {
+        self.next_n = self.next_n.wrapping_add(events);
+        self.accounted = self.accounted.saturating_add(events);
+        true
+    }
+
+    /// The next event to read is this one, though it gets the number that the next one would have.
+    pub fn go_on_at(&mut self, n: u64) {
+        self.inexact = true;
+        let by = n.wrapping_sub(self.next_n);
+        self.base_n = self.base_n.wrapping_add(by);
+        self.next_n = n;
     }
 
     /// The next event to read.
@@ -156,26 +195,22 @@ impl Cell {
 /// No station holds up the others for longer than this many events a pass.
 const MOST_A_PASS: usize = 64;
 /// No coroutine has more events than this between two looks, unless its words are corrupt.
-const MOST_AT_ONCE: u64 = 1 << 40;
+pub(super) const MOST_AT_ONCE: u64 = 1 << 40;
 
 impl Harvest {
     pub(super) fn drain_slots(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         for _ in 0..MOST_A_PASS {
-            let n = self.cells[index].next_n;
-            match self.cells[index].dialect().fetch(station, n) {
+            let cell = &mut self.cells[index];
+            let n = cell.next_n;
+            match cell.dialect().fetch(station, n) {
                 Fetched::Whole(epoch) => self.emit(index, n, &epoch, pass),
-                Fetched::Overwritten(oldest) => self.skip(index, oldest, station),
-                Fetched::NotYet | Fetched::Torn => return,
+                Fetched::Torn => return,
+                absent => match cell.get_past(absent, station) {
+                    Some(lost) => self.totals.lost = self.totals.lost.saturating_add(lost),
+                    None => return,
+                },
             }
         }
-    }
-
-    fn skip(&mut self, index: usize, oldest: u64, station: &Station) {
-        let cell = &mut self.cells[index];
-        let events = cell.credible_skip(oldest, station);
-        cell.next_n = cell.next_n.wrapping_add(events);
-        cell.accounted = cell.accounted.saturating_add(events);
-        self.totals.lost = self.totals.lost.saturating_add(events);
     }
 
     fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
@@ -199,6 +234,7 @@ impl Harvest {
             ..Event::default()
         };
         self.cells[index].last_at = event.at;
+        self.cells[index].last_ts = epoch.timestamp;
         self.latest = self.latest.max(event.at);
         if kind == EventKind::Suspend {
             self.describe_wait(&mut event, process, plain, epoch, pass);

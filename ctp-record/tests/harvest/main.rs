@@ -2,6 +2,7 @@
 //! platform that is hardly one, or word by word where a probe of ours would not write so.
 
 mod desk;
+mod jumps;
 mod nonsense;
 mod ours;
 mod plain;

@@ -1,0 +1,109 @@
+//! Stations whose numbers jump: back, or further than a coroutine can come. Nobody writes so who is
+//! sane, but a station that did must not be mute from then on. Reading goes on where its writer is;
+//! the numbers in the trace go on without a gap, and the account is marked as inexact.
+
+use ctp_nostd::dialect::{Dialect, Fetched};
+use ctp_nostd::layout::{SLOTS, Station};
+use ctp_nostd::slot::{self, event_of, final_seq};
+
+use super::cell::{Cell, MOST_AT_ONCE};
+
+/// The latest events of a station that its slots can hold, but for one that may be written over.
+const READABLE: u64 = SLOTS as u64 - 1;
+
+impl Cell {
+    /// A probe of ours writes its next event where the head says. A reader is ahead of a head by one
+    /// event at most, for that is written last.
+    pub(super) fn follow(&mut self, station: &Station, head: u64) {
+        let is_ahead_by_one = head.wrapping_add(1) == self.next_n();
+        if !self.is_ours() || is_ahead_by_one || head.wrapping_sub(self.next_n()) <= MOST_AT_ONCE {
+            return;
+        }
+        self.go_on_at(self.first_unread(station, head));
+    }
+
+    /// A v1 peer's next event is not there. True if none can be where it is looked for, and reading
+    /// goes on elsewhere.
+    pub(super) fn has_jumped(&mut self, station: &Station) -> bool {
+        let Some(dialect) = self.plain else {
+            return false;
+        };
+        if self.is_a_lap_behind(dialect, station) {
+            return false;
+        }
+        let held = || events_held(dialect, station);
+        if held().any(|n| (1..=MOST_AT_ONCE).contains(&n.wrapping_sub(self.next_n()))) {
+            // What came later may have come since the look at this one.
+            return self.is_absent(dialect, station) && self.leave_out();
+        }
+        let is_near = |n: u64| n.wrapping_sub(self.next_n()).wrapping_add(READABLE + 1) <= READABLE;
+        let newest = held().max_by_key(|&n| time_of(dialect, station, n));
+        match newest.filter(|_| !held().any(is_near)) {
+            Some(newest) => {
+                let next = newest.wrapping_add(1);
+                self.go_on_at(self.first_unread(station, next));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Does the slot of the next event hold just the one before it, or nothing yet?
+    fn is_a_lap_behind(&self, dialect: Dialect, station: &Station) -> bool {
+        let n = self.next_n();
+        let seq = station.seqs()[place_of(dialect, n)];
+        match n.checked_sub(SLOTS as u64) {
+            Some(before) => seq == seq_of(dialect, before),
+            None => seq == 0,
+        }
+    }
+
+    fn is_absent(&self, dialect: Dialect, station: &Station) -> bool {
+        match dialect.fetch(station, self.next_n()) {
+            Fetched::NotYet => true,
+            Fetched::Overwritten(oldest) => self.credible_skip(oldest, station).is_none(),
+            Fetched::Whole(_) | Fetched::Torn => false,
+        }
+    }
+
+    fn first_unread(&self, station: &Station, end: u64) -> u64 {
+        let is_unread = |n: &u64| match self.dialect().fetch(station, *n) {
+            Fetched::Whole(epoch) => self.last_ts < epoch.timestamp,
+            _ => false,
+        };
+        let before = (1..=READABLE).map(|back| end.wrapping_sub(back));
+        before.take_while(is_unread).last().unwrap_or(end)
+    }
+}
+
+/// Of each slot that was ever written, the event that its number stands for.
+fn events_held(dialect: Dialect, station: &Station) -> impl Iterator<Item = u64> {
+    let event = move |(index, seq): (usize, u64)| match dialect {
+        _ if seq == 0 => None,
+        Dialect::PerStation => Some(seq.wrapping_sub(1)),
+        Dialect::PerSlot => {
+            let whole = seq.wrapping_add(seq % 2);
+            (whole != 0).then(|| event_of(index, whole))
+        }
+    };
+    station.seqs().into_iter().enumerate().filter_map(event)
+}
+
+fn time_of(dialect: Dialect, station: &Station, n: u64) -> u64 {
+    let slot = &station.slots()[place_of(dialect, n)];
+    slot::copy(slot).1.timestamp
+}
+
+fn place_of(dialect: Dialect, n: u64) -> usize {
+    match dialect {
+        Dialect::PerStation => slot::index_of(n.wrapping_add(1)),
+        Dialect::PerSlot => slot::index_of(n),
+    }
+}
+
+fn seq_of(dialect: Dialect, n: u64) -> u64 {
+    match dialect {
+        Dialect::PerStation => n.wrapping_add(1),
+        Dialect::PerSlot => final_seq(n),
+    }
+}
