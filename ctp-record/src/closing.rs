@@ -30,6 +30,8 @@ pub struct Closing<'c> {
     pub survivors: Vec<(u32, String)>,
     /// Memories that a program has overwritten.
     pub damaged: u32,
+    /// Coroutines of which the counts cannot be trusted.
+    pub doubtful: u32,
     /// The memory's own counters.
     pub counters: Counters,
 }
@@ -47,6 +49,7 @@ impl<'c> Closing<'c> {
             stations: 0,
             survivors: Vec::new(),
             damaged: 0,
+            doubtful: 0,
             counters,
         }
     }
@@ -60,6 +63,7 @@ impl<'c> Closing<'c> {
         }
         lines.extend(self.refused());
         lines.extend(self.damaged());
+        lines.extend(self.doubtful());
         lines.extend(self.survivors());
         if verbose {
             lines.push(self.details());
@@ -98,9 +102,10 @@ impl<'c> Closing<'c> {
             grouped(end.lost),
             grouped(end.refused)
         );
-        if !matches!(end.how, Ending::Image) && end.at.0 > 0 {
+        let is_known = self.doubtful == 0 && !matches!(end.how, Ending::Image);
+        if is_known && end.at.0 > 0 {
             let cost = self.event_cost.as_nanos() as f64;
-            let share = cost * (end.events + end.lost) as f64 / end.at.0 as f64 * 100.0;
+            let share = cost * (end.events as f64 + end.lost as f64) / end.at.0 as f64 * 100.0;
             let _ = write!(
                 line,
                 "; about {cost:.0} ns an event, {share:.1} % of the run"
@@ -144,6 +149,16 @@ impl<'c> Closing<'c> {
             "{whose} overwrote the recording's memory: what was read there before is sound, \
              figures of its coroutines are marked"
         ))
+    }
+
+    fn doubtful(&self) -> Option<String> {
+        (self.doubtful > 0).then(|| {
+            format!(
+                "the memory of {} coroutines held numbers that cannot be: what is counted of them, \
+                 and in all, is in doubt",
+                grouped(self.doubtful.into())
+            )
+        })
     }
 
     fn survivors(&self) -> Option<String> {

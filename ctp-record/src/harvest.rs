@@ -14,6 +14,7 @@ use std::ops::AddAssign;
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
+use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Record, SiteId, Tally};
 
@@ -81,6 +82,10 @@ pub struct Totals {
     pub coroutines: u32,
     /// Coroutines of plain v1 peers.
     pub plain: u32,
+    /// Waits whose site found no room.
+    pub unnamed: u64,
+    /// Coroutines that are over, or were at the end, and of which the counts cannot be trusted.
+    pub doubtful: u32,
 }
 
 impl AddAssign for Totals {
@@ -90,6 +95,8 @@ impl AddAssign for Totals {
         self.quarantined += other.quarantined;
         self.coroutines += other.coroutines;
         self.plain += other.plain;
+        self.unnamed += other.unnamed;
+        self.doubtful += other.doubtful;
     }
 }
 
@@ -129,7 +136,10 @@ impl Harvest {
 
     /// What was found so far.
     pub fn totals(&self) -> Totals {
-        self.totals
+        Totals {
+            unnamed: self.places.unnamed,
+            ..self.totals
+        }
     }
 
     /// Time of the latest event.
@@ -158,6 +168,8 @@ impl Harvest {
         }
         let stations = &region.stations[..self.heads.len()];
         self.settle(&mut pass);
+        self.plain
+            .retain(|&index| self.cells[index as usize].plain.is_some());
         for index in 0..self.plain.len() {
             self.drain(self.plain[index] as usize, &mut pass);
         }
@@ -249,6 +261,7 @@ impl Harvest {
     fn drain(&mut self, index: usize, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
         let head = station.event_head();
+        self.notice_usurper(index, pass);
         if !self.cells[index].is_known() && !self.introduce(index, None, pass) {
             return;
         }
@@ -266,6 +279,20 @@ impl Harvest {
         if was_dead && self.cells[index].is_over(station) {
             self.vacate(index, pass);
         }
+    }
+
+    /// Only the recorder hands out a station again. Whoever has written another occupant into it,
+    /// that one is read from now on, and the one before is in doubt.
+    fn notice_usurper(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let cell = &self.cells[index];
+        let identity = pass.region.stations[index].identity();
+        let is_usurped = |it: Identity| it.extended && (!cell.is_ours() || cell.is_new(&it));
+        if !cell.is_known() || !identity.is_some_and(is_usurped) {
+            return;
+        }
+        self.cells[index].inexact = true;
+        self.close(index, pass);
+        self.cells[index] = Cell::default();
     }
 
     /// A coroutine of ours is over and read: its station is for another one.
@@ -319,6 +346,7 @@ impl Harvest {
         };
         let unread = tally.attempted.saturating_sub(cell.accounted());
         self.totals.lost = self.totals.lost.saturating_add(unread);
+        self.totals.doubtful += u32::from(tally.inexact);
         pass.sink.take(Record::Tally(tally));
     }
 
@@ -336,7 +364,7 @@ struct Pass<'p> {
 }
 
 impl Pass<'_> {
-    fn peer_of(&self, station: &Station, identity: &ctp_nostd::inspect::Identity) -> Peer {
+    fn peer_of(&self, station: &Station, identity: &Identity) -> Peer {
         if !identity.extended {
             let tid = |slot| ctp_nostd::slot::copy(slot).1.tid;
             let known = station.slots().iter().map(tid).find(|tid| *tid != 0);

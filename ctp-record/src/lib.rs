@@ -4,6 +4,7 @@
 //! memory it writes into, reads that memory while it runs and after it died, and writes a trace.
 //! It does not stop, slow or signal the program, and looks up no names: `ctp-report` does.
 
+mod alarms;
 mod args;
 mod calibrate;
 mod check;
@@ -38,6 +39,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending, Nanos, Start};
 
+use alarms::Alarms;
 pub use args::{Args, Config, Image, Launch, Talk, Task};
 use calibrate::Calibrator;
 use clock::Clock;
@@ -118,6 +120,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let mut session = Session {
         memories,
         rendezvous: &rendezvous,
+        alarms: Alarms::default(),
         wait,
         processes: Processes::new(clock, running.pid()),
         running,
@@ -145,6 +148,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         stations: launch.stations,
         survivors: survivors::of(&rendezvous.path()),
         damaged: memories.damaged(),
+        doubtful: memories.totals().doubtful,
         ..Closing::new(name_of(launch), &config.output, end, counters)
     };
     close(config, output, closing)?;
@@ -167,10 +171,12 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
     let mut harvest = Harvest::new(zero.monotonic_ns);
     harvest.finish(&region, &mut firmware, &mut output);
     let counters = region.header.counters();
-    let end = end_of(harvest.totals(), harvest.latest(), Ending::Image, counters);
+    let totals = harvest.totals();
+    let end = end_of(totals, harvest.latest(), Ending::Image, counters);
     let subject = image.dump.display().to_string();
     let closing = Closing {
         stations: region.stations.len() as u32,
+        doubtful: totals.doubtful,
         ..Closing::new(subject, &config.output, end, counters)
     };
     close(config, output, closing)?;
@@ -223,7 +229,7 @@ fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
         lost: totals.lost,
         refused: counters.refused.into(),
         coroutines: totals.coroutines.into(),
-        unnamed: counters.unnamed.into(),
+        unnamed: totals.unnamed + u64::from(counters.unnamed),
         quarantined: totals.quarantined,
         faulting_tid: 0,
     }

@@ -6,11 +6,13 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
 use object::Object as _;
 use object::read::ReadCache;
+use rustix::fs::OFlags;
 
 use crate::clock::Clock;
 use crate::harvest::{Numbers, Outside, Peer, Sink};
@@ -214,12 +216,35 @@ fn process_of_thread(tid: u64) -> Option<u32> {
 fn read_build_id(pid: u32, path: &Path) -> Vec<u8> {
     let relative = path.strip_prefix("/").unwrap_or(path);
     let seen = Path::new(&format!("/proc/{pid}/root")).join(relative);
-    let file = fs::File::open(seen).or_else(|_| fs::File::open(path));
-    file.ok().and_then(build_id_of).unwrap_or_default()
+    let file = open_plain(&seen).or_else(|| open_plain(path));
+    file.and_then(build_id_of).unwrap_or_default()
+}
+
+/// The program may have put anything there since: to open a pipe is to wait for its other end.
+fn open_plain(path: &Path) -> Option<fs::File> {
+    let mut options = fs::File::options();
+    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    let file = options.read(true).open(path).ok()?;
+    file.metadata().ok()?.is_file().then_some(file)
 }
 
 fn build_id_of(file: fs::File) -> Option<Vec<u8>> {
     let cache = ReadCache::new(file);
     let object = object::File::parse(&cache).ok()?;
     Some(object.build_id().ok()??.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_where_a_module_was_is_not_waited_for() {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let pipe = directory.path().join("module.so");
+        let mode = rustix::fs::Mode::RWXU;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0)
+            .expect("a pipe can be made");
+        assert_eq!(read_build_id(std::process::id(), &pipe), []);
+    }
 }

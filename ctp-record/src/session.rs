@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ctp_trace::record::{Ending, ProcessEnding};
 
+use crate::alarms::Alarms;
 use crate::calibrate::Calibrator;
 use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
@@ -28,6 +29,8 @@ pub struct Session<'s> {
     pub running: Running,
     /// What it sends and what is sent to it.
     pub wait: Wait,
+    /// What of that was in vain.
+    pub alarms: Alarms,
     /// Who asks for an end.
     pub signals: Signals,
     /// What time it is for probes, unless the processor's counter cannot tell.
@@ -96,9 +99,10 @@ impl Session<'_> {
         let mut asked = false;
         let over = loop {
             let found = self.memories.pass(&mut self.processes, &mut self.output);
+            self.alarms.passed(found.events);
             let happened = match pace.after(found) {
-                Next::Again => self.wait.wait(Duration::ZERO)?,
-                Next::Nap(pause) => self.wait.wait(pause)?,
+                Next::Again => self.wait(Duration::ZERO, false)?,
+                Next::Nap(pause) => self.wait(pause, false)?,
                 Next::Sleep => self.sleep()?,
             };
             if let Some(over) = self.answer(happened, &mut asked)? {
@@ -139,11 +143,21 @@ impl Session<'_> {
         }
         self.output.flush(self.memories.totals().lost);
         let tick = self.tick();
-        let happened = self.wait.wait(tick)?;
+        let happened = self.wait(tick, true)?;
         let nobody_rang = self.memories.disarm();
         if nobody_rang && happened == Happened::default() {
             self.memories.rescue(&mut self.processes, &mut self.output);
         }
+        Ok(happened)
+    }
+
+    /// Waits, at first without hearing anything if there were too many false alarms.
+    fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
+        let deaf = self.alarms.deaf_for(at_most);
+        std::thread::sleep(deaf);
+        let happened = self.wait.wait(at_most - deaf)?;
+        self.alarms
+            .waited(happened.rang || happened.knocked, announced);
         Ok(happened)
     }
 

@@ -31,14 +31,22 @@ impl Cell {
         if self.is_a_lap_behind(dialect, station) {
             return false;
         }
-        let held = || events_held(dialect, station);
-        if held().any(|n| (1..=MOST_AT_ONCE).contains(&n.wrapping_sub(self.next_n()))) {
+        // Read once: an honest writer that goes on meanwhile leaves something credible in each.
+        let held: Vec<u64> = events_held(dialect, station).collect();
+        let is_later = |n: &u64| (1..=MOST_AT_ONCE).contains(&n.wrapping_sub(self.next_n()));
+        if held.iter().any(is_later) {
             // What came later may have come since the look at this one.
             return self.is_absent(dialect, station) && self.leave_out();
         }
-        let is_near = |n: u64| n.wrapping_sub(self.next_n()).wrapping_add(READABLE + 1) <= READABLE;
-        let newest = held().max_by_key(|&n| time_of(dialect, station, n));
-        match newest.filter(|_| !held().any(is_near)) {
+        let is_near =
+            |n: &u64| n.wrapping_sub(self.next_n()).wrapping_add(READABLE + 1) <= READABLE;
+        if held.iter().any(is_near) {
+            return false;
+        }
+        match held
+            .into_iter()
+            .max_by_key(|n| time_of(dialect, station, *n))
+        {
             Some(newest) => {
                 let next = newest.wrapping_add(1);
                 self.go_on_at(self.first_unread(station, next));

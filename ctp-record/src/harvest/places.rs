@@ -15,7 +15,12 @@ pub(super) struct Places {
     ids: HashMap<(ProcessId, Key), SiteId>,
     /// The latest answers of [`Places::plain`]: a coroutine asks for the same address each time.
     plain: HashMap<(ProcessId, u64), SiteId>,
+    /// Waits whose site found no room.
+    pub unnamed: u64,
 }
+
+/// No program has so many places where it waits: addresses beyond this are made up.
+const MOST_SITES: usize = 1 << 17;
 
 /// Addresses of v1 peers that are remembered; then all are forgotten.
 const MOST_PLAIN: usize = 4096;
@@ -103,11 +108,17 @@ impl Places {
         place: Place,
         pass: &mut Pass<'_>,
     ) -> SiteId {
-        *self.ids.entry((process, key)).or_insert_with(|| {
-            let id = pass.outside.numbers().site();
-            pass.sink.take(Record::Site(Site { id, process, place }));
-            id
-        })
+        if let Some(known) = self.ids.get(&(process, key)) {
+            return *known;
+        }
+        if self.ids.len() >= MOST_SITES {
+            self.unnamed += 1;
+            return SiteId(0);
+        }
+        let id = pass.outside.numbers().site();
+        self.ids.insert((process, key), id);
+        pass.sink.take(Record::Site(Site { id, process, place }));
+        id
     }
 }
 

@@ -87,7 +87,7 @@ impl Lines {
 impl Line {
     fn hear(&mut self) {
         let Some(socket) = &self.socket else { return };
-        let mut bytes = [0; 64];
+        let mut bytes = [0; 4096];
         match read(socket, &mut bytes) {
             Ok(heard @ 1..) => {
                 self.asks |= !self.spoke && bytes[..heard].starts_with(&REQUEST);

@@ -1,7 +1,12 @@
 //! CTP-28: whatever bytes stand in the memory, a pass ends, and reads the stations that are sane.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+
 use ctp_nostd::Wait;
 use ctp_trace::record::EventKind::{Birth, Run, Suspend};
+use ctp_trace::record::Record;
 use proptest::prelude::*;
 
 use crate::desk::{Desk, STATIONS, births_in, events_in, tallies_in};
@@ -66,6 +71,97 @@ proptest! {
         prop_assert_eq!(kinds, [Birth, Run, Suspend]);
         mad.into_iter().for_each(std::mem::forget);
     }
+}
+
+/// xorshift64 (Marsaglia), and words at which sums and bounds break.
+fn next_word(seed: &mut u64) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    let small = *seed >> 56;
+    match *seed % 8 {
+        0 => small,
+        1 => u64::MAX - small,
+        2 => small << 32 | small,
+        3 => (1 << 63) + small,
+        _ => *seed,
+    }
+}
+
+/// Anywhere but in what a reader checks once, and in the first station.
+fn next_place(seed: &mut u64, bytes: usize) -> usize {
+    let places = bytes / 8 - (2 + 128);
+    match next_word(seed) as usize % places {
+        header @ ..126 => 2 + header,
+        behind => 2 + 128 + behind,
+    }
+}
+
+// CTP-28
+#[test]
+fn memory_that_changes_while_it_is_read_harms_no_station_but_its_own() {
+    let mut desk = Desk::new();
+    let sane = desk.born("sane");
+    let mad: Vec<_> = (1..STATIONS).map(|_| desk.born("mad")).collect();
+    let mut records = desk.pass().1;
+    let (vandal, bytes, is_over) = (desk.vandal(), desk.bytes(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut seed = 88_172_645_463_325_252;
+            while !is_over.load(Relaxed) {
+                vandal.put(next_place(&mut seed, bytes), next_word(&mut seed));
+            }
+        });
+        for _ in 0..3000 {
+            sane.run();
+            records.extend(desk.pass().1);
+        }
+        is_over.store(true, Relaxed);
+    });
+    desk.put_u32(0x10, STATIONS as u32);
+    records.extend(desk.finish());
+    it_adds_up(&desk, &records);
+    let id = births_in(&records)[0].coroutine;
+    let of_sane: Vec<_> = events_in(&records)
+        .into_iter()
+        .filter(|event| event.coroutine == id)
+        .collect();
+    assert!(of_sane.is_sorted_by(|before, after| before.n < after.n && before.at < after.at));
+    let tallies = tallies_in(&records);
+    let tally = tallies.iter().find(|tally| tally.coroutine == id);
+    let tally = tally.expect("it has an account");
+    assert_eq!(
+        (tally.attempted, tally.recorded),
+        (3001, of_sane.len() as u64)
+    );
+    mad.into_iter().for_each(std::mem::forget);
+}
+
+/// Each event and coroutine that the totals know of was told, and the other way round.
+fn it_adds_up(desk: &Desk, records: &[Record]) {
+    let totals = desk.totals();
+    assert_eq!(events_in(records).len() as u64, totals.events);
+    assert_eq!(births_in(records).len(), totals.coroutines as usize);
+    assert_eq!(tallies_in(records).len(), totals.coroutines as usize);
+}
+
+// CTP-28
+#[test]
+fn places_that_are_made_up_do_not_fill_the_recorders_memory() {
+    let mut desk = Desk::new();
+    let life = desk.born("one");
+    let (mut sites, most) = (0, 1 << 17);
+    for place in 1..=most / 8 + 10 {
+        (0..8).for_each(|_| life.suspend(Wait::unknown()));
+        for slot in 0..8 {
+            desk.put_u64(1024 + 0x40 + 64 * slot + 0x20, (place * 8 + slot) as u64);
+        }
+        let records = desk.pass().1;
+        let site = |record: &&Record| matches!(record, Record::Site(_));
+        sites += records.iter().filter(site).count();
+    }
+    assert_eq!(sites, most);
+    assert!(desk.totals().unnamed > 0);
 }
 
 // CTP-28

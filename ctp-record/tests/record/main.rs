@@ -24,4 +24,5 @@ mod talk;
 mod terminal;
 mod trace;
 mod upstream;
+mod vandals;
 mod wakes;

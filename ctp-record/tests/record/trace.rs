@@ -31,7 +31,14 @@ pub struct Coroutine {
 impl Trace {
     /// A trace that has its end and adds up.
     pub fn read(path: &Path) -> Self {
-        let (trace, completeness) = Trace::read_any(path);
+        let trace = Trace::read_of_mad(path);
+        trace.coroutines.values().for_each(Coroutine::is_in_order);
+        trace
+    }
+
+    /// The same of a program that wrote anything, so that its events may be in any order.
+    pub fn read_of_mad(path: &Path) -> Self {
+        let (trace, completeness) = Trace::records_of(path);
         assert_eq!(completeness, Completeness::Whole);
         trace.adds_up();
         trace
@@ -39,13 +46,18 @@ impl Trace {
 
     /// A trace that may lack its end. No record of it is damaged, and what there is is in order.
     pub fn read_any(path: &Path) -> (Self, Completeness) {
+        let (trace, completeness) = Trace::records_of(path);
+        trace.coroutines.values().for_each(Coroutine::is_in_order);
+        (trace, completeness)
+    }
+
+    fn records_of(path: &Path) -> (Self, Completeness) {
         let bytes = std::fs::read(path).expect("there is a trace");
         let mut reader = Reader::new(&bytes).expect("its start can be read");
         let mut trace = Trace::default();
         for record in reader.by_ref() {
             trace.take(record.expect("no chunk is damaged"));
         }
-        trace.coroutines.values().for_each(Coroutine::is_in_order);
         (trace, reader.completeness())
     }
 

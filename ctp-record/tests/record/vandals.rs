@@ -1,0 +1,75 @@
+//! Programs that do to their recorder what they can. It ends when they do, with their status, in
+//! bounded memory, and leaves a trace that can be read and that has what was sane.
+
+use std::process::Command;
+
+use crate::lab::{Lab, fixture};
+use crate::trace::Trace;
+
+/// Address space of the recorder and of its program: the memory of a recording is sparse, but a
+/// number from it that is believed is not.
+const MOST_KIB: &str = "2097152";
+
+fn recorder(lab: &Lab, deed: &str, number: &str) -> Command {
+    let mut command = lab.command("sh");
+    command
+        .args(["-c", "ulimit -v $0 && exec \"$@\"", MOST_KIB])
+        .arg(env!("CARGO_BIN_EXE_ctp-record"))
+        .args(["-n", "2000", "--"])
+        .arg(fixture("vandal"))
+        .args(["truth", deed, number]);
+    command
+}
+
+/// The trace, in which these have had ten events, if what the machine made the recorder miss is
+/// counted.
+fn suffer(lab: &Lab, deed: &str, number: &str, sane: &[&str]) -> Trace {
+    let outcome = lab.run(&mut recorder(lab, deed, number));
+    assert_eq!(outcome.status.code(), Some(7), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+    let trace = Trace::read_of_mad(&lab.path("ctp.data"));
+    for name in sane {
+        let all = trace.coroutines.values();
+        let named = all.filter(|one| one.birth.name == *name);
+        let told: Vec<_> = named.map(|one| one.tally().attempted).collect();
+        assert!(told.contains(&10), "{deed}: {name} had {told:?} events");
+    }
+    trace
+}
+
+// CTP-28
+#[test]
+fn random_words_all_over_the_memory_are_survived() {
+    for deed in ["scribble", "spite"] {
+        let lab = Lab::new();
+        suffer(&lab, deed, "100", &["after"]);
+        let said = lab.read("stderr");
+        assert!(said.contains("held numbers that cannot be"), "{said}");
+        assert!(!said.contains("% of the run"), "{said}");
+    }
+}
+
+// CTP-28, LT-30
+#[test]
+fn the_memory_cannot_be_cut_off_and_holes_in_it_are_survived() {
+    let lab = Lab::new();
+    suffer(&lab, "cut", "0", &["after"]);
+    let said = "empty EPERM\nshrink EPERM\ngrow EPERM\nseal EPERM\npunch done\n";
+    assert_eq!(lab.read("truth"), said);
+}
+
+// CTP-28
+#[test]
+fn who_talks_calls_or_begs_without_end_is_recorded_all_the_same() {
+    for (deed, number) in [
+        ("babble", "500"),
+        ("knock", "1000"),
+        ("crowd", "1000"),
+        ("beg", "200"),
+        ("slam", "0"),
+    ] {
+        let trace = suffer(&Lab::new(), deed, number, &["before", "after"]);
+        assert_eq!(trace.coroutines.len(), 2, "{deed}");
+        assert_eq!(trace.end().quarantined, 0, "{deed}");
+    }
+}
