@@ -41,6 +41,8 @@ pub(super) struct Session {
     /// Where a fork asks.
     path: Path,
     limit: u32,
+    /// The recorder wants no system calls. Asked once: a program may overwrite the header.
+    forbids_calls: bool,
 }
 
 /// Where the session lies: null until this process (or the one it was forked from) attached.
@@ -226,7 +228,7 @@ fn follow(page: &Wiped) -> Option<&'static Session> {
     let parent = session()?;
     let region = parent.probe.region;
     let is_first = page.tried.swap(1, Ordering::Relaxed) == 0;
-    if !is_first || !region.extended || region.header.forbids_calls() {
+    if !is_first || !region.extended || parent.forbids_calls {
         return None;
     }
     let socket = Socket::dial(&parent.path)?;
@@ -260,6 +262,7 @@ fn begin(
         socket,
         path,
         limit,
+        forbids_calls: region.header.forbids_calls(),
     })?;
     page.attachment.store(attachment, Ordering::Release);
     Ok(())
