@@ -6,7 +6,7 @@
 //! | DEED | |
 //! | --- | --- |
 //! | `scribble` | overwrites all of the memory with random bytes, NUMBER times, and puts back what was there |
-//! | `spite` | the same with values at which sums and bounds break |
+//! | `spite` | the same with values at which sums and bounds break, but for the words that say what the memory is |
 //! | `cut` | shrinks, grows and seals the memory, and punches holes into it |
 //! | `babble` | writes NUMBER KiB of garbage to the socket, without a pause |
 //! | `knock` | connects NUMBER times, hangs up at once |
@@ -22,8 +22,8 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use ctp_nostd::request::REQUEST;
 use ctp_nostd::{self as ctp, Task, Wait};
@@ -56,8 +56,8 @@ fn behave(name: &str) {
 
 fn misbehave(deed: &str, number: u64) -> String {
     match deed {
-        "scribble" => overwrite(number, random),
-        "spite" => overwrite(number, spiteful),
+        "scribble" => overwrite(number, 0, random),
+        "spite" => overwrite(number, CREDENTIALS, spiteful),
         "cut" => return cut(),
         "babble" => babble(number),
         "knock" => (0..number).for_each(|_| drop(connect())),
@@ -69,7 +69,11 @@ fn misbehave(deed: &str, number: u64) -> String {
     String::new()
 }
 
-fn overwrite(rounds: u64, word: fn(u64) -> u64) {
+/// Words of the header that a recorder looks at to see whether it is damaged, and the count of
+/// stations, which it takes back.
+const CREDENTIALS: usize = 7;
+
+fn overwrite(rounds: u64, from: usize, word: fn(u64) -> u64) {
     let memory = Shared::open();
     let sane: Vec<u64> = memory.words().map(|word| word.load(Relaxed)).collect();
     let mut bell = connect().expect("the recorder listens");
@@ -77,7 +81,8 @@ fn overwrite(rounds: u64, word: fn(u64) -> u64) {
     for _ in 0..rounds {
         // It shall look. What is in the socket already will do.
         let _ = bell.write(&[0]);
-        for place in memory.words() {
+        memory.count().store(u32::MAX, Relaxed);
+        for place in memory.words().skip(from) {
             seed = random(seed);
             place.store(word(seed), Relaxed);
         }
@@ -175,6 +180,11 @@ impl Shared {
             .expect("can be opened");
         let map = MmapOptions::new().map_raw(&file).expect("can be mapped");
         Shared { file, map }
+    }
+
+    fn count(&self) -> &AtomicU32 {
+        // SAFETY: within the mapping and aligned; all who have it use atomics.
+        unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(0x10).cast()) }
     }
 
     fn words(&self) -> impl Iterator<Item = &AtomicU64> {

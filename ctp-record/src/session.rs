@@ -132,7 +132,7 @@ impl Session<'_> {
     fn sleep(&mut self) -> io::Result<Happened> {
         if self.no_bell {
             self.output.flush(self.memories.totals().lost);
-            return self.wait.wait(QUICK_TICK);
+            return self.wait(QUICK_TICK, false);
         }
         self.memories.arm();
         wait::order();

@@ -40,13 +40,17 @@ fn suffer(lab: &Lab, deed: &str, number: &str, sane: &[&str]) -> Trace {
 // CTP-28
 #[test]
 fn random_words_all_over_the_memory_are_survived() {
-    for deed in ["scribble", "spite"] {
-        let lab = Lab::new();
-        suffer(&lab, deed, "100", &["after"]);
-        let said = lab.read("stderr");
-        assert!(said.contains("held numbers that cannot be"), "{said}");
-        assert!(!said.contains("% of the run"), "{said}");
-    }
+    suffer(&Lab::new(), "scribble", "100", &["after"]);
+}
+
+// CTP-28
+#[test]
+fn words_that_could_be_true_are_survived_and_told_to_be_in_doubt() {
+    let lab = Lab::new();
+    suffer(&lab, "spite", "100", &["after"]);
+    let said = lab.read("stderr");
+    assert!(said.contains("held numbers that cannot be"), "{said}");
+    assert!(!said.contains("% of the run"), "{said}");
 }
 
 // CTP-28, LT-30
