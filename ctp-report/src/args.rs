@@ -8,6 +8,8 @@ use anstream::ColorChoice;
 use clap::{ArgGroup, Args, CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
+use symbolize::Places;
+
 use crate::config::{
     By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
     Sort, StuckView, TimelineView, View,
@@ -70,6 +72,8 @@ struct Cli {
     flame: FlameArgs,
     #[command(flatten)]
     timeline: TimelineArgs,
+    #[command(flatten)]
+    places: PlacesArgs,
     #[command(flatten)]
     exchange: ExchangeArgs,
     /// Print JSON instead of text
@@ -156,6 +160,24 @@ struct TimelineArgs {
     time: Option<(ctp_trace::record::Nanos, Option<ctp_trace::record::Nanos>)>,
 }
 
+#[derive(Debug, Default, Args)]
+struct PlacesArgs {
+    /// Look for programs, sources and debug info below this directory, by path or by name
+    #[arg(long, value_name = "DIR")]
+    symfs: Option<PathBuf>,
+    /// Look for separate debug info here too, as in /usr/lib/debug; may be repeated
+    #[arg(long, value_name = "DIR")]
+    debug_dir: Vec<PathBuf>,
+}
+
+impl PlacesArgs {
+    fn into_places(self) -> Places {
+        let places = self.symfs.map_or_else(Places::recorded, Places::below);
+        let directories = self.debug_dir.into_iter();
+        directories.fold(places, Places::with_debug_directory)
+    }
+}
+
 #[derive(Debug, Args)]
 struct ExchangeArgs {
     /// Which run of an imported file to read, from 1; the last unless told
@@ -202,7 +224,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage>
 }
 
 impl Cli {
-    fn into_config(self) -> Config {
+    fn into_config(mut self) -> Config {
         let detail = match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
             (_, true) => Detail::Verbose,
@@ -214,9 +236,11 @@ impl Cli {
             When::Never => ColorChoice::Never,
         };
         let json = self.json;
+        let places = std::mem::take(&mut self.places).into_places();
         Config {
             input: self.input.clone(),
             run: self.exchange.run,
+            places,
             view: self.into_view(),
             json,
             detail,

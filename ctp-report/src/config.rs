@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anstream::ColorChoice;
 use ctp_trace::record::Nanos;
+use symbolize::Places;
 
 /// The trace that is read unless another one is named.
 pub const DEFAULT_INPUT: &str = "ctp.data";
@@ -15,6 +16,8 @@ pub struct Config {
     pub input: PathBuf,
     /// Which run of an imported file, from 1; the last unless told.
     pub run: Option<usize>,
+    /// Where programs, sources and debug info lie.
+    pub places: Places,
     /// What to show of it.
     pub view: View,
     /// As JSON instead of text.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{Module, Place, ProcessId, Site, SiteId};
-use symbolize::{Avma, FileOffset, Frame, FunctionAt, Lookup, Mapping, Miss, Resolved};
+use symbolize::{Avma, FileOffset, Frame, FunctionAt, Lookup, Mapping, Miss, Places, Resolved};
 use symbolize::{SourceLine, Symbolizer};
 
 use crate::model::Model;
+use crate::source::Sources;
 use crate::text;
 
 /// What a place is called.
@@ -45,12 +46,19 @@ impl Label {
 pub struct Names {
     labels: BTreeMap<SiteId, Label>,
     misses: BTreeSet<String>,
+    sources: Sources,
 }
 
 impl Names {
-    /// Looks everything up once.
-    pub fn resolve(model: &Model) -> Self {
-        let mut names = Names::default();
+    /// Looks everything up once, in files that lie in these places.
+    pub fn resolve(model: &Model, places: &Places) -> Self {
+        let mut names = Names {
+            sources: Sources {
+                places: places.clone(),
+                recorded_unix_ns: model.start.started_unix_ns,
+            },
+            ..Names::default()
+        };
         let processes: BTreeSet<ProcessId> = model.sites.values().map(|it| it.process).collect();
         for process in processes {
             let of_it = |module: &&Module| module.process == process;
@@ -70,6 +78,11 @@ impl Names {
         self.labels.get(&site)
     }
 
+    /// Where sources lie.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
     /// Why names are missing, each reason once.
     pub fn misses(&self) -> impl Iterator<Item = &str> {
         self.misses.iter().map(String::as_str)
@@ -84,7 +97,8 @@ impl Names {
     }
 
     fn resolve_process(&mut self, modules: &[Mapping], sites: &[&Site]) {
-        let mut symbolizer = Symbolizer::new(modules.to_vec());
+        let places = self.sources.places.clone();
+        let mut symbolizer = Symbolizer::with_places(modules.to_vec(), places);
         let lines: Vec<SourceLine> = sites.iter().filter_map(|site| line(&site.place)).collect();
         let mut functions = symbolizer.functions_at(&lines).into_iter();
         let mut unnamed = false;
@@ -138,16 +152,38 @@ impl Names {
                 self.note(miss);
             }
         }
+        // The kernel lists the program before its libraries.
+        let program = modules
+            .iter()
+            .find_map(|it| symbolizer.lacks_debug_info(it));
+        if let Some(name) = program.filter(|_| self.misses.is_empty()) {
+            self.misses.insert(format!(
+                "functions are missing: {} has no debug info; --debug-dir and --symfs say where else \
+                 it may be",
+                text::escape(name)
+            ));
+        }
     }
 
     /// An address outside all files, as a plain v1 program may write, is no place and no news.
     fn note(&mut self, miss: &Miss) {
         if !matches!(miss, Miss::NoModule(_) | Miss::NotAFile { .. }) {
             self.misses.insert(format!(
-                "names are missing: {}",
-                text::escape(&miss.to_string())
+                "names are missing: {}{}",
+                text::escape(&miss.to_string()),
+                elsewhere(miss)
             ));
         }
+    }
+}
+
+/// What else can be done about a file that is not there.
+fn elsewhere(miss: &Miss) -> &'static str {
+    match miss {
+        Miss::Unreadable { .. } | Miss::BuildIdMismatch { .. } | Miss::Deleted { .. } => {
+            ", or say where it is with --symfs DIR"
+        }
+        _ => "",
     }
 }
 

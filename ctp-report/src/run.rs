@@ -67,7 +67,7 @@ fn read_with(
 ) -> Result<(Model, Names)> {
     let model = load::open(config)?.model(|_, _| {}, each)?;
     model.check_not_empty()?;
-    let names = Names::resolve(&model);
+    let names = Names::resolve(&model, &config.places);
     Ok((model, names))
 }
 
@@ -141,7 +141,7 @@ fn words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<(
     let mut listener = Listener::default();
     let model = load::open(config)?.model(|_, record| listener.hear(record), |_, _| {})?;
     model.check_not_empty()?;
-    let names = Names::resolve(&model);
+    let names = Names::resolve(&model, &config.places);
     let all = view.all_ids || config.json;
     let told = if all { usize::MAX } else { last_words::TOLD };
     let words = listener.finish(&model, &names, told);
@@ -181,7 +181,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let mut crowd = Crowd::new(window);
     let model = input.model(|census, record| crowd.see(census, record), |_, _| {})?;
     model.check_not_empty()?;
-    let names = Names::resolve(&model);
+    let names = Names::resolve(&model, &config.places);
     let scale = Scale::new(
         from,
         to.map_or(model.duration(), |to| to.min(model.duration())),

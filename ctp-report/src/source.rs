@@ -3,6 +3,9 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use symbolize::Places;
 
 use crate::names::Label;
 use crate::text;
@@ -10,28 +13,40 @@ use crate::text;
 /// Lines shown above the one in question.
 const ABOVE: u32 = 2;
 
+/// Where sources lie, and from when on a change of them is later than what was recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Where files lie that have a path.
+    pub places: Places,
+    /// When the recording began; 0 if that is not known.
+    pub recorded_unix_ns: u64,
+}
+
+/// A few lines of a file.
+struct Excerpt {
+    lines: Vec<(u32, String)>,
+    /// The file was written after the recording began.
+    is_newer: bool,
+}
+
 /// The line of a place and those above it, marked; nothing if the file is not there.
-pub fn excerpt(label: &Label) -> Vec<String> {
+pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
     let (Some(file), Some(line)) = (&label.file, label.line) else {
         return Vec::new();
     };
-    let relative = read(Path::new(file), line);
-    let absolute = || {
-        label
-            .absolute
-            .as_deref()
-            .map(|path| read(path, line))
-            .unwrap_or_default()
+    let relative = sources.read(Path::new(file), line);
+    let absolute = || sources.read(label.absolute.as_deref()?, line);
+    let Some(found) = relative.or_else(absolute) else {
+        return Vec::new();
     };
-    let found = if relative.is_empty() {
-        absolute()
-    } else {
-        relative
-    };
-    found
-        .iter()
+    let lines = found.lines.iter();
+    let mut shown: Vec<String> = lines
         .map(|(number, text)| show(*number, text, *number == line))
-        .collect()
+        .collect();
+    if found.is_newer {
+        shown.push("        (the file was changed after the recording began)".to_owned());
+    }
+    shown
 }
 
 fn show(number: u32, source: &str, marked: bool) -> String {
@@ -40,21 +55,25 @@ fn show(number: u32, source: &str, marked: bool) -> String {
     text::cut(&format!("  {mark}{number:>5} | {source}"), text::WIDTH)
 }
 
-/// The wanted line and what stands above it. A file that is shorter is not the one recorded.
-fn read(path: &Path, line: u32) -> Vec<(u32, String)> {
-    let Ok(file) = File::open(path) else {
-        return Vec::new();
-    };
-    let first = line.saturating_sub(ABOVE).max(1);
-    let numbered = (1u32..).zip(BufReader::new(file).lines());
-    let wanted = numbered.skip_while(|(number, _)| *number < first);
-    let lines: Vec<_> = wanted
-        .take_while(|(number, text)| *number <= line && text.is_ok())
-        .filter_map(|(number, text)| Some((number, text.ok()?)))
-        .collect();
-    if lines.last().is_some_and(|(number, _)| *number == line) {
-        lines
-    } else {
-        Vec::new()
+impl Sources {
+    /// The wanted line and what stands above it. A file that is shorter is not the one recorded.
+    fn read(&self, path: &Path, line: u32) -> Option<Excerpt> {
+        let file = File::open(self.places.file(path)).ok()?;
+        let is_newer = self.is_newer(&file);
+        let first = line.saturating_sub(ABOVE).max(1);
+        let numbered = (1u32..).zip(BufReader::new(file).lines());
+        let wanted = numbered.skip_while(|(number, _)| *number < first);
+        let lines: Vec<_> = wanted
+            .take_while(|(number, text)| *number <= line && text.is_ok())
+            .filter_map(|(number, text)| Some((number, text.ok()?)))
+            .collect();
+        let is_there = lines.last().is_some_and(|(number, _)| *number == line);
+        is_there.then_some(Excerpt { lines, is_newer })
+    }
+
+    fn is_newer(&self, file: &File) -> bool {
+        let recorded = UNIX_EPOCH + Duration::from_nanos(self.recorded_unix_ns);
+        let modified = file.metadata().and_then(|metadata| metadata.modified());
+        self.recorded_unix_ns > 0 && modified.is_ok_and(|modified| recorded < modified)
     }
 }

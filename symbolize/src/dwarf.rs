@@ -9,6 +9,7 @@ use object::{CompressionFormat, Object, ObjectSection};
 use crate::addr::Svma;
 use crate::demangle::unmangled;
 use crate::path::with_last_body;
+use crate::split::Split;
 use crate::tidy::tidy;
 
 /// Shares the bytes that it reads, so that it can be kept next to them.
@@ -17,6 +18,7 @@ pub(crate) type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
 pub(crate) struct Dwarf {
     sections: Arc<gimli::Dwarf<Reader>>,
     context: Context<Reader>,
+    split: Split,
 }
 
 /// A function as far as DWARF names it.
@@ -78,18 +80,24 @@ fn plain(part: &str) -> &str {
 
 impl Dwarf {
     /// `None` if there is none, or none that can be read.
-    pub(crate) fn load(object: &object::File<'_>, image: &Arc<[u8]>) -> Option<Self> {
-        let endian = match object.is_little_endian() {
-            true => gimli::RunTimeEndian::Little,
-            false => gimli::RunTimeEndian::Big,
-        };
-        let whole = Reader::new(Arc::clone(image), endian);
-        let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
-            Ok(section(object, id.name(), &whole).unwrap_or_else(|| whole.range(0..0)))
-        };
-        let sections = Arc::new(gimli::Dwarf::load(load).ok()?);
+    pub(crate) fn load(
+        image: &Arc<[u8]>,
+        supplement: Option<&Arc<[u8]>>,
+        split: Split,
+    ) -> Option<Self> {
+        let object = object::File::parse(&**image).ok()?;
+        let mut sections = gimli::Dwarf::load(loader(&object, image)).ok()?;
+        if let Some(image) = supplement {
+            let object = object::File::parse(&**image).ok()?;
+            sections.load_sup(loader(&object, image)).ok()?;
+        }
+        let sections = Arc::new(sections);
         let context = Context::from_arc_dwarf(Arc::clone(&sections)).ok()?;
-        Some(Self { sections, context })
+        Some(Self {
+            sections,
+            context,
+            split,
+        })
     }
 
     pub(crate) fn sections(&self) -> &gimli::Dwarf<Reader> {
@@ -105,7 +113,7 @@ impl Dwarf {
         if address == Svma(u64::MAX) {
             return located;
         }
-        let Ok(mut frames) = self.context.find_frames(address.0).skip_all_loads() else {
+        let Ok(mut frames) = self.split.answer(self.context.find_frames(address.0)) else {
             return located;
         };
         while let Ok(Some(frame)) = frames.next() {
@@ -144,9 +152,8 @@ impl Dwarf {
     /// The unmangled name of an entry of the unit that covers the address.
     fn entry_name(&self, mut offset: UnitOffset, address: Svma) -> Option<String> {
         let unit = self
-            .context
-            .find_dwarf_and_unit(address.0)
-            .skip_all_loads()?;
+            .split
+            .answer(self.context.find_dwarf_and_unit(address.0))?;
         for _ in 0..LONGEST_CHAIN {
             let entry = unit.entry(offset).ok()?;
             if let Some(name) = entry.attr_value(gimli::DW_AT_name) {
@@ -176,8 +183,24 @@ fn origin(
     }
 }
 
+type Loaded = Result<Reader, gimli::Error>;
+
+fn loader(object: &object::File<'_>, image: &Arc<[u8]>) -> impl FnMut(gimli::SectionId) -> Loaded {
+    let whole = reader_of(object, image);
+    move |id| Ok(section(object, id.name(), &whole).unwrap_or_else(|| whole.range(0..0)))
+}
+
+/// All bytes of a file, in the order of its target's.
+pub(crate) fn reader_of(object: &object::File<'_>, image: &Arc<[u8]>) -> Reader {
+    let endian = match object.is_little_endian() {
+        true => gimli::RunTimeEndian::Little,
+        false => gimli::RunTimeEndian::Big,
+    };
+    Reader::new(Arc::clone(image), endian)
+}
+
 /// A debug section: a view of the file, or a decompressed copy.
-fn section(object: &object::File<'_>, name: &str, whole: &Reader) -> Option<Reader> {
+pub(crate) fn section(object: &object::File<'_>, name: &str, whole: &Reader) -> Option<Reader> {
     let section = object.section_by_name(name)?;
     let stored = section.compressed_file_range().ok()?;
     if stored.format != CompressionFormat::None {

@@ -49,12 +49,13 @@
 //!
 //! # What you provide, what it provides, what it does not
 //!
-//! You provide the mappings, taken while the process was alive, and the files at their recorded paths.
+//! You provide the mappings, taken while the process was alive, and the files, at their recorded paths or elsewhere ([`Places`]).
+//! Debug info may be in the file, in a separate one (found by build id or `.gnu_debuglink`, with what `dwz` moved away),
+//! or split (`.dwo`, `.dwp`).
 //! It provides names that are true: a file with another build id, or one that was replaced in the meantime,
 //! is a [`Miss`] and not a guess.
 //!
-//! It does not read `/proc`, unwind stacks, use the network, or look for separate debug files
-//! (`.gnu_debuglink`, `/usr/lib/debug`, `.dwo`, `.dwp`).
+//! It does not read `/proc`, unwind stacks, or use the network.
 
 #![forbid(unsafe_code)]
 
@@ -66,7 +67,10 @@ mod line_table;
 mod mapping;
 mod module;
 mod path;
+mod places;
+mod separate;
 mod source_line;
+mod split;
 mod symbolizer;
 mod symtab;
 mod tidy;
@@ -75,6 +79,7 @@ pub use addr::{Avma, FileOffset, Lookup, Svma};
 pub use demangle::demangle;
 pub use error::Miss;
 pub use mapping::Mapping;
+pub use places::Places;
 pub use source_line::{FunctionAt, SourceLine};
 pub use symbolizer::{Frame, Resolved, Symbolizer};
 pub use tidy::tidy;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object::{Object, ObjectSegment, elf};
@@ -15,6 +15,9 @@ use crate::demangle::{demangle, unmangled};
 use crate::dwarf::{Dwarf, Located, Name};
 use crate::error::Miss;
 use crate::mapping::Mapping;
+use crate::places::Places;
+use crate::separate::{self, Separate};
+use crate::split::Split;
 use crate::symtab::SymbolTable;
 
 /// A `PT_LOAD` program header.
@@ -32,6 +35,11 @@ pub(crate) struct Module {
     pub(crate) name: String,
     path: String,
     image: Arc<[u8]>,
+    /// Where the file was read, and where it lay when it ran.
+    here: PathBuf,
+    recorded: PathBuf,
+    places: Places,
+    separate: OnceCell<Option<Separate>>,
     segments: Vec<Segment>,
     dwarf: OnceCell<Option<Dwarf>>,
     symbols: OnceCell<SymbolTable>,
@@ -39,7 +47,7 @@ pub(crate) struct Module {
 
 impl Module {
     /// Reads the file of a mapping and checks that it is the file that was mapped.
-    pub(crate) fn open(mapping: &Mapping) -> Result<Self, Miss> {
+    pub(crate) fn open(mapping: &Mapping, places: &Places) -> Result<Self, Miss> {
         let path = mapping.shown_path();
         if !mapping.is_file() {
             return Err(Miss::NotAFile { path });
@@ -49,15 +57,18 @@ impl Module {
         if mapping.is_deleted() && !is_provable {
             return Err(Miss::Deleted { path });
         }
-        let opened = Self::open_live(mapping, path.clone());
+        let opened = Self::open_live(mapping, places);
         match opened {
             Err(_) if mapping.is_deleted() => Err(Miss::Deleted { path }),
             opened => opened,
         }
     }
 
-    fn open_live(mapping: &Mapping, path: String) -> Result<Self, Miss> {
-        let image = read(Path::new(OsStr::from_bytes(mapping.live_path())), &path)?;
+    fn open_live(mapping: &Mapping, places: &Places) -> Result<Self, Miss> {
+        let recorded = PathBuf::from(OsStr::from_bytes(mapping.live_path()));
+        let here = places.file(&recorded);
+        let path = here.to_string_lossy().into_owned();
+        let image = read(&here, &path)?;
         let not_elf = |error: object::Error| Miss::NotElf {
             path: path.clone(),
             reason: error.to_string(),
@@ -70,6 +81,10 @@ impl Module {
             name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
             path,
             image,
+            here,
+            recorded,
+            places: places.clone(),
+            separate: OnceCell::new(),
             segments,
             dwarf: OnceCell::new(),
             symbols: OnceCell::new(),
@@ -119,17 +134,49 @@ impl Module {
         let mut symbols = self.symbols().names_at(address).map(unmangled);
         if let Some(full) = symbols.find_map(|symbol| Name::extended(&symbol, &known)) {
             frame.name = Some(full);
+        } else if known.starts_with("__") {
+            // What a library calls a function among its own (`__GI__IO_puts`), users call `puts`.
+            let best = self.symbols().names_at(address).next();
+            frame.name = best
+                .map(|name| Name::Full(demangle(name)))
+                .or(frame.name.take());
         }
     }
 
     pub(crate) fn dwarf(&self) -> Option<&Dwarf> {
-        let load = || Dwarf::load(&self.object()?, &self.image);
-        self.dwarf.get_or_init(load).as_ref()
+        self.dwarf.get_or_init(|| self.load_dwarf()).as_ref()
+    }
+
+    fn load_dwarf(&self) -> Option<Dwarf> {
+        let (image, here) = match self.separate() {
+            Some(separate) => (&separate.image, &separate.path),
+            None => (&self.image, &self.here),
+        };
+        let object = object::File::parse(&**image).ok()?;
+        if !object.has_debug_symbols() {
+            return None;
+        }
+        let supplement = separate::supplement(&object, here, &self.places);
+        let supplement = supplement.as_ref().map(|supplement| &supplement.image);
+        Dwarf::load(image, supplement, Split::of(&self.here, &self.places))
+    }
+
+    /// The file that its debug info was moved to.
+    fn separate(&self) -> Option<&Separate> {
+        let find = || {
+            let object = self.object().filter(|it| !it.has_debug_symbols())?;
+            separate::find(&object, &self.here, &self.recorded, &self.places)
+        };
+        self.separate.get_or_init(find).as_ref()
     }
 
     fn symbols(&self) -> &SymbolTable {
-        let load = || self.object().as_ref().map(SymbolTable::load);
-        self.symbols.get_or_init(|| load().unwrap_or_default())
+        self.symbols.get_or_init(|| {
+            let separate = self
+                .separate()
+                .and_then(|it| object::File::parse(&*it.image).ok());
+            SymbolTable::load(self.object().iter().chain(&separate))
+        })
     }
 
     /// Parsed again when needed: it borrows from the bytes that are kept here.
@@ -138,7 +185,8 @@ impl Module {
     }
 }
 
-fn read(file: &Path, path: &str) -> Result<Arc<[u8]>, Miss> {
+/// The bytes of an ELF file, called `path` where something is wrong with it.
+pub(crate) fn read(file: &Path, path: &str) -> Result<Arc<[u8]>, Miss> {
     let unreadable = |error: io::Error| Miss::Unreadable {
         path: path.to_owned(),
         reason: reason(&error),

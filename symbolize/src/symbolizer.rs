@@ -8,6 +8,7 @@ use crate::dwarf::{Located, Name};
 use crate::error::Miss;
 use crate::mapping::{Mapping, Mappings};
 use crate::module::Module;
+use crate::places::Places;
 use crate::source_line::{self, FunctionAt, SourceLine};
 
 /// One function at an address.
@@ -49,9 +50,14 @@ pub struct Symbolizer {
 impl Symbolizer {
     /// Opens nothing yet.
     pub fn new(mappings: Vec<Mapping>) -> Self {
+        Self::with_places(mappings, Places::recorded())
+    }
+
+    /// The same, for files that lie elsewhere.
+    pub fn with_places(mappings: Vec<Mapping>, places: Places) -> Self {
         let mappings = Mappings::new(mappings);
         Self {
-            modules: Modules::of(&mappings),
+            modules: Modules::of(&mappings, places),
             mappings,
             answers: HashMap::new(),
             functions: HashMap::new(),
@@ -71,6 +77,12 @@ impl Symbolizer {
             .entry((address, how))
             .or_insert_with(|| look_up(mappings, modules, address, how))
             .as_ref()
+    }
+
+    /// The file of a mapping, if it can be read and has no debug info, neither in it nor apart.
+    pub fn lacks_debug_info(&self, mapping: &Mapping) -> Option<&str> {
+        let module = self.modules.open(mapping).ok()?;
+        module.dwarf().is_none().then_some(module.name.as_str())
     }
 
     /// Whether the address lies in a recorded executable mapping.
@@ -130,10 +142,11 @@ fn shown(located: Vec<Located>) -> Vec<Frame> {
 struct Modules {
     by_identity: HashMap<Identity, OnceCell<Result<Module, Miss>>>,
     in_order: Vec<Mapping>,
+    places: Places,
 }
 
 impl Modules {
-    fn of(mappings: &Mappings) -> Self {
+    fn of(mappings: &Mappings, places: Places) -> Self {
         let mut by_identity = HashMap::new();
         let is_new = |mapping: &&Mapping| {
             by_identity
@@ -144,12 +157,13 @@ impl Modules {
         Self {
             by_identity,
             in_order,
+            places,
         }
     }
 
     fn open(&self, mapping: &Mapping) -> Result<&Module, &Miss> {
         self.by_identity[&identity(mapping)]
-            .get_or_init(|| Module::open(mapping))
+            .get_or_init(|| Module::open(mapping, &self.places))
             .as_ref()
     }
 

@@ -21,9 +21,13 @@ struct Symbol {
 }
 
 impl SymbolTable {
-    pub(crate) fn load(object: &object::File<'_>) -> Self {
-        let listed = object.symbols().chain(object.dynamic_symbols());
-        let mut symbols: Vec<Symbol> = listed.filter_map(|s| function(object, &s)).collect();
+    /// Of a binary, and of the file to which its symbols were moved.
+    pub(crate) fn load<'o, 'd: 'o>(objects: impl Iterator<Item = &'o object::File<'d>>) -> Self {
+        let functions = |object: &'o object::File<'d>| {
+            let listed = object.symbols().chain(object.dynamic_symbols());
+            listed.filter_map(move |symbol| function(object, &symbol))
+        };
+        let mut symbols: Vec<Symbol> = objects.flat_map(functions).collect();
         symbols.sort_unstable();
         symbols.dedup();
         bound_sizeless(&mut symbols);

@@ -7,7 +7,7 @@ use ctp_trace::verdict::{Fact, Verdict};
 
 use crate::config::StuckView;
 use crate::groups::Group;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::page::Page;
 use crate::source;
 use crate::text;
@@ -70,9 +70,9 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     );
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
     page.line(&text::spread(&left, &text::cut_middle(&group.at(), room)))?;
-    page.lines(&source::excerpt(
-        names.of(group.site).unwrap_or(&Label::default()),
-    ))?;
+    if let Some(label) = names.of(group.site) {
+        page.lines(&source::excerpt(names.sources(), label))?;
+    }
     for (field, value) in fields(group, view) {
         page.lines(&text::flow(
             &format!("     {field:<13}"),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
@@ -28,7 +29,19 @@ impl Desk {
             desk.path().join("src/session.rs"),
         )
         .unwrap();
-        Desk(desk)
+        let desk = Desk(desk);
+        desk.date("src/session.rs", 1_760_000_000);
+        desk
+    }
+
+    /// Makes a file as old as that, in seconds since 1970: the traces are of 2026.
+    pub fn date(&self, name: &str, unix_seconds: u64) {
+        let file = fs::File::options()
+            .append(true)
+            .open(self.path(name))
+            .unwrap();
+        let time = UNIX_EPOCH + Duration::from_secs(unix_seconds);
+        file.set_modified(time).unwrap();
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -177,3 +177,60 @@ fn a_missing_or_rebuilt_file_is_named_and_no_name_is_made_up() {
         );
     }
 }
+
+// LT-22
+#[test]
+fn a_trace_of_another_machine_is_read_with_the_files_below_a_directory() {
+    let line = await_line();
+    let place = Place::Source {
+        file: "elsewhere/names.rs".to_owned(),
+        line,
+        column: 0,
+    };
+    let address = stuck as *const () as usize as u64;
+    let program = std::env::current_exe().unwrap();
+    let elsewhere = |mut module: Module| {
+        if module.path == program.as_os_str().as_encoded_bytes() {
+            module.path = b"/opt/there/app".to_vec();
+        }
+        module
+    };
+    let there: Vec<Module> = modules().into_iter().map(elsewhere).collect();
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path("root/opt/there")).unwrap();
+    fs::create_dir_all(desk.path("root/elsewhere")).unwrap();
+    std::os::unix::fs::symlink(&program, desk.path("root/opt/there/app")).unwrap();
+    let source = include_str!("names.rs");
+    fs::write(desk.path("root/elsewhere/names.rs"), source).unwrap();
+
+    fs::write(
+        desk.path("a.data"),
+        trace(there.clone(), Place::Address(address)),
+    )
+    .unwrap();
+    let text = desk.text(&["--stuck", "-i", "a.data"]);
+    assert!(
+        text.contains("--symfs") && !text.contains("names::stuck"),
+        "{text}"
+    );
+    let text = desk.text(&["--stuck", "-i", "a.data", "--symfs", "root"]);
+    assert!(
+        text.contains("names::stuck") && !text.contains("note:"),
+        "{text}"
+    );
+
+    fs::write(desk.path("b.data"), trace(there, place)).unwrap();
+    let text = desk.text(&["--stuck", "-i", "b.data", "--symfs", "root"]);
+    assert!(text.contains("std::future::ready(()).await;"), "{text}");
+}
+
+#[test]
+fn a_source_that_was_changed_since_is_said_to_be() {
+    let desk = Desk::new();
+    let warning = "(the file was changed after the recording began)";
+    let before = desk.text(&["--stuck", "-i", "lost_wakeup.data"]);
+    assert!(!before.contains(warning), "{before}");
+    desk.date("src/session.rs", 1_800_000_000);
+    let after = desk.text(&["--stuck", "-i", "lost_wakeup.data"]);
+    assert!(after.contains(warning), "{after}");
+}

@@ -1,0 +1,116 @@
+//! Where the files of a recording lie: as recorded, or below a directory, with their debug info.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where separate debug files are installed.
+const INSTALLED: &str = "/usr/lib/debug";
+
+/// Where to look for binaries and for their separate debug files.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    root: Option<PathBuf>,
+    debug: Vec<PathBuf>,
+}
+
+impl Places {
+    /// Files lie where they were recorded, separate debug files below `/usr/lib/debug`.
+    pub fn recorded() -> Self {
+        Self::default()
+    }
+
+    /// Everything lies below this directory, by its recorded path or just by its name; nothing
+    /// elsewhere is looked at.
+    pub fn below(root: PathBuf) -> Self {
+        Self {
+            root: Some(root),
+            debug: Vec::new(),
+        }
+    }
+
+    /// One more directory like `/usr/lib/debug`, taken as it is.
+    #[must_use]
+    pub fn with_debug_directory(mut self, directory: PathBuf) -> Self {
+        self.debug.push(directory);
+        self
+    }
+
+    /// Where a file with this recorded path is to be found, if anywhere.
+    pub fn file(&self, recorded: &Path) -> PathBuf {
+        let Some(root) = &self.root else {
+            return recorded.to_owned();
+        };
+        let whole = root.join(relative(recorded));
+        let by_name = recorded.file_name().map(|name| root.join(name));
+        match by_name {
+            Some(by_name) if !whole.is_file() && by_name.is_file() => by_name,
+            _ => whole,
+        }
+    }
+
+    /// Where the separate debug file of a binary may be by its build id.
+    ///
+    /// The layout is that of GDB, "Debugging Information in Separate Files".
+    pub(crate) fn by_build_id(&self, build_id: &[u8]) -> Vec<PathBuf> {
+        let Some((first, rest)) = build_id.split_first().filter(|(_, rest)| !rest.is_empty())
+        else {
+            return Vec::new();
+        };
+        let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let below = format!(".build-id/{first:02x}/{rest}.debug");
+        let directories = self.debug_directories().into_iter();
+        directories.map(|it| it.join(&below)).collect()
+    }
+
+    /// Where it may be by the name that the binary gives, which lies here and was recorded there.
+    pub(crate) fn by_link(&self, link: &[u8], here: &Path, recorded: &Path) -> Vec<PathBuf> {
+        let link = OsStr::from_bytes(link);
+        let directory = here.parent().unwrap_or(Path::new("/"));
+        let mut places = vec![directory.join(link), directory.join(".debug").join(link)];
+        let recorded = relative(recorded.parent().unwrap_or(Path::new("/")));
+        let installed = self.debug_directories().into_iter();
+        places.extend(installed.map(|it| it.join(&recorded).join(link)));
+        places
+    }
+
+    fn debug_directories(&self) -> Vec<PathBuf> {
+        let installed = match &self.root {
+            Some(root) => root.join(relative(Path::new(INSTALLED))),
+            None => PathBuf::from(INSTALLED),
+        };
+        let own = self.debug.iter().cloned();
+        own.chain([installed]).collect()
+    }
+}
+
+/// Without the root, and without what would lead out of a directory.
+fn relative(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let plain = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        _ => None,
+    };
+    path.components().filter_map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_id_is_a_directory_and_a_name() {
+        let places = Places::recorded().with_debug_directory("/d".into());
+        let found = places.by_build_id(&[0xab, 0xcd, 0x01]);
+        let expected = ["/d", "/usr/lib/debug"].map(|it| format!("{it}/.build-id/ab/cd01.debug"));
+        assert_eq!(found, expected.map(PathBuf::from));
+        assert_eq!(places.by_build_id(&[]), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn below_a_root_nothing_leads_out_of_it() {
+        let places = Places::below("/r".into());
+        let file = places.file(Path::new("/usr/../../etc/app"));
+        assert_eq!(file, Path::new("/r/usr/etc/app"));
+    }
+}

@@ -1,0 +1,234 @@
+//! Debug info that does not lie in the program: moved to another file, split off, or elsewhere
+//! altogether. A file that only looks as if it belonged to the program gives no name.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::{Told, Workshop, build_id};
+use symbolize::{Lookup, Miss, Places, Symbolizer};
+
+/// Runs a tool of binutils; false, with a visible reason, where it is absent or refuses.
+fn run(tool: &str, words: &[&Path]) -> bool {
+    match Command::new(tool).args(words).output() {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => skipped(tool, &String::from_utf8_lossy(&output.stderr)),
+        Err(error) => skipped(tool, &error.to_string()),
+    }
+}
+
+fn skipped(tool: &str, reason: &str) -> bool {
+    eprintln!("SKIPPED: {tool}: {reason}");
+    false
+}
+
+fn word(word: &str) -> &Path {
+    Path::new(word)
+}
+
+/// Moves the debug info of a program to this file, and leaves nothing of it in the program.
+fn move_debug_info(program: &Path, to: &Path) -> bool {
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    run("objcopy", &[word("--only-keep-debug"), program, to]) && run("strip", &[program])
+}
+
+/// Writes the name and checksum of that file into the program.
+fn link(program: &Path, debug: &Path) -> bool {
+    let option = format!("--add-gnu-debuglink={}", debug.display());
+    run("objcopy", &[word(&option), program])
+}
+
+/// The line of a function that no table of symbols gives away.
+fn line_of_hidden(told: &Told, places: Places) -> Result<Option<u32>, Miss> {
+    let mut symbolizer = Symbolizer::with_places(told.mappings.clone(), places);
+    let found = symbolizer.resolve(told.address("hidden"), Lookup::Exact);
+    let frame = found.map_err(Miss::clone)?.frames[0].clone();
+    assert_eq!(frame.function.is_some(), frame.line.is_some(), "{frame:?}");
+    Ok(frame.line)
+}
+
+fn compiled(workshop: &Workshop, more: &[&str]) -> Option<PathBuf> {
+    let mut args = vec!["-g", "-O0"];
+    args.extend(more);
+    workshop.compile("cc", "told.c", &args)
+}
+
+fn by_id(directory: &Path, program: &Path) -> PathBuf {
+    let id: String = build_id(program)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let (first, rest) = id.split_at(2);
+    directory.join(format!(".build-id/{first}/{rest}.debug"))
+}
+
+// LT-22
+#[test]
+fn a_stripped_program_is_named_by_the_file_that_it_links_to() {
+    for place in ["app.debug", ".debug/app.debug"] {
+        let workshop = Workshop::new();
+        let Some(program) = compiled(&workshop, &[]) else {
+            return;
+        };
+        let told = Told::by(&program);
+        let debug = workshop.path(place);
+        if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
+            return;
+        }
+        assert_eq!(
+            line_of_hidden(&told, Places::recorded()),
+            Ok(Some(4)),
+            "{place}"
+        );
+    }
+}
+
+// LT-22
+#[test]
+fn a_stripped_program_is_named_by_its_build_id() {
+    let workshop = Workshop::new();
+    let Some(program) = compiled(&workshop, &["-Wl,--build-id"]) else {
+        return;
+    };
+    let told = Told::by(&program);
+    let directory = workshop.path("debug");
+    if !move_debug_info(&program, &by_id(&directory, &program)) {
+        return;
+    }
+    assert_eq!(
+        line_of_hidden(&told, Places::recorded()),
+        Ok(None),
+        "it is stripped"
+    );
+    let places = Places::recorded().with_debug_directory(directory);
+    assert_eq!(line_of_hidden(&told, places), Ok(Some(4)));
+}
+
+#[test]
+fn a_debug_file_of_another_build_gives_no_name() {
+    let workshop = Workshop::new();
+    let Some(program) = compiled(&workshop, &["-Wl,--build-id"]) else {
+        return;
+    };
+    let Some(other) = compiled(&workshop, &["-Wl,--build-id", "-DX"]) else {
+        return;
+    };
+    let told = Told::by(&program);
+    let (directory, others) = (workshop.path("debug"), by_id(&workshop.path("x"), &other));
+    let place = by_id(&directory, &program);
+    if !(move_debug_info(&program, &place) && move_debug_info(&other, &others)) {
+        return;
+    }
+    // Both builds have one id unless their bytes differ: the second is told apart by hand.
+    let mut bytes = fs::read(&place).unwrap();
+    let id = build_id(&program);
+    let at = bytes.windows(id.len()).position(|it| it == id).unwrap();
+    bytes[at] ^= 1;
+    fs::write(&place, bytes).unwrap();
+    let places = Places::recorded().with_debug_directory(directory);
+    assert_eq!(line_of_hidden(&told, places), Ok(None));
+}
+
+#[test]
+fn without_a_build_id_the_checksum_decides() {
+    let workshop = Workshop::new();
+    let Some(program) = compiled(&workshop, &["-Wl,--build-id=none"]) else {
+        return;
+    };
+    let told = Told::by(&program);
+    let debug = workshop.path("app.debug");
+    if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
+        return;
+    }
+    assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(Some(4)));
+    let mut bytes = fs::read(&debug).unwrap();
+    bytes.push(0);
+    fs::write(&debug, bytes).unwrap();
+    assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(None));
+}
+
+// LT-22
+#[test]
+fn split_debug_info_is_read_from_its_parts_and_from_their_package() {
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let workshop = Workshop::new();
+        let dumps = format!("-dumpbase={}", workshop.path("part").display());
+        let args = [version, "-gsplit-dwarf", dumps.as_str(), "-dumpdir", "/"];
+        let Some(program) = compiled(&workshop, &args) else {
+            return;
+        };
+        let told = Told::by(&program);
+        let parts = dwo_files(workshop.path(".").as_path());
+        assert!(!parts.is_empty(), "the compiler wrote no .dwo here");
+        assert_eq!(
+            line_of_hidden(&told, Places::recorded()),
+            Ok(Some(4)),
+            "{version}"
+        );
+
+        let package = PathBuf::from(format!("{}.dwp", program.display()));
+        if !run("dwp", &[word("-e"), &program, word("-o"), &package]) {
+            continue;
+        }
+        parts.iter().for_each(|part| fs::remove_file(part).unwrap());
+        assert_eq!(
+            line_of_hidden(&told, Places::recorded()),
+            Ok(Some(4)),
+            "{version}"
+        );
+        fs::remove_file(package).unwrap();
+        let mut symbolizer = Symbolizer::new(told.mappings.clone());
+        let found = symbolizer
+            .resolve(told.address("hidden"), Lookup::Exact)
+            .unwrap();
+        assert_eq!(found.frames[0].line, Some(4), "lines stay in the program");
+    }
+}
+
+fn dwo_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|it| it == "dwo"))
+        .collect()
+}
+
+// LT-22
+#[test]
+fn a_program_from_another_machine_is_read_below_a_directory() {
+    let workshop = Workshop::new();
+    let Some(program) = compiled(&workshop, &["-Wl,--build-id"]) else {
+        return;
+    };
+    let told = Told::by(&program);
+    let id = build_id(&program);
+    let told = told.with_build_id(&program, &id);
+    let root = workshop.path("root");
+    let whole = root.join(program.strip_prefix("/").unwrap());
+    fs::create_dir_all(whole.parent().unwrap()).unwrap();
+    fs::rename(&program, &whole).unwrap();
+    let gone = line_of_hidden(&told, Places::recorded());
+    assert!(matches!(gone, Err(Miss::Unreadable { .. })), "{gone:?}");
+    assert_eq!(
+        line_of_hidden(&told, Places::below(root.clone())),
+        Ok(Some(4))
+    );
+
+    let by_name = root.join(program.file_name().unwrap());
+    fs::rename(&whole, &by_name).unwrap();
+    assert_eq!(
+        line_of_hidden(&told, Places::below(root.clone())),
+        Ok(Some(4))
+    );
+    let installed = root.join("usr/lib/debug");
+    if move_debug_info(&by_name, &by_id(&installed, &by_name)) {
+        assert_eq!(line_of_hidden(&told, Places::below(root)), Ok(Some(4)));
+    }
+}
