@@ -59,6 +59,7 @@ impl Names {
             },
             ..Names::default()
         };
+        let mut symbolizer = Symbolizer::with_places(Vec::new(), places.clone());
         let processes: BTreeSet<ProcessId> = model.sites.values().map(|it| it.process).collect();
         for process in processes {
             let of_it = |module: &&Module| module.process == process;
@@ -68,7 +69,8 @@ impl Names {
                 .values()
                 .filter(|it| it.process == process)
                 .collect();
-            names.resolve_process(&modules, &sites);
+            symbolizer.turn_to(modules.clone());
+            names.resolve_process(&mut symbolizer, &modules, &sites);
         }
         names
     }
@@ -96,9 +98,12 @@ impl Names {
             .unwrap_or_else(|| "(no name)".to_owned())
     }
 
-    fn resolve_process(&mut self, modules: &[Mapping], sites: &[&Site]) {
-        let places = self.sources.places.clone();
-        let mut symbolizer = Symbolizer::with_places(modules.to_vec(), places);
+    fn resolve_process(
+        &mut self,
+        symbolizer: &mut Symbolizer,
+        modules: &[Mapping],
+        sites: &[&Site],
+    ) {
         let lines: Vec<SourceLine> = sites.iter().filter_map(|site| line(&site.place)).collect();
         let mut functions = symbolizer.functions_at(&lines).into_iter();
         let mut unnamed = false;
@@ -109,12 +114,12 @@ impl Names {
                     unnamed |= function.is_none();
                     at_line(&line, function)
                 }
-                None => self.at_address(&mut symbolizer, modules, &site.place),
+                None => self.at_address(symbolizer, modules, &site.place),
             };
             self.labels.insert(site.id, label);
         }
         if unnamed {
-            self.note_unreadable(&mut symbolizer, modules);
+            self.note_unreadable(symbolizer, modules);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The debug info of a module: inlined frames, file, line.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use addr2line::Context;
@@ -19,10 +21,12 @@ pub(crate) struct Dwarf {
     sections: Arc<gimli::Dwarf<Reader>>,
     context: Context<Reader>,
     split: Split,
+    /// What linker names were made into, each once.
+    names: RefCell<HashMap<Box<str>, Name>>,
 }
 
 /// A function as far as DWARF names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Name {
     /// With its path, for people.
     Full(String),
@@ -97,6 +101,7 @@ impl Dwarf {
             sections,
             context,
             split,
+            names: RefCell::default(),
         })
     }
 
@@ -136,16 +141,25 @@ impl Dwarf {
 
     fn name(&self, frame: &addr2line::Frame<'_, Reader>, address: Svma) -> Option<Name> {
         let raw = frame.function.as_ref()?.raw_name().ok()?;
-        let name = unmangled(&raw);
+        if let Some(known) = self.names.borrow().get(&*raw) {
+            return Some(known.clone());
+        }
+        let name = self.name_of(&raw, frame.dw_die_offset, address);
+        self.names.borrow_mut().insert((*raw).into(), name.clone());
+        Some(name)
+    }
+
+    fn name_of(&self, raw: &str, entry: Option<UnitOffset>, address: Svma) -> Name {
+        let name = unmangled(raw);
         if name == raw {
-            return Some(Name::Short(name));
+            return Name::Short(name);
         }
         // A mangled closure may be the body of an `async fn`; the entry's own name says so.
         let is_body = name.ends_with('}');
-        let own = frame.dw_die_offset.filter(|_| is_body);
+        let own = entry.filter(|_| is_body);
         match own.and_then(|entry| self.entry_name(entry, address)) {
-            Some(own) => Some(Name::Full(tidy(&with_last_body(&name, &own)))),
-            None => Some(Name::Full(tidy(&name))),
+            Some(own) => Name::Full(tidy(&with_last_body(&name, &own))),
+            None => Name::Full(tidy(&name)),
         }
     }
 

@@ -1,9 +1,10 @@
 //! One ELF file: its bytes, build id and loaded segments, and the names in it.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,9 @@ pub(crate) struct Segment {
     pub(crate) is_code: bool,
 }
 
+/// What symbols made of the names that DWARF has, each once.
+type Completed = HashMap<((Option<Svma>, usize), Option<Name>), Option<Name>>;
+
 /// An ELF file that is proven to be the one that was mapped, as far as the recording knows.
 pub(crate) struct Module {
     /// The file name, without directories.
@@ -43,6 +47,7 @@ pub(crate) struct Module {
     segments: Vec<Segment>,
     dwarf: OnceCell<Option<Dwarf>>,
     symbols: OnceCell<SymbolTable>,
+    completed: RefCell<Completed>,
 }
 
 impl Module {
@@ -88,6 +93,7 @@ impl Module {
             segments,
             dwarf: OnceCell::new(),
             symbols: OnceCell::new(),
+            completed: RefCell::default(),
         })
     }
 
@@ -121,26 +127,35 @@ impl Module {
 
     /// Reduced debug info names a function without its path, or not at all: the symbol table then says it in full.
     fn name_by_symbol(&self, frame: &mut Located, address: Svma) {
-        let known = match &frame.name {
-            Some(Name::Full(_)) => return,
-            Some(Name::Short(known)) => known.clone(),
-            None => {
-                let symbol = self.symbols().names_at(address).next();
-                frame.name = symbol.map(|name| Name::Full(demangle(name)));
-                return;
-            }
+        if matches!(frame.name, Some(Name::Full(_))) {
+            return;
+        }
+        let key = (self.symbols().group_at(address), frame.name.take());
+        let mut completed = self.completed.borrow_mut();
+        let complete = |(_, name): &(_, Option<Name>)| match name {
+            Some(Name::Short(short)) => self.extended(short, address),
+            _ => self.best_symbol(address),
         };
+        frame.name = completed.entry(key).or_insert_with_key(complete).clone();
+    }
+
+    /// The full name of what DWARF calls `short`, or that.
+    fn extended(&self, short: &str, address: Svma) -> Option<Name> {
         // Equal functions may share an address, so a symbol has to agree with what DWARF says.
         let mut symbols = self.symbols().names_at(address).map(unmangled);
-        if let Some(full) = symbols.find_map(|symbol| Name::extended(&symbol, &known)) {
-            frame.name = Some(full);
-        } else if known.starts_with("__") {
-            // What a library calls a function among its own (`__GI__IO_puts`), users call `puts`.
-            let best = self.symbols().names_at(address).next();
-            frame.name = best
-                .map(|name| Name::Full(demangle(name)))
-                .or(frame.name.take());
-        }
+        let full = symbols.find_map(|symbol| Name::extended(&symbol, short));
+        // What a library calls a function among its own (`__GI__IO_puts`), users call `puts`.
+        let alias = || {
+            self.best_symbol(address)
+                .filter(|_| short.starts_with("__"))
+        };
+        full.or_else(alias)
+            .or_else(|| Some(Name::Short(short.to_owned())))
+    }
+
+    fn best_symbol(&self, address: Svma) -> Option<Name> {
+        let best = self.symbols().names_at(address).next();
+        best.map(|name| Name::Full(demangle(name)))
     }
 
     pub(crate) fn dwarf(&self) -> Option<&Dwarf> {
@@ -205,10 +220,17 @@ pub(crate) fn read(file: &Path, path: &str) -> Result<Arc<[u8]>, Miss> {
         Ok(()) if magic == elf::ELFMAG => {}
         _ => return Err(not_elf(path, "it does not start like one")),
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-    bytes.extend(magic);
-    file.read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok(bytes.into())
+    file.rewind().map_err(unreadable)?;
+    whole(file, metadata.len()).map_err(unreadable)
+}
+
+/// Read to where it stays: debug info is large.
+fn whole(mut file: File, bytes: u64) -> io::Result<Arc<[u8]>> {
+    let length = usize::try_from(bytes).map_err(io::Error::other)?;
+    let mut image: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
+    let room = Arc::get_mut(&mut image).expect("nobody else has it yet");
+    file.read_exact(room)?;
+    Ok(image)
 }
 
 fn not_elf(path: &str, reason: &str) -> Miss {

@@ -1,7 +1,7 @@
 //! The caches, and the order in which names are looked for.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::addr::{Avma, Lookup, Svma};
 use crate::dwarf::{Located, Name};
@@ -37,9 +37,10 @@ pub struct Resolved {
     pub offset: u64,
 }
 
-/// Names for the addresses of one process.
+/// Names for the addresses of one process at a time.
 ///
-/// Every file is opened at most once, every address resolved at most once.
+/// Every file is opened at most once, also when several processes have it mapped; every address of a process is
+/// resolved at most once.
 pub struct Symbolizer {
     mappings: Mappings,
     modules: Modules,
@@ -55,12 +56,22 @@ impl Symbolizer {
 
     /// The same, for files that lie elsewhere.
     pub fn with_places(mappings: Vec<Mapping>, places: Places) -> Self {
-        let mappings = Mappings::new(mappings);
-        Self {
-            modules: Modules::of(&mappings, places),
-            mappings,
+        let mut symbolizer = Self {
+            modules: Modules::in_places(places),
+            mappings: Mappings::new(Vec::new()),
             answers: HashMap::new(),
             functions: HashMap::new(),
+        };
+        symbolizer.turn_to(mappings);
+        symbolizer
+    }
+
+    /// From now on for another process.
+    pub fn turn_to(&mut self, mappings: Vec<Mapping>) {
+        self.mappings = Mappings::new(mappings);
+        self.answers.clear();
+        if self.modules.turn_to(&self.mappings) {
+            self.functions.clear();
         }
     }
 
@@ -138,7 +149,7 @@ fn shown(located: Vec<Located>) -> Vec<Frame> {
     located.into_iter().enumerate().map(frame).collect()
 }
 
-/// The distinct files of the mappings, opened when first needed.
+/// The distinct files of all mappings, opened when first needed, and which of them the present process has.
 struct Modules {
     by_identity: HashMap<Identity, OnceCell<Result<Module, Miss>>>,
     in_order: Vec<Mapping>,
@@ -146,19 +157,27 @@ struct Modules {
 }
 
 impl Modules {
-    fn of(mappings: &Mappings, places: Places) -> Self {
-        let mut by_identity = HashMap::new();
-        let is_new = |mapping: &&Mapping| {
-            by_identity
-                .insert(identity(mapping), OnceCell::new())
-                .is_none()
-        };
-        let in_order = mappings.iter().filter(is_new).cloned().collect();
+    fn in_places(places: Places) -> Self {
         Self {
-            by_identity,
-            in_order,
+            by_identity: HashMap::new(),
+            in_order: Vec::new(),
             places,
         }
+    }
+
+    /// Knows the files of these mappings, beside those that it knew. True if they are others than the latest ones.
+    fn turn_to(&mut self, mappings: &Mappings) -> bool {
+        let mut seen = HashSet::new();
+        let is_new = |mapping: &&Mapping| seen.insert(identity(mapping));
+        let in_order: Vec<Mapping> = mappings.iter().filter(is_new).cloned().collect();
+        for identity in seen {
+            self.by_identity.entry(identity).or_default();
+        }
+        let before = std::mem::replace(&mut self.in_order, in_order);
+        !before
+            .iter()
+            .map(identity)
+            .eq(self.in_order.iter().map(identity))
     }
 
     fn open(&self, mapping: &Mapping) -> Result<&Module, &Miss> {

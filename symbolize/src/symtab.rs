@@ -34,10 +34,21 @@ impl SymbolTable {
         Self { symbols }
     }
 
+    /// What stands for the names at an address: where the last symbol before it begins, and how
+    /// many of those that begin there reach it. They are the same wherever both are.
+    pub(crate) fn group_at(&self, address: Svma) -> (Option<Svma>, usize) {
+        (self.start_at(address), self.names_at(address).count())
+    }
+
+    fn start_at(&self, address: Svma) -> Option<Svma> {
+        let after = self.symbols.partition_point(|s| s.start <= address);
+        self.symbols[..after].last().map(|s| s.start)
+    }
+
     /// The mangled names of the function at this address, the best one first.
     pub(crate) fn names_at(&self, address: Svma) -> impl Iterator<Item = &str> {
         let after = self.symbols.partition_point(|s| s.start <= address);
-        let start = self.symbols[..after].last().map(|s| s.start);
+        let start = self.start_at(address);
         let first = self.symbols[..after].partition_point(|s| Some(s.start) < start);
         self.symbols[first..after]
             .iter()
