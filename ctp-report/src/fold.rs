@@ -57,8 +57,10 @@ impl Folder {
         }
         let mut stacks = Stacks::new();
         for (key, sum) in &self.sums {
-            *stacks.entry(frames(key, model, names)).or_default() += sum;
+            let stack = stacks.entry(frames(key, model, names)).or_default();
+            *stack = stack.saturating_add(*sum);
         }
+        fit(&mut stacks);
         stacks
     }
 
@@ -119,6 +121,17 @@ fn frames(key: &Key, model: &Model, names: &Names) -> Vec<String> {
     frames.iter().map(|frame| frame.replace(';', ",")).collect()
 }
 
+/// Flame graph tools add everything up. Where a program's times were nonsense the sum may be more
+/// than they can count to; what is beyond that is cut off.
+fn fit(stacks: &mut Stacks) {
+    let mut room = u64::MAX;
+    for sum in stacks.values_mut() {
+        *sum = room.min(*sum);
+        room -= *sum;
+    }
+    stacks.retain(|_, sum| *sum > 0);
+}
+
 /// The functions at a place, the outermost first, with the line at the innermost.
 fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
     let label = names.of(site).cloned().unwrap_or_default();
@@ -134,4 +147,24 @@ pub fn folded(stacks: &Stacks) -> String {
         .iter()
         .map(|(frames, sum)| format!("{} {sum}\n", frames.join(";")))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_of_all_stacks_can_be_counted() {
+        let stack = |name: &str, sum| (vec![name.to_owned()], sum);
+        let mad = [
+            stack("a", 7),
+            stack("b", u64::MAX - 9),
+            stack("c", 5),
+            stack("d", u64::MAX),
+        ];
+        let mut stacks = Stacks::from(mad);
+        fit(&mut stacks);
+        let sums: Vec<u64> = stacks.into_values().collect();
+        assert_eq!(sums, [7, u64::MAX - 9, 2]);
+    }
 }
