@@ -17,6 +17,8 @@ pub(super) struct Cell {
     pub plain: Option<Dialect>,
     /// Which occupant of the station it is.
     generation: u32,
+    /// When that was born: where somebody has emptied the memory, generations begin anew.
+    birth_ts: u64,
     /// Index of the occupant's first event.
     base_n: u64,
     /// The next event to read.
@@ -65,6 +67,7 @@ impl Cell {
             process,
             plain,
             generation: identity.generation,
+            birth_ts: identity.birth_ts,
             base_n: identity.base_n,
             next_n: identity.base_n,
             ..Cell::default()
@@ -84,13 +87,14 @@ impl Cell {
     pub fn vacant(&self) -> Self {
         Cell {
             generation: self.generation,
+            birth_ts: self.birth_ts,
             ..Cell::default()
         }
     }
 
     /// Is this another occupant than the one before?
     pub fn is_new(&self, identity: &Identity) -> bool {
-        identity.generation != self.generation
+        (identity.generation, identity.birth_ts) != (self.generation, self.birth_ts)
     }
 
     pub fn dialect(&self) -> Dialect {

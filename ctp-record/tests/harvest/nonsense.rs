@@ -166,6 +166,23 @@ fn places_that_are_made_up_do_not_fill_the_recorders_memory() {
 
 // CTP-28
 #[test]
+fn a_station_that_somebody_emptied_is_read_on() {
+    let mut desk = Desk::new();
+    drop(desk.born("before"));
+    let mut records = desk.pass().1;
+    for word in 0..128 {
+        desk.put_u64(1024 + word * 8, 0);
+    }
+    desk.put_u32(0x10, 0);
+    drop(desk.born("after"));
+    records.extend(desk.finish());
+    let names: Vec<_> = births_in(&records).into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["before", "after"]);
+    assert_eq!(events_in(&records).len(), 4);
+}
+
+// CTP-28
+#[test]
 fn a_head_that_is_far_ahead_of_its_events_does_not_hold_up_a_pass() {
     let mut desk = Desk::new();
     let _life = desk.born("one");
