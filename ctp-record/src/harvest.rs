@@ -100,6 +100,9 @@ impl AddAssign for Totals {
     }
 }
 
+/// How far a probe's clock may be ahead of ours.
+const LEEWAY_NS: u64 = 1_000_000_000;
+
 /// Stations without an event that a pass looks at.
 const SETTLED_A_PASS: usize = 4096;
 
@@ -117,6 +120,10 @@ pub struct Harvest {
     totals: Totals,
     latest: Nanos,
     start_ns: u64,
+    /// What time it is.
+    now_ns: fn() -> u64,
+    /// Nothing later than this has happened when it was last asked for.
+    horizon_ns: u64,
 }
 
 impl Harvest {
@@ -131,7 +138,26 @@ impl Harvest {
             totals: Totals::default(),
             latest: Nanos(0),
             start_ns,
+            now_ns: || u64::MAX,
+            horizon_ns: 0,
         }
+    }
+
+    /// The same, of a live program: `now_ns` is the time, and what lies far ahead of it is nonsense.
+    pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
+        Harvest {
+            now_ns,
+            ..Harvest::new(start_ns)
+        }
+    }
+
+    /// Can something have happened at this time? The clock is asked only about what is later than
+    /// at its last answer.
+    fn may_have_been(&mut self, monotonic_ns: u64) -> bool {
+        if self.horizon_ns < monotonic_ns {
+            self.horizon_ns = (self.now_ns)().saturating_add(LEEWAY_NS);
+        }
+        monotonic_ns <= self.horizon_ns
     }
 
     /// What was found so far.
@@ -323,7 +349,11 @@ impl Harvest {
         self.cells[index] = Cell::new(id, process, plain, &identity);
         let name = self.places.name(pass.region, identity.meta);
         let spawn_site = self.places.interned(process, name.site, pass);
-        let mut birth = convert::birth(&identity, plain, self.nanos(identity.birth_ts));
+        let born_ns = match self.may_have_been(identity.birth_ts) {
+            true => identity.birth_ts,
+            false => self.start_ns,
+        };
+        let mut birth = convert::birth(&identity, plain, self.nanos(born_ns));
         birth.coroutine = id;
         birth.process = process;
         birth.station = index as u32;

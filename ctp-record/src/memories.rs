@@ -9,6 +9,7 @@ use ctp_nostd::inspect::Counters;
 use ctp_nostd::layout::Header;
 use ctp_trace::record::ProcessId;
 
+use crate::clock::monotonic_ns;
 use crate::harvest::{Harvest, Sink, Totals};
 use crate::pace::Found;
 use crate::processes::{Processes, Tenant};
@@ -89,7 +90,7 @@ impl Memories {
     fn hold(&mut self, memory: Memory, tenant: Option<u32>) {
         self.held.push(Held {
             memory,
-            harvest: Harvest::new(self.recording.monotonic_ns),
+            harvest: Harvest::clocked(self.recording.monotonic_ns, monotonic_ns),
             tenant,
         });
     }

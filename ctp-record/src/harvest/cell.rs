@@ -1,7 +1,7 @@
 //! What the reader remembers of one station, and how its slots become events.
 
 use ctp_nostd::dialect::{self, Dialect, Fetched};
-use ctp_nostd::inspect::Identity;
+use ctp_nostd::inspect::{Identity, WakeState};
 use ctp_nostd::layout::{Station, seat_word, station_of};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record};
@@ -27,8 +27,9 @@ pub(super) struct Cell {
     pub recorded: u64,
     /// Events read, lost or left out: all that the totals know of.
     accounted: u64,
-    /// Wakes at the last look; nothing until its runtime tells of wakes.
-    wakes: Option<u32>,
+    /// Wakes at the last look; nothing until its runtime tells of wakes. Who and when come after
+    /// the count, so that they may have been missed.
+    wakes: Option<WakeState>,
     /// A v1 peer's death has been told.
     death_told: bool,
     /// When its latest event was.
@@ -218,12 +219,14 @@ impl Harvest {
     }
 
     fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
+        let may_be = self.may_have_been(epoch.timestamp);
         let cell = &mut self.cells[index];
         cell.next_n = n.wrapping_add(1);
         cell.accounted = cell.accounted.saturating_add(1);
         let (process, plain) = (cell.process, cell.plain.is_some());
         let is_its_own = plain || epoch.generation == cell.generation;
-        let Some(kind) = convert::event_kind(epoch, plain).filter(|_| is_its_own) else {
+        let kind = convert::event_kind(epoch, plain).filter(|_| is_its_own && may_be);
+        let Some(kind) = kind else {
             self.totals.quarantined += 1;
             self.totals.lost += 1;
             return;
@@ -284,10 +287,10 @@ impl Harvest {
 
     fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         let state = station.wakes();
-        if self.cells[index].wakes == Some(state.count) {
+        if self.cells[index].wakes == Some(state) {
             return;
         }
-        self.cells[index].wakes = Some(state.count);
+        self.cells[index].wakes = Some(state);
         let coroutine = self.cells[index].coroutine;
         let waker = self.waker(state.by);
         let at = self.nanos(state.at_ns);

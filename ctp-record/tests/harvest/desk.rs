@@ -79,6 +79,14 @@ impl Desk {
         }
     }
 
+    /// One that knows what time it is.
+    pub fn clocked(now_ns: fn() -> u64) -> Self {
+        Desk {
+            harvest: Harvest::clocked(0, now_ns),
+            ..Desk::new()
+        }
+    }
+
     pub fn probe(&self) -> Probe<Bare> {
         self.memory.probe()
     }

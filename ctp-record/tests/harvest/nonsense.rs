@@ -213,3 +213,20 @@ fn a_sequence_number_that_cannot_be_does_not_mute_its_station() {
         assert_eq!(tallies_in(&records)[0].attempted, 21);
     }
 }
+
+// CTP-28
+#[test]
+fn an_event_of_tomorrow_makes_no_sense() {
+    const YEAR: u64 = 365 * 24 * 3600 * 1_000_000_000;
+    let mut desk = Desk::clocked(|| YEAR);
+    let task = desk.born("from tomorrow");
+    task.run();
+    // The time of event 1, in slot 1 of the first station.
+    desk.put_u64(1024 + 0x40 + 64, 2 * YEAR);
+    let events = desk.events();
+    let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [Birth]);
+    assert_eq!(desk.totals().quarantined, 1);
+    task.suspend(Wait::unknown());
+    assert_eq!(desk.events().len(), 1, "what comes after it is read");
+}
