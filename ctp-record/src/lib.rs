@@ -95,6 +95,31 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
     output::check_apart(&config.output)?;
     signals::survive_file_limit().map_err(Error::Wait)?;
+    let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
+    let mut session = begin(config, launch, clock, &rendezvous)?;
+    let over = session.run().map_err(Error::Wait)?;
+    rendezvous.remove_leftovers();
+    let end = End {
+        faulting_tid: session.faulting_tid(),
+        ..end_of(
+            session.memories.totals(),
+            clock.now(),
+            over.ending(),
+            session.memories.counters(),
+        )
+    };
+    let closing = closing_of(config, launch, &session, end);
+    close(config, session.output, closing)?;
+    Ok(over.status())
+}
+
+/// All that must be there before the program's first instruction, and then the program.
+fn begin<'r>(
+    config: &Config,
+    launch: &Launch,
+    clock: Clock,
+    rendezvous: &'r Rendezvous,
+) -> Result<Session<'r>, Error> {
     let start = start_of(clock, &launch.command, launch.stations);
     let plan = Plan {
         stations: launch.stations,
@@ -104,7 +129,6 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         ..recording_of(&start)
     };
     let memories = Memories::open(plan, recording, launch.inherit_fd).map_err(Error::Memory)?;
-    let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
     let mut output = Output::create(&config.output, &start)?;
     let signals = Signals::watch().map_err(Error::Wait)?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
@@ -112,14 +136,14 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let crashes = Crashes::listen();
     let prepared = Prepared {
         memory: memories.first(),
-        rendezvous: &rendezvous,
+        rendezvous,
     };
     let running = prepared.launch(launch)?;
     wait.watch_program(&running).map_err(Error::Wait)?;
     output.take_place();
-    let mut session = Session {
+    Ok(Session {
         memories,
-        rendezvous: &rendezvous,
+        rendezvous,
         alarms: Alarms::default(),
         wait,
         processes: Processes::new(clock, running.pid()),
@@ -131,28 +155,24 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         ended: None,
         wait_all: launch.wait_all,
         no_bell: launch.no_bell,
-    };
-    let over = session.run().map_err(Error::Wait)?;
-    let faulting_tid = session.faulting_tid();
-    let Session {
-        memories, output, ..
-    } = session;
-    rendezvous.remove_leftovers();
-    let counters = memories.counters();
-    let end = End {
-        faulting_tid,
-        ..end_of(memories.totals(), clock.now(), over.ending(), counters)
-    };
-    let closing = Closing {
+    })
+}
+
+fn closing_of<'c>(
+    config: &'c Config,
+    launch: &Launch,
+    session: &Session<'_>,
+    end: End,
+) -> Closing<'c> {
+    let memories = &session.memories;
+    Closing {
         event_cost: cost::of_one_event(memories.first().region().header),
         stations: launch.stations,
-        survivors: survivors::of(&rendezvous.path()),
+        survivors: survivors::of(&session.rendezvous.path()),
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,
-        ..Closing::new(name_of(launch), &config.output, end, counters)
-    };
-    close(config, output, closing)?;
-    Ok(over.status())
+        ..Closing::new(name_of(launch), &config.output, end, memories.counters())
+    }
 }
 
 fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {

@@ -265,16 +265,7 @@ impl Cli {
         } else if view.dump {
             View::Dump
         } else if view.stuck {
-            let StuckArgs {
-                threshold,
-                fail,
-                ids,
-            } = stuck;
-            View::Stuck(StuckView {
-                threshold,
-                fail,
-                all_ids: ids,
-            })
+            stuck.into_view()
         } else if let Some(format) = exchange.export {
             View::Export(ExportView {
                 format,
@@ -291,28 +282,40 @@ impl Cli {
                 title: flame.title,
             })
         } else if flame.flame.is_some() || flame.folded.is_some() {
-            let FlameArgs {
-                flame: svg,
-                folded,
-                by,
-                title,
-            } = flame;
-            View::Flame(FlameView {
-                svg,
-                folded,
-                by,
-                title,
-            })
+            flame.into_view()
         } else {
-            let SitesArgs {
-                sort,
-                percent_limit,
-            } = sites;
-            View::Sites(SitesView {
-                sort,
-                percent_limit,
-            })
+            sites.into_view()
         }
+    }
+}
+
+impl StuckArgs {
+    fn into_view(self) -> View {
+        View::Stuck(StuckView {
+            threshold: self.threshold,
+            fail: self.fail,
+            all_ids: self.ids,
+        })
+    }
+}
+
+impl FlameArgs {
+    fn into_view(self) -> View {
+        View::Flame(FlameView {
+            svg: self.flame,
+            folded: self.folded,
+            by: self.by,
+            title: self.title,
+        })
+    }
+}
+
+impl SitesArgs {
+    fn into_view(self) -> View {
+        View::Sites(SitesView {
+            sort: self.sort,
+            percent_limit: self.percent_limit,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Traces of coroTracer, in JSON lines: from a file with six columns to the records of one run.
 //!
 //! Such a file says less than a trace of ours. Several runs stand one after the other without a
-//! mark ([`runs`]), lines are broken ([`line`], [`sift`]), events are numbered in rounds of eight
+//! mark ([`runs`]), lines are broken ([`mod@line`], [`sift`]), events are numbered in rounds of eight
 //! ([`number`]), and addresses are those of coroutine frames, never of code. What results is a
 //! trace of a plain v1 program, so that everything behind works as for any other.
 //! `docs/interchange.md` gives the rules.
