@@ -75,7 +75,7 @@ pub struct Recording {
     /// Which of the recording's memories, from 0.
     pub memory: u32,
     /// The program may be under a filter of system calls: see
-    /// [`FEATURE_NO_CALLS`](crate::layout::FEATURE_NO_CALLS).
+    /// [`FEATURE_NO_CALLS`].
     pub no_calls: bool,
     /// It issues a `membarrier` before each sleep, so that events need no fence.
     pub barrier: bool,
