@@ -10,6 +10,7 @@ use ctp_nostd::{Task, Wait};
 const COROUTINES: u32 = 100_000;
 const SECONDS: u64 = 5;
 
+// CT-10
 fn main() {
     if std::env::args().any(|argument| argument == "--as=target") {
         return target();

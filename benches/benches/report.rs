@@ -48,6 +48,7 @@ const SCENES: [(&str, Scene); 3] = [
     ),
 ];
 
+// CT-21
 fn main() {
     let me = std::env::current_exe().expect("has a path");
     let reporter = me.with_file_name("../ctp-report");

@@ -55,7 +55,7 @@ pub fn withdraw(header: &Header) {
 /// Probe: the present calibration, unless there is none or it changes just now.
 #[inline]
 pub fn read(header: &Header) -> Option<Calibration> {
-    if header.clock_valid.load(Ordering::Acquire) == 0 {
+    if !HAS_COUNTER || header.clock_valid.load(Ordering::Acquire) == 0 {
         return None;
     }
     let index = header.clock_index.load(Ordering::Acquire); // D1
@@ -77,18 +77,25 @@ fn copy_of(header: &Header, index: u32) -> &[AtomicU64; 3] {
     }
 }
 
+/// A program for another processor may run under a recorder that has a counter (in an emulator).
+const HAS_COUNTER: bool = cfg!(any(target_arch = "x86_64", target_arch = "x86", loom));
+
 /// The counter. Only the recorder knows whether it runs at one rate on all processors.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
+#[cfg(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom)))]
 #[inline]
 #[expect(unsafe_code, reason = "reads a register")]
 pub fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction; a system that forbids it to programs
-    // (PR_TSC_SIGSEGV) has no clock source of that name, so that nothing is published.
-    unsafe { core::arch::x86_64::_rdtsc() }
+    #[cfg(target_arch = "x86")]
+    use core::arch::x86::_rdtsc;
+    #[cfg(target_arch = "x86_64")]
+    use core::arch::x86_64::_rdtsc;
+    // SAFETY: every such processor since the Pentium has the instruction; a system that forbids it
+    // to programs (PR_TSC_SIGSEGV) has no clock source of that name, so that nothing is published.
+    unsafe { _rdtsc() }
 }
 
-/// There is none that is used here; no recorder publishes a calibration.
-#[cfg(not(all(target_arch = "x86_64", not(loom))))]
+/// There is none that is used here.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom))))]
 pub fn ticks() -> u64 {
     0
 }

@@ -1,6 +1,7 @@
 //! What the recorder said in the environment, read without std and without an allocator.
 #![allow(unsafe_code, reason = "libc's list of C strings")]
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use core::arch::asm;
 use core::ffi::{CStr, c_char};
 
@@ -91,6 +92,7 @@ impl Settings {
 }
 
 /// libc's `environ`, or null where there is none.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn environ() -> *const *const c_char {
     let variable: *const *const *const c_char;
     // SAFETY: loads one address from the global offset table; the symbol is weak, so it is null
@@ -117,4 +119,10 @@ fn environ() -> *const *const c_char {
     }
     // SAFETY: not null, so it is libc's variable, which always holds a valid pointer or null.
     unsafe { *variable }
+}
+
+/// Elsewhere the kernel's copy will do.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn environ() -> *const *const c_char {
+    core::ptr::null()
 }

@@ -74,3 +74,24 @@ fn address() -> *const Local {
     }
     address
 }
+
+#[cfg(target_arch = "x86")]
+#[inline]
+fn address() -> *const Local {
+    let address: *const Local;
+    // SAFETY: as on x86-64; gs:0 holds the thread pointer (i386 psABI), and GOTNTPOFF finds this
+    // symbol's offset by way of the global offset table, whose place is known from the code's.
+    unsafe {
+        asm!(
+            "call 2f",
+            "2: popl {t}",
+            "3: addl $_GLOBAL_OFFSET_TABLE_+(3b-2b), {t}",
+            "movl %gs:0, {a}",
+            concat!("addl \"", symbol!(), "\"@GOTNTPOFF({t}), {a}"),
+            a = out(reg) address,
+            t = out(reg) _,
+            options(att_syntax, readonly),
+        );
+    }
+    address
+}

@@ -43,7 +43,7 @@ pub struct Desk {
 
 /// Where the records of a pass lie.
 #[derive(Default)]
-struct Tray(Vec<Record>);
+pub struct Tray(pub Vec<Record>);
 
 impl Sink for Tray {
     fn take(&mut self, record: Record) {
@@ -53,7 +53,7 @@ impl Sink for Tray {
 
 /// There is one process, and it has no program code.
 #[derive(Default)]
-struct Nowhere(Numbers);
+pub struct Nowhere(Numbers);
 
 impl Outside for Nowhere {
     fn numbers(&mut self) -> &mut Numbers {

@@ -6,3 +6,4 @@ mod jumps;
 mod nonsense;
 mod ours;
 mod plain;
+mod sweep;

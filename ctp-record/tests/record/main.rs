@@ -10,6 +10,7 @@ mod coroutines;
 mod crashes;
 mod endings;
 mod family;
+mod i686;
 mod killed;
 mod lab;
 mod launch;

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
 use crate::lab::{Lab, fixture};
+use crate::trace::Trace;
 
 /// What there is of the recorder's in its directory for temporary files.
 fn left_over(lab: &Lab) -> usize {
@@ -118,4 +119,17 @@ fn left_over_names(lab: &Lab) -> Vec<String> {
     let mut numbers: Vec<String> = names.filter_map(number).collect();
     numbers.sort();
     numbers
+}
+
+// LT-25
+#[test]
+fn a_recorder_under_another_has_the_program_for_itself() {
+    let lab = Lab::new();
+    let recorder = env!("CARGO_BIN_EXE_ctp-record");
+    let mut command = lab.recorder(&["-o", "outer"], recorder);
+    command.args(["-o", "inner", "--"]).arg(fixture("paced"));
+    let outcome = lab.run(command.args(["truth", "3", "5", "0"]));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    let coroutines = |name: &str| Trace::read(&lab.path(name)).coroutines.len();
+    assert_eq!((coroutines("inner"), coroutines("outer")), (3, 0));
 }

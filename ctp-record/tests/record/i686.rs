@@ -1,0 +1,67 @@
+//! A program of 32 bits and one of 64 in one recording.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::lab::{Lab, fixture};
+
+const TARGET: &str = "i686-unknown-linux-gnu";
+
+/// `family` for 32 bits; nothing, with a visible reason, where it cannot be built.
+fn family_of_32_bits() -> Option<PathBuf> {
+    let here = fixture("family");
+    let target_directory = here
+        .ancestors()
+        .nth(3)
+        .expect("target/debug/examples/family");
+    let built = Command::new(env!("CARGO"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--example",
+            "family",
+            "--target",
+            TARGET,
+        ])
+        .arg("--target-dir")
+        .arg(target_directory)
+        .output()
+        .expect("cargo can be run");
+    if !built.status.success() {
+        let why = String::from_utf8_lossy(&built.stderr);
+        let why = why.lines().next().unwrap_or_default();
+        eprintln!("SKIPPED: no compiler for {TARGET}: {why}");
+        return None;
+    }
+    Some(target_directory.join(TARGET).join("debug/examples/family"))
+}
+
+// LT-20
+#[test]
+fn both_are_in_one_trace_with_the_same_records() {
+    let Some(small) = family_of_32_bits() else {
+        return;
+    };
+    let lab = Lab::new();
+    let steps = "work $0 20 1000 fork work $0-child 20 1000";
+    let script = format!(
+        "set -e; run() {{ name=$1; program=$2; \"$program\" truth {}; }}; run wide {}; run narrow {}",
+        steps.replace("$0", "$name"),
+        fixture("family").display(),
+        small.display()
+    );
+    let outcome = lab.run(lab.recorder(&[], "sh").args(["-c", &script]));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    let trace = lab.trace();
+    let lives = |name: &str| {
+        let one = trace.named(name);
+        assert_eq!(one.tally().attempted, 41, "{name}");
+        (one.birth.dialect, one.events.len() as u64 + one.lost())
+    };
+    for (wide, narrow) in [("wide", "narrow"), ("wide-child", "narrow-child")] {
+        assert_eq!(lives(wide), lives(narrow));
+    }
+    assert_eq!(trace.coroutines.len(), 4);
+}
