@@ -8,7 +8,7 @@ mod convert;
 mod jump;
 mod places;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::AddAssign;
 
@@ -41,11 +41,15 @@ pub enum Peer {
 }
 
 /// Hands out the numbers of a trace: they go on from one memory to the next.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Numbers {
     coroutines: u32,
     sites: u32,
+    lines: HashMap<LineOf, SiteId>,
 }
+
+/// A line of a program: its number, file, line and column.
+type LineOf = (u32, String, u32, u32);
 
 impl Numbers {
     fn coroutine(&mut self) -> CoroutineId {
@@ -57,6 +61,17 @@ impl Numbers {
         self.sites += 1;
         SiteId(self.sites)
     }
+
+    /// The number of a line that another process of the same program has told of, else a new one.
+    /// True if it is new.
+    fn line(&mut self, line: LineOf) -> (SiteId, bool) {
+        if let Some(known) = self.lines.get(&line) {
+            return (*known, false);
+        }
+        let id = self.site();
+        self.lines.insert(line, id);
+        (id, true)
+    }
 }
 
 /// What a pass asks of the world outside the memory.
@@ -65,6 +80,10 @@ pub trait Outside {
     fn numbers(&mut self) -> &mut Numbers;
     /// The process of a peer; describes it to the sink when it is new.
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
+    /// The program that runs in this process: the same number for the same file.
+    fn program(&self, process: ProcessId) -> u32 {
+        process.0
+    }
     /// Is this an address of the process's program code? Describes new modules to the sink.
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool;
 }

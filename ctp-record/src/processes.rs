@@ -25,6 +25,8 @@ pub struct Processes {
     /// The process that was launched: who writes when nothing else is known.
     launched: u32,
     known: HashMap<u32, Known>,
+    /// Path and build id of each program, by number.
+    programs: HashMap<(Vec<u8>, Vec<u8>), u32>,
     /// How many there were.
     met: u32,
     numbers: Numbers,
@@ -34,6 +36,8 @@ pub struct Processes {
 #[derive(Debug)]
 struct Known {
     id: ProcessId,
+    /// The program that runs in it, by number.
+    program: Option<u32>,
     modules: HashSet<Mapping>,
     /// Pages that were looked for in vain.
     elsewhere: HashSet<u64>,
@@ -49,6 +53,7 @@ impl Processes {
             clock,
             launched,
             known: HashMap::new(),
+            programs: HashMap::new(),
             met: 0,
             numbers: Numbers::default(),
             build_ids: HashMap::new(),
@@ -68,6 +73,7 @@ impl Processes {
             pid,
             Known {
                 id,
+                program: None,
                 modules,
                 elsewhere,
             },
@@ -116,6 +122,7 @@ impl Processes {
         }
         let process = known.id;
         let build_id = self.build_id(pid, &mapping.path);
+        self.note_program(pid, (mapping.path.clone(), build_id.clone()));
         sink.take(Record::Module(Module {
             process,
             start: mapping.start,
@@ -124,6 +131,15 @@ impl Processes {
             path: mapping.path,
             build_id,
         }));
+    }
+
+    /// The kernel lists the program before its libraries.
+    fn note_program(&mut self, pid: u32, program: (Vec<u8>, Vec<u8>)) {
+        let next = self.programs.len() as u32 + 1;
+        if let Some(known) = self.known.get_mut(&pid) {
+            let number = || *self.programs.entry(program).or_insert(next);
+            known.program.get_or_insert_with(number);
+        }
     }
 
     fn build_id(&mut self, pid: u32, path: &[u8]) -> Vec<u8> {
@@ -180,12 +196,23 @@ impl Outside for Tenant<'_> {
         self.processes.meet(pid, sink)
     }
 
+    fn program(&self, process: ProcessId) -> u32 {
+        self.processes.program(process)
+    }
+
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
         self.processes.is_text(process, address, sink)
     }
 }
 
 impl Processes {
+    /// A process whose maps could not be read is a program of its own.
+    fn program(&self, process: ProcessId) -> u32 {
+        let known = self.known.values().find(|known| known.id == process);
+        let program = known.and_then(|known| known.program);
+        program.unwrap_or(u32::MAX - process.0)
+    }
+
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
         let of_process = |(pid, known): (&u32, &Known)| (known.id == process).then_some(*pid);
         let Some(pid) = self.known.iter().find_map(of_process) else {

@@ -115,10 +115,24 @@ impl Places {
             self.unnamed += 1;
             return SiteId(0);
         }
-        let id = pass.outside.numbers().site();
+        let (id, is_new) = number_of(process, &place, pass);
         self.ids.insert((process, key), id);
-        pass.sink.take(Record::Site(Site { id, process, place }));
+        if is_new {
+            pass.sink.take(Record::Site(Site { id, process, place }));
+        }
         id
+    }
+}
+
+/// A line of a program is one place in all of its processes, an address is one in each.
+fn number_of(process: ProcessId, place: &Place, pass: &mut Pass<'_>) -> (SiteId, bool) {
+    let program = pass.outside.program(process);
+    let numbers = pass.outside.numbers();
+    match place {
+        Place::Source { file, line, column } => {
+            numbers.line((program, file.clone(), *line, *column))
+        }
+        _ => (numbers.site(), true),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ctp_trace::record::{ProcessEnd, ProcessEnding};
+use ctp_trace::record::{EventKind, ProcessEnd, ProcessEnding};
 
 use crate::lab::{Lab, Outcome, fixture, wait_until};
 use crate::trace::{Coroutine, Trace};
@@ -59,6 +59,10 @@ fn a_fork_is_a_process_of_its_own_however_it_was_made() {
         let (_, trace) = record(&lab, &[], &steps);
         everything_is_there(&lab, &trace);
         assert_eq!(trace.processes.len(), 3, "{way}");
+        let suspends = trace.coroutines.values().flat_map(|one| &one.events);
+        let sites = suspends.filter(|event| event.kind == EventKind::Suspend);
+        let sites: BTreeSet<_> = sites.map(|event| event.site).collect();
+        assert_eq!(sites.len(), 1, "they wait at one line of one program");
         assert!(modules_of(&trace, "grandchild") > 0);
     }
 }
