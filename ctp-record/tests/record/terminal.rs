@@ -60,14 +60,21 @@ impl Terminal {
 /// is the foreground group.
 fn in_terminal(command: &mut Command, terminal: OwnedFd) -> Child {
     let take = || {
+        // A job in the background of a shell ignores it, and so would all that it starts.
+        libc_default(libc::SIGINT);
         setsid()?;
         ioctl_tiocsctty(rustix::stdio::stdin())?;
         Ok(())
     };
     command.stdin(terminal);
-    // SAFETY: between fork and exec this makes two system calls and touches no memory of others.
+    // SAFETY: between fork and exec this makes three system calls and touches no memory of others.
     unsafe { command.pre_exec(take) };
     command.spawn().expect("can be started")
+}
+
+fn libc_default(signal: i32) {
+    // SAFETY: gives up whatever was set for the signal; no handler of ours is concerned.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
 /// Time in which something wrong would happen, if it were to.
