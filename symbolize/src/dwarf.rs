@@ -2,98 +2,130 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use addr2line::Context;
 use gimli::{DebuggingInformationEntry, UnitOffset, UnitRef};
-use object::{CompressionFormat, Object, ObjectSection};
+use self_cell::self_cell;
 
 use crate::addr::Svma;
 use crate::demangle::unmangled;
+use crate::name::Name;
 use crate::path::with_last_body;
+use crate::places::Places;
+use crate::sections::{Images, Reader, Sections};
 use crate::split::Split;
 use crate::tidy::tidy;
 
-/// Shares the bytes that it reads, so that it can be kept next to them.
-pub(crate) type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
-
 pub(crate) struct Dwarf {
-    sections: Arc<gimli::Dwarf<Reader>>,
-    context: Context<Reader>,
-    split: Split,
-    /// What linker names were made into, each once.
-    names: RefCell<HashMap<Box<str>, Name>>,
+    loaded: Loaded,
+    known: Known,
 }
 
-/// A function as far as DWARF names it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Name {
-    /// With its path, for people.
-    Full(String),
-    /// The last part of the path only, as the compiler spells it.
-    Short(String),
+/// What texts of the debug info were made into, each once, by where they lie: neither the images nor the
+/// line tables that were read move.
+#[derive(Default)]
+struct Known {
+    names: RefCell<HashMap<Lying, Name>>,
+    files: RefCell<HashMap<Lying, Arc<str>>>,
+}
+
+/// Where a text begins, and how many bytes it has.
+type Lying = (usize, usize);
+
+fn lying(text: &[u8]) -> Lying {
+    (text.as_ptr().addr(), text.len())
+}
+
+self_cell!(
+    /// Debug info beside the files that it is read from.
+    struct Loaded {
+        owner: Images,
+        #[not_covariant]
+        dependent: Info,
+    }
+);
+
+struct Info<'i> {
+    sections: Arc<gimli::Dwarf<Reader<'i>>>,
+    context: Context<Reader<'i>>,
+    split: Split<'i>,
 }
 
 /// One frame at an address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Located {
     pub(crate) name: Option<Name>,
-    pub(crate) file: Option<String>,
+    pub(crate) file: Option<Arc<str>>,
     pub(crate) line: Option<u32>,
     pub(crate) column: Option<u32>,
 }
 
-impl Name {
-    /// The full name that a symbol gives to the function that DWARF calls `short`, unless they contradict each other.
-    pub(crate) fn extended(symbol: &str, short: &str) -> Option<Self> {
-        let is_body = short.starts_with('{') && symbol.ends_with('}');
-        if is_body {
-            return Some(Self::Full(tidy(&with_last_body(symbol, short))));
-        }
-        let is_same = plain(last_part(symbol)) == plain(short);
-        is_same.then(|| Self::Full(tidy(symbol)))
-    }
-
-    pub(crate) fn into_shown(self) -> String {
-        match self {
-            Self::Full(name) => name,
-            Self::Short(name) => tidy(&name),
-        }
-    }
-}
-
-/// Behind the last `::` that is not in brackets.
-fn last_part(name: &str) -> &str {
-    let mut depth = 0i32;
-    let mut start = 0;
-    for (at, byte) in name.bytes().enumerate() {
-        match byte {
-            b'<' | b'(' | b'{' => depth += 1,
-            b'>' | b')' | b'}' => depth -= 1,
-            b':' if depth == 0 && !name[at + 1..].starts_with([':', '<']) => start = at + 1,
-            _ => {}
-        }
-    }
-    &name[start..]
-}
-
-/// Without generic arguments and parameters.
-fn plain(part: &str) -> &str {
-    part.split(['<', '(', ':']).next().unwrap_or(part)
-}
-
 impl Dwarf {
-    /// `None` if there is none, or none that can be read.
+    /// Of a program that lies here; `None` if there is none, or none that can be read.
     pub(crate) fn load(
         image: &Arc<[u8]>,
         supplement: Option<&Arc<[u8]>>,
-        split: Split,
+        program: &Path,
+        places: &Places,
     ) -> Option<Self> {
-        let object = object::File::parse(&**image).ok()?;
-        let mut sections = gimli::Dwarf::load(loader(&object, image)).ok()?;
+        let loaded = Loaded::try_new(Images::new(), |images| {
+            let split = Split::of(program, places, images);
+            Info::load(image, supplement, split, images).ok_or(())
+        });
+        Some(Self {
+            loaded: loaded.ok()?,
+            known: Known::default(),
+        })
+    }
+
+    pub(crate) fn with_sections<T>(&self, read: impl FnOnce(&gimli::Dwarf<Reader<'_>>) -> T) -> T {
+        self.loaded.with_dependent(|_, info| read(&info.sections))
+    }
+
+    /// Innermost first; empty where nothing is known.
+    ///
+    /// What is damaged ends the list: the frames before it are still true.
+    pub(crate) fn frames(&self, address: Svma) -> Vec<Located> {
+        // The reader of line tables adds 1 to an address. Code never lies at this one.
+        if address == Svma(u64::MAX) {
+            return Vec::new();
+        }
+        self.loaded.with_dependent(|images, info| {
+            let place = Place {
+                info,
+                images,
+                address,
+            };
+            place.frames(&self.known)
+        })
+    }
+}
+
+impl Known {
+    fn file(&self, path: &str) -> Arc<str> {
+        let mut files = self.files.borrow_mut();
+        Arc::clone(
+            files
+                .entry(lying(path.as_bytes()))
+                .or_insert_with(|| path.into()),
+        )
+    }
+}
+
+impl<'i> Info<'i> {
+    fn load(
+        image: &Arc<[u8]>,
+        supplement: Option<&Arc<[u8]>>,
+        split: Split<'i>,
+        images: &'i Images,
+    ) -> Option<Self> {
+        let file = Sections::of(Arc::clone(image), images)?;
+        let mut sections = gimli::Dwarf::load(file.whole()).ok()?;
         if let Some(image) = supplement {
-            let object = object::File::parse(&**image).ok()?;
-            sections.load_sup(loader(&object, image)).ok()?;
+            let file = Sections::of(Arc::clone(image), images)?;
+            sections.load_sup(file.whole()).ok()?;
         }
         let sections = Arc::new(sections);
         let context = Context::from_arc_dwarf(Arc::clone(&sections)).ok()?;
@@ -101,78 +133,75 @@ impl Dwarf {
             sections,
             context,
             split,
-            names: RefCell::default(),
         })
     }
+}
 
-    pub(crate) fn sections(&self) -> &gimli::Dwarf<Reader> {
-        &self.sections
-    }
+/// An address that is looked up.
+struct Place<'d, 'i> {
+    info: &'d Info<'i>,
+    images: &'i Images,
+    address: Svma,
+}
 
-    /// Innermost first; empty where nothing is known.
-    ///
-    /// What is damaged ends the list: the frames before it are still true.
-    pub(crate) fn frames(&self, address: Svma) -> Vec<Located> {
+impl<'i> Place<'_, 'i> {
+    fn frames(&self, known: &Known) -> Vec<Located> {
         let mut located = Vec::new();
-        // The reader of line tables adds 1 to an address. Code never lies at this one.
-        if address == Svma(u64::MAX) {
-            return located;
-        }
-        let Ok(mut frames) = self.split.answer(self.context.find_frames(address.0)) else {
+        let found = self.info.context.find_frames(self.address.0);
+        let Ok(mut frames) = self.info.split.answer(found, self.images) else {
             return located;
         };
         while let Ok(Some(frame)) = frames.next() {
-            located.push(self.locate(&frame, address));
+            located.push(self.locate(&frame, known));
         }
         located
     }
 
-    fn locate(&self, frame: &addr2line::Frame<'_, Reader>, address: Svma) -> Located {
+    fn locate(&self, frame: &addr2line::Frame<'_, Reader<'i>>, known: &Known) -> Located {
         let location = frame.location.as_ref();
+        let column = location.and_then(|it| it.column);
         Located {
-            name: self.name(frame, address),
-            file: location.and_then(|l| l.file).map(str::to_owned),
-            line: location.and_then(|l| l.line),
-            column: location
-                .and_then(|l| l.column)
-                .filter(|&column| column != 0),
+            name: self.name(frame, known),
+            file: location.and_then(|it| it.file).map(|it| known.file(it)),
+            line: location.and_then(|it| it.line),
+            column: column.filter(|&column| column != 0),
         }
     }
 
-    fn name(&self, frame: &addr2line::Frame<'_, Reader>, address: Svma) -> Option<Name> {
-        let raw = frame.function.as_ref()?.raw_name().ok()?;
-        if let Some(known) = self.names.borrow().get(&*raw) {
+    fn name(&self, frame: &addr2line::Frame<'_, Reader<'i>>, known: &Known) -> Option<Name> {
+        let function = frame.function.as_ref()?;
+        let lying = lying(function.name.slice());
+        if let Some(known) = known.names.borrow().get(&lying) {
             return Some(known.clone());
         }
-        let name = self.name_of(&raw, frame.dw_die_offset, address);
-        self.names.borrow_mut().insert((*raw).into(), name.clone());
+        let name = self.name_of(&function.raw_name().ok()?, frame.dw_die_offset);
+        known.names.borrow_mut().insert(lying, name.clone());
         Some(name)
     }
 
-    fn name_of(&self, raw: &str, entry: Option<UnitOffset>, address: Svma) -> Name {
+    fn name_of(&self, raw: &str, entry: Option<UnitOffset>) -> Name {
         let name = unmangled(raw);
         if name == raw {
-            return Name::Short(name);
+            return Name::Short(name.into());
         }
         // A mangled closure may be the body of an `async fn`; the entry's own name says so.
         let is_body = name.ends_with('}');
         let own = entry.filter(|_| is_body);
-        match own.and_then(|entry| self.entry_name(entry, address)) {
-            Some(own) => Name::Full(tidy(&with_last_body(&name, &own))),
-            None => Name::Full(tidy(&name)),
+        match own.and_then(|entry| self.entry_name(entry)) {
+            Some(own) => Name::Full(tidy(&with_last_body(&name, &own)).into()),
+            None => Name::Full(tidy(&name).into()),
         }
     }
 
     /// The unmangled name of an entry of the unit that covers the address.
-    fn entry_name(&self, mut offset: UnitOffset, address: Svma) -> Option<String> {
-        let unit = self
-            .split
-            .answer(self.context.find_dwarf_and_unit(address.0))?;
+    fn entry_name(&self, mut offset: UnitOffset) -> Option<String> {
+        let found = self.info.context.find_dwarf_and_unit(self.address.0);
+        let unit = self.info.split.answer(found, self.images)?;
         for _ in 0..LONGEST_CHAIN {
             let entry = unit.entry(offset).ok()?;
             if let Some(name) = entry.attr_value(gimli::DW_AT_name) {
                 let name = unit.attr_string(name).ok()?;
-                return gimli::Reader::to_string_lossy(&name).ok().map(String::from);
+                return Some(name.to_string_lossy().into_owned());
             }
             offset = origin(&entry, &unit)?;
         }
@@ -183,9 +212,9 @@ impl Dwarf {
 /// An inlined call refers to a function, which may refer to a declaration; damaged data may refer to itself.
 const LONGEST_CHAIN: usize = 8;
 
-fn origin(
-    entry: &DebuggingInformationEntry<Reader>,
-    unit: &UnitRef<'_, Reader>,
+fn origin<'i>(
+    entry: &DebuggingInformationEntry<Reader<'i>>,
+    unit: &UnitRef<'_, Reader<'i>>,
 ) -> Option<UnitOffset> {
     let origin = entry
         .attr_value(gimli::DW_AT_abstract_origin)
@@ -194,94 +223,5 @@ fn origin(
         gimli::AttributeValue::UnitRef(offset) => Some(offset),
         gimli::AttributeValue::DebugInfoRef(offset) => offset.to_unit_offset(&unit.header),
         _ => None,
-    }
-}
-
-type Loaded = Result<Reader, gimli::Error>;
-
-fn loader(object: &object::File<'_>, image: &Arc<[u8]>) -> impl FnMut(gimli::SectionId) -> Loaded {
-    let whole = reader_of(object, image);
-    move |id| Ok(section(object, id.name(), &whole).unwrap_or_else(|| whole.range(0..0)))
-}
-
-/// All bytes of a file, in the order of its target's.
-pub(crate) fn reader_of(object: &object::File<'_>, image: &Arc<[u8]>) -> Reader {
-    let endian = match object.is_little_endian() {
-        true => gimli::RunTimeEndian::Little,
-        false => gimli::RunTimeEndian::Big,
-    };
-    Reader::new(Arc::clone(image), endian)
-}
-
-/// A debug section: a view of the file, or a decompressed copy.
-pub(crate) fn section(object: &object::File<'_>, name: &str, whole: &Reader) -> Option<Reader> {
-    let section = object.section_by_name(name)?;
-    let stored = section.compressed_file_range().ok()?;
-    if stored.format != CompressionFormat::None {
-        if !can_hold(stored.compressed_size, stored.uncompressed_size) {
-            return None;
-        }
-        let bytes = section.uncompressed_data().ok()?;
-        return Some(Reader::new(bytes.into(), gimli::Reader::endian(whole)));
-    }
-    // Not for sections that are empty or have been stripped from the file.
-    let start = usize::try_from(stored.offset).ok()?;
-    let end = start.checked_add(usize::try_from(stored.compressed_size).ok()?)?;
-    whole.bytes().get(start..end)?;
-    Some(whole.range(start..end))
-}
-
-/// Can so many bytes unpack to so many? A damaged file may state any size, and room for all of it
-/// would be made.
-fn can_hold(compressed: u64, uncompressed: u64) -> bool {
-    uncompressed / MOST_PER_BYTE <= compressed
-}
-
-/// What a byte of deflate unpacks to at most; debug info comes nowhere near it in any format.
-const MOST_PER_BYTE: u64 = 1032;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_compressed_section_cannot_state_more_than_it_can_hold() {
-        assert!(can_hold(0, 0));
-        assert!(can_hold(1000, 30_000));
-        assert!(!can_hold(1000, 8 << 30));
-        assert!(!can_hold(1, u64::MAX));
-    }
-
-    fn full(symbol: &str, short: &str) -> Option<String> {
-        Name::extended(symbol, short).map(Name::into_shown)
-    }
-
-    #[test]
-    fn a_symbol_completes_a_short_name() {
-        assert_eq!(full("a::f", "f").as_deref(), Some("a::f"));
-        assert_eq!(full("a::f::<u8>", "f<u8>").as_deref(), Some("a::f::<u8>"));
-        assert_eq!(
-            full("<a::S as b::T<a::b>>::m", "m").as_deref(),
-            Some("<a::S as b::T<a::b>>::m")
-        );
-        assert_eq!(
-            full("pool::grow(int)", "grow").as_deref(),
-            Some("pool::grow(int)")
-        );
-        assert_eq!(
-            full("a::f::{{closure}}", "{async_fn#0}").as_deref(),
-            Some("a::f")
-        );
-        assert_eq!(
-            full("a::f::{{closure}}", "{closure#0}").as_deref(),
-            Some("closure in a::f")
-        );
-    }
-
-    #[test]
-    fn a_symbol_of_a_merged_twin_does_not() {
-        assert_eq!(full("a::twin", "f"), None);
-        assert_eq!(full("a::f", "{closure#0}"), None);
-        assert_eq!(full("a::f::{{closure}}", "f"), None);
     }
 }

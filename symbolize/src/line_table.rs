@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use gimli::{LineProgramHeader, LineRow, Unit, UnitRef};
 
 use crate::addr::Svma;
-use crate::dwarf::Reader;
+use crate::sections::Reader;
 use crate::source_line::{SourceLine, is_same_file};
 
 /// Which rows are visited.
@@ -22,7 +22,7 @@ pub(crate) enum Reach {
 ///
 /// Units that cannot be read are passed over.
 pub(crate) fn visit(
-    sections: &gimli::Dwarf<Reader>,
+    sections: &gimli::Dwarf<Reader<'_>>,
     wanted: &[&SourceLine],
     reach: Reach,
     mut visit: impl FnMut(Svma, &[usize]),
@@ -37,7 +37,7 @@ pub(crate) fn visit(
 }
 
 fn visit_unit(
-    unit: UnitRef<'_, Reader>,
+    unit: UnitRef<'_, Reader<'_>>,
     wanted: &[&SourceLine],
     reach: Reach,
     visit: &mut impl FnMut(Svma, &[usize]),
@@ -73,9 +73,9 @@ fn on_line(row: &LineRow, files: &[Vec<usize>], wanted: &[&SourceLine]) -> Cow<'
 }
 
 /// For each file index of the table the wanted lines that are in this file.
-fn wanted_by_file(
-    unit: UnitRef<'_, Reader>,
-    header: &LineProgramHeader<Reader>,
+fn wanted_by_file<'i>(
+    unit: UnitRef<'_, Reader<'i>>,
+    header: &LineProgramHeader<Reader<'i>>,
     wanted: &[&SourceLine],
 ) -> Vec<Vec<usize>> {
     // Up to version 4 there is no file 0.
@@ -98,9 +98,9 @@ fn union(files: &[Vec<usize>]) -> Vec<usize> {
 }
 
 /// The path of a file, put together from the directory of the compilation, the file's directory and its name.
-fn path(
-    unit: UnitRef<'_, Reader>,
-    header: &LineProgramHeader<Reader>,
+fn path<'i>(
+    unit: UnitRef<'_, Reader<'i>>,
+    header: &LineProgramHeader<Reader<'i>>,
     file: u64,
 ) -> Option<String> {
     let file = header.file(file)?;
@@ -115,17 +115,17 @@ fn path(
     Some(path)
 }
 
-fn directory_of(unit: &Unit<Reader>) -> String {
+fn directory_of(unit: &Unit<Reader<'_>>) -> String {
     let directory = unit.comp_dir.as_ref();
-    let text = directory.and_then(|d| gimli::Reader::to_string_lossy(d).ok());
-    text.map(String::from).unwrap_or_default()
+    directory.map_or_else(String::new, |it| it.to_string_lossy().into_owned())
 }
 
-fn text(unit: UnitRef<'_, Reader>, value: gimli::AttributeValue<Reader>) -> Option<String> {
+fn text<'i>(
+    unit: UnitRef<'_, Reader<'i>>,
+    value: gimli::AttributeValue<Reader<'i>>,
+) -> Option<String> {
     let value = unit.attr_string(value).ok()?;
-    gimli::Reader::to_string_lossy(&value)
-        .ok()
-        .map(String::from)
+    Some(value.to_string_lossy().into_owned())
 }
 
 fn push(path: &mut String, part: &str) {

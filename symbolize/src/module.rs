@@ -13,12 +13,12 @@ use object::{Object, ObjectSegment, elf};
 
 use crate::addr::{Avma, FileOffset, Svma};
 use crate::demangle::{demangle, unmangled};
-use crate::dwarf::{Dwarf, Located, Name};
+use crate::dwarf::{Dwarf, Located};
 use crate::error::Miss;
 use crate::mapping::Mapping;
+use crate::name::Name;
 use crate::places::Places;
 use crate::separate::{self, Separate};
-use crate::split::Split;
 use crate::symtab::SymbolTable;
 
 /// A `PT_LOAD` program header.
@@ -36,7 +36,7 @@ type Completed = HashMap<((Option<Svma>, usize), Option<Name>), Option<Name>>;
 /// An ELF file that is proven to be the one that was mapped, as far as the recording knows.
 pub(crate) struct Module {
     /// The file name, without directories.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     path: String,
     image: Arc<[u8]>,
     /// Where the file was read, and where it lay when it ran.
@@ -83,7 +83,7 @@ impl Module {
         let segments = code_first(object.segments().map(|s| segment(&s)).collect());
         drop(object);
         Ok(Self {
-            name: path.rsplit('/').next().unwrap_or(&path).to_owned(),
+            name: path.rsplit('/').next().unwrap_or(&path).into(),
             path,
             image,
             here,
@@ -150,12 +150,12 @@ impl Module {
                 .filter(|_| short.starts_with("__"))
         };
         full.or_else(alias)
-            .or_else(|| Some(Name::Short(short.to_owned())))
+            .or_else(|| Some(Name::Short(short.into())))
     }
 
     fn best_symbol(&self, address: Svma) -> Option<Name> {
         let best = self.symbols().names_at(address).next();
-        best.map(|name| Name::Full(demangle(name)))
+        best.map(|name| Name::Full(demangle(name).into()))
     }
 
     pub(crate) fn dwarf(&self) -> Option<&Dwarf> {
@@ -173,7 +173,7 @@ impl Module {
         }
         let supplement = separate::supplement(&object, here, &self.places);
         let supplement = supplement.as_ref().map(|supplement| &supplement.image);
-        Dwarf::load(image, supplement, Split::of(&self.here, &self.places))
+        Dwarf::load(image, supplement, &self.here, &self.places)
     }
 
     /// The file that its debug info was moved to.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::dwarf::{Located, Name};
+use crate::dwarf::Located;
 use crate::line_table::{self, Reach};
 use crate::module::Module;
+use crate::name::Name;
 
 /// A place in the source as the program itself recorded it, by a `#[track_caller]` location.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,13 +51,14 @@ fn visit(module: &Module, searches: &mut [Search<'_>], reach: Reach) {
     if wanted.is_empty() {
         return;
     }
-    line_table::visit(dwarf.sections(), &wanted, reach, |address, indices| {
+    let consider = |address, indices: &[usize]| {
         for frame in module.frames(address) {
             for &index in indices {
                 open[index].consider(&frame);
             }
         }
-    });
+    };
+    dwarf.with_sections(|sections| line_table::visit(sections, &wanted, reach, consider));
 }
 
 /// What was found for one wanted line.
@@ -82,7 +84,9 @@ impl<'w> Search<'w> {
 
     /// Counts a frame whose own location is the wanted line.
     fn consider(&mut self, frame: &Located) {
-        let Some(file) = &frame.file else { return };
+        let Some(file) = frame.file.as_deref() else {
+            return;
+        };
         if frame.line != Some(self.wanted.line) || !is_same_file(&self.wanted.file, file) {
             return;
         }
@@ -90,8 +94,8 @@ impl<'w> Search<'w> {
             return;
         };
         let candidate = FunctionAt {
-            function: as_in_source(name.clone().into_shown()),
-            file: file.clone(),
+            function: as_in_source(&name.clone().into_shown()),
+            file: file.to_owned(),
         };
         let evidence = self.candidates.entry(candidate).or_default();
         evidence.has_path |= matches!(name, Name::Full(_));
@@ -133,12 +137,12 @@ fn is_nameless(name: &Name) -> bool {
 
 /// A source line is in the function, not in one of its instances, and not in the code that drops its coroutine
 /// at the await of this line.
-fn as_in_source(name: String) -> String {
+fn as_in_source(name: &str) -> String {
     let dropped = name
         .strip_prefix("core::ptr::drop_in_place")
         .map(|rest| rest.trim_start_matches("::"))
         .and_then(|rest| rest.strip_prefix('<')?.strip_suffix('>'));
-    without_instance(dropped.unwrap_or(&name))
+    without_instance(dropped.unwrap_or(name))
 }
 
 /// Drops every `::<..>`.
@@ -209,8 +213,8 @@ mod tests {
 
     fn frame(file: &str, name: &str, column: u32) -> Located {
         Located {
-            name: Some(Name::Full(name.to_owned())),
-            file: Some(file.to_owned()),
+            name: Some(Name::Full(name.into())),
+            file: Some(file.into()),
             line: Some(7),
             column: Some(column),
         }

@@ -9,57 +9,65 @@ use std::sync::Arc;
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::DwarfPackage;
 
-use crate::dwarf::{Reader, reader_of, section};
 use crate::module::read;
 use crate::places::Places;
+use crate::sections::{Images, Reader, Sections};
 
 /// Where the parts of a program's debug info are.
-pub(crate) struct Split {
-    package: Option<DwarfPackage<Reader>>,
+pub(crate) struct Split<'i> {
+    package: Option<DwarfPackage<Reader<'i>>>,
     /// Where the program lies.
     directory: PathBuf,
     places: Places,
 }
 
-impl Split {
+impl<'i> Split<'i> {
     /// Of a program that lies here.
-    pub(crate) fn of(program: &Path, places: &Places) -> Self {
+    pub(crate) fn of(program: &Path, places: &Places, images: &'i Images) -> Self {
         let mut package = program.as_os_str().to_owned();
         package.push(".dwp");
         Self {
-            package: load_package(Path::new(&package)),
+            package: load_package(Path::new(&package), images),
             directory: program.parent().unwrap_or(Path::new("/")).to_owned(),
             places: places.clone(),
         }
     }
 
     /// Answers a question, with the parts that it needs.
-    pub(crate) fn answer<L>(&self, mut result: LookupResult<L>) -> L::Output
+    pub(crate) fn answer<L>(&self, mut result: LookupResult<L>, images: &'i Images) -> L::Output
     where
-        L: LookupContinuation<Buf = Reader>,
+        L: LookupContinuation<Buf = Reader<'i>>,
     {
         loop {
             result = match result {
                 LookupResult::Output(output) => return output,
-                LookupResult::Load { load, continuation } => continuation.resume(self.load(&load)),
+                LookupResult::Load { load, continuation } => {
+                    continuation.resume(self.load(&load, images))
+                }
             };
         }
     }
 
-    fn load(&self, wanted: &SplitDwarfLoad<Reader>) -> Option<Arc<gimli::Dwarf<Reader>>> {
+    fn load(
+        &self,
+        wanted: &SplitDwarfLoad<Reader<'i>>,
+        images: &'i Images,
+    ) -> Option<Arc<gimli::Dwarf<Reader<'i>>>> {
         let packed = self.package.as_ref().and_then(|package| {
             let found = package.find_cu(wanted.dwo_id, &wanted.parent);
             found.ok().flatten()
         });
         let unpacked = || {
             let places = self.places_of(wanted)?.into_iter();
-            places.filter_map(|path| load_part(&path, wanted)).next()
+            places
+                .filter_map(|path| load_part(&path, wanted, images))
+                .next()
         };
         packed.or_else(unpacked).map(Arc::new)
     }
 
     /// As the compiler wrote it, else beside the program.
-    fn places_of(&self, wanted: &SplitDwarfLoad<Reader>) -> Option<[PathBuf; 2]> {
+    fn places_of(&self, wanted: &SplitDwarfLoad<Reader<'i>>) -> Option<[PathBuf; 2]> {
         let name = path_of(wanted.path.as_ref()?);
         let directory = wanted.comp_dir.as_ref().map(path_of).unwrap_or_default();
         let beside = self.directory.join(name.file_name()?);
@@ -67,40 +75,29 @@ impl Split {
     }
 }
 
-fn path_of(text: &Reader) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(text.bytes()))
+fn path_of(text: &Reader<'_>) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(text.slice()))
 }
 
-fn load_package(path: &Path) -> Option<DwarfPackage<Reader>> {
-    let image = read(path, "").ok()?;
-    let object = object::File::parse(&*image).ok()?;
-    let whole = reader_of(&object, &image);
-    let empty = || whole.range(0..0);
-    let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
-        let name = id.dwo_name();
-        let found = name.and_then(|name| section(&object, name, &whole));
-        Ok(found.unwrap_or_else(empty))
-    };
-    DwarfPackage::load(load, empty()).ok()
+fn load_package<'i>(path: &Path, images: &'i Images) -> Option<DwarfPackage<Reader<'i>>> {
+    let file = Sections::of(read(path, "").ok()?, images)?;
+    DwarfPackage::load(file.split(), file.empty()).ok()
 }
 
 /// The part in this file, if it is the one that is wanted.
-fn load_part(path: &Path, wanted: &SplitDwarfLoad<Reader>) -> Option<gimli::Dwarf<Reader>> {
-    let image = read(path, "").ok()?;
-    let object = object::File::parse(&*image).ok()?;
-    let whole = reader_of(&object, &image);
-    let load = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
-        let name = id.dwo_name();
-        let found = name.and_then(|name| section(&object, name, &whole));
-        Ok(found.unwrap_or_else(|| whole.range(0..0)))
-    };
-    let mut part = gimli::Dwarf::load(load).ok()?;
+fn load_part<'i>(
+    path: &Path,
+    wanted: &SplitDwarfLoad<Reader<'i>>,
+    images: &'i Images,
+) -> Option<gimli::Dwarf<Reader<'i>>> {
+    let file = Sections::of(read(path, "").ok()?, images)?;
+    let mut part = gimli::Dwarf::load(file.split()).ok()?;
     part.make_dwo(&wanted.parent);
     let is_wanted = has_part(&part, wanted.dwo_id);
     is_wanted.then_some(part)
 }
 
-fn has_part(part: &gimli::Dwarf<Reader>, id: gimli::DwoId) -> bool {
+fn has_part(part: &gimli::Dwarf<Reader<'_>>, id: gimli::DwoId) -> bool {
     let mut units = part.units();
     while let Ok(Some(header)) = units.next() {
         if part.unit(header).is_ok_and(|unit| unit.dwo_id == Some(id)) {

@@ -2,12 +2,14 @@
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::addr::{Avma, Lookup, Svma};
-use crate::dwarf::{Located, Name};
+use crate::dwarf::Located;
 use crate::error::Miss;
 use crate::mapping::{Mapping, Mappings};
 use crate::module::Module;
+use crate::name::Name;
 use crate::places::Places;
 use crate::source_line::{self, FunctionAt, SourceLine};
 
@@ -15,9 +17,9 @@ use crate::source_line::{self, FunctionAt, SourceLine};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     /// The name for people, if there is one.
-    pub function: Option<String>,
+    pub function: Option<Arc<str>>,
     /// The source file as DWARF has it, absolute where the directory of the compilation is known.
-    pub file: Option<String>,
+    pub file: Option<Arc<str>>,
     /// The line in `file`: of the code itself in the innermost frame, of the call in the others.
     pub line: Option<u32>,
     /// The column in `line`, if known.
@@ -32,7 +34,7 @@ pub struct Resolved {
     /// Innermost first, never empty; a frame may be without function, file and line.
     pub frames: Vec<Frame>,
     /// The file name of the module, without directories.
-    pub module: String,
+    pub module: Arc<str>,
     /// The address within the module: the stated address ([`Svma`]) of the byte that was looked up.
     pub offset: u64,
 }
@@ -93,7 +95,7 @@ impl Symbolizer {
     /// The file of a mapping, if it can be read and has no debug info, neither in it nor apart.
     pub fn lacks_debug_info(&self, mapping: &Mapping) -> Option<&str> {
         let module = self.modules.open(mapping).ok()?;
-        module.dwarf().is_none().then_some(module.name.as_str())
+        module.dwarf().is_none().then_some(&*module.name)
     }
 
     /// Whether the address lies in a recorded executable mapping.
@@ -132,7 +134,7 @@ fn look_up(
     let Svma(offset) = module.svma(address, mapping)?;
     Ok(Resolved {
         frames: shown(module.frames(Svma(offset))),
-        module: module.name.clone(),
+        module: Arc::clone(&module.name),
         offset,
     })
 }
@@ -151,15 +153,18 @@ fn shown(located: Vec<Located>) -> Vec<Frame> {
 
 /// The distinct files of all mappings, opened when first needed, and which of them the present process has.
 struct Modules {
-    by_identity: HashMap<Identity, OnceCell<Result<Module, Miss>>>,
+    by_path: HashMap<Vec<u8>, Builds>,
     in_order: Vec<Mapping>,
     places: Places,
 }
 
+/// By build id: two builds may have had the same path during one recording.
+type Builds = HashMap<Vec<u8>, OnceCell<Result<Module, Miss>>>;
+
 impl Modules {
     fn in_places(places: Places) -> Self {
         Self {
-            by_identity: HashMap::new(),
+            by_path: HashMap::new(),
             in_order: Vec::new(),
             places,
         }
@@ -168,10 +173,11 @@ impl Modules {
     /// Knows the files of these mappings, beside those that it knew. True if they are others than the latest ones.
     fn turn_to(&mut self, mappings: &Mappings) -> bool {
         let mut seen = HashSet::new();
-        let is_new = |mapping: &&Mapping| seen.insert(identity(mapping));
-        let in_order: Vec<Mapping> = mappings.iter().filter(is_new).cloned().collect();
-        for identity in seen {
-            self.by_identity.entry(identity).or_default();
+        let in_order = mappings.iter().filter(|it| seen.insert(identity(it)));
+        let in_order: Vec<Mapping> = in_order.cloned().collect();
+        for Mapping { path, build_id, .. } in &in_order {
+            let of_path = self.by_path.entry(path.clone()).or_default();
+            of_path.entry(build_id.clone()).or_default();
         }
         let before = std::mem::replace(&mut self.in_order, in_order);
         !before
@@ -181,7 +187,7 @@ impl Modules {
     }
 
     fn open(&self, mapping: &Mapping) -> Result<&Module, &Miss> {
-        self.by_identity[&identity(mapping)]
+        self.by_path[&mapping.path][&mapping.build_id]
             .get_or_init(|| Module::open(mapping, &self.places))
             .as_ref()
     }
@@ -192,11 +198,8 @@ impl Modules {
     }
 }
 
-/// Path and build id: two builds may have had the same path during one recording.
-type Identity = (Vec<u8>, Vec<u8>);
-
-fn identity(mapping: &Mapping) -> Identity {
-    (mapping.path.clone(), mapping.build_id.clone())
+fn identity(mapping: &Mapping) -> (&[u8], &[u8]) {
+    (&mapping.path, &mapping.build_id)
 }
 
 #[cfg(test)]

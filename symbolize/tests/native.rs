@@ -21,7 +21,8 @@ fn frames(symbolizer: &mut Symbolizer, address: Avma) -> Vec<Frame> {
 }
 
 fn function(symbolizer: &mut Symbolizer, address: Avma) -> Option<String> {
-    frames(symbolizer, address).remove(0).function
+    let innermost = frames(symbolizer, address).remove(0);
+    innermost.function.map(|name| name.to_string())
 }
 
 /// Names, files and lines of a program that was compiled with debug info and without optimization.
@@ -128,7 +129,7 @@ fn without_any_name_there_is_module_and_offset() {
     let resolved = symbolizer.resolve(address, Lookup::Exact).unwrap();
     assert_eq!(resolved.frames, [Frame::default()]);
     assert_eq!(
-        resolved.module,
+        &*resolved.module,
         program.file_name().unwrap().to_str().unwrap()
     );
     assert_eq!(

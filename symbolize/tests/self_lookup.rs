@@ -38,7 +38,8 @@ impl Acts for Subject {
 fn function(address: u64, how: Lookup) -> String {
     let mut symbolizer = Symbolizer::new(own_mappings());
     let resolved = symbolizer.resolve(Avma(address), how).unwrap();
-    resolved.frames.last().unwrap().function.clone().unwrap()
+    let outermost = resolved.frames.last().unwrap();
+    outermost.function.as_ref().unwrap().to_string()
 }
 
 #[test]
