@@ -11,6 +11,8 @@
 //! - `filter`: from now on the kernel kills it for a call that has to do with sockets;
 //! - `nobody`: becomes the user nobody, if root;
 //! - `crowd N CYCLES MICROSECONDS`: as many forks work at the same time;
+//! - `team N CYCLES MICROSECONDS`: as many threads work at the same time;
+//! - `await FILE`: waits until there is such a file;
 //! - `scribble`: writes nonsense over all shared memory that it has mapped;
 //! - `kill`: SIGKILL to itself; `pause`: waits for a signal.
 //!
@@ -20,7 +22,9 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
+use std::sync::Barrier;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Task, Wait};
@@ -67,6 +71,16 @@ fn go_on(truth: &str, steps: &[&str]) {
         }
         ["crowd", count, cycles, pause, ref rest @ ..] => {
             crowd(truth, number(count), cycles, pause);
+            go_on(truth, rest);
+        }
+        ["team", count, cycles, pause, ref rest @ ..] => {
+            team(truth, number(count), number(cycles), number(pause));
+            go_on(truth, rest);
+        }
+        ["await", file, ref rest @ ..] => {
+            while !Path::new(file).exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             go_on(truth, rest);
         }
         ["scribble", ref rest @ ..] => {
@@ -184,6 +198,20 @@ fn crowd(truth: &str, count: u64, cycles: &str, pause: &str) {
     };
     let children: Vec<i32> = names.iter().map(start).collect();
     children.into_iter().for_each(wait_for);
+}
+
+/// Their first births come together.
+fn team(truth: &str, count: u64, cycles: u64, pause: u64) {
+    let barrier = Barrier::new(count as usize);
+    std::thread::scope(|scope| {
+        for index in 0..count {
+            let barrier = &barrier;
+            scope.spawn(move || {
+                barrier.wait();
+                work(truth, &format!("mate-{index}"), cycles, pause);
+            });
+        }
+    });
 }
 
 fn filter() {

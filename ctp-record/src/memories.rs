@@ -140,7 +140,10 @@ impl Memories {
             held.finish(processes, sink);
             self.gone.add(&held);
         }
-        for held in &mut self.held {
+        let shared = self.held.iter_mut().filter(|held| held.tenant.is_none());
+        for held in shared {
+            // It may have begun coroutines since the last look: later they would be nobody's.
+            held.pass(processes, sink);
             let mut tenant = Tenant::of(processes, held.tenant);
             let region = held.memory.region();
             held.harvest.bury(process, &region, &mut tenant, sink);

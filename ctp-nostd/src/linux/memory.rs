@@ -78,8 +78,13 @@ pub(super) const PAGE_BYTES: usize = 4096;
 pub(super) struct Wiped {
     /// The number of this process's attachment.
     pub attachment: AtomicU32,
-    /// A fork has tried to attach by itself.
-    pub tried: AtomicU32,
+    /// The thread that attaches this fork, or [`Wiped::NEVER`].
+    pub follower: AtomicU32,
+}
+
+impl Wiped {
+    /// It has tried in vain. No thread has this number.
+    pub const NEVER: u32 = u32::MAX;
 }
 
 /// A private page that the kernel empties in every fork.

@@ -16,6 +16,7 @@ use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
 use heapless::String;
+use rustix::event::{Timespec, poll};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -221,16 +222,37 @@ fn own(socket: Option<&Socket>, limit: u32) -> Option<(Mapping, u16)> {
     Some((mapping, request::attach_id(number)))
 }
 
-/// In a fork: attaches with memory of its own, or never. Nothing of it waits for another thread,
-/// allocates, or asks libc for anything.
+/// In a fork: attaches with memory of its own, or never. Nothing of it allocates, or asks libc for
+/// anything. The first thread that needs it asks the recorder; the others would lose coroutines if
+/// they did not wait until it has its answer.
 #[cold]
 fn follow(page: &Wiped) -> Option<&'static Session> {
     let parent = session()?;
-    let region = parent.probe.region;
-    let is_first = page.tried.swap(1, Ordering::Relaxed) == 0;
-    if !is_first || !region.extended || parent.forbids_calls {
+    if !parent.probe.region.extended || parent.forbids_calls {
         return None;
     }
+    if page.follower.load(Ordering::Relaxed) == Wiped::NEVER {
+        return None;
+    }
+    let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    let taken = page
+        .follower
+        .compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
+    match taken {
+        Ok(_) => {
+            let session = attach_anew(page, parent);
+            if session.is_none() {
+                page.follower.store(Wiped::NEVER, Ordering::Relaxed);
+            }
+            session
+        }
+        // A signal handler that interrupted it: it cannot wait for what it keeps from going on.
+        Err(other) if other == me => None,
+        Err(_) => wait_for_follower(page),
+    }
+}
+
+fn attach_anew(page: &Wiped, parent: &Session) -> Option<&'static Session> {
     let socket = Socket::dial(&parent.path)?;
     let (mapping, attach_id) = own(Some(&socket), parent.limit)?;
     parent.mapping.part();
@@ -240,6 +262,28 @@ fn follow(page: &Wiped) -> Option<&'static Session> {
     begin(page, mapping, attach_id, Some(socket), path, limit).ok()?;
     session()
 }
+
+/// Another thread attaches this fork, which takes no longer than its own patience.
+fn wait_for_follower(page: &Wiped) -> Option<&'static Session> {
+    for _ in 0..LOOKS {
+        if page.attachment.load(Ordering::Acquire) != 0 {
+            return session();
+        }
+        if page.follower.load(Ordering::Relaxed) == Wiped::NEVER {
+            return None;
+        }
+        // Interrupted, it looks sooner.
+        let _ = poll(&mut [], Some(&BETWEEN_LOOKS));
+    }
+    None
+}
+
+/// Longer, together, than the recorder is waited for.
+const LOOKS: u32 = 6_000;
+const BETWEEN_LOOKS: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000,
+};
 
 /// Everything is there: from now on there are events.
 fn begin(

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::record::{EventKind, ProcessEnd, ProcessEnding};
 
-use crate::lab::{Lab, Outcome, fixture, wait_until};
+use rustix::process::Signal;
+
+use crate::lab::{Lab, Outcome, fixture, send, wait_until};
 use crate::trace::{Coroutine, Trace};
 
 fn record(lab: &Lab, flags: &[&str], steps: &str) -> (Outcome, Trace) {
@@ -65,6 +67,17 @@ fn a_fork_is_a_process_of_its_own_however_it_was_made() {
         assert_eq!(sites.len(), 1, "they wait at one line of one program");
         assert!(modules_of(&trace, "grandchild") > 0);
     }
+}
+
+// CTP-32, LT-18
+#[test]
+fn a_fork_whose_threads_all_begin_at_once_is_recorded_with_all_of_them() {
+    let lab = Lab::new();
+    let steps = "work parent 1 0 fork team 8 5 1000";
+    let (_, trace) = record(&lab, &[], steps);
+    everything_is_there(&lab, &trace);
+    assert_eq!(trace.coroutines.len(), 9);
+    assert_eq!(trace.processes.len(), 2);
 }
 
 // CTP-33, LT-19
@@ -147,6 +160,35 @@ fn a_process_that_is_killed_leaves_all_it_had_and_the_others_go_on() {
     let mut ends = trace.process_ends.iter();
     let end = ends.find(|end| end.process == killed).expect("it is told");
     assert_eq!(end.how, ProcessEnding::Gone, "only its parent knows more");
+}
+
+// CTP-34
+#[test]
+fn a_process_that_did_all_it_did_between_two_looks_ends_with_its_coroutines() {
+    let lab = Lab::new();
+    let script = "\"$0\" truth await go work brief 3 0; touch over; exec \"$0\" truth await on";
+    let mut command = lab.recorder(&[], "sh");
+    let recorder = command.args(["-c", script]).arg(fixture("family"));
+    let recorder = recorder.spawn().expect("starts");
+    let data = lab.path("ctp.data");
+    wait_until("the recorder has met it", || {
+        data.exists() && !Trace::read_any(&data).0.processes.is_empty()
+    });
+    send(Signal::STOP, recorder.id());
+    std::fs::write(lab.path("go"), "").expect("can be made");
+    lab.wait_for_file("over");
+    send(Signal::CONT, recorder.id());
+    wait_until("the recorder has met the next", || {
+        Trace::read_any(&data).0.processes.len() > 1
+    });
+    std::fs::write(lab.path("on"), "").expect("can be made");
+    lab.outcome(recorder);
+    let trace = lab.trace();
+    everything_is_there(&lab, &trace);
+    let its_process = trace.named("brief").birth.process;
+    let mut ended = trace.process_ends.iter();
+    assert!(ended.any(|end| end.process == its_process), "it has ended");
+    assert_eq!(trace.processes.len(), 2);
 }
 
 // CTP-28, LT-17
