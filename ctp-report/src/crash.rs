@@ -1,7 +1,7 @@
 //! Who ran when a fatal signal came. That is no verdict either.
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Ending, EventKind};
+use ctp_trace::record::{Ending, EventKind, ProcessEnding};
 use serde::Serialize;
 
 use crate::model::Model;
@@ -43,7 +43,10 @@ pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
         _ => return None,
     };
     let tid = (tid != 0).then_some(tid);
-    let there = |one: &&Coroutine| tid.is_none_or(|tid| thread(one) == Some(tid));
+    let there = |one: &&Coroutine| match tid {
+        Some(tid) => thread(one) == Some(tid),
+        None => !has_left(model, one),
+    };
     let mut running: Vec<&Coroutine> = model.census.coroutines();
     running.retain(|one| thread(one).is_some() && there(one));
     running.sort_by_key(|one| std::cmp::Reverse(one.ran_at));
@@ -55,6 +58,12 @@ pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
             .filter_map(|one| suspect(model, names, one))
             .collect(),
     })
+}
+
+/// Its process was gone before, or ended by itself: that is not the one that crashed.
+fn has_left(model: &Model, one: &Coroutine) -> bool {
+    let end = model.census.ended_early(one.process);
+    end.is_some_and(|end| !matches!(end.how, ProcessEnding::Signalled(_)))
 }
 
 /// The thread on which it runs, if it does.

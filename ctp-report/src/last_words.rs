@@ -39,6 +39,10 @@ pub struct LastWords {
     pub at: Option<String>,
     /// Since when it is in that state.
     pub since_ns: u64,
+    /// Until when: the end of the recording, or of its process.
+    pub until_ns: u64,
+    /// Its process ended before the recording did.
+    pub process_ended: bool,
     /// Index of an event whose writer died in the middle of it.
     pub torn: Option<u64>,
     /// Events of it that are missing.
@@ -106,6 +110,8 @@ fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) 
         tid: one.last.map(|last| last.tid),
         at: label.and_then(crate::names::Label::at),
         since_ns,
+        until_ns: model.census.end_of(one.process).0,
+        process_ended: model.census.ended_early(one.process).is_some(),
         torn: one.torn,
         lost: one.lost(),
         events: Vec::new(),

@@ -43,7 +43,7 @@ pub struct Census {
     names: Names,
     runners: Map<ProcessId, Runners>,
     /// When processes ended that ended before the recording.
-    ends: Map<ProcessId, Nanos>,
+    ends: Map<ProcessId, ProcessEnd>,
     breakages: Breakages,
     totals: Totals,
 }
@@ -146,8 +146,13 @@ impl Census {
     /// When this process ended, or the recording of it: ages of its coroutines are measured to
     /// this.
     pub fn end_of(&self, process: ProcessId) -> Nanos {
-        let ended = self.ends.get(&process);
-        ended.copied().unwrap_or_else(|| self.end_at())
+        let ended = self.ended_early(process);
+        ended.map_or_else(|| self.end_at(), |end| end.at)
+    }
+
+    /// How this process ended, if that was before the recording did.
+    pub fn ended_early(&self, process: ProcessId) -> Option<&ProcessEnd> {
+        self.ends.get(&process)
     }
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
@@ -253,7 +258,7 @@ impl Census {
     fn process_end(&mut self, end: &ProcessEnd) {
         self.see(end.at);
         if end.how != ProcessEnding::Exec {
-            self.ends.insert(end.process, end.at);
+            self.ends.insert(end.process, *end);
             return;
         }
         let of_it = |one: &&Coroutine| one.process == end.process;

@@ -25,13 +25,13 @@ pub fn page(page: &mut Page, all: &[LastWords], told: usize, end: Nanos) -> io::
     ))?;
     page.gap()?;
     let (first, rest) = all.split_at(told.min(all.len()));
-    first.iter().try_for_each(|one| block(page, one, end))?;
+    first.iter().try_for_each(|one| block(page, one))?;
     others(page, rest)
 }
 
-fn block(page: &mut Page, one: &LastWords, end: Nanos) -> io::Result<()> {
+fn block(page: &mut Page, one: &LastWords) -> io::Result<()> {
     let left = format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
-    page.line(&text::spread(&left, &stands(one, end)))?;
+    page.line(&text::spread(&left, &stands(one)))?;
     one.events.iter().try_for_each(|event| step(page, event))?;
     if let Some(n) = one.torn {
         page.line(&format!(
@@ -47,8 +47,11 @@ fn block(page: &mut Page, one: &LastWords, end: Nanos) -> io::Result<()> {
     page.gap()
 }
 
-fn stands(one: &LastWords, end: Nanos) -> String {
-    let age = units::duration(Nanos(one.since_ns).until(end));
+fn stands(one: &LastWords) -> String {
+    let mut age = units::duration(Nanos(one.since_ns).until(Nanos(one.until_ns)));
+    if one.process_ended {
+        age += ", then its process ended";
+    }
     match (one.state, one.tid, &one.at) {
         ("suspended", _, Some(at)) => {
             format!("suspended at {} for {age}", text::cut_middle(at, 30))

@@ -41,3 +41,24 @@ fn all_are_told_if_all_are_asked_for() {
         .max();
     assert_eq!(most, Some(8), "as many events as a station holds");
 }
+
+// CTP-34
+#[test]
+fn of_a_process_that_ended_nothing_is_older_than_it_and_nobody_crashed_with_another() {
+    let page = Desk::new().text(&["-i", "survivor.data", "--last-words"]);
+    assert!(
+        page.contains("is the only one that ran when SIGSEGV came"),
+        "{page}"
+    );
+    assert!(page.contains("id 3 worker_loop is the only"), "{page}");
+    let told = |id: &str| page.lines().find(|line| line.starts_with(id)).unwrap();
+    let suspended = told("id 2 ");
+    assert!(
+        suspended.ends_with("for 2.0 s, then its process ended"),
+        "{page}"
+    );
+    assert!(
+        told("id 3 ").ends_with("running on tid 4200 for 6.0 s"),
+        "{page}"
+    );
+}

@@ -15,6 +15,8 @@ pub struct Trace {
     events: Vec<u64>,
     sites: u32,
     lost: u64,
+    /// Where coroutines are born.
+    pub process: ProcessId,
     pub end: End,
 }
 
@@ -49,6 +51,7 @@ impl Trace {
             events: vec![],
             sites: 0,
             lost: 0,
+            process: ProcessId(1),
             end,
         }
     }
@@ -87,7 +90,7 @@ impl Trace {
         let coroutine = CoroutineId(u32::try_from(self.events.len()).unwrap());
         self.add(Record::Birth(Birth {
             coroutine,
-            process: ProcessId(1),
+            process: self.process,
             station: coroutine.0 - 1,
             probe_id: u64::from(coroutine.0),
             at: Nanos(at),

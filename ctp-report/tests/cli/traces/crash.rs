@@ -54,6 +54,37 @@ pub fn where_nobody_ran() -> Vec<u8> {
     workers(Ending::Signalled(6), 4126).finish()
 }
 
+/// One that runs, and another process in which one ran and one waited when it ended after 2 s.
+pub fn after_another_process() -> Vec<u8> {
+    let mut t = Trace::of("./server --fork");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    t.add(Record::Process(Process {
+        id: ProcessId(2),
+        pid: 4200,
+        attached: Nanos(MS),
+    }));
+    for (process, runs) in [(2, true), (2, false), (1, true)] {
+        t.process = ProcessId(process);
+        let one = t.born("worker_loop", spawn, MS);
+        serve(&mut t, one, read, 4127);
+        if runs {
+            t.run(one, SECOND, 4200);
+        }
+        t.tally(one, None, false);
+    }
+    t.add(Record::ProcessEnd(ProcessEnd {
+        process: ProcessId(2),
+        at: Nanos(2 * SECOND),
+        how: ProcessEnding::Gone,
+    }));
+    t.end = End {
+        at: Nanos(7 * SECOND),
+        how: Ending::Signalled(11),
+        ..t.end
+    };
+    t.finish()
+}
+
 /// SIGKILL is nobody's fault.
 pub fn from_outside() -> Vec<u8> {
     workers(Ending::Signalled(9), 0).finish()

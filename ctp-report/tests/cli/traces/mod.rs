@@ -30,6 +30,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("suspects", crash::on_an_unknown_thread()),
         ("bystanders", crash::where_nobody_ran()),
         ("killed", crash::from_outside()),
+        ("survivor", crash::after_another_process()),
         ("broken", crash::broken()),
         ("hostile", broken::hostile()),
         ("truncated", broken::truncated()),
