@@ -28,6 +28,8 @@ pub struct Closing<'c> {
     pub stations: u32,
     /// Processes that live on, with their names.
     pub survivors: Vec<(u32, String)>,
+    /// Processes that got no memory of their own.
+    pub turned_away: u32,
     /// Memories that a program has overwritten.
     pub damaged: u32,
     /// Coroutines of which the counts cannot be trusted.
@@ -48,6 +50,7 @@ impl<'c> Closing<'c> {
             event_cost: Duration::ZERO,
             stations: 0,
             survivors: Vec::new(),
+            turned_away: 0,
             damaged: 0,
             doubtful: 0,
             counters,
@@ -62,6 +65,7 @@ impl<'c> Closing<'c> {
             _ => lines.push(self.what_was_recorded()),
         }
         lines.extend(self.refused());
+        lines.extend(self.turned_away());
         lines.extend(self.damaged());
         lines.extend(self.doubtful());
         lines.extend(self.survivors());
@@ -137,6 +141,16 @@ impl<'c> Closing<'c> {
             grouped(self.stations.into()),
             grouped(self.end.refused)
         ))
+    }
+
+    fn turned_away(&self) -> Option<String> {
+        (self.turned_away > 0).then(|| {
+            format!(
+                "{} processes were not let in, or too late (no descriptor left, or no time): \
+                 those of them that are forks were not recorded; a higher ulimit -n may help",
+                self.turned_away
+            )
+        })
     }
 
     fn damaged(&self) -> Option<String> {

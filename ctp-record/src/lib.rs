@@ -20,6 +20,7 @@ mod launch;
 mod leftovers;
 pub mod maps;
 mod memories;
+mod namespace;
 mod output;
 pub mod pace;
 mod processes;
@@ -142,17 +143,18 @@ fn begin<'r>(
     wait.watch_program(&running).map_err(Error::Wait)?;
     output.take_place();
     Ok(Session {
+        processes: Processes::new(clock, running.pid(), memories.first().inode()),
         memories,
         rendezvous,
         alarms: Alarms::default(),
         wait,
-        processes: Processes::new(clock, running.pid()),
         running,
         signals,
         calibrator,
         crashes,
         output,
         ended: None,
+        turned_away: 0,
         wait_all: launch.wait_all,
         no_bell: launch.no_bell,
     })
@@ -169,6 +171,7 @@ fn closing_of<'c>(
         event_cost: cost::of_one_event(memories.first().region().header),
         stations: launch.stations,
         survivors: survivors::of(&session.rendezvous.path()),
+        turned_away: session.turned_away,
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())

@@ -17,6 +17,7 @@ use rustix::fs::OFlags;
 use crate::clock::Clock;
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::maps::{self, Mapping};
+use crate::namespace;
 
 /// Looks into `/proc`.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ pub struct Processes {
     clock: Clock,
     /// The process that was launched: who writes when nothing else is known.
     launched: u32,
+    /// The memory that every program finds.
+    inode: u64,
+    /// How often somebody was searched for there.
+    searches: u32,
     known: HashMap<u32, Known>,
     /// Path and build id of each program, by number.
     programs: HashMap<(Vec<u8>, Vec<u8>), u32>,
@@ -36,6 +41,8 @@ pub struct Processes {
 #[derive(Debug)]
 struct Known {
     id: ProcessId,
+    /// What it calls itself.
+    own_number: u32,
     /// The program that runs in it, by number.
     program: Option<u32>,
     modules: HashSet<Mapping>,
@@ -46,12 +53,18 @@ struct Known {
 /// Pages that are remembered as no program code, in each process.
 const MOST_ELSEWHERE: usize = 4096;
 
+/// A program that writes numbers of nobody is not searched for without end.
+const MOST_SEARCHES: u32 = 1024;
+
 impl Processes {
-    /// Nothing seen yet of the process that was launched.
-    pub fn new(clock: Clock, launched: u32) -> Self {
+    /// Nothing seen yet of the process that was launched. `inode` is that of the memory that every
+    /// program finds.
+    pub fn new(clock: Clock, launched: u32, inode: u64) -> Self {
         Processes {
             clock,
             launched,
+            inode,
+            searches: 0,
             known: HashMap::new(),
             programs: HashMap::new(),
             met: 0,
@@ -69,10 +82,12 @@ impl Processes {
         let id = ProcessId(self.met);
         let modules = HashSet::new();
         let elsewhere = HashSet::new();
+        let own_number = namespace::own_number(pid).unwrap_or(pid);
         self.known.insert(
             pid,
             Known {
                 id,
+                own_number,
                 program: None,
                 modules,
                 elsewhere,
@@ -153,12 +168,25 @@ impl Processes {
             .clone()
     }
 
-    fn owner(&self, peer: Peer) -> u32 {
+    fn owner(&mut self, peer: Peer) -> u32 {
         match peer {
-            Peer::Process(pid) => pid,
+            Peer::Process(number) => self.called(number),
             Peer::Thread(tid) => process_of_thread(tid).unwrap_or(self.launched),
             Peer::Unknown => self.launched,
         }
+    }
+
+    /// The process that calls itself so: one that was met, else one that has the memory.
+    fn called(&mut self, number: u32) -> u32 {
+        let mut known = self.known.iter();
+        if let Some((pid, _)) = known.find(|(_, known)| known.own_number == number) {
+            return *pid;
+        }
+        if self.searches == MOST_SEARCHES {
+            return number;
+        }
+        self.searches += 1;
+        namespace::process(number, self.inode).unwrap_or(number)
     }
 
     fn covers(&self, pid: u32, address: u64) -> bool {

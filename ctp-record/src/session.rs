@@ -45,6 +45,8 @@ pub struct Session<'s> {
     pub ended: Option<Ended>,
     /// Never make the program ring: look at every tick instead.
     pub no_bell: bool,
+    /// Processes that could not be let in, or got no memory, or too late.
+    pub turned_away: u32,
     /// Go on until all processes that came from the program have ended.
     pub wait_all: bool,
 }
@@ -59,6 +61,9 @@ const CROWDED_TICK: Duration = Duration::from_millis(50);
 const CROWD: u32 = 1_000;
 /// The file holds what is older than this.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
+
+/// Callers that are still let in at the end: more are the work of one who connects without end.
+const MOST_LATE: usize = 4096;
 
 /// Why the loop goes no further.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +121,7 @@ impl Session<'_> {
             }
         };
         self.memories.finish(&mut self.processes, &mut self.output);
+        self.dismiss();
         self.crashes.hear();
         Ok(over)
     }
@@ -241,6 +247,7 @@ impl Session<'_> {
             }
             self.watch(pid)?;
         }
+        self.turned_away += u32::from(caller.socket.is_none());
         self.wait.add(caller)
     }
 
@@ -252,15 +259,28 @@ impl Session<'_> {
         }
     }
 
-    /// Each further process gets memory of its own. One that asked and hung up needs none.
+    /// Each further process gets memory of its own. One that hung up meanwhile waits no longer.
     fn grant_memory(&mut self) {
         for (socket, pid) in self.wait.lines().requests() {
             let memory = pid.and_then(|pid| self.memories.grant(pid).ok());
             if let (Some(memory), Some(calibrator)) = (memory, &self.calibrator) {
                 calibrator.publish(memory.region().header);
             }
-            let _ = rendezvous::answer(socket, memory.map(|memory| memory.file()));
+            let answered = rendezvous::answer(socket, memory.map(|memory| memory.file()));
+            self.turned_away += u32::from(memory.is_none() || answered.is_err());
         }
+    }
+
+    /// Counts those who still ask when it is over.
+    fn dismiss(&mut self) {
+        let callers = std::iter::from_fn(|| self.rendezvous.accept());
+        for caller in callers.take(MOST_LATE) {
+            self.turned_away += u32::from(caller.socket.is_none());
+            let socket = caller.socket.into_iter();
+            socket.for_each(|socket| self.wait.lines().add(socket, caller.pid));
+        }
+        self.wait.lines().hear_all();
+        self.turned_away += self.wait.lines().requests().count() as u32;
     }
 
     /// A process, or the image that ran in it, is no more.

@@ -8,7 +8,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::layout::{Header, MAGIC};
 use ctp_nostd::{Refused, Region};
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 
 /// A memfd of its final size: sparse, so that room nobody uses costs nothing, and sealed, so
 /// that nobody can cut it off under a reader.
@@ -55,6 +55,11 @@ impl Memory {
     /// What a program is sent that asks for it.
     pub fn file(&self) -> &OwnedFd {
         &self.file
+    }
+
+    /// By which it is found in the maps of a process; 0 if the kernel does not tell.
+    pub fn inode(&self) -> u64 {
+        fstat(&self.file).map_or(0, |stat| stat.st_ino)
     }
 
     /// What the program is to open: by way of this process, or of its own inherited descriptor.

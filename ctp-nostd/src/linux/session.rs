@@ -64,6 +64,8 @@ pub(super) enum NotAttached {
     NotANumber,
     /// The file is too short for a header and one station.
     NoRoom,
+    /// There is no such file: the recorder is gone, or the process sees another `/proc`.
+    Absent(Errno),
     /// It may not open the file, as after a change of user.
     Forbidden(Errno),
     /// The kernel refused.
@@ -78,6 +80,11 @@ impl fmt::Display for NotAttached {
             NotAttached::NoPath => write!(out, "CTP_SHM_PATH is not set"),
             NotAttached::NotANumber => write!(out, "CTP_MAX_STATIONS is not a number"),
             NotAttached::NoRoom => write!(out, "the file at CTP_SHM_PATH is too short"),
+            NotAttached::Absent(error) => write!(
+                out,
+                "opening CTP_SHM_PATH failed (error {})",
+                error.raw_os_error()
+            ),
             NotAttached::Forbidden(error) => write!(
                 out,
                 "opening CTP_SHM_PATH failed (error {}); ctp-record --inherit-fd may help",
@@ -178,7 +185,9 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     let socket = Socket::dial(path);
     let (mapping, attach_id) = match map(settings, limit) {
         Ok(hall) => choose(hall, socket.as_ref(), limit),
-        Err(reason @ NotAttached::Forbidden(_)) => own(socket.as_ref(), limit).ok_or(reason)?,
+        Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
+            own(socket.as_ref(), limit).ok_or(reason)?
+        }
         Err(reason) => return Err(reason),
     };
     let page = memory::wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
@@ -325,6 +334,7 @@ fn map(settings: &Settings, limit: u32) -> Result<Mapping, NotAttached> {
     let path = settings.shm_path.as_ref().ok_or(NotAttached::NoPath)?;
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let file = openat(CWD, path.as_slice(), flags, Mode::empty()).map_err(|error| match error {
+        Errno::NOENT => NotAttached::Absent(error),
         Errno::ACCESS | Errno::PERM => NotAttached::Forbidden(error),
         _ => NotAttached::Os("opening CTP_SHM_PATH", error),
     })?;

@@ -55,6 +55,11 @@ impl Lines {
         }
     }
 
+    /// Reads what was sent on all of them.
+    pub fn hear_all(&mut self) {
+        self.all.values_mut().for_each(Line::hear);
+    }
+
     /// Did this process close all of the connections that it had? When it calls again, another
     /// image runs in it: an exec has closed them.
     pub fn has_hung_up(&mut self, pid: u32) -> bool {

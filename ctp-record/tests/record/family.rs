@@ -191,6 +191,24 @@ fn a_process_that_did_all_it_did_between_two_looks_ends_with_its_coroutines() {
     assert_eq!(trace.processes.len(), 2);
 }
 
+// CTP-32, LT-19
+#[test]
+fn a_fork_that_waits_for_the_recorder_in_vain_lives_untraced_and_is_told_of() {
+    let lab = Lab::new();
+    let steps = "truth work parent 3 1000 await go fork work child 3 0";
+    let mut command = lab.recorder(&[], fixture("family"));
+    let recorder = command.args(steps.split(' ')).spawn().expect("starts");
+    lab.wait_for_file("truth");
+    send(Signal::STOP, recorder.id());
+    std::fs::write(lab.path("go"), "").expect("can be made");
+    wait_until("the fork has worked", || lab.truth("truth").len() == 2);
+    send(Signal::CONT, recorder.id());
+    let outcome = lab.outcome(recorder);
+    let told = "1 processes were not let in, or too late";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    assert_eq!(lab.trace().coroutines.len(), 1);
+}
+
 // CTP-28, LT-17
 #[test]
 fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
@@ -220,6 +238,36 @@ fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
         0,
         "a word of damaged memory is not believed"
     );
+}
+
+// CTP-32, LT-19
+#[test]
+fn a_program_in_a_process_namespace_of_its_own_is_taken_for_nobody_else() {
+    let lab = Lab::new();
+    let mut apart = lab.command("unshare");
+    if !lab
+        .run(apart.args(["-p", "-f", "--mount-proc", "true"]))
+        .status
+        .success()
+    {
+        eprintln!("skipped: such a namespace cannot be made here");
+        return;
+    }
+    for proc in [&[][..], &["--mount-proc"]] {
+        let lab = Lab::new();
+        let mut command = lab.recorder(&[], "unshare");
+        let program = command.args(["-p", "-f"]).args(proc).arg(fixture("family"));
+        let steps = "truth work first 5 1000 fork work second 5 1000";
+        lab.run(program.args(steps.split(' ')));
+        let trace = lab.trace();
+        assert_eq!(trace.processes.len(), 2, "{proc:?}");
+        assert!(trace.processes.iter().all(|it| it.pid > 2), "{proc:?}");
+        for line in lab.truth("truth") {
+            let attempted = trace.named(&line[0]).tally().attempted;
+            assert_eq!(attempted.to_string(), line[2], "{proc:?}");
+            assert!(modules_of(&trace, &line[0]) > 0, "{proc:?}");
+        }
+    }
 }
 
 // LT-19

@@ -1,0 +1,53 @@
+//! Process ids as a program in a process namespace of its own sees them: in a container, say.
+//!
+//! A program writes its own id into the memory. Here that may be nobody's, or another's.
+
+use std::fs;
+
+/// What this process calls itself, while it is there.
+pub fn own_number(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().last()?.parse().ok()
+}
+
+/// The process that calls itself so and has mapped the file with this inode: our id of it.
+pub fn process(number: u32, inode: u64) -> Option<u32> {
+    let is_it = |pid: &u32| own_number(*pid) == Some(number) && has_mapped(*pid, inode);
+    if is_it(&number) {
+        return Some(number);
+    }
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(is_it)
+}
+
+/// `start-end perms offset dev inode path`
+fn has_mapped(pid: u32, inode: u64) -> bool {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let inode = inode.to_string();
+    let mut lines = maps.split(|&byte| byte == b'\n');
+    lines.any(|line| {
+        let mut words = line.split(|&byte| byte == b' ');
+        words.nth(4) == Some(inode.as_bytes()) && line.windows(7).any(|word| word == b"/memfd:")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outside_of_a_namespace_a_process_has_one_number() {
+        let me = std::process::id();
+        assert_eq!(own_number(me), Some(me));
+        assert_eq!(own_number(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_process_that_has_not_mapped_the_file_is_not_it() {
+        assert_eq!(process(std::process::id(), u64::MAX), None);
+    }
+}
