@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ctp_nostd::inspect::Counters;
-use ctp_trace::record::{End, Ending};
+use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::args::MOST_STATIONS;
 
@@ -18,6 +18,8 @@ pub struct Closing<'c> {
     pub output: &'c Path,
     /// Its closing record.
     pub end: End,
+    /// When the program ended, if others were waited for.
+    pub program_ended: Option<Nanos>,
     /// Its size; nothing if it could not be written.
     pub bytes: Option<u64>,
     /// Coroutines that look stuck, if they were counted.
@@ -45,6 +47,7 @@ impl<'c> Closing<'c> {
             subject,
             output,
             end,
+            program_ended: None,
             bytes: None,
             stuck: None,
             event_cost: Duration::ZERO,
@@ -83,7 +86,7 @@ impl<'c> Closing<'c> {
     }
 
     fn how_it_ended(&self) -> String {
-        let after = format!("after {}", seconds(self.end.at.0));
+        let after = self.after();
         let subject = &self.subject;
         match self.end.how {
             Ending::Exited(code) => format!("{subject} exited with status {code} {after}"),
@@ -94,6 +97,16 @@ impl<'c> Closing<'c> {
             ),
             Ending::Image => format!("read {subject}"),
             _ => format!("stopped {after}; {subject} goes on without being recorded"),
+        }
+    }
+
+    /// When it ended, and for how long the recording went on if that was longer.
+    fn after(&self) -> String {
+        let recorded = seconds(self.end.at.0);
+        let program = seconds(self.program_ended.unwrap_or(self.end.at).0);
+        match program == recorded {
+            true => format!("after {recorded}"),
+            false => format!("after {program} (recorded for {recorded})"),
         }
     }
 

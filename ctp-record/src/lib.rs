@@ -153,6 +153,7 @@ fn begin<'r>(
         calibrator,
         crashes,
         output,
+        clock,
         ended: None,
         turned_away: 0,
         wait_all: launch.wait_all,
@@ -169,6 +170,7 @@ fn closing_of<'c>(
     let memories = &session.memories;
     Closing {
         event_cost: cost::of_one_event(memories.first().region().header),
+        program_ended: session.ended.filter(|_| launch.wait_all).map(|(_, at)| at),
         stations: launch.stations,
         survivors: survivors::of(&session.rendezvous.path()),
         turned_away: session.turned_away,

@@ -3,10 +3,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ctp_trace::record::{Ending, ProcessEnding};
+use ctp_trace::record::{Ending, Nanos, ProcessEnding};
 
 use crate::alarms::Alarms;
 use crate::calibrate::Calibrator;
+use crate::clock::Clock;
 use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
 use crate::memories::Memories;
@@ -41,8 +42,10 @@ pub struct Session<'s> {
     pub crashes: Crashes,
     /// Where it goes.
     pub output: Output,
-    /// How the program ended, when others are waited for.
-    pub ended: Option<Ended>,
+    /// What time it is in the trace.
+    pub clock: Clock,
+    /// How the program ended, and when.
+    pub ended: Option<(Ended, Nanos)>,
     /// Never make the program ring: look at every tick instead.
     pub no_bell: bool,
     /// Processes that could not be let in, or got no memory, or too late.
@@ -200,9 +203,9 @@ impl Session<'_> {
             && let Some(ended) = self.running.ended()?
         {
             self.wait.forget_program(&self.running)?;
-            self.ended = Some(ended);
+            self.ended = Some((ended, self.clock.now()));
         }
-        if let Some(ended) = self.ended {
+        if let Some((ended, _)) = self.ended {
             if !self.wait_all {
                 return Ok(Some(Over::Ended(ended.ending())));
             }
@@ -221,7 +224,7 @@ impl Session<'_> {
     /// others are waited for ends that.
     fn obey(&mut self, asked: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
-            if let Some(ended) = self.ended {
+            if let Some((ended, _)) = self.ended {
                 return Some(Over::Ended(ended.ending()));
             }
             if std::mem::replace(asked, true) {

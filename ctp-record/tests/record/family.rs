@@ -111,6 +111,11 @@ fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
         [ProcessEnding::Exited(0), ProcessEnding::Gone]
     );
     assert!(
+        outcome.stderr.contains(" (recorded for "),
+        "it ended before its daemon: {}",
+        outcome.stderr
+    );
+    assert!(
         !outcome.stderr.contains("still running"),
         "{}",
         outcome.stderr
