@@ -152,6 +152,9 @@ impl Model {
 
     /// Whether everything that happened is in what was read, and makes sense.
     pub fn is_exact(&self) -> bool {
-        self.lost() == 0 && self.knows_its_losses() && self.census.broken().is_empty()
+        self.lost() == 0
+            && self.knows_its_losses()
+            && self.census.broken().is_empty()
+            && !self.census.is_approximate()
     }
 }

@@ -155,6 +155,12 @@ impl Census {
         self.ends.get(&process)
     }
 
+    /// Whether a sum over the events of some coroutine may be wrong.
+    pub fn is_approximate(&self) -> bool {
+        let mut all = self.coroutines.all().iter();
+        self.totals.approximate || all.any(|one| one.is_approximate())
+    }
+
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
     pub fn lost(&self) -> u64 {
         let all = self.coroutines.all().iter().map(Coroutine::lost);
@@ -249,6 +255,7 @@ impl Census {
         if let Some(one) = self.coroutines.remove(id) {
             let lost = &mut self.totals.lost_by_the_dead;
             *lost = lost.saturating_add(one.lost());
+            self.totals.approximate |= one.is_approximate();
             one.doubt_its_sites(&mut self.places);
         }
     }

@@ -12,6 +12,15 @@ fn status(desk: &Desk, args: &[&str]) -> i32 {
     desk.report(args).status.code().expect("it is not killed")
 }
 
+// CT-24
+#[test]
+fn a_page_with_an_approximate_figure_does_not_call_all_of_them_exact() {
+    let page = Desk::new().text(&["-i", "dubious.data"]);
+    assert!(page.contains("lost 0"), "{page}");
+    assert!(page.contains("~100.00%"), "{page}");
+    assert!(!page.contains("exact"), "{page}");
+}
+
 #[test]
 fn the_status_says_how_it_went() {
     let desk = Desk::new();

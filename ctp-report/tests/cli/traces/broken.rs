@@ -20,6 +20,18 @@ pub fn torn() -> Vec<u8> {
     t.finish()
 }
 
+/// Nothing is lost, but the counts of one that has ended cannot be trusted.
+pub fn dubious() -> Vec<u8> {
+    let mut t = Trace::of("./dubious");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let one = t.born("session", spawn, MS);
+    t.run(one, 2 * MS, 4128);
+    t.suspend(one, 3 * MS, 4128, wait(read, WaitKind::Readable, 17));
+    t.run(one, 4 * MS, 4128);
+    t.dubious_death(one, 5 * MS, true);
+    t.finish()
+}
+
 /// Some events are lost, but not the last ones.
 pub fn lossy() -> Vec<u8> {
     let mut t = Trace::of("./lossy");

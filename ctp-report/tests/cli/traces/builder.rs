@@ -147,8 +147,12 @@ impl Trace {
     }
 
     pub fn death(&mut self, one: Coroutine, at: u64) {
+        self.dubious_death(one, at, false);
+    }
+
+    pub fn dubious_death(&mut self, one: Coroutine, at: u64, inexact: bool) {
         self.event(one, EventKind::Death, at, 4126, Event::default());
-        self.tally(one, None, false);
+        self.tally(one, None, inexact);
     }
 
     pub fn wake(&mut self, one: Coroutine, count: u32, at: u64, waker: Waker) {

@@ -24,6 +24,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("queueing", queueing()),
         ("busy", busy()),
         ("torn", broken::torn()),
+        ("dubious", broken::dubious()),
         ("lossy", broken::lossy()),
         ("leaks", leaks()),
         ("crash", crash::on_a_known_thread()),
