@@ -119,7 +119,7 @@ impl AddAssign for Totals {
     }
 }
 
-/// How far a probe's clock may be ahead of ours.
+/// How far a probe's clock may be ahead of ours, or behind it at the start.
 const LEEWAY_NS: u64 = 1_000_000_000;
 
 /// Stations without an event that a pass looks at.
@@ -143,6 +143,8 @@ pub struct Harvest {
     now_ns: fn() -> u64,
     /// Nothing later than this has happened when it was last asked for.
     horizon_ns: u64,
+    /// Nothing earlier than this can have happened.
+    dawn_ns: u64,
 }
 
 impl Harvest {
@@ -159,13 +161,16 @@ impl Harvest {
             start_ns,
             now_ns: || u64::MAX,
             horizon_ns: 0,
+            dawn_ns: 0,
         }
     }
 
     /// The same, of a live program: `now_ns` is the time, and what lies far ahead of it is nonsense.
+    /// What lies long before the start has no known time.
     pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
         Harvest {
             now_ns,
+            dawn_ns: start_ns.saturating_sub(LEEWAY_NS),
             ..Harvest::new(start_ns)
         }
     }

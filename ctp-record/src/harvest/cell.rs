@@ -220,7 +220,9 @@ impl Harvest {
 
     fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
         let may_be = self.may_have_been(epoch.timestamp);
+        let is_timeless = epoch.timestamp < self.dawn_ns;
         let cell = &mut self.cells[index];
+        cell.inexact |= is_timeless;
         cell.next_n = n.wrapping_add(1);
         cell.accounted = cell.accounted.saturating_add(1);
         let (process, plain) = (cell.process, cell.plain.is_some());

@@ -79,10 +79,10 @@ impl Desk {
         }
     }
 
-    /// One that knows what time it is.
-    pub fn clocked(now_ns: fn() -> u64) -> Self {
+    /// One that knows when it began, and what time it is.
+    pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
         Desk {
-            harvest: Harvest::clocked(0, now_ns),
+            harvest: Harvest::clocked(start_ns, now_ns),
             ..Desk::new()
         }
     }

@@ -218,7 +218,7 @@ fn a_sequence_number_that_cannot_be_does_not_mute_its_station() {
 #[test]
 fn an_event_of_tomorrow_makes_no_sense() {
     const YEAR: u64 = 365 * 24 * 3600 * 1_000_000_000;
-    let mut desk = Desk::clocked(|| YEAR);
+    let mut desk = Desk::clocked(0, || YEAR);
     let task = desk.born("from tomorrow");
     task.run();
     // The time of event 1, in slot 1 of the first station.
@@ -229,4 +229,16 @@ fn an_event_of_tomorrow_makes_no_sense() {
     assert_eq!(desk.totals().quarantined, 1);
     task.suspend(Wait::unknown());
     assert_eq!(desk.events().len(), 1, "what comes after it is read");
+}
+
+// CTP-28
+#[test]
+fn what_is_older_than_the_recording_is_there_without_figures_that_look_exact() {
+    const YEAR: u64 = 365 * 24 * 3600 * 1_000_000_000;
+    let mut desk = Desk::clocked(YEAR, || YEAR);
+    let task = desk.born("by another clock");
+    task.run();
+    let records = desk.finish();
+    assert_eq!(events_in(&records).len(), 2);
+    assert!(tallies_in(&records)[0].inexact);
 }
