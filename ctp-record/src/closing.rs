@@ -159,7 +159,7 @@ impl<'c> Closing<'c> {
     fn turned_away(&self) -> Option<String> {
         (self.turned_away > 0).then(|| {
             format!(
-                "{} processes were not let in, or too late (no descriptor left, or no time): \
+                "{} processes were not let in, or too late (no descriptor or memory left, or no time): \
                  those of them that are forks were not recorded; a higher ulimit -n may help",
                 self.turned_away
             )

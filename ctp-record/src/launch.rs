@@ -18,6 +18,7 @@ use crate::args::Launch;
 use crate::error::Error;
 use crate::rendezvous::Rendezvous;
 use crate::shm::Memory;
+use crate::signals;
 
 /// All that the program needs is there.
 #[derive(Debug)]
@@ -70,6 +71,7 @@ impl Prepared<'_> {
                 _ => Error::NotExecutable(name, error),
             }
         })?;
+        signals::notice_children().map_err(Error::Wait)?;
         drop(spare);
         raise_descriptor_limit();
         let pid = Pid::from_child(&child);

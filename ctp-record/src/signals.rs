@@ -86,6 +86,19 @@ pub fn survive_file_limit() -> io::Result<()> {
     Ok(())
 }
 
+/// Where children are ignored, the kernel keeps no status of them, and there would be none to wait
+/// for. To be called once the program is started, which has inherited that they are.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn notice_children() -> io::Result<()> {
+    let signal = Signal::CHILD.as_raw();
+    if ignored_mask() >> (signal - 1) & 1 != 0 {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    Ok(())
+}
+
 /// Bit n−1 for each signal n that is ignored, as inherited.
 fn ignored_mask() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

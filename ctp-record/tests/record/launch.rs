@@ -41,6 +41,30 @@ fn arguments_arrive_byte_for_byte_and_stand_in_the_trace() {
 
 // CT-01
 #[test]
+fn who_was_told_to_ignore_children_waits_for_the_program_all_the_same() {
+    let run = |program: &[&str]| {
+        let lab = Lab::new();
+        let mut command = lab.command("env");
+        command.args([
+            "--ignore-signal=CHLD",
+            env!("CARGO_BIN_EXE_ctp-record"),
+            "-q",
+            "--",
+        ]);
+        let outcome = lab.run(command.args(program));
+        (outcome, lab.trace().end().how)
+    };
+    let (outcome, how) = run(&["sh", "-c", "sleep 0.1; exit 3"]);
+    assert_eq!(outcome.status.code(), Some(3), "{}", outcome.stderr);
+    assert_eq!(how, Ending::Exited(3));
+    let (outcome, _) = run(&["grep", "SigIgn", "/proc/self/status"]);
+    let ignored = outcome.stdout.split_whitespace().last().expect("a mask");
+    let ignored = u64::from_str_radix(ignored, 16).expect("is hex");
+    assert_ne!(ignored & 1 << 16, 0, "the program ignores them as well");
+}
+
+// CT-01
+#[test]
 fn the_exit_status_is_the_programs() {
     for (script, status) in [
         ("exit 0", 0),
