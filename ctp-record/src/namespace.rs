@@ -15,7 +15,8 @@ pub fn own_number(pid: u32) -> Option<u32> {
 
 /// The process that calls itself so and has mapped the file with this inode: our id of it.
 pub fn process(number: u32, inode: u64) -> Option<u32> {
-    let is_it = |pid: &u32| own_number(*pid) == Some(number) && has_mapped(*pid, inode);
+    let is_it =
+        |pid: &u32| own_number(*pid) == Some(number) && has_mapped(*pid, inode) == Some(true);
     if is_it(&number) {
         return Some(number);
     }
@@ -24,15 +25,16 @@ pub fn process(number: u32, inode: u64) -> Option<u32> {
     pids.find(is_it)
 }
 
-/// `start-end perms offset dev inode path`
-fn has_mapped(pid: u32, inode: u64) -> bool {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+/// Has this process mapped the memory with this inode? Nothing if that may not be looked at.
+pub fn has_mapped(pid: u32, inode: u64) -> Option<bool> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
     let inode = inode.to_string();
     let mut lines = maps.split(|&byte| byte == b'\n');
-    lines.any(|line| {
+    // start-end perms offset dev inode path
+    Some(lines.any(|line| {
         let mut words = line.split(|&byte| byte == b' ');
         words.nth(4) == Some(inode.as_bytes()) && line.windows(7).any(|word| word == b"/memfd:")
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -171,22 +171,38 @@ impl Processes {
     fn owner(&mut self, peer: Peer) -> u32 {
         match peer {
             Peer::Process(number) => self.called(number),
-            Peer::Thread(tid) => process_of_thread(tid).unwrap_or(self.launched),
+            Peer::Thread(tid) => self.of_thread(tid).unwrap_or(self.launched),
             Peer::Unknown => self.launched,
         }
     }
 
     /// The process that calls itself so: one that was met, else one that has the memory.
     fn called(&mut self, number: u32) -> u32 {
-        let mut known = self.known.iter();
-        if let Some((pid, _)) = known.find(|(_, known)| known.own_number == number) {
-            return *pid;
+        if let Some(pid) = self.met_as(number) {
+            return pid;
         }
         if self.searches == MOST_SEARCHES {
             return number;
         }
         self.searches += 1;
         namespace::process(number, self.inode).unwrap_or(number)
+    }
+
+    fn met_as(&self, number: u32) -> Option<u32> {
+        let mut known = self.known.iter();
+        let met = known.find(|(_, known)| known.own_number == number);
+        met.map(|(pid, _)| *pid)
+    }
+
+    /// A process's first thread is known by its number, also when both are gone. Where another
+    /// namespace numbers the threads, this one's here may be of a process that has no part in this.
+    fn of_thread(&self, tid: u64) -> Option<u32> {
+        let number = u32::try_from(tid).ok()?;
+        self.met_as(number).or_else(|| {
+            let pid = process_of_thread(tid)?;
+            let is_apart = namespace::has_mapped(pid, self.inode) == Some(false);
+            (self.known.contains_key(&pid) || !is_apart).then_some(pid)
+        })
     }
 
     fn covers(&self, pid: u32, address: u64) -> bool {
@@ -292,6 +308,29 @@ fn build_id_of(file: fs::File) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn take(&mut self, _: Record) {}
+    }
+
+    #[test]
+    fn a_first_thread_is_known_when_it_is_gone_and_nobody_elses_is_taken_for_ours() {
+        let mut child = std::process::Command::new("true").spawn().expect("starts");
+        let launched = std::process::id();
+        let mut processes = Processes::new(Clock::start(), launched, u64::MAX);
+        processes.meet(child.id(), &mut Nowhere);
+        child.wait().expect("it is ours");
+        let tid = |pid: u32| Peer::Thread(pid.into());
+        assert_eq!(processes.owner(tid(child.id())), child.id());
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(
+            processes.owner(tid(parent)),
+            launched,
+            "it has no such memory"
+        );
+    }
 
     #[test]
     fn a_pipe_where_a_module_was_is_not_waited_for() {
