@@ -6,11 +6,19 @@ use std::fs;
 
 /// What this process calls itself, while it is there.
 pub fn own_number(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("NSpid:"))?;
-    line.split_ascii_whitespace().last()?.parse().ok()
+    let numbers = status(pid, "NSpid:")?;
+    numbers.split_ascii_whitespace().last()?.parse().ok()
+}
+
+fn is_zombie(pid: u32) -> bool {
+    status(pid, "State:").is_some_and(|state| state.trim_start().starts_with('Z'))
+}
+
+/// One line of what the kernel tells of a process.
+fn status(pid: u32, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix(name).map(str::to_owned))
 }
 
 /// The process that calls itself so and has mapped the file with this inode: our id of it.
@@ -25,9 +33,13 @@ pub fn process(number: u32, inode: u64) -> Option<u32> {
     pids.find(is_it)
 }
 
-/// Has this process mapped the memory with this inode? Nothing if that may not be looked at.
+/// Has this process mapped the memory with this inode? Nothing if that may not be looked at, or
+/// not any more.
 pub fn has_mapped(pid: u32, inode: u64) -> Option<bool> {
     let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
+    if maps.is_empty() && is_zombie(pid) {
+        return None;
+    }
     let inode = inode.to_string();
     let mut lines = maps.split(|&byte| byte == b'\n');
     // start-end perms offset dev inode path
