@@ -1,8 +1,8 @@
 //! A target that is sent signals: `signals LOG MANNER`.
 //!
 //! It lets a coroutine run and suspend until it is told to stop. MANNER is what it does with
-//! signals. `default`: nothing. `ignore`: ignores SIGINT. `count`: writes each SIGINT and SIGTERM
-//! to LOG and goes on. `leave`: exits with 42 on SIGTERM, after it wrote that to LOG. In each it
+//! signals. `default`: nothing. `ignore`: ignores SIGINT. `count`: writes each SIGINT, SIGTERM
+//! and SIGUSR1 to LOG and goes on. `leave`: exits with 42 on SIGTERM, after it wrote that to LOG. In each it
 //! reads lines from its stdin, writes each to LOG, and exits with 0 after the line `stop`.
 
 use std::fs::OpenOptions;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Task, Wait};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 /// Nobody may find it running tomorrow.
@@ -29,7 +29,7 @@ fn main() {
             let taken = Arc::new(AtomicBool::new(false));
             signal_hook::flag::register(SIGINT, taken).expect("can be caught");
         }
-        "count" => listen(&log, &[SIGINT, SIGTERM], None),
+        "count" => listen(&log, &[SIGINT, SIGTERM, SIGUSR1], None),
         "leave" => listen(&log, &[SIGTERM], Some(42)),
         other => panic!("no manner: {other}"),
     }

@@ -220,10 +220,14 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// The first signal is the program's, the second one the recorder's. One that comes when only
+    /// The first signal that asks for an end is the program's, the second one the recorder's. One that comes when only
     /// others are waited for ends that.
     fn obey(&mut self, asked: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
+            if !arrived.asks_for_an_end() {
+                self.pass_on(arrived);
+                continue;
+            }
             if let Some((ended, _)) = self.ended {
                 return Some(Over::Ended(ended.ending()));
             }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Sent};
@@ -22,13 +22,20 @@ pub struct Arrived {
 }
 
 impl Arrived {
+    /// Whether it asks the program to end: others mean what the program takes them for.
+    pub fn asks_for_an_end(self) -> bool {
+        ENDS.contains(&self.number)
+    }
+
     /// What to pass on to the program.
     pub fn signal(self) -> Option<Signal> {
         Signal::from_named_raw(self.number)
     }
 }
 
-/// Notices the signals that end programs.
+const ENDS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+
+/// Notices the signals that users send to programs.
 pub struct Signals {
     delivery: SignalDelivery<UnixStream, WithOrigin>,
 }
@@ -47,8 +54,9 @@ impl Signals {
     pub fn watch() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = ignored_mask();
-        let wanted = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+        let wanted = ENDS
             .into_iter()
+            .chain([SIGUSR1, SIGUSR2])
             .filter(|signal| ignored >> (signal - 1) & 1 == 0);
         let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), wanted)?;
         Ok(Signals { delivery })

@@ -17,7 +17,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, ioctl_tiocsctty, setsid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::lab::{Lab, fixture, only_child, send};
+use crate::lab::{Lab, fixture, only_child, send, wait_until};
 
 const CTRL_C: &[u8] = b"\x03";
 
@@ -149,6 +149,25 @@ fn start_alone(lab: &Lab, example: &str, arguments: &[&str]) -> (Child, u32) {
     let recorder = command.args(arguments).spawn().expect("can be started");
     let program = only_child(recorder.id());
     (recorder, program)
+}
+
+// CT-02
+#[test]
+fn a_signal_that_asks_for_no_end_is_passed_on_however_often() {
+    let lab = Lab::new();
+    let (recorder, program) = start_alone(&lab, "signals", &["log", "count"]);
+    lab.wait_for_line("log", "ready");
+    let arrived = || lab.read("log").matches("SIGUSR1").count();
+    for number in 1..=3 {
+        send(Signal::USR1, recorder.id());
+        wait_until("its signal", || arrived() == number);
+    }
+    let_errors_show();
+    send(Signal::KILL, program);
+    let outcome = lab.outcome(recorder);
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    assert_eq!(arrived(), 3);
+    assert_eq!(lab.trace().end().how, Ending::Signalled(9));
 }
 
 // CT-02
