@@ -30,6 +30,7 @@ pub struct Processes {
     /// How often somebody was searched for there.
     searches: u32,
     known: HashMap<u32, Known>,
+    gone: HashSet<u32>,
     /// Path and build id of each program, by number.
     programs: HashMap<(Vec<u8>, Vec<u8>), u32>,
     /// How many there were.
@@ -66,6 +67,7 @@ impl Processes {
             inode,
             searches: 0,
             known: HashMap::new(),
+            gone: HashSet::new(),
             programs: HashMap::new(),
             met: 0,
             numbers: Numbers::default(),
@@ -107,6 +109,7 @@ impl Processes {
     /// It is no more. The next one with its number is another.
     pub fn part_with(&mut self, pid: u32, how: ProcessEnding, sink: &mut dyn Sink) {
         if let Some(known) = self.known.remove(&pid) {
+            self.gone.insert(pid);
             sink.take(Record::ProcessEnd(ProcessEnd {
                 process: known.id,
                 at: self.clock.now(),
@@ -123,9 +126,9 @@ impl Processes {
         }
     }
 
-    /// Whether this one was met.
-    pub fn knows(&self, pid: u32) -> bool {
-        self.known.contains_key(&pid)
+    /// Whether this one was met, be it gone or not.
+    pub fn has_met(&self, pid: u32) -> bool {
+        self.known.contains_key(&pid) || self.gone.contains(&pid)
     }
 
     fn describe(&mut self, pid: u32, mapping: Mapping, sink: &mut dyn Sink) {

@@ -133,7 +133,7 @@ impl Session<'_> {
     /// that was recorded; 0 if none did, or if the kernel did not tell.
     pub fn faulting_tid(&self) -> u64 {
         let of_the_program = self.crashes.latest_in(|pid| pid == self.running.pid());
-        let of_others = || self.crashes.latest_in(|pid| self.processes.knows(pid));
+        let of_others = || self.crashes.latest_in(|pid| self.processes.has_met(pid));
         of_the_program.or_else(of_others).map_or(0, u64::from)
     }
 

@@ -77,6 +77,21 @@ fn a_stack_overflow_names_its_thread() {
 
 // CT-18
 #[test]
+fn a_fault_of_a_process_that_others_outlive_names_its_thread() {
+    let lab = Lab::new();
+    let script = "\"$0\" truth segv; sleep 0.2; \"$0\" after exit";
+    let mut command = lab.recorder(&[], "sh");
+    let outcome = lab.run(command.args(["-c", script]).arg(fixture("crasher")));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    let tid = match kernel_tells() {
+        true => lab.truth("truth")[0][1].clone(),
+        false => "0".to_owned(),
+    };
+    assert_eq!(lab.trace().end().faulting_tid.to_string(), tid);
+}
+
+// CT-18
+#[test]
 fn an_end_without_a_fault_names_no_thread() {
     for (how, ending) in [("kill", Ending::Signalled(9)), ("exit", Ending::Exited(0))] {
         let lab = Lab::new();
