@@ -1,0 +1,94 @@
+//! Rules of the numbers with which events are told from one another.
+
+use ctp_nostd::dialect::Dialect;
+use ctp_nostd::layout::SLOTS;
+
+use super::Judged::{self, Broken, Kept, NotSeen};
+use super::Pair;
+use crate::check::look::Look;
+
+pub(super) fn dialect(pair: &Pair<'_>) -> Judged {
+    match pair.now.dialect {
+        None => NotSeen,
+        Some(Dialect::PerSlot) => Kept,
+        Some(Dialect::PerStation) => Broken(format!(
+            "D1, one sequence for the station, whose events nobody can tell from torn ones: {:?}",
+            pair.now.seqs
+        )),
+    }
+}
+
+pub(super) fn forward(pair: &Pair<'_>) -> Judged {
+    let Some(before) = pair.before else {
+        return NotSeen;
+    };
+    let mut changes = (0..SLOTS).map(|slot| (slot, before.seqs[slot], pair.now.seqs[slot]));
+    match changes.find(|(_, was, is)| is < was) {
+        Some((slot, was, is)) => Broken(format!("slot {slot}: seq was {was}, then {is}")),
+        None if before.seqs == pair.now.seqs => NotSeen,
+        None => Kept,
+    }
+}
+
+/// At one instant the slots hold the newest event and the seven before it.
+pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
+    let Some(newest) = pair.now.newest().filter(|_| pair.now.still) else {
+        return NotSeen;
+    };
+    let step = match pair.now.dialect {
+        Some(Dialect::PerStation) => 1,
+        _ => 0,
+    };
+    for back in 0..(SLOTS as u64).min(newest.saturating_add(1)) {
+        let n = newest - back;
+        let slot = ((n + step) % SLOTS as u64) as usize;
+        if pair.now.event_in(slot) != Some(n) {
+            let seq = pair.now.seqs[slot];
+            return Broken(format!(
+                "event {newest} is there, but slot {slot} has seq {seq}, not event {n}"
+            ));
+        }
+    }
+    Kept
+}
+
+/// A slot that is still odd although a later event was there a look ago.
+pub(super) fn even(pair: &Pair<'_>) -> Judged {
+    let is_numbered = pair.now.dialect == Some(Dialect::PerSlot);
+    let Some(newest) = pair.before.and_then(Look::newest).filter(|_| is_numbered) else {
+        return NotSeen;
+    };
+    let mut slots = 0..SLOTS;
+    let left = slots.find(|&slot| {
+        pair.now.seqs[slot] % 2 == 1 && pair.now.event_in(slot).is_some_and(|n| n < newest)
+    });
+    left.map_or(Kept, |slot| {
+        let seq = pair.now.seqs[slot];
+        Broken(format!(
+            "slot {slot}: seq {seq} is odd, and event {newest} came later"
+        ))
+    })
+}
+
+pub(super) fn one_writer(pair: &Pair<'_>) -> Judged {
+    if !pair.now.still || pair.now.dialect != Some(Dialect::PerSlot) {
+        return NotSeen;
+    }
+    let is_odd = |slot: &usize| pair.now.seqs[*slot] % 2 == 1;
+    // A slot that is left odd has a rule of its own: only the two newest events count here.
+    let recent = |slot: &usize| {
+        let n = pair.now.event_in(*slot);
+        n.zip(pair.now.newest())
+            .is_some_and(|(n, newest)| n + 1 >= newest)
+    };
+    let left = pair
+        .before
+        .is_some_and(|before| before.seqs == pair.now.seqs);
+    let odd: Vec<usize> = (0..SLOTS).filter(is_odd).filter(recent).collect();
+    match odd.as_slice() {
+        [a, b, ..] if !left && even(pair) == Kept => {
+            Broken(format!("slots {a} and {b} were written at the same time"))
+        }
+        _ => Kept,
+    }
+}
