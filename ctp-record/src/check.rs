@@ -1,13 +1,21 @@
 //! `--check-probe`: runs a program and says which rules of the protocol its probe keeps.
 //!
-//! Looking ([`look`], [`world`], [`watch`]), judging ([`rules`]) and printing (here) are apart.
+//! Looking ([`watch`] and what it notes: [`look`], [`world`], [`threads`], [`unfinished`],
+//! [`bell`], all of the kernel by [`procfs`]), judging ([`rules`]) and printing (here) are apart.
 
+mod bell;
 mod look;
+mod procfs;
 mod rules;
+mod threads;
+mod unfinished;
 mod watch;
 mod world;
 
 use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 
 use ctp_nostd::create::Plan;
 
@@ -19,7 +27,7 @@ use crate::rendezvous::Rendezvous;
 use crate::shm::Memory;
 use crate::signals::Signals;
 use rules::{Judged, RULES};
-use watch::Watch;
+use watch::{File, Watch};
 
 /// Exit status when a rule is broken.
 const BROKEN: u8 = 3;
@@ -44,14 +52,21 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
         rendezvous: &rendezvous,
     };
     let running = prepared.launch(launch)?;
-    let file = std::fs::read_link(memory.path(false)).unwrap_or_default();
-    let file = file.to_string_lossy().into_owned();
+    let file = file_of(&memory).map_err(Error::Memory)?;
     let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)
         .until_the_end(running, signals)
         .map_err(Error::Wait)?;
     crate::print(text_of(&judged).as_bytes())?;
     let broken = judged.iter().any(|(judged, _)| is_broken(judged));
     Ok(if broken { BROKEN } else { 0 })
+}
+
+fn file_of(memory: &Memory) -> io::Result<File> {
+    let descriptor = memory.path(false);
+    Ok(File {
+        path: fs::read_link(&descriptor)?.to_string_lossy().into_owned(),
+        inode: fs::metadata(&descriptor)?.ino(),
+    })
 }
 
 fn is_broken(judged: &Judged) -> bool {

@@ -61,6 +61,26 @@ impl Look {
         self.raw.ext_rev != 0
     }
 
+    /// The newest event of a slot whose number is even.
+    pub fn newest_whole(&self) -> Option<u64> {
+        let slots = (0..SLOTS).filter(|slot| self.seqs[*slot].is_multiple_of(2));
+        slots.filter_map(|index| self.event_in(index)).max()
+    }
+
+    /// Was this event there, whole or not, or one that came after it?
+    pub fn has(&self, n: u64) -> bool {
+        self.newest().is_some_and(|newest| n <= newest)
+    }
+
+    /// Of a probe that uses stations again, once the occupant is over and all that it wrote is
+    /// there: which use of the station that was, and the event that the next one begins with.
+    pub fn left(&self) -> Option<(u32, u64)> {
+        let next_n = self.newest()?.checked_add(1)?;
+        let is_over = self.extended() && self.still && self.raw.is_dead == 1;
+        let is_whole = self.identity.is_some() && self.head == next_n;
+        (is_over && is_whole).then_some((self.raw.generation, next_n))
+    }
+
     /// The event that a slot holds or is about to hold.
     pub fn event_in(&self, index: usize) -> Option<u64> {
         let seq = self.seqs[index];

@@ -28,12 +28,21 @@ pub struct Pair<'p> {
     pub before: Option<&'p Look>,
     /// This one.
     pub now: &'p Look,
+    /// The numbers of the station went back once: what follows from that is no fault of its own.
+    pub is_jumbled: bool,
     /// When the program was started, CLOCK_MONOTONIC.
     pub started_ns: u64,
     /// Rows of the table of attached processes.
     pub attached: usize,
     /// The table of sites.
     pub sites: &'p [Interned],
+}
+
+impl Pair<'_> {
+    /// Are there numbers that were larger before?
+    pub fn went_back(&self) -> bool {
+        matches!(numbers::forward(self), Judged::Broken(_))
+    }
 }
 
 /// What a rule looks at.
@@ -79,7 +88,9 @@ pub const RULES: &[Rule] = &[
     world(
         "attached",
         program::attached,
-        "map CTP_SHM_PATH and claim a station for each coroutine",
+        "see that CTP_SHM_PATH reaches the program (sudo and others clean the environment), that \
+         it attaches before its first coroutine, that opening, magic and version did not make it \
+         give up, and that it claims a station for each coroutine",
     ),
     world(
         "count",
@@ -126,6 +137,12 @@ pub const RULES: &[Rule] = &[
         numbers::even,
         "store the even seq with release after the payload",
     ),
+    world(
+        "finished",
+        program::finished,
+        "end each event that was begun: nothing may throw, return or jump between the odd seq and \
+         the even one",
+    ),
     station(
         "one writer",
         numbers::one_writer,
@@ -145,6 +162,11 @@ pub const RULES: &[Rule] = &[
         "thread id",
         payload::thread,
         "take gettid(), not pthread_self()",
+    ),
+    world(
+        "own thread",
+        program::own_thread,
+        "take gettid() of the thread that writes, and again in a fork",
     ),
     world(
         "one process",
@@ -169,7 +191,22 @@ pub const RULES: &[Rule] = &[
     station(
         "extension",
         occupant::extension,
-        "keep generation even, base_n <= event_head, and name an attached owner",
+        "keep base_n <= event_head, the use of the station in the wake word, and an attached owner",
+    ),
+    world(
+        "generation",
+        program::moved_in,
+        "make generation even once the words of line 0 are there, before the first event",
+    ),
+    station(
+        "event kind",
+        payload::kind,
+        "store the station's generation and a kind from 1 on in each event",
+    ),
+    station(
+        "event head",
+        numbers::head,
+        "store n + 1 in event_head with release after each event n, before is_dead",
     ),
     station(
         "sites",

@@ -4,47 +4,63 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ctp_nostd::Region;
 use ctp_nostd::request::REQUEST;
-use ctp_nostd::{Region, doorbell};
 use ctp_trace::record::Ending;
 use rustix::io::read;
 
 use super::look::Look;
+use super::procfs;
 use super::rules::{Judged, Pair, RULES, Scope};
 use super::world::World;
 use crate::clock::monotonic_ns;
 use crate::launch::Running;
 use crate::rendezvous::{self, Rendezvous};
 use crate::signals::Signals;
-use crate::wait;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_micros(200);
-/// Looks for which the bell stays off after it rang, so that one rung without need is noticed.
-const AWAKE_LOOKS: u32 = 10;
 /// Looks between two at the descriptors.
 const DESCRIPTORS_EVERY: u32 = 16;
+
+/// The file that is the memory.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// What a descriptor of it is a link to.
+    pub path: String,
+    /// Its number.
+    pub inode: u64,
+}
+
+/// The latest look at a station.
+#[derive(Debug)]
+pub struct Latest {
+    /// What was seen.
+    pub look: Look,
+    /// When it began.
+    pub began: Instant,
+    /// Its numbers went back once, so that they tell nothing any more.
+    is_jumbled: bool,
+}
 
 /// Everything that is watched, and what was judged so far: a verdict with its station for each rule.
 #[derive(Debug)]
 pub struct Watch<'w> {
     region: Region<'w>,
     rendezvous: &'w Rendezvous,
-    memory: String,
+    memory: File,
     looks: u32,
     started_ns: u64,
-    latest: Vec<Look>,
+    latest: Vec<Latest>,
+    /// The latest use of each station whose occupant was over.
+    handed_back: HashMap<usize, u32>,
     world: World,
     judged: Vec<(Judged, Option<usize>)>,
     sockets: Vec<OwnedFd>,
     /// Connections of each process.
     calls: HashMap<u32, usize>,
-    armed: bool,
-    awake: u32,
-    /// The newest event of each station when the bell was armed.
-    at_arming: HashMap<usize, u64>,
 }
 
 impl<'w> Watch<'w> {
@@ -52,10 +68,10 @@ impl<'w> Watch<'w> {
     pub fn new(
         region: Region<'w>,
         rendezvous: &'w Rendezvous,
-        memory: String,
+        memory: File,
         started_ns: u64,
     ) -> Self {
-        let world = World::of(region.stations.len() as u32);
+        let world = World::of(region.stations.len() as u32, memory.inode);
         Watch {
             region,
             rendezvous,
@@ -63,13 +79,11 @@ impl<'w> Watch<'w> {
             looks: 0,
             started_ns,
             latest: Vec::new(),
+            handed_back: HashMap::new(),
             world,
             judged: vec![(Judged::NotSeen, None); RULES.len()],
             sockets: Vec::new(),
             calls: HashMap::new(),
-            armed: false,
-            awake: 0,
-            at_arming: HashMap::new(),
         }
     }
 
@@ -115,13 +129,21 @@ impl<'w> Watch<'w> {
         self.let_in();
         self.note_claims();
         self.look_at_stations();
-        self.look_at_bell();
+        self.world.bell.look(&self.region, &self.latest);
         self.listen();
+        let attached = self.world.threads.attached();
+        self.world.unfinished.look_at_threads(attached);
         self.looks += 1;
         if self.looks.is_multiple_of(DESCRIPTORS_EVERY) {
-            for (&pid, &calls) in &self.calls {
-                self.world.look_at_descriptors(pid, &self.memory, calls);
-            }
+            self.look_at_processes();
+        }
+    }
+
+    fn look_at_processes(&mut self) {
+        for (&pid, &calls) in &self.calls {
+            self.world
+                .look_at_descriptors(pid, &self.memory.path, calls);
+            self.world.mapped |= procfs::maps(pid, self.memory.inode) == Some(true);
         }
     }
 
@@ -131,6 +153,7 @@ impl<'w> Watch<'w> {
             self.world.connected += 1;
             if let Some(pid) = caller.pid {
                 *self.calls.entry(pid).or_default() += 1;
+                self.world.threads.attach(pid);
             }
         }
     }
@@ -143,70 +166,46 @@ impl<'w> Watch<'w> {
 
     fn look_at_stations(&mut self) {
         for (index, station) in self.region.allocated().iter().enumerate() {
+            let began = Instant::now();
             let now = Look::at(station, monotonic_ns);
             // After the look: a process attaches before its first coroutine is born.
             let rows = self.region.attaches.iter();
             let attached = rows.take_while(|row| row.pid().is_some()).count();
+            let before = self.latest.get(index);
             let pair = Pair {
-                before: self.latest.get(index),
+                before: before.map(|latest| &latest.look),
                 now: &now,
+                is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
                 started_ns: self.started_ns,
                 attached,
                 sites: self.region.sites,
             };
-            judge_station(&mut self.judged, &pair, index);
-            self.world.note_id(index, now.raw.probe_id);
-            for (_, epoch) in &now.events {
-                self.world.note_thread(index, epoch.tid);
-            }
-            match self.latest.get_mut(index) {
-                Some(latest) => *latest = now,
-                None => self.latest.push(now),
-            }
-        }
-    }
-
-    /// The bell: armed until somebody takes it, then off for a while.
-    fn look_at_bell(&mut self) {
-        let bell = self.region.header.tracer_sleeping();
-        if self.armed && bell.load(std::sync::atomic::Ordering::Acquire) == 0 {
-            self.armed = false;
-            self.awake = 0;
-            self.world.taken += 1;
-        } else if self.armed {
-            self.note_unrung();
-        } else {
-            self.awake += 1;
-            if self.awake >= AWAKE_LOOKS {
-                self.arm();
-            }
-        }
-    }
-
-    fn arm(&mut self) {
-        doorbell::arm(self.region.header.tracer_sleeping());
-        wait::order();
-        self.armed = true;
-        let stations = self.region.allocated().iter().enumerate();
-        let newest = stations.filter_map(|(index, station)| {
-            let newest = Look::at(station, monotonic_ns).newest()?;
-            Some((index, newest))
-        });
-        self.at_arming = newest.collect();
-    }
-
-    /// Two events later the flag must be gone: the first of them came after it was set, and its
-    /// writer looked at the flag before the second.
-    fn note_unrung(&mut self) {
-        for (index, look) in self.latest.iter().enumerate() {
-            let (Some(was), Some(is)) = (self.at_arming.get(&index), look.newest()) else {
-                continue;
+            let pair = Pair {
+                is_jumbled: pair.is_jumbled || pair.went_back(),
+                ..pair
             };
-            if is >= was.saturating_add(3) {
-                self.world.unrung.get_or_insert(format!(
-                    "station {index}: the flag was set after event {was}, and still was at event {is}"
-                ));
+            judge_station(&mut self.judged, &pair, index);
+            self.world.note(index, before, &now);
+            let latest = Latest {
+                is_jumbled: pair.is_jumbled,
+                look: now,
+                began,
+            };
+            self.hand_back(index, &latest.look);
+            match self.latest.get_mut(index) {
+                Some(before) => *before = latest,
+                None => self.latest.push(latest),
             }
+        }
+    }
+
+    /// The station of a coroutine that is over is to be used again, once.
+    fn hand_back(&mut self, index: usize, look: &Look) {
+        let Some((occupant, next_n)) = look.left() else {
+            return;
+        };
+        if self.handed_back.insert(index, occupant) != Some(occupant) {
+            self.region.put_back(index as u32, next_n);
         }
     }
 
@@ -214,7 +213,7 @@ impl<'w> Watch<'w> {
         let mut bytes = [0; 64];
         for socket in &self.sockets {
             while let Ok(count @ 1..) = read(socket, &mut bytes) {
-                self.world.bytes += rings_in(&bytes[..count]);
+                self.world.bell.bytes += rings_in(&bytes[..count]);
                 if bytes.starts_with(&REQUEST) {
                     // All of them are to be seen in one memory. Who hung up needs no answer.
                     let _ = rendezvous::answer(socket, None);

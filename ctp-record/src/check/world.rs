@@ -1,10 +1,16 @@
 //! What is seen of a program as a whole: claims, processes, descriptors, the bell.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
 
+use super::bell::Bell;
+use super::look::Look;
+use super::threads::{Seen, Threads};
+use super::unfinished::Unfinished;
+use super::watch::Latest;
+
 /// Counts and first proofs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct World {
     /// Stations there are.
     pub max: u32,
@@ -20,52 +26,67 @@ pub struct World {
     pub inheritable: Option<String>,
     /// Two stations with one id.
     pub twice: Option<String>,
-    /// The processes whose threads wrote to each station.
-    pub owners: BTreeMap<usize, BTreeSet<u32>>,
-    /// A station of two processes.
-    pub shared: Option<String>,
-    /// Times that the flag was found taken.
-    pub taken: u64,
-    /// Bytes that came.
-    pub bytes: u64,
-    /// Events that left the flag as it was.
-    pub unrung: Option<String>,
+    /// Whose threads write.
+    pub threads: Threads,
+    /// What was begun and never ended.
+    pub unfinished: Unfinished,
+    /// Some process was seen to map the memory.
+    pub mapped: bool,
+    /// The bell.
+    pub bell: Bell,
     /// A signal ended the program, maybe between flag and byte.
     pub killed: bool,
-    ids: HashMap<u64, usize>,
-    threads: HashMap<u64, Option<u32>>,
+    ids: HashMap<u64, (usize, u32)>,
 }
 
 impl World {
-    /// Nothing was seen yet, of so many stations.
-    pub fn of(max: u32) -> Self {
+    /// Nothing was seen yet, of so many stations in the file with this number.
+    pub fn of(max: u32, inode: u64) -> Self {
         World {
             max,
-            ..World::default()
+            stations: 0,
+            most_claimed: 0,
+            connected: 0,
+            descriptors: 0,
+            inheritable: None,
+            twice: None,
+            threads: Threads::of(inode),
+            unfinished: Unfinished::of(inode),
+            mapped: false,
+            bell: Bell::default(),
+            killed: false,
+            ids: HashMap::new(),
         }
     }
 
-    /// This station has had this id.
-    pub fn note_id(&mut self, station: usize, id: u64) {
+    /// This is what a station looks like now, and did before.
+    pub fn note(&mut self, station: usize, before: Option<&Latest>, now: &Look) {
+        if let Some(occupant) = &now.identity {
+            self.note_id(station, occupant.generation, occupant.probe_id);
+        }
+        let look_before = before.map(|latest| &latest.look);
+        self.unfinished.note(station, look_before, now);
+        for (n, epoch) in &now.events {
+            let absent = before.filter(|latest| !latest.look.has(*n));
+            self.threads.note(&Seen {
+                station,
+                n: *n,
+                tid: epoch.tid,
+                absent_at: absent.map(|latest| latest.began),
+            });
+        }
+    }
+
+    /// The occupant of this station, of this use of it, has had this id.
+    fn note_id(&mut self, station: usize, generation: u32, id: u64) {
         if id == 0 {
             return;
         }
-        let first = *self.ids.entry(id).or_insert(station);
-        if first != station {
-            self.twice
-                .get_or_insert(format!("stations {first} and {station} have id {id:#x}"));
-        }
-    }
-
-    /// This thread wrote to this station.
-    pub fn note_thread(&mut self, station: usize, tid: u64) {
-        let process = *self.threads.entry(tid).or_insert_with(|| process_of(tid));
-        let Some(process) = process else { return };
-        let owners = self.owners.entry(station).or_default();
-        owners.insert(process);
-        if owners.len() > 1 {
-            self.shared.get_or_insert(format!(
-                "station {station} was written by processes {owners:?}"
+        let first = *self.ids.entry(id).or_insert((station, generation));
+        if first != (station, generation) {
+            let first = first.0;
+            self.twice.get_or_insert(format!(
+                "coroutines of stations {first} and {station} have id {id:#x}"
             ));
         }
     }
@@ -93,13 +114,6 @@ impl World {
         }
         self.descriptors = self.descriptors.max(seen);
     }
-}
-
-/// The process of a thread that is still there.
-fn process_of(tid: u64) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
 }
 
 /// Number and target of each descriptor but the standard streams.

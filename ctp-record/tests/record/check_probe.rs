@@ -96,17 +96,18 @@ fn a_d1_peer_is_told_that_it_numbers_by_station() {
 }
 
 #[test]
-fn a_program_without_a_probe_exercises_no_rule() {
+fn a_program_without_a_probe_is_told_that_it_did_not_attach() {
     let lab = Lab::new();
     let outcome = check(&lab, Path::new("true"), &[]);
-    assert_eq!(outcome.status.code(), Some(0));
+    assert_eq!(broken(&outcome), ["attached"], "{}", outcome.stdout);
+    assert_eq!(outcome.status.code(), Some(3));
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(lines[1].contains("no station was claimed"), "{lines:?}");
+    assert!(lines[2].contains("see that CTP_SHM_PATH"), "{lines:?}");
+    let others = &lines[3..];
     assert!(
-        outcome
-            .stdout
-            .lines()
-            .all(|line| line.starts_with("not seen")),
-        "{}",
-        outcome.stdout
+        others.iter().all(|line| line.starts_with("not seen")),
+        "{lines:?}"
     );
 }
 
@@ -118,6 +119,11 @@ const BREAKS: &[(&str, &str, &str)] = &[
         "    attach(); header->allocated_count += 100;\n",
     ),
     ("close-on-exec", "SOCK_STREAM | SOCK_CLOEXEC", "SOCK_STREAM"),
+    (
+        "connected",
+        "            dial(getenv(\"CTP_SOCK_PATH\"));\n",
+        "",
+    ),
     ("id", "(uint64_t)getpid() << 32 | (i + 1)", "0"),
     ("unique ids", "(uint64_t)getpid() << 32 | (i + 1)", "7"),
     ("no gap", "n / 8 * 2 + 2", "n / 8 * 4 + 2"),
@@ -126,7 +132,24 @@ const BREAKS: &[(&str, &str, &str)] = &[
         "&s->seq, done, memory",
         "&s->seq, done - (n % 8 == 3), memory",
     ),
+    (
+        "no way back",
+        "usleep(500)) ",
+        "usleep(500)) if (i == 200) c[1].n -= 40; else ",
+    ),
+    (
+        "finished",
+        "&s->seq, done, memory_order_release);\n",
+        "&s->seq, done - (n == 20), memory_order_release); if (n == 20) usleep(700000), _exit(0);\n",
+    ),
+    (
+        "one writer",
+        "&s->seq, done - 1, memory_order_relaxed);\n",
+        "&s->seq, done - 1, memory_order_relaxed);\n\
+         if (n % 8 == 4) { s[1].seq = done - 1; usleep(3000); }\n",
+    ),
     ("clock", "CLOCK_MONOTONIC", "CLOCK_REALTIME"),
+    ("clock", "CLOCK_MONOTONIC", "CLOCK_PROCESS_CPUTIME_ID"),
     (
         "time order",
         "timestamp, now(),",
@@ -138,9 +161,31 @@ const BREAKS: &[(&str, &str, &str)] = &[
         "(uint64_t)pthread_self()",
     ),
     (
+        "own thread",
+        "(uint64_t)syscall(SYS_gettid)",
+        "(uint64_t)getppid()",
+    ),
+    (
+        "own thread",
+        "(uint64_t)syscall(SYS_gettid)",
+        "(uint64_t)nobody()",
+    ),
+    (
+        "one process",
+        "usleep(500)) ",
+        "usleep(500)) if (i == 150) FORK(c[0]) else ",
+    ),
+    (
         "is_active",
         "is_active, is_active,",
         "is_active, is_active * 2,",
+    ),
+    ("is_active", "is_active, is_active,", "is_active, 0,"),
+    ("is_active", "is_active, is_active,", "is_active, 1,"),
+    (
+        "is_dead",
+        "died(&c[i]);\n",
+        "died(&c[i]), usleep(3000), event(&c[i], 1, 0), usleep(3000);\n",
     ),
     (
         "free bytes",
@@ -160,12 +205,35 @@ const BREAKS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// For those that break a rule: the id of a process that was, and a fork that goes on where its
+/// parent was, which goes on where the fork ends.
+const HELP: &str = r"
+#include <sys/wait.h>
+static pid_t nobody(void) {
+    static pid_t pid;
+    if (!pid && !(pid = fork())) _exit(0);
+    waitpid(pid, NULL, 0);
+    return pid;
+}
+#define FORK(c) { \
+    Header *kept = header; \
+    if (!fork()) { header = kept; event(&c, 1, 0); usleep(5000); _exit(0); } \
+    wait(NULL); \
+    c.n++; \
+}
+";
+
 #[test]
 fn a_probe_that_breaks_one_rule_is_told_that_one() {
     for (rule, good, bad) in BREAKS {
         let lab = Lab::new();
         assert!(page().contains(good), "{rule}: the page has {good:?}");
         let source = page().replacen(good, bad, 1);
+        let source = source.replacen(
+            "static uint64_t now",
+            &[HELP, "static uint64_t now"].concat(),
+            1,
+        );
         let Some(program) = compile(&lab, &source) else {
             return;
         };

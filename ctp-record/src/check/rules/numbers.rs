@@ -32,7 +32,11 @@ pub(super) fn forward(pair: &Pair<'_>) -> Judged {
 
 /// At one instant the slots hold the newest event and the seven before it.
 pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
-    let Some(newest) = pair.now.newest().filter(|_| pair.now.still) else {
+    let Some(newest) = pair
+        .now
+        .newest()
+        .filter(|_| pair.now.still && !pair.is_jumbled)
+    else {
         return NotSeen;
     };
     let step = match pair.now.dialect {
@@ -54,8 +58,12 @@ pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
 
 /// A slot that is still odd although a later event was there a look ago.
 pub(super) fn even(pair: &Pair<'_>) -> Judged {
-    let is_numbered = pair.now.dialect == Some(Dialect::PerSlot);
-    let Some(newest) = pair.before.and_then(Look::newest).filter(|_| is_numbered) else {
+    let is_numbered = pair.now.dialect == Some(Dialect::PerSlot) && !pair.is_jumbled;
+    let Some(newest) = pair
+        .before
+        .and_then(Look::newest_whole)
+        .filter(|_| is_numbered)
+    else {
         return NotSeen;
     };
     let mut slots = 0..SLOTS;
@@ -71,7 +79,7 @@ pub(super) fn even(pair: &Pair<'_>) -> Judged {
 }
 
 pub(super) fn one_writer(pair: &Pair<'_>) -> Judged {
-    if !pair.now.still || pair.now.dialect != Some(Dialect::PerSlot) {
+    if !pair.now.still || pair.is_jumbled || pair.now.dialect != Some(Dialect::PerSlot) {
         return NotSeen;
     }
     let is_odd = |slot: &usize| pair.now.seqs[*slot] % 2 == 1;
@@ -90,5 +98,26 @@ pub(super) fn one_writer(pair: &Pair<'_>) -> Judged {
             Broken(format!("slots {a} and {b} were written at the same time"))
         }
         _ => Kept,
+    }
+}
+
+/// A writer stores the event first and the head, which counts it, right after it: at one instant
+/// the head is the newest event's index or the one behind it, which it is at the latest when the
+/// coroutine is dead.
+pub(super) fn head(pair: &Pair<'_>) -> Judged {
+    let now = pair.now;
+    let Some(newest) = now.newest().filter(|_| now.extended()) else {
+        return NotSeen;
+    };
+    if no_gap(pair) != Kept || now.dialect != Some(Dialect::PerSlot) {
+        return NotSeen;
+    }
+    match now.head.checked_sub(newest) {
+        Some(1) => Kept,
+        Some(0) if now.raw.is_dead == 0 => Kept,
+        _ => Broken(format!(
+            "event_head is {}, the newest event is {newest}, and is_dead is {}",
+            now.head, now.raw.is_dead
+        )),
     }
 }

@@ -1,8 +1,15 @@
 //! Rules of what is in an event.
 
+use ctp_nostd::layout::SLOTS;
+use ctp_nostd::slot::{Epoch, EventKind};
+
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
 use super::numbers::no_gap;
+use crate::check::threads::LARGEST_TID;
+
+/// A coarse clock is late by a tick of the kernel, and one of the probe's own not quite right.
+const LEEWAY_NS: u64 = 10_000_000;
 
 pub(super) fn clock(pair: &Pair<'_>) -> Judged {
     let times = pair
@@ -10,7 +17,7 @@ pub(super) fn clock(pair: &Pair<'_>) -> Judged {
         .events
         .iter()
         .map(|(n, epoch)| (*n, epoch.timestamp));
-    let range = pair.started_ns..=pair.now.now_ns;
+    let range = pair.started_ns.saturating_sub(LEEWAY_NS)..=pair.now.now_ns + LEEWAY_NS;
     let mut wrong = times.filter(|(_, at)| !range.contains(at));
     match wrong.next() {
         Some((n, at)) => Broken(format!("event {n} is at {at}, not within {range:?}")),
@@ -39,9 +46,6 @@ pub(super) fn time_order(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// No kernel gives out larger ids (`PID_MAX_LIMIT`).
-const LARGEST_TID: u64 = 1 << 22;
-
 pub(super) fn thread(pair: &Pair<'_>) -> Judged {
     let mut events = pair.now.events.iter();
     match events.find(|(_, epoch)| !(1..=LARGEST_TID).contains(&epoch.tid)) {
@@ -51,11 +55,65 @@ pub(super) fn thread(pair: &Pair<'_>) -> Judged {
     }
 }
 
+/// A coroutine does not suspend so many times in a row, nor begin to run so many times, birth and
+/// death included. Only a probe that tells the kind of each event lets one of them be judged.
 pub(super) fn is_active(pair: &Pair<'_>) -> Judged {
-    let bytes = pair.now.raw.is_active;
-    match bytes.iter().position(|byte| *byte > 1) {
-        Some(slot) => Broken(format!("slot {slot}: is_active is {}", bytes[slot])),
-        None if pair.now.events.is_empty() => NotSeen,
+    let now = pair.now;
+    let bytes = now.raw.is_active;
+    if let Some(slot) = bytes.iter().position(|byte| *byte > 1) {
+        return Broken(format!("slot {slot}: is_active is {}", bytes[slot]));
+    }
+    let same = match now.extended() {
+        true => now.events.iter().find(|(_, epoch)| contradicts(epoch)),
+        false if no_gap(pair) == Kept && now.events.len() == SLOTS => all_alike(&now.events),
+        false => None,
+    };
+    match same {
+        Some((n, epoch)) if now.extended() => Broken(format!(
+            "event {n} is of kind {}, and its is_active is {}",
+            epoch.tail.kind,
+            u8::from(epoch.tail.is_active)
+        )),
+        Some((n, epoch)) => Broken(format!(
+            "is_active is {} in {SLOTS} events in a row, the first of them {n}",
+            u8::from(epoch.tail.is_active)
+        )),
+        None if now.events.is_empty() => NotSeen,
+        None => Kept,
+    }
+}
+
+/// Does the kind say another thing? One that is not known says nothing.
+fn contradicts(epoch: &Epoch) -> bool {
+    let is_suspend = match epoch.tail.kind {
+        kind if kind == EventKind::Suspend as u8 => true,
+        kind if (1..=EventKind::Death as u8).contains(&kind) => false,
+        _ => return false,
+    };
+    epoch.tail.is_active == is_suspend
+}
+
+/// The first of them, if is_active is the same in all.
+fn all_alike(events: &[(u64, Epoch)]) -> Option<&(u64, Epoch)> {
+    let first = events.first()?;
+    let is_like_it = |(_, epoch): &(u64, Epoch)| epoch.tail.is_active == first.1.tail.is_active;
+    events.iter().all(is_like_it).then_some(first)
+}
+
+/// Events of a station's occupant carry its generation, and what kind they are.
+pub(super) fn kind(pair: &Pair<'_>) -> Judged {
+    let now = pair.now;
+    let Some(occupant) = now.identity.filter(|_| now.still && now.extended()) else {
+        return NotSeen;
+    };
+    let mut its_own = now.events.iter().filter(|(n, _)| *n >= occupant.base_n);
+    let is_wrong = |epoch: &Epoch| epoch.generation != occupant.generation || epoch.tail.kind == 0;
+    match its_own.clone().find(|(_, epoch)| is_wrong(epoch)) {
+        Some((n, epoch)) => Broken(format!(
+            "event {n} is of generation {} and kind {}, the station of generation {}",
+            epoch.generation, epoch.tail.kind, occupant.generation
+        )),
+        None if its_own.next().is_none() => NotSeen,
         None => Kept,
     }
 }

@@ -4,9 +4,13 @@ use super::Judged::{self, Broken, Kept, NotSeen};
 use crate::check::world::World;
 
 pub(super) fn attached(world: &World) -> Judged {
-    match world.stations {
-        0 => NotSeen,
-        _ => Kept,
+    match world.stations == 0 && world.connected == 0 && !world.mapped {
+        true => Broken(
+            "no station was claimed, nobody connected to the socket, and the program was not seen \
+             to map the memory"
+                .to_owned(),
+        ),
+        false => Kept,
     }
 }
 
@@ -45,25 +49,39 @@ pub(super) fn unique(world: &World) -> Judged {
     }
 }
 
-pub(super) fn one_process(world: &World) -> Judged {
-    match (&world.shared, world.owners.is_empty()) {
-        (Some(proof), _) => Broken(proof.clone()),
-        (None, true) => NotSeen,
-        _ => Kept,
-    }
+pub(super) fn own_thread(world: &World) -> Judged {
+    proven(&world.threads.stranger, world.threads.are_known())
 }
 
+pub(super) fn one_process(world: &World) -> Judged {
+    proven(&world.threads.shared, world.threads.are_known())
+}
+
+pub(super) fn finished(world: &World) -> Judged {
+    world.unfinished.events.clone()
+}
+
+pub(super) fn moved_in(world: &World) -> Judged {
+    world.unfinished.identities.clone()
+}
+
+/// Who has no socket leaves the flag to others.
 pub(super) fn rings(world: &World) -> Judged {
-    match (&world.unrung, world.taken) {
-        (Some(proof), _) => Broken(proof.clone()),
-        (None, 0) => NotSeen,
-        _ => Kept,
+    let proof = world.bell.unrung.clone().filter(|_| world.connected > 0);
+    proven(&proof, world.bell.taken > 0)
+}
+
+fn proven(proof: &Option<String>, was_seen: bool) -> Judged {
+    match proof {
+        Some(proof) => Broken(proof.clone()),
+        None if was_seen => Kept,
+        None => NotSeen,
     }
 }
 
 pub(super) fn swallowed(world: &World) -> Judged {
     let forgiven = u64::from(world.killed);
-    match (world.taken, world.bytes) {
+    match (world.bell.taken, world.bell.bytes) {
         (0, _) => NotSeen,
         (taken, bytes) if taken > bytes + forgiven => Broken(format!(
             "the flag was taken {taken} times, {bytes} bytes came"
@@ -73,7 +91,7 @@ pub(super) fn swallowed(world: &World) -> Judged {
 }
 
 pub(super) fn needless(world: &World) -> Judged {
-    match (world.taken, world.bytes) {
+    match (world.bell.taken, world.bell.bytes) {
         (taken, bytes) if bytes > taken => Broken(format!(
             "{bytes} bytes came, the flag was taken {taken} times"
         )),

@@ -1,0 +1,186 @@
+//! Whose threads write: is the one in an event a thread of a process that attached?
+//!
+//! A thread may be over when its event is seen, and so may its process. So nobody is accused for
+//! one look: only who was no thread of such a process *before* an event began, as is known when
+//! the event was not there yet at a later look, cannot have written it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use super::procfs;
+
+/// For so long what is known of an id holds: the kernel does not come round to it sooner.
+const HOLDS: Duration = Duration::from_millis(20);
+/// No kernel gives out larger ids (`PID_MAX_LIMIT`).
+pub const LARGEST_TID: u64 = 1 << 22;
+
+/// The threads that wrote, and the processes that attached.
+#[derive(Debug, Default)]
+pub struct Threads {
+    /// Number of the file that is the memory.
+    inode: u64,
+    /// Processes that connected or were seen to map the memory.
+    attached: BTreeSet<u32>,
+    known: HashMap<u64, Known>,
+    /// Some process has thread ids that are others for us.
+    is_apart: bool,
+    /// The processes whose threads wrote to each station.
+    owners: BTreeMap<usize, BTreeSet<u32>>,
+    /// A station of two processes.
+    pub shared: Option<String>,
+    /// An event of a thread that is none of those.
+    pub stranger: Option<String>,
+}
+
+/// An event, as seen in a look at its station.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The station.
+    pub station: usize,
+    /// The event.
+    pub n: u64,
+    /// Its thread.
+    pub tid: u64,
+    /// When the look before began, at which it was not there. Nothing if it was.
+    pub absent_at: Option<Instant>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    standing: Standing,
+    at: Instant,
+}
+
+#[derive(Clone, Debug)]
+enum Standing {
+    /// Of this process, which attached.
+    Member(u32),
+    /// Of none of them, and why.
+    Stranger(String),
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Threads {
+    /// Nobody has written yet to the memory with this number.
+    pub fn of(inode: u64) -> Self {
+        Threads {
+            inode,
+            ..Threads::default()
+        }
+    }
+
+    /// This process has attached.
+    pub fn attach(&mut self, pid: u32) {
+        if self.attached.insert(pid) {
+            self.is_apart |= procfs::has_ids_of_its_own(pid);
+        }
+    }
+
+    /// Processes that attached.
+    pub fn attached(&self) -> &BTreeSet<u32> {
+        &self.attached
+    }
+
+    /// Did any thread write of which it is known whose it is?
+    pub fn are_known(&self) -> bool {
+        !self.owners.is_empty()
+    }
+
+    /// This thread wrote this event.
+    pub fn note(&mut self, seen: &Seen) {
+        if !(1..=LARGEST_TID).contains(&seen.tid) {
+            return;
+        }
+        let standing = self.standing(seen);
+        if let Standing::Member(process) = standing {
+            self.note_owner(seen.station, process);
+        }
+    }
+
+    fn standing(&mut self, seen: &Seen) -> Standing {
+        let before = self.known.get(&seen.tid).cloned();
+        if let Some(known) = &before
+            && (seen.absent_at.is_none() || !known.is_doubtful())
+        {
+            return known.standing.clone();
+        }
+        let now = Known {
+            standing: self.look_up(seen.tid),
+            at: Instant::now(),
+        };
+        if let (Some(before), Standing::Stranger(why)) = (before, &now.standing)
+            && before.precedes(seen)
+        {
+            self.accuse(seen, why);
+        }
+        self.known.insert(seen.tid, now.clone());
+        now.standing
+    }
+
+    fn look_up(&mut self, tid: u64) -> Standing {
+        let Some(process) = procfs::process_of(tid) else {
+            return Standing::Stranger("which no thread has".to_owned());
+        };
+        if process == std::process::id() {
+            return Standing::Stranger("a thread of ctp-record".to_owned());
+        }
+        if self.attached.contains(&process) {
+            return Standing::Member(process);
+        }
+        match procfs::maps(process, self.inode) {
+            Some(true) => {
+                self.attach(process);
+                Standing::Member(process)
+            }
+            Some(false) => Standing::Stranger(stranger(process)),
+            None if procfs::is_older(process) => Standing::Stranger(stranger(process)),
+            None => Standing::Unknown,
+        }
+    }
+
+    fn accuse(&mut self, seen: &Seen, why: &str) {
+        let Seen {
+            station, n, tid, ..
+        } = seen;
+        // One that did not connect may be in a namespace of its own.
+        let others = procfs::holders(self.inode);
+        self.is_apart |= others.into_iter().any(procfs::has_ids_of_its_own);
+        if !self.is_apart {
+            self.stranger
+                .get_or_insert(format!("station {station}: event {n} has tid {tid}, {why}"));
+        }
+    }
+
+    fn note_owner(&mut self, station: usize, process: u32) {
+        let owners = self.owners.entry(station).or_default();
+        owners.insert(process);
+        if owners.len() > 1 {
+            self.shared.get_or_insert(format!(
+                "station {station} was written by processes {owners:?}"
+            ));
+        }
+    }
+}
+
+impl Known {
+    /// Is it worth another look?
+    fn is_doubtful(&self) -> bool {
+        match self.standing {
+            Standing::Member(_) => self.at.elapsed() > HOLDS,
+            Standing::Stranger(_) => true,
+            Standing::Unknown => false,
+        }
+    }
+
+    /// Was this known of its thread before the event began, and not too long before?
+    fn precedes(&self, seen: &Seen) -> bool {
+        matches!(self.standing, Standing::Stranger(_))
+            && seen.absent_at.is_some_and(|absent| self.at <= absent)
+            && self.at.elapsed() <= HOLDS
+    }
+}
+
+fn stranger(process: u32) -> String {
+    format!("a thread of process {process}, which has not attached")
+}

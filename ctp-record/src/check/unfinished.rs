@@ -1,0 +1,178 @@
+//! What somebody began to write and never ended: an event or the identity of a station that
+//! stays odd, although no thread is at it any more.
+//!
+//! A writer may be held up for as long as the machine is busy, but it does not sleep in between.
+//! So once each thread that there was has been seen asleep, or is gone, nobody is writing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use ctp_nostd::dialect::Dialect;
+
+use super::look::Look;
+use super::procfs;
+use super::rules::Judged::{self, Broken, Kept, NotSeen};
+
+/// For so long nobody is suspected.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Looks between two at the threads.
+const THREADS_EVERY: u32 = 16;
+
+/// Stations with something odd, and what follows.
+#[derive(Debug)]
+pub struct Unfinished {
+    inode: u64,
+    suspects: HashMap<usize, Suspect>,
+    looks: u32,
+    /// Of events.
+    pub events: Judged,
+    /// Of identities.
+    pub identities: Judged,
+}
+
+#[derive(Debug)]
+struct Suspect {
+    odd: Odd,
+    since: Instant,
+    /// Threads that may be at it.
+    awake: Option<BTreeSet<(u32, u32)>>,
+    /// Since when there is none.
+    quiet_since: Option<Instant>,
+    /// There was none, and the program went on.
+    is_left: bool,
+}
+
+/// The word that is odd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Odd {
+    /// Of the newest event, which is in this slot.
+    Seq(usize, u64),
+    Generation(u32),
+}
+
+impl Unfinished {
+    /// Nothing seen yet of the memory with this number.
+    pub fn of(inode: u64) -> Self {
+        Unfinished {
+            inode,
+            suspects: HashMap::new(),
+            looks: 0,
+            events: NotSeen,
+            identities: NotSeen,
+        }
+    }
+
+    /// This is what a station looks like now.
+    pub fn note(&mut self, station: usize, before: Option<&Look>, now: &Look) {
+        see(&mut self.events, now.dialect.is_some());
+        see(
+            &mut self.identities,
+            now.extended() && now.identity.is_some(),
+        );
+        let Some(odd) = odd_of(now) else {
+            self.suspects.remove(&station);
+            return;
+        };
+        let suspect = self.suspects.entry(station).or_insert(Suspect::new(odd));
+        if suspect.odd != odd {
+            *suspect = Suspect::new(odd);
+        }
+        let is_left = suspect.is_left;
+        let goes_on =
+            before.is_some_and(|before| odd_of(before) == Some(odd) && before.seqs != now.seqs);
+        match odd {
+            Odd::Seq(slot, seq) if is_left => accuse(
+                &mut self.events,
+                &format!("station {station}: slot {slot}: seq stays {seq}, and nobody is writing"),
+            ),
+            Odd::Generation(generation) if is_left || goes_on => accuse(
+                &mut self.identities,
+                &format!("station {station}: generation stays {generation}"),
+            ),
+            _ => {}
+        }
+    }
+
+    /// Looks at the threads, now and then, if somebody is suspected. Where one of those that
+    /// attached is gone, it may have been killed in the middle, which is nobody's fault.
+    pub fn look_at_threads(&mut self, attached: &BTreeSet<u32>) {
+        self.looks += 1;
+        if !self.looks.is_multiple_of(THREADS_EVERY) {
+            return;
+        }
+        let inode = self.inode;
+        let late = self.suspects.values_mut();
+        let mut late = late
+            .filter(|suspect| suspect.since.elapsed() > PATIENCE)
+            .peekable();
+        if late.peek().is_none() || !attached.iter().all(|pid| procfs::is_alive(*pid)) {
+            return;
+        }
+        let mut late: Vec<_> = late.collect();
+        let is_new = late.iter().any(|suspect| suspect.awake.is_none());
+        let all = match is_new {
+            true => threads_with(inode),
+            false => BTreeSet::new(),
+        };
+        for suspect in &mut late {
+            suspect.look_at(&all);
+        }
+    }
+}
+
+impl Suspect {
+    fn new(odd: Odd) -> Self {
+        Suspect {
+            odd,
+            since: Instant::now(),
+            awake: None,
+            quiet_since: None,
+            is_left: false,
+        }
+    }
+
+    /// A thread that is gone may have gone with its program: that is known a while later.
+    fn look_at(&mut self, all: &BTreeSet<(u32, u32)>) {
+        if self.awake.is_none() && all.is_empty() {
+            return;
+        }
+        let awake = self.awake.get_or_insert_with(|| all.clone());
+        awake.retain(|thread| procfs::is_asleep(*thread) == Some(false));
+        if awake.is_empty() {
+            let since = *self.quiet_since.get_or_insert_with(Instant::now);
+            self.is_left = since.elapsed() > PATIENCE;
+        }
+    }
+}
+
+/// All threads of the processes that map the memory.
+fn threads_with(inode: u64) -> BTreeSet<(u32, u32)> {
+    let holders = procfs::holders(inode).into_iter();
+    holders.flat_map(procfs::threads_of).collect()
+}
+
+fn odd_of(look: &Look) -> Option<Odd> {
+    let generation = look.raw.generation;
+    // Where nobody has the extension, and events came, this is no generation but some free bytes.
+    if generation % 2 == 1 && (look.extended() || look.dialect.is_none()) {
+        return Some(Odd::Generation(generation));
+    }
+    let newest = look
+        .newest()
+        .filter(|_| look.dialect == Some(Dialect::PerSlot))?;
+    let slot = ctp_nostd::slot::index_of(newest);
+    let seq = look.seqs[slot];
+    (seq % 2 == 1).then_some(Odd::Seq(slot, seq))
+}
+
+fn see(judged: &mut Judged, is_there: bool) {
+    if is_there && *judged == NotSeen {
+        *judged = Kept;
+    }
+}
+
+fn accuse(judged: &mut Judged, proof: &str) {
+    if !matches!(judged, Broken(_)) {
+        *judged = Broken(proof.to_owned());
+    }
+}
