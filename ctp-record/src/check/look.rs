@@ -19,7 +19,7 @@ pub struct Look {
     pub seqs: [u64; SLOTS],
     /// Nothing changed while it was looked at, so that all of it held at one instant.
     pub still: bool,
-    /// Whole events with their index, by index. Empty for D1, unless the station was still.
+    /// Whole events with their index, by index. Of D1 only if the station was still, and without the oldest.
     pub events: Vec<(u64, Epoch)>,
     /// Free bytes in use: word, slot, value.
     pub used: Option<(&'static str, Option<usize>, u64)>,
@@ -39,8 +39,8 @@ impl Look {
         let identity = station.identity();
         let head = station.event_head();
         let still = station.seqs() == seqs && station.raw() == raw;
-        if !still && dialect == Some(Dialect::PerStation) {
-            events.clear();
+        if dialect == Some(Dialect::PerStation) {
+            leave_out_torn(&mut events, &seqs, still);
         }
         events.sort_by_key(|(n, _)| *n);
         Look {
@@ -95,6 +95,12 @@ impl Look {
     pub fn newest(&self) -> Option<u64> {
         (0..SLOTS).filter_map(|index| self.event_in(index)).max()
     }
+}
+
+/// Of D1 nothing tells that the oldest event is being overwritten, nor, while others are, which.
+fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], still: bool) {
+    let next = seqs.iter().max().copied().unwrap_or_default();
+    events.retain(|(n, _)| still && next < n + SLOTS as u64);
 }
 
 fn events_of(station: &Station, dialect: Option<Dialect>) -> Vec<(u64, Epoch)> {

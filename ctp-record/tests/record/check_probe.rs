@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::lab::{Lab, Outcome, fixture};
 
 fn check(lab: &Lab, program: &Path, arguments: &[&str]) -> Outcome {
-    let flags = ["-n", "64", "--check-probe"];
+    let flags = ["-n", "2048", "--check-probe"];
     lab.run(lab.recorder(&flags, program).args(arguments))
 }
 
@@ -33,7 +33,8 @@ fn compile(lab: &Lab, source: &str) -> Option<PathBuf> {
     fs::write(lab.path("probe.c"), source).expect("can be written");
     let program = lab.path("probe");
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Wall", "-O1", "-pthread", "-o"]);
+    cc.args(["-std=c11", "-O1", "-pthread", "-Wall"]);
+    cc.args(["-Wno-unused-function", "-o"]);
     match cc.arg(&program).arg(lab.path("probe.c")).status() {
         Ok(status) => assert!(status.success(), "the probe compiles"),
         Err(error) => {
@@ -85,6 +86,56 @@ fn our_own_probe_keeps_every_rule() {
     );
 }
 
+/// 1 280 coroutines, each with a thread of its own, 32 at a time; then 8 that change their thread
+/// with every event.
+const STORM: &str = r"
+static void *live(void *none) {
+    Coroutine c = born();
+    for (int i = 0; i < 50; i++) event(&c, i % 2 == 0, 0);
+    died(&c);
+    return none;
+}
+static Coroutine wanderers[8];
+static void *step(void *number) {
+    long i = (long)number;
+    event(&wanderers[i % 8], i / 8 % 2 == 0, 0);
+    return NULL;
+}
+static void wave(void *(*run)(void *), int threads, long first) {
+    pthread_t t[32];
+    for (long i = 0; i < threads; i++) pthread_create(&t[i], NULL, run, (void *)(first + i));
+    for (long i = 0; i < threads; i++) pthread_join(t[i], NULL);
+}
+int main(void) {
+    attach();
+    for (int i = 0; i < 40; i++) wave(live, 32, 0);
+    for (int i = 0; i < 8; i++) wanderers[i] = born();
+    for (int i = 0; i < 500; i++) wave(step, 8, 8 * i);
+}
+";
+
+#[test]
+fn a_storm_of_threads_accuses_nobody() {
+    let lab = Lab::new();
+    let page = page();
+    let (probe, _) = page.split_once("int main").expect("has a main");
+    let mut programs = vec![
+        (fixture("v1_writer"), "truth d2 60 400 8 100", &[][..]),
+        (fixture("v1_writer"), "truth d1 60 400 8 100", &["dialect"]),
+        (fixture("hot"), "truth 4 8 5000", &[]),
+        (fixture("churn"), "truth 20000", &[]),
+    ];
+    if let Some(program) = compile(&lab, &[probe, STORM].concat()) {
+        programs.push((program, "", &[]));
+    }
+    for (program, arguments, told) in programs {
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let outcome = check(&lab, &program, &arguments);
+        let name = program.display();
+        assert_eq!(broken(&outcome), told, "{name}: {}", outcome.stdout);
+    }
+}
+
 // CTP-12
 #[test]
 fn a_d1_peer_is_told_that_it_numbers_by_station() {
@@ -116,7 +167,7 @@ const BREAKS: &[(&str, &str, &str)] = &[
     (
         "count",
         "    attach();\n",
-        "    attach(); header->allocated_count += 100;\n",
+        "    attach(); header->allocated_count += 3000;\n",
     ),
     ("close-on-exec", "SOCK_STREAM | SOCK_CLOEXEC", "SOCK_STREAM"),
     (
