@@ -1,9 +1,16 @@
 //! `--check-probe` with real programs: those that keep the rules, and those that break one each,
-//! made from the C probe of `docs/write-a-probe.md` by changing one line of it.
+//! made from the C probes of `docs/write-a-probe.md` by changing one piece of them.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod breaks;
+mod page;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ctp_nostd::layout::{Attach, EXT_MAGIC, Header, Interned, LAYOUT_HASH, Slot, Span, Station};
+
+use breaks::{EXTENDED, HELP, PLAIN};
+use page::compile;
 
 use crate::lab::{Lab, Outcome, fixture};
 
@@ -20,37 +27,12 @@ fn broken(outcome: &Outcome) -> Vec<&str> {
         .collect()
 }
 
-/// The probe on the page.
-fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-a-probe.md");
-    let page = fs::read_to_string(path).expect("the page");
-    let (_, code) = page.split_once("```c\n").expect("has a probe");
-    code.split_once("```").expect("it ends").0.to_owned()
-}
-
-/// Compiles it, unless this machine has no C compiler.
-fn compile(lab: &Lab, source: &str) -> Option<PathBuf> {
-    fs::write(lab.path("probe.c"), source).expect("can be written");
-    let program = lab.path("probe");
-    let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-O1", "-pthread", "-Wall"]);
-    cc.args(["-Wno-unused-function", "-o"]);
-    match cc.arg(&program).arg(lab.path("probe.c")).status() {
-        Ok(status) => assert!(status.success(), "the probe compiles"),
-        Err(error) => {
-            eprintln!("SKIPPED: no C compiler: {error}");
-            return None;
-        }
-    }
-    Some(program)
-}
-
 // CTP-13
 #[test]
 fn the_probe_on_the_page_is_recorded_and_keeps_every_rule() {
     let lab = Lab::new();
-    assert!(page().lines().count() <= 120);
-    let Some(program) = compile(&lab, &page()) else {
+    assert!(page::plain().lines().count() <= 120);
+    let Some(program) = compile(&lab, &page::plain()) else {
         return;
     };
     let outcome = check(&lab, &program, &[]);
@@ -72,6 +54,30 @@ fn the_probe_on_the_page_is_recorded_and_keeps_every_rule() {
             .values()
             .all(|c| c.tally().attempted == 101)
     );
+}
+
+#[test]
+fn the_extended_probe_on_the_page_keeps_every_rule() {
+    let lab = Lab::new();
+    let Some(program) = compile(&lab, &page::extended()) else {
+        return;
+    };
+    let outcome = check(&lab, &program, &[]);
+    assert_eq!(broken(&outcome), [""; 0], "{}", outcome.stdout);
+    for rule in [
+        "extension",
+        "generation",
+        "event kind",
+        "event head",
+        "sites",
+    ] {
+        let line = format!("PASS      {rule}");
+        assert!(
+            outcome.stdout.lines().any(|found| found == line),
+            "{rule}: {}",
+            outcome.stdout
+        );
+    }
 }
 
 #[test]
@@ -117,15 +123,13 @@ int main(void) {
 #[test]
 fn a_storm_of_threads_accuses_nobody() {
     let lab = Lab::new();
-    let page = page();
-    let (probe, _) = page.split_once("int main").expect("has a main");
     let mut programs = vec![
         (fixture("v1_writer"), "truth d2 60 400 8 100", &[][..]),
         (fixture("v1_writer"), "truth d1 60 400 8 100", &["dialect"]),
         (fixture("hot"), "truth 4 8 5000", &[]),
         (fixture("churn"), "truth 20000", &[]),
     ];
-    if let Some(program) = compile(&lab, &[probe, STORM].concat()) {
+    if let Some(program) = compile(&lab, &[&page::library(), STORM].concat()) {
         programs.push((program, "", &[]));
     }
     for (program, arguments, told) in programs {
@@ -162,134 +166,77 @@ fn a_program_without_a_probe_is_told_that_it_did_not_attach() {
     );
 }
 
-/// A rule, a line of the page, and what stands there instead in a probe that breaks the rule.
-const BREAKS: &[(&str, &str, &str)] = &[
-    (
-        "count",
-        "    attach();\n",
-        "    attach(); header->allocated_count += 3000;\n",
-    ),
-    ("close-on-exec", "SOCK_STREAM | SOCK_CLOEXEC", "SOCK_STREAM"),
-    (
-        "connected",
-        "            dial(getenv(\"CTP_SOCK_PATH\"));\n",
-        "",
-    ),
-    ("id", "(uint64_t)getpid() << 32 | (i + 1)", "0"),
-    ("unique ids", "(uint64_t)getpid() << 32 | (i + 1)", "7"),
-    ("no gap", "n / 8 * 2 + 2", "n / 8 * 4 + 2"),
-    (
-        "even at last",
-        "&s->seq, done, memory",
-        "&s->seq, done - (n % 8 == 3), memory",
-    ),
-    (
-        "no way back",
-        "usleep(500)) ",
-        "usleep(500)) if (i == 200) c[1].n -= 40; else ",
-    ),
-    (
-        "finished",
-        "&s->seq, done, memory_order_release);\n",
-        "&s->seq, done - (n == 20), memory_order_release); if (n == 20) usleep(700000), _exit(0);\n",
-    ),
-    (
-        "one writer",
-        "&s->seq, done - 1, memory_order_relaxed);\n",
-        "&s->seq, done - 1, memory_order_relaxed);\n\
-         if (n % 8 == 4) { s[1].seq = done - 1; usleep(3000); }\n",
-    ),
-    ("clock", "CLOCK_MONOTONIC", "CLOCK_REALTIME"),
-    ("clock", "CLOCK_MONOTONIC", "CLOCK_PROCESS_CPUTIME_ID"),
-    (
-        "time order",
-        "timestamp, now(),",
-        "timestamp, now() - (n == 50) * 60000000,",
-    ),
-    (
-        "thread id",
-        "(uint64_t)syscall(SYS_gettid)",
-        "(uint64_t)pthread_self()",
-    ),
-    (
-        "own thread",
-        "(uint64_t)syscall(SYS_gettid)",
-        "(uint64_t)getppid()",
-    ),
-    (
-        "own thread",
-        "(uint64_t)syscall(SYS_gettid)",
-        "(uint64_t)nobody()",
-    ),
-    (
-        "one process",
-        "usleep(500)) ",
-        "usleep(500)) if (i == 150) FORK(c[0]) else ",
-    ),
-    (
-        "is_active",
-        "is_active, is_active,",
-        "is_active, is_active * 2,",
-    ),
-    ("is_active", "is_active, is_active,", "is_active, 0,"),
-    ("is_active", "is_active, is_active,", "is_active, 1,"),
-    (
-        "is_dead",
-        "died(&c[i]);\n",
-        "died(&c[i]), usleep(3000), event(&c[i], 1, 0), usleep(3000);\n",
-    ),
-    (
-        "free bytes",
-        "    ring();\n",
-        "    s->free_bytes[3] = 9; ring();\n",
-    ),
-    ("rings", "    ring();\n", ""),
-    (
-        "bell swallowed",
-        "(void)!send(bell, \"\", 1,",
-        "(void)!send(bell, \"\", 0,",
-    ),
-    (
-        "rung without need",
-        "    ring();\n",
-        "    ring(); if (bell >= 0) (void)!send(bell, \"\", 1, MSG_DONTWAIT);\n",
-    ),
-];
-
-/// For those that break a rule: the id of a process that was, and a fork that goes on where its
-/// parent was, which goes on where the fork ends.
-const HELP: &str = r"
-#include <sys/wait.h>
-static pid_t nobody(void) {
-    static pid_t pid;
-    if (!pid && !(pid = fork())) _exit(0);
-    waitpid(pid, NULL, 0);
-    return pid;
-}
-#define FORK(c) { \
-    Header *kept = header; \
-    if (!fork()) { header = kept; event(&c, 1, 0); usleep(5000); _exit(0); } \
-    wait(NULL); \
-    c.n++; \
-}
-";
-
 #[test]
 fn a_probe_that_breaks_one_rule_is_told_that_one() {
-    for (rule, good, bad) in BREAKS {
-        let lab = Lab::new();
-        assert!(page().contains(good), "{rule}: the page has {good:?}");
-        let source = page().replacen(good, bad, 1);
-        let source = source.replacen(
-            "static uint64_t now",
-            &[HELP, "static uint64_t now"].concat(),
-            1,
-        );
-        let Some(program) = compile(&lab, &source) else {
-            return;
-        };
-        let outcome = check(&lab, &program, &[]);
-        assert_eq!(broken(&outcome), [*rule], "{rule}: {}", outcome.stdout);
-        assert_eq!(outcome.status.code(), Some(3));
+    for (rule, good, bad) in PLAIN {
+        assert_told(rule, &page::plain(), good, bad);
+    }
+}
+
+#[test]
+fn an_extended_probe_that_breaks_one_rule_is_told_that_one() {
+    for (rule, good, bad) in EXTENDED {
+        assert_told(rule, &page::extended(), good, bad);
+    }
+}
+
+fn assert_told(rule: &str, source: &str, good: &str, bad: &str) {
+    let lab = Lab::new();
+    assert_eq!(source.matches(good).count(), 1, "{rule}: {good:?}");
+    let source = source.replacen(good, bad, 1);
+    let source = source.replacen(
+        "static uint64_t now",
+        &[HELP, "static uint64_t now"].concat(),
+        1,
+    );
+    let Some(program) = compile(&lab, &source) else {
+        return;
+    };
+    let outcome = check(&lab, &program, &[]);
+    assert_eq!(broken(&outcome), [rule], "{bad:?}: {}", outcome.stdout);
+    assert_eq!(outcome.status.code(), Some(3));
+}
+
+#[test]
+fn each_rule_has_a_probe_that_breaks_it() {
+    let lab = Lab::new();
+    let outcome = check(&lab, Path::new("true"), &[]);
+    let all = outcome.stdout.lines().filter(|line| !line.starts_with(' '));
+    let all: BTreeSet<&str> = all.map(|line| &line[10..]).collect();
+    let tables = PLAIN.iter().chain(EXTENDED).map(|(rule, _, _)| *rule);
+    // Those two have tests of their own.
+    let proven: BTreeSet<&str> = tables.chain(["attached", "dialect"]).collect();
+    assert_eq!(proven, all);
+}
+
+#[test]
+fn the_words_on_the_page_are_those_of_the_layout() {
+    let page = page::extended();
+    let structs = [
+        ("HEADER_", Header::FIELDS),
+        ("SPAN_", Span::FIELDS),
+        ("STATION_", Station::FIELDS),
+        ("SLOT_", Slot::FIELDS),
+        ("INTERNED_", Interned::FIELDS),
+        ("ATTACH_", Attach::FIELDS),
+    ];
+    let names = page
+        .split(['\n', ','])
+        .filter_map(|word| word.trim().split_once(" = 0x"));
+    let names = names.filter(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
+    let mut words = 0;
+    for (name, value) in names {
+        let named = structs.iter().find(|(prefix, _)| name.starts_with(prefix));
+        let (prefix, fields) = named.expect(name);
+        let field = name[prefix.len()..].to_lowercase();
+        let named = fields.iter().find(|(known, _, _)| *known == field);
+        let (_, offset, _) = named.expect(name);
+        assert_eq!(usize::from_str_radix(value, 16), Ok(*offset), "{name}");
+        words += 1;
+    }
+    assert!(40 < words, "{words}");
+    for (name, value) in [("EXT_MAGIC", EXT_MAGIC), ("LAYOUT_HASH", LAYOUT_HASH)] {
+        let line = format!("#define {name} {value:#018X}u").replace("0X", "0x");
+        assert!(page.contains(&line), "the page has: {line}");
     }
 }

@@ -2,6 +2,7 @@
 
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::SLOTS;
+use ctp_nostd::slot::Epoch;
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
@@ -25,7 +26,19 @@ pub(super) fn forward(pair: &Pair<'_>) -> Judged {
     let mut changes = (0..SLOTS).map(|slot| (slot, before.seqs[slot], pair.now.seqs[slot]));
     match changes.find(|(_, was, is)| is < was) {
         Some((slot, was, is)) => Broken(format!("slot {slot}: seq was {was}, then {is}")),
-        None if before.seqs == pair.now.seqs => NotSeen,
+        None => no_repetition(before, pair.now),
+    }
+}
+
+/// A number that stands for two events was given back in between.
+fn no_repetition(before: &Look, now: &Look) -> Judged {
+    let is_another = |(n, epoch): &&(u64, Epoch)| {
+        let same = before.events.iter().find(|(known, _)| known == n);
+        same.is_some_and(|(_, was)| was != epoch)
+    };
+    match now.events.iter().find(is_another) {
+        Some((n, _)) => Broken(format!("event {n} was written twice")),
+        None if before.seqs == now.seqs => NotSeen,
         None => Kept,
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn extension(pair: &Pair<'_>) -> Judged {
     };
     let uses = (identity.generation / 2) & 0xFFF;
     match identity {
-        _ if identity.base_n > pair.now.head => Broken(format!(
+        _ if identity.base_n > pair.now.head && !pair.is_jumbled => Broken(format!(
             "base_n {} is beyond event_head {}",
             identity.base_n, pair.now.head
         )),

@@ -1,0 +1,176 @@
+//! Probes that break one rule each: those of the page, with one piece of them changed.
+
+/// A rule, a piece of the page, and what stands there instead in a probe that breaks the rule.
+pub type Break = (&'static str, &'static str, &'static str);
+
+/// In the plain probe.
+pub const PLAIN: &[Break] = &[
+    (
+        "count",
+        "    attach();\n",
+        "    attach(); header->allocated_count += 3000;\n",
+    ),
+    ("close-on-exec", "SOCK_STREAM | SOCK_CLOEXEC", "SOCK_STREAM"),
+    (
+        "connected",
+        "            dial(getenv(\"CTP_SOCK_PATH\"));\n",
+        "",
+    ),
+    ("id", "(uint64_t)getpid() << 32 | number", "0"),
+    ("unique ids", "(uint64_t)getpid() << 32 | number", "7"),
+    ("no gap", "n / 8 * 2 + 2", "n / 8 * 4 + 2"),
+    (
+        "even at last",
+        "&s->seq, done, memory",
+        "&s->seq, done - (n % 8 == 3), memory",
+    ),
+    (
+        "no way back",
+        "usleep(500)) ",
+        "usleep(500)) if (i == 200) c[1].n -= 40; else ",
+    ),
+    (
+        "finished",
+        "&s->seq, done, memory_order_release);\n",
+        "&s->seq, done - (n == 20), memory_order_release); if (n == 20) usleep(700000), _exit(0);\n",
+    ),
+    (
+        "one writer",
+        "&s->seq, done - 1, memory_order_relaxed);\n",
+        "&s->seq, done - 1, memory_order_relaxed);\n\
+         if (n % 8 == 4) { s[1].seq = done - 1; usleep(3000); }\n",
+    ),
+    ("clock", "CLOCK_MONOTONIC", "CLOCK_REALTIME"),
+    ("clock", "CLOCK_MONOTONIC", "CLOCK_PROCESS_CPUTIME_ID"),
+    (
+        "time order",
+        "timestamp, now(),",
+        "timestamp, now() - (n == 50) * 60000000,",
+    ),
+    (
+        "thread id",
+        "(uint64_t)syscall(SYS_gettid)",
+        "(uint64_t)pthread_self()",
+    ),
+    (
+        "own thread",
+        "(uint64_t)syscall(SYS_gettid)",
+        "(uint64_t)getppid()",
+    ),
+    (
+        "own thread",
+        "(uint64_t)syscall(SYS_gettid)",
+        "(uint64_t)nobody()",
+    ),
+    (
+        "one process",
+        "usleep(500)) ",
+        "usleep(500)) if (i == 150) FORK(c[0]) else ",
+    ),
+    (
+        "is_active",
+        "is_active, is_active,",
+        "is_active, is_active * 2,",
+    ),
+    ("is_active", "is_active, is_active,", "is_active, 0,"),
+    ("is_active", "is_active, is_active,", "is_active, 1,"),
+    (
+        "is_dead",
+        "died(&c[i]);\n",
+        "died(&c[i]), usleep(3000), event(&c[i], 1, 0), usleep(3000);\n",
+    ),
+    (
+        "free bytes",
+        "    ring();\n",
+        "    s->free_bytes[3] = 9; ring();\n",
+    ),
+    ("rings", "    ring();\n", ""),
+    (
+        "bell swallowed",
+        "(void)!send(bell, \"\", 1,",
+        "(void)!send(bell, \"\", 0,",
+    ),
+    (
+        "rung without need",
+        "    ring();\n",
+        "    ring(); if (bell >= 0) (void)!send(bell, \"\", 1, MSG_DONTWAIT);\n",
+    ),
+];
+
+/// In the extended probe.
+pub const EXTENDED: &[Break] = &[
+    (
+        "unique ids",
+        "(uint64_t)(use & 0xFFFFFF) << 24 | (index + 1)",
+        "(index + 1)",
+    ),
+    (
+        "no way back",
+        "n = GET(U64(s, STATION_EVENT_HEAD))",
+        "n = t->plain.n++",
+    ),
+    (
+        "is_active",
+        "(kind != SUSPEND) << 56",
+        "(kind == RUN) << 56",
+    ),
+    (
+        "extension",
+        "STATION_OWNER), (uint32_t)attach_id)",
+        "STATION_OWNER), 900)",
+    ),
+    (
+        "extension",
+        "STATION_WAKE), use << 20)",
+        "STATION_WAKE), 0)",
+    ),
+    (
+        "generation",
+        "    RELEASE(U32(s, STATION_GENERATION), generation);",
+        "",
+    ),
+    (
+        "generation",
+        "/* B2 */\n",
+        "if (index == 4) usleep(700000), _exit(0);\n",
+    ),
+    (
+        "event kind",
+        "    SET(U32(slot, SLOT_GENERATION), t->generation);\n",
+        "",
+    ),
+    ("event kind", "kind | wait.kind", "0 | wait.kind"),
+    (
+        "event head",
+        "STATION_IS_DEAD), 1); /* D1 */\n",
+        "STATION_IS_DEAD), 1), SET(U64(t->station, STATION_EVENT_HEAD), 0);\n",
+    ),
+    (
+        "sites",
+        "1ull << 63 | wait.site : 0",
+        "1ull << 63 | 4000 : 0",
+    ),
+    (
+        "sites",
+        "1ull << 63 | wait.site : 0",
+        "1ull << 63 | 5000 : 0",
+    ),
+];
+
+/// For those that break a rule: the id of a process that was, and a fork that goes on where its
+/// parent was, which goes on where the fork ends.
+pub const HELP: &str = r"
+#include <sys/wait.h>
+static pid_t nobody(void) {
+    static pid_t pid;
+    if (!pid && !(pid = fork())) _exit(0);
+    waitpid(pid, NULL, 0);
+    return pid;
+}
+#define FORK(c) { \
+    Header *kept = header; \
+    if (!fork()) { header = kept; event(&c, 1, 0); usleep(5000); _exit(0); } \
+    wait(NULL); \
+    c.n++; \
+}
+";

@@ -1,0 +1,49 @@
+//! The probes in `docs/write-a-probe.md`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::lab::Lab;
+
+/// Its blocks of C: the plain probe, a `main` for it, and then, piece by piece, the extension
+/// with a `main` of its own.
+fn blocks() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/write-a-probe.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let blocks = page.split("```c\n").skip(1);
+    let code = |block: &str| block.split("```").next().map(str::to_owned);
+    blocks.filter_map(code).collect()
+}
+
+/// The plain probe without a `main`.
+pub fn library() -> String {
+    blocks().swap_remove(0)
+}
+
+/// The plain probe.
+pub fn plain() -> String {
+    blocks()[..2].concat()
+}
+
+/// The same with the extension.
+pub fn extended() -> String {
+    [&blocks()[..1], &blocks()[2..]].concat().concat()
+}
+
+/// Compiles a program, unless this machine has no C compiler.
+pub fn compile(lab: &Lab, source: &str) -> Option<PathBuf> {
+    fs::write(lab.path("probe.c"), source).expect("can be written");
+    let program = lab.path("probe");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-O1", "-pthread", "-Wall", "-Wextra"]);
+    cc.args(["-Wno-unused", "-o"]);
+    match cc.arg(&program).arg(lab.path("probe.c")).status() {
+        Ok(status) => assert!(status.success(), "the probe compiles"),
+        Err(error) => {
+            eprintln!("SKIPPED: no C compiler: {error}");
+            return None;
+        }
+    }
+    Some(program)
+}
