@@ -2,6 +2,7 @@
 
 mod interchange;
 mod lost_wakeup;
+mod other_languages;
 mod readme;
 mod support;
 mod tokio_tasks;
