@@ -1,7 +1,7 @@
-//! Recorder: raw words of a station, for telling whether a probe keeps to the protocol. Unlike
+//! Recorder: raw words of a station or an entry, for telling whether a probe keeps to the protocol. Unlike
 //! [`crate::inspect`] nothing is interpreted, so that what is wrong can be seen.
 
-use crate::layout::{Aggregate, SLOTS, Station};
+use crate::layout::{Aggregate, Interned, SLOTS, Station};
 use crate::sync::Ordering;
 
 /// Words of a station as they are.
@@ -103,6 +103,18 @@ impl Station {
             ("chain", u64::from(slot.chain.load(Ordering::Relaxed))),
             ("tail", slot.tail.load(Ordering::Relaxed) & (u64::MAX >> 8)),
         ]
+    }
+}
+
+impl Interned {
+    /// Has somebody taken the entry?
+    pub fn is_claimed(&self) -> bool {
+        self.key.load(Ordering::Acquire) != 0
+    }
+
+    /// Is all of it there?
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire) != 0
     }
 }
 

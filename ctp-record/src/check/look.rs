@@ -4,7 +4,14 @@ use ctp_nostd::audit::Raw;
 use ctp_nostd::dialect::{self, Dialect};
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::{SLOTS, Station};
-use ctp_nostd::slot::{self, Epoch, Snapshot, event_of};
+use ctp_nostd::site::SiteWord;
+use ctp_nostd::slot::{self, Epoch, event_of};
+
+/// A slot, its number, and a smaller one that it had afterwards.
+pub type Fall = (usize, u64, u64);
+
+/// A slot's number, its payload, and its number again.
+type Copy = (u64, Epoch, u64);
 
 /// A station at one time.
 #[derive(Clone, Debug)]
@@ -17,6 +24,10 @@ pub struct Look {
     pub dialect: Option<Dialect>,
     /// Sequence numbers, read before the events.
     pub seqs: [u64; SLOTS],
+    /// The same, read after them.
+    pub seqs_after: [u64; SLOTS],
+    /// A slot whose number went back meanwhile, from and to.
+    pub fell: Option<Fall>,
     /// Nothing changed while it was looked at, so that all of it held at one instant.
     pub still: bool,
     /// Whole events with their index, by index. Of D1 only if the station was still, and without the oldest.
@@ -34,11 +45,13 @@ impl Look {
     pub fn at(station: &Station, now_ns: impl Fn() -> u64) -> Self {
         let dialect = dialect::of(station);
         let seqs = station.seqs();
-        let mut events = events_of(station, dialect);
+        let copies = station.slots().each_ref().map(slot::copy);
         let raw = station.raw();
         let identity = station.identity();
         let head = station.event_head();
-        let still = station.seqs() == seqs && station.raw() == raw;
+        let seqs_after = station.seqs();
+        let still = seqs_after == seqs && station.raw() == raw;
+        let mut events = events_of(&copies, dialect);
         if dialect == Some(Dialect::PerStation) {
             leave_out_torn(&mut events, &seqs, still);
         }
@@ -48,6 +61,8 @@ impl Look {
             identity,
             dialect,
             seqs,
+            seqs_after,
+            fell: fall_in(&seqs, &copies, &seqs_after),
             still,
             events,
             used: station.first_used(),
@@ -81,6 +96,19 @@ impl Look {
         (is_over && is_whole).then_some((self.raw.generation, next_n))
     }
 
+    /// Events of an extended probe that carry the id of a site, with that id.
+    pub fn sites(&self) -> impl Iterator<Item = (u64, u32)> {
+        let events = self.events.iter().filter(|_| self.extended());
+        let ids = events.map(|(n, epoch)| (*n, SiteWord(epoch.site).interned()));
+        ids.filter(|(_, id)| *id != 0)
+    }
+
+    /// The id of the occupant's name.
+    pub fn name(&self) -> Option<u32> {
+        let occupant = self.identity.filter(|_| self.still && self.extended())?;
+        Some(occupant.meta).filter(|id| *id != 0)
+    }
+
     /// The event that a slot holds or is about to hold.
     pub fn event_in(&self, index: usize) -> Option<u64> {
         let seq = self.seqs[index];
@@ -103,17 +131,23 @@ fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], still: bo
     events.retain(|(n, _)| still && next < n + SLOTS as u64);
 }
 
-fn events_of(station: &Station, dialect: Option<Dialect>) -> Vec<(u64, Epoch)> {
-    let slots = station.slots().iter().enumerate();
-    let whole = |(index, slot): (usize, &_)| match dialect? {
-        Dialect::PerSlot => match slot::snapshot(slot) {
-            Snapshot::Whole(seq, epoch) => Some((event_of(index, seq), epoch)),
-            _ => None,
-        },
-        Dialect::PerStation => {
-            let (before, epoch, after) = slot::copy(slot);
-            (before == after && before != 0).then(|| (before - 1, epoch))
-        }
+fn events_of(copies: &[Copy; SLOTS], dialect: Option<Dialect>) -> Vec<(u64, Epoch)> {
+    let slots = copies.iter().enumerate();
+    let whole = slots.filter(|(_, (before, _, after))| before == after && *before != 0);
+    let event = |(index, (seq, epoch, _)): (usize, &Copy)| match dialect? {
+        Dialect::PerSlot if seq % 2 == 1 => None,
+        Dialect::PerSlot => Some((event_of(index, *seq), *epoch)),
+        Dialect::PerStation => Some((seq - 1, *epoch)),
     };
-    slots.filter_map(whole).collect()
+    whole.filter_map(event).collect()
+}
+
+fn fall_in(seqs: &[u64; SLOTS], copies: &[Copy; SLOTS], after: &[u64; SLOTS]) -> Option<Fall> {
+    let in_slot = |slot: usize| {
+        let (before_copy, _, after_copy) = copies[slot];
+        let read = [seqs[slot], before_copy, after_copy, after[slot]];
+        let mut fall = read.windows(2).filter(|two| two[1] < two[0]);
+        fall.next().map(|two| (slot, two[0], two[1]))
+    };
+    (0..SLOTS).find_map(in_slot)
 }

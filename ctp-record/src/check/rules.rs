@@ -36,6 +36,8 @@ pub struct Pair<'p> {
     pub attached: usize,
     /// The table of sites.
     pub sites: &'p [Interned],
+    /// The table of names.
+    pub names: &'p [Interned],
 }
 
 impl Pair<'_> {
@@ -211,7 +213,17 @@ pub const RULES: &[Rule] = &[
     station(
         "sites",
         occupant::sites,
-        "store the id of a site only after interning it",
+        "store the id of a site, bit 63 set, only once its entry has a key",
+    ),
+    station(
+        "names",
+        occupant::names,
+        "store the id of a name only once its entry has a key",
+    ),
+    world(
+        "entries",
+        program::entries,
+        "store 1 in ready, with release, once the content of an entry is there",
     ),
     world(
         "rings",

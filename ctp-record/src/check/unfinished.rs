@@ -1,5 +1,5 @@
 //! What somebody began to write and never ended: an event or the identity of a station that
-//! stays odd, although no thread is at it any more.
+//! stays odd, an entry that is never ready, although no thread is at it any more.
 //!
 //! A writer may be held up for as long as the machine is busy, but it does not sleep in between.
 //! So once each thread that there was has been seen asleep, or is gone, nobody is writing.
@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use ctp_nostd::dialect::Dialect;
+use ctp_nostd::layout::Interned;
 
 use super::look::Look;
 use super::procfs;
@@ -18,16 +19,29 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Looks between two at the threads.
 const THREADS_EVERY: u32 = 16;
 
-/// Stations with something odd, and what follows.
+/// What is not whole, and what follows.
 #[derive(Debug)]
 pub struct Unfinished {
     inode: u64,
-    suspects: HashMap<usize, Suspect>,
+    suspects: HashMap<Place, Suspect>,
     looks: u32,
     /// Of events.
     pub events: Judged,
     /// Of identities.
     pub identities: Judged,
+    /// Of sites and names.
+    pub entries: Judged,
+}
+
+/// Where something is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In the station with this index.
+    Station(usize),
+    /// In the entry of a site with this id.
+    Site(u32),
+    /// In that of a name.
+    Name(u32),
 }
 
 #[derive(Debug)]
@@ -42,12 +56,14 @@ struct Suspect {
     is_left: bool,
 }
 
-/// The word that is odd.
+/// The word that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Odd {
     /// Of the newest event, which is in this slot.
     Seq(usize, u64),
     Generation(u32),
+    /// Of an entry.
+    Ready,
 }
 
 impl Unfinished {
@@ -59,38 +75,54 @@ impl Unfinished {
             looks: 0,
             events: NotSeen,
             identities: NotSeen,
+            entries: NotSeen,
         }
     }
 
     /// This is what a station looks like now.
     pub fn note(&mut self, station: usize, before: Option<&Look>, now: &Look) {
         see(&mut self.events, now.dialect.is_some());
-        see(
-            &mut self.identities,
-            now.extended() && now.identity.is_some(),
-        );
-        let Some(odd) = odd_of(now) else {
-            self.suspects.remove(&station);
-            return;
-        };
-        let suspect = self.suspects.entry(station).or_insert(Suspect::new(odd));
-        if suspect.odd != odd {
-            *suspect = Suspect::new(odd);
-        }
-        let is_left = suspect.is_left;
-        let goes_on =
-            before.is_some_and(|before| odd_of(before) == Some(odd) && before.seqs != now.seqs);
+        let is_occupied = now.extended() && now.identity.is_some();
+        see(&mut self.identities, is_occupied);
+        let odd = odd_of(now);
+        let is_left = self.is_left(Place::Station(station), odd);
+        let goes_on = before.is_some_and(|it| odd_of(it) == odd && it.seqs != now.seqs);
         match odd {
-            Odd::Seq(slot, seq) if is_left => accuse(
+            Some(Odd::Seq(slot, seq)) if is_left => accuse(
                 &mut self.events,
                 &format!("station {station}: slot {slot}: seq stays {seq}, and nobody is writing"),
             ),
-            Odd::Generation(generation) if is_left || goes_on => accuse(
+            Some(Odd::Generation(generation)) if is_left || goes_on => accuse(
                 &mut self.identities,
                 &format!("station {station}: generation stays {generation}"),
             ),
             _ => {}
         }
+    }
+
+    /// Somebody uses this entry.
+    pub fn note_entry(&mut self, place: Place, entry: &Interned) {
+        let is_ready = entry.is_ready();
+        see(&mut self.entries, is_ready);
+        if self.is_left(place, (!is_ready).then_some(Odd::Ready)) {
+            accuse(
+                &mut self.entries,
+                &format!("{place:?} is used, and its ready stays 0"),
+            );
+        }
+    }
+
+    /// Has it been so for long, and is nobody at it?
+    fn is_left(&mut self, place: Place, odd: Option<Odd>) -> bool {
+        let Some(odd) = odd else {
+            self.suspects.remove(&place);
+            return false;
+        };
+        let suspect = self.suspects.entry(place).or_insert(Suspect::new(odd));
+        if suspect.odd != odd {
+            *suspect = Suspect::new(odd);
+        }
+        suspect.is_left
     }
 
     /// Looks at the threads, now and then, if somebody is suspected. Where one of those that

@@ -179,6 +179,7 @@ impl<'w> Watch<'w> {
                 started_ns: self.started_ns,
                 attached,
                 sites: self.region.sites,
+                names: self.region.names,
             };
             let pair = Pair {
                 is_jumbled: pair.is_jumbled || pair.went_back(),
@@ -186,6 +187,7 @@ impl<'w> Watch<'w> {
             };
             judge_station(&mut self.judged, &pair, index);
             self.world.note(index, before, &now);
+            self.world.note_entries(&self.region, &now);
             let latest = Latest {
                 is_jumbled: pair.is_jumbled,
                 look: now,

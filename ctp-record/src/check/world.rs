@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::fs;
 
+use ctp_nostd::Region;
+
 use super::bell::Bell;
 use super::look::Look;
 use super::threads::{Seen, Threads};
-use super::unfinished::Unfinished;
+use super::unfinished::{Place, Unfinished};
 use super::watch::Latest;
 
 /// Counts and first proofs.
@@ -74,6 +76,20 @@ impl World {
                 tid: epoch.tid,
                 absent_at: absent.map(|latest| latest.began),
             });
+        }
+    }
+
+    /// Sites and names that a station refers to, if somebody has claimed them.
+    pub fn note_entries(&mut self, region: &Region<'_>, now: &Look) {
+        let sites = now
+            .sites()
+            .map(|(_, id)| (Place::Site(id), region.sites, id));
+        let name = now.name().map(|id| (Place::Name(id), region.names, id));
+        for (place, table, id) in sites.chain(name) {
+            let entry = table.get(id as usize - 1);
+            if let Some(entry) = entry.filter(|entry| entry.is_claimed()) {
+                self.unfinished.note_entry(place, entry);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use ctp_nostd::slot::Epoch;
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
-use crate::check::look::Look;
+use crate::check::look::{Fall, Look};
 
 pub(super) fn dialect(pair: &Pair<'_>) -> Judged {
     match pair.now.dialect {
@@ -20,14 +20,17 @@ pub(super) fn dialect(pair: &Pair<'_>) -> Judged {
 }
 
 pub(super) fn forward(pair: &Pair<'_>) -> Judged {
-    let Some(before) = pair.before else {
-        return NotSeen;
-    };
-    let mut changes = (0..SLOTS).map(|slot| (slot, before.seqs[slot], pair.now.seqs[slot]));
-    match changes.find(|(_, was, is)| is < was) {
-        Some((slot, was, is)) => Broken(format!("slot {slot}: seq was {was}, then {is}")),
-        None => no_repetition(before, pair.now),
+    match (pair.now.fell.or(fall_before(pair)), pair.before) {
+        (Some((slot, was, is)), _) => Broken(format!("slot {slot}: seq was {was}, then {is}")),
+        (None, Some(before)) => no_repetition(before, pair.now),
+        (None, None) => NotSeen,
     }
+}
+
+fn fall_before(pair: &Pair<'_>) -> Option<Fall> {
+    let before = pair.before?.seqs_after;
+    let mut changes = (0..SLOTS).map(|slot| (slot, before[slot], pair.now.seqs[slot]));
+    changes.find(|(_, was, is)| is < was)
 }
 
 /// A number that stands for two events was given back in between.

@@ -1,6 +1,6 @@
 //! Rules of the coroutine that occupies a station, and of what goes with it.
 
-use ctp_nostd::intern;
+use ctp_nostd::layout::Interned;
 
 use super::Judged::{self, Broken, Kept, NotSeen};
 use super::Pair;
@@ -66,30 +66,33 @@ pub(super) fn extension(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// The bit of a site that is an id, not an address.
-const INTERNED: u64 = 1 << 63;
-
 pub(super) fn sites(pair: &Pair<'_>) -> Judged {
-    let ids = pair.now.events.iter().filter(|_| pair.now.extended());
     let mut judged = NotSeen;
-    for (n, epoch) in ids.filter(|(_, epoch)| epoch.site & INTERNED != 0) {
-        let id = epoch.site & !INTERNED;
+    for (n, id) in pair.now.sites() {
+        if let Some(fault) = fault_of(pair.sites, id) {
+            return Broken(format!("event {n} has site {id}, {fault}"));
+        }
         judged = Kept;
-        if id != 0 && id as usize > pair.sites.len() {
-            let room = pair.sites.len();
-            return Broken(format!(
-                "event {n} has site {id}, the table has {room} entries"
-            ));
-        }
-        // Another thread may still fill it in: only after the next look is it late.
-        let was_there = pair
-            .before
-            .is_some_and(|look| look.events.iter().any(|e| e.0 == *n));
-        if was_there && id != 0 && intern::lookup(pair.sites, id as u32).is_none() {
-            return Broken(format!(
-                "event {n} has site {id}, which nobody has filled in"
-            ));
-        }
     }
     judged
+}
+
+pub(super) fn names(pair: &Pair<'_>) -> Judged {
+    match pair.now.name() {
+        None => NotSeen,
+        Some(id) => match fault_of(pair.names, id) {
+            Some(fault) => Broken(format!("meta is {id}, {fault}")),
+            None => Kept,
+        },
+    }
+}
+
+/// Who finds an entry that another thread still fills in may use its id. Nobody finds one that
+/// has no key yet.
+fn fault_of(table: &[Interned], id: u32) -> Option<String> {
+    match table.get(id as usize - 1) {
+        None => Some(format!("the table has {} entries", table.len())),
+        Some(entry) if !entry.is_claimed() => Some("an entry without a key".to_owned()),
+        Some(_) => None,
+    }
 }

@@ -65,6 +65,10 @@ pub(super) fn moved_in(world: &World) -> Judged {
     world.unfinished.identities.clone()
 }
 
+pub(super) fn entries(world: &World) -> Judged {
+    world.unfinished.entries.clone()
+}
+
 /// Who has no socket leaves the flag to others.
 pub(super) fn rings(world: &World) -> Judged {
     let proof = world.bell.unrung.clone().filter(|_| world.connected > 0);

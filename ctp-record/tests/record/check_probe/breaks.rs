@@ -145,6 +145,8 @@ pub const EXTENDED: &[Break] = &[
         "STATION_IS_DEAD), 1); /* D1 */\n",
         "STATION_IS_DEAD), 1), SET(U64(t->station, STATION_EVENT_HEAD), 0);\n",
     ),
+    ("names", "STATION_META), meta)", "STATION_META), 4000)"),
+    ("entries", "RELEASE(U32(e, INTERNED_READY), 1);", ";"),
     (
         "sites",
         "1ull << 63 | wait.site : 0",

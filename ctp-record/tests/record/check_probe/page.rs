@@ -26,9 +26,10 @@ pub fn plain() -> String {
     blocks()[..2].concat()
 }
 
-/// The same with the extension.
+/// The same with the extension. It loses a wake, for which nobody waits here.
 pub fn extended() -> String {
-    [&blocks()[..1], &blocks()[2..]].concat().concat()
+    let source = [&blocks()[..1], &blocks()[2..]].concat().concat();
+    source.replace("i < 600", "i < 100")
 }
 
 /// Compiles a program, unless this machine has no C compiler.
