@@ -32,7 +32,7 @@ pub const PLAIN: &[Break] = &[
     (
         "finished",
         "&s->seq, done, memory_order_release);\n",
-        "&s->seq, done - (n == 20), memory_order_release); if (n == 20) usleep(700000), _exit(0);\n",
+        "&s->seq, done - (n == 20), memory_order_release); if (n == 20) usleep(1500000), _exit(0);\n",
     ),
     (
         "one writer",
@@ -45,7 +45,7 @@ pub const PLAIN: &[Break] = &[
     (
         "time order",
         "timestamp, now(),",
-        "timestamp, now() - (n == 50) * 60000000,",
+        "timestamp, now() - (n % 16 == 15) * 15000000,",
     ),
     (
         "thread id",
@@ -77,7 +77,7 @@ pub const PLAIN: &[Break] = &[
     (
         "is_dead",
         "died(&c[i]);\n",
-        "died(&c[i]), usleep(3000), event(&c[i], 1, 0), usleep(3000);\n",
+        "died(&c[i]), usleep(90000), event(&c[i], 1, 0), usleep(90000);\n",
     ),
     (
         "free bytes",
@@ -132,7 +132,7 @@ pub const EXTENDED: &[Break] = &[
     (
         "generation",
         "/* B2 */\n",
-        "if (index == 4) usleep(700000), _exit(0);\n",
+        "if (index == 4) usleep(1500000), _exit(0);\n",
     ),
     (
         "event kind",
@@ -171,7 +171,7 @@ static pid_t nobody(void) {
 }
 #define FORK(c) { \
     Header *kept = header; \
-    if (!fork()) { header = kept; event(&c, 1, 0); usleep(5000); _exit(0); } \
+    if (!fork()) { header = kept; event(&c, 1, 0); usleep(90000); _exit(0); } \
     wait(NULL); \
     c.n++; \
 }

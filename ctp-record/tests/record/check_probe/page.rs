@@ -29,7 +29,7 @@ pub fn plain() -> String {
 /// The same with the extension. It loses a wake, for which nobody waits here.
 pub fn extended() -> String {
     let source = [&blocks()[..1], &blocks()[2..]].concat().concat();
-    source.replace("i < 600", "i < 100")
+    source.replace("i < 600", "i < 300")
 }
 
 /// Compiles a program, unless this machine has no C compiler.
