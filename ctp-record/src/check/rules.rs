@@ -91,8 +91,8 @@ pub const RULES: &[Rule] = &[
         "attached",
         program::attached,
         "see that CTP_SHM_PATH reaches the program (sudo and others clean the environment), that \
-         it attaches before its first coroutine, that opening, magic and version did not make it \
-         give up, and that it claims a station for each coroutine",
+         it attaches before its first coroutine, that opening (as another user: --inherit-fd), magic \
+         and version did not make it give up, and that it claims a station for each coroutine",
     ),
     world(
         "count",

@@ -24,8 +24,8 @@ pub struct Threads {
     known: HashMap<u64, Known>,
     /// Some process has thread ids that are others for us.
     is_apart: bool,
-    /// The processes whose threads wrote to each station.
-    owners: BTreeMap<usize, BTreeSet<u32>>,
+    /// The processes whose threads wrote to each station, in each use of it.
+    owners: BTreeMap<(usize, u32), BTreeSet<u32>>,
     /// A station of two processes.
     pub shared: Option<String>,
     /// An event of a thread that is none of those.
@@ -39,6 +39,8 @@ pub struct Seen {
     pub station: usize,
     /// The event.
     pub n: u64,
+    /// The use of the station that it belongs to; 0 of a v1 peer.
+    pub generation: u32,
     /// Its thread.
     pub tid: u64,
     /// When the look before began, at which it was not there. Nothing if it was.
@@ -94,7 +96,7 @@ impl Threads {
         }
         let standing = self.standing(seen);
         if let Standing::Member(process) = standing {
-            self.note_owner(seen.station, process);
+            self.note_owner(seen, process);
         }
     }
 
@@ -152,8 +154,9 @@ impl Threads {
         }
     }
 
-    fn note_owner(&mut self, station: usize, process: u32) {
-        let owners = self.owners.entry(station).or_default();
+    fn note_owner(&mut self, seen: &Seen, process: u32) {
+        let station = seen.station;
+        let owners = self.owners.entry((station, seen.generation)).or_default();
         owners.insert(process);
         if owners.len() > 1 {
             self.shared.get_or_insert(format!(

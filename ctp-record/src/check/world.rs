@@ -73,6 +73,7 @@ impl World {
             self.threads.note(&Seen {
                 station,
                 n: *n,
+                generation: epoch.generation,
                 tid: epoch.tid,
                 absent_at: absent.map(|latest| latest.began),
             });
