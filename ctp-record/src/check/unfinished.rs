@@ -5,6 +5,7 @@
 //! So once each thread that there was has been seen asleep, or is gone, nobody is writing.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use ctp_nostd::dialect::Dialect;
@@ -42,6 +43,16 @@ pub enum Place {
     Site(u32),
     /// In that of a name.
     Name(u32),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Station(index) => write!(out, "station {index}"),
+            Place::Site(id) => write!(out, "site {id}"),
+            Place::Name(id) => write!(out, "name {id}"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -85,16 +96,17 @@ impl Unfinished {
         let is_occupied = now.extended() && now.identity.is_some();
         see(&mut self.identities, is_occupied);
         let odd = odd_of(now);
-        let is_left = self.is_left(Place::Station(station), odd);
+        let place = Place::Station(station);
+        let is_left = self.is_left(place, odd);
         let goes_on = before.is_some_and(|it| odd_of(it) == odd && it.seqs != now.seqs);
         match odd {
             Some(Odd::Seq(slot, seq)) if is_left => accuse(
                 &mut self.events,
-                &format!("station {station}: slot {slot}: seq stays {seq}, and nobody is writing"),
+                &format!("{place}: slot {slot}: seq stays {seq}, and nobody is writing"),
             ),
             Some(Odd::Generation(generation)) if is_left || goes_on => accuse(
                 &mut self.identities,
-                &format!("station {station}: generation stays {generation}"),
+                &format!("{place}: generation stays {generation}"),
             ),
             _ => {}
         }
@@ -107,7 +119,7 @@ impl Unfinished {
         if self.is_left(place, (!is_ready).then_some(Odd::Ready)) {
             accuse(
                 &mut self.entries,
-                &format!("{place:?} is used, and its ready stays 0"),
+                &format!("{place} is in use, and its ready stays 0"),
             );
         }
     }

@@ -168,23 +168,8 @@ impl<'w> Watch<'w> {
         for (index, station) in self.region.allocated().iter().enumerate() {
             let began = Instant::now();
             let now = Look::at(station, monotonic_ns);
-            // After the look: a process attaches before its first coroutine is born.
-            let rows = self.region.attaches.iter();
-            let attached = rows.take_while(|row| row.pid().is_some()).count();
             let before = self.latest.get(index);
-            let pair = Pair {
-                before: before.map(|latest| &latest.look),
-                now: &now,
-                is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
-                started_ns: self.started_ns,
-                attached,
-                sites: self.region.sites,
-                names: self.region.names,
-            };
-            let pair = Pair {
-                is_jumbled: pair.is_jumbled || pair.went_back(),
-                ..pair
-            };
+            let pair = pair_of(&self.region, before, &now, self.started_ns);
             judge_station(&mut self.judged, &pair, index);
             self.world.note(index, before, &now);
             self.world.note_entries(&self.region, &now);
@@ -230,6 +215,29 @@ impl<'w> Watch<'w> {
                 *judged = (judge(&self.world), None);
             }
         }
+    }
+}
+
+/// To be called after the look: a process attaches before its first coroutine is born.
+fn pair_of<'p>(
+    region: &Region<'p>,
+    before: Option<&'p Latest>,
+    now: &'p Look,
+    started_ns: u64,
+) -> Pair<'p> {
+    let rows = region.attaches.iter();
+    let pair = Pair {
+        before: before.map(|latest| &latest.look),
+        now,
+        is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
+        started_ns,
+        attached: rows.take_while(|row| row.pid().is_some()).count(),
+        sites: region.sites,
+        names: region.names,
+    };
+    Pair {
+        is_jumbled: pair.is_jumbled || pair.went_back(),
+        ..pair
     }
 }
 

@@ -120,6 +120,29 @@ int main(void) {
 }
 ";
 
+/// The same with the extension: the coroutines take each other's stations, and wake each other.
+const EXTENDED_STORM: &str = r#"
+static Waker latest[32];
+static void *live(void *number) {
+    Task t = spawn("stormy", HERE);
+    latest[(long)number] = waker(&t);
+    for (int i = 0; i < 50; i++) {
+        wake(latest[i % 32]);
+        run(&t), suspend(&t, (Wait){HERE, i, LOCK});
+    }
+    finish(&t);
+    return number;
+}
+int main(void) {
+    attach_extended();
+    for (int i = 0; i < 80; i++) {
+        pthread_t t[32];
+        for (long k = 0; k < 32; k++) pthread_create(&t[k], NULL, live, (void *)k);
+        for (long k = 0; k < 32; k++) pthread_join(t[k], NULL);
+    }
+}
+"#;
+
 #[test]
 fn a_storm_of_threads_accuses_nobody() {
     let lab = Lab::new();
@@ -130,6 +153,15 @@ fn a_storm_of_threads_accuses_nobody() {
         (fixture("churn"), "truth 20000", &[]),
     ];
     if let Some(program) = compile(&lab, &[&page::library(), STORM].concat()) {
+        programs.push((program, "", &[]));
+    }
+    let extended = Lab::new();
+    let source = [
+        page::library(),
+        page::extension(),
+        EXTENDED_STORM.to_owned(),
+    ];
+    if let Some(program) = compile(&extended, &source.concat()) {
         programs.push((program, "", &[]));
     }
     for (program, arguments, told) in programs {

@@ -55,32 +55,44 @@ pub(super) fn thread(pair: &Pair<'_>) -> Judged {
     }
 }
 
-/// A coroutine does not suspend so many times in a row, nor begin to run so many times, birth and
-/// death included. Only a probe that tells the kind of each event lets one of them be judged.
 pub(super) fn is_active(pair: &Pair<'_>) -> Judged {
     let now = pair.now;
     let bytes = now.raw.is_active;
-    if let Some(slot) = bytes.iter().position(|byte| *byte > 1) {
-        return Broken(format!("slot {slot}: is_active is {}", bytes[slot]));
-    }
-    let same = match now.extended() {
-        true => now.events.iter().find(|(_, epoch)| contradicts(epoch)),
-        false if no_gap(pair) == Kept && now.events.len() == SLOTS => all_alike(&now.events),
-        false => None,
+    let fault = match bytes.iter().position(|byte| *byte > 1) {
+        Some(slot) => Some(format!("slot {slot}: is_active is {}", bytes[slot])),
+        None if now.extended() => contradiction(&now.events),
+        None if no_gap(pair) == Kept => monotony(&now.events),
+        None => None,
     };
-    match same {
-        Some((n, epoch)) if now.extended() => Broken(format!(
-            "event {n} is of kind {}, and its is_active is {}",
-            epoch.tail.kind,
-            u8::from(epoch.tail.is_active)
-        )),
-        Some((n, epoch)) => Broken(format!(
-            "is_active is {} in {SLOTS} events in a row, the first of them {n}",
-            u8::from(epoch.tail.is_active)
-        )),
+    match fault {
+        Some(fault) => Broken(fault),
         None if now.events.is_empty() => NotSeen,
         None => Kept,
     }
+}
+
+/// An extended probe tells the kind of each event.
+fn contradiction(events: &[(u64, Epoch)]) -> Option<String> {
+    let (n, epoch) = events.iter().find(|(_, epoch)| contradicts(epoch))?;
+    let is_active = u8::from(epoch.tail.is_active);
+    let kind = epoch.tail.kind;
+    Some(format!(
+        "event {n} is of kind {kind}, and its is_active is {is_active}"
+    ))
+}
+
+/// A plain one does not. But nobody suspends so many times in a row, nor runs, birth and death
+/// included.
+fn monotony(events: &[(u64, Epoch)]) -> Option<String> {
+    let (first, rest) = events.split_first()?;
+    let is_active = first.1.tail.is_active;
+    let is_same = rest
+        .iter()
+        .all(|(_, epoch)| epoch.tail.is_active == is_active);
+    (is_same && events.len() == SLOTS).then(|| {
+        let (n, is_active) = (first.0, u8::from(is_active));
+        format!("is_active is {is_active} in {SLOTS} events in a row, from event {n} on")
+    })
 }
 
 /// Does the kind say another thing? One that is not known says nothing.
@@ -91,13 +103,6 @@ fn contradicts(epoch: &Epoch) -> bool {
         _ => return false,
     };
     epoch.tail.is_active == is_suspend
-}
-
-/// The first of them, if is_active is the same in all.
-fn all_alike(events: &[(u64, Epoch)]) -> Option<&(u64, Epoch)> {
-    let first = events.first()?;
-    let is_like_it = |(_, epoch): &(u64, Epoch)| epoch.tail.is_active == first.1.tail.is_active;
-    events.iter().all(is_like_it).then_some(first)
 }
 
 /// Events of a station's occupant carry its generation, and what kind they are.

@@ -26,7 +26,14 @@ pub fn plain() -> String {
     blocks()[..2].concat()
 }
 
-/// The same with the extension. It loses a wake, for which nobody waits here.
+/// The extension, without a `main`.
+pub fn extension() -> String {
+    let mut blocks = blocks();
+    blocks.pop();
+    blocks.split_off(2).concat()
+}
+
+/// The plain probe with the extension. It loses a wake, for which nobody waits here.
 pub fn extended() -> String {
     let source = [&blocks()[..1], &blocks()[2..]].concat().concat();
     source.replace("i < 600", "i < 300")
