@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
+use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
@@ -14,6 +15,7 @@ use crate::config::{
     By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
     Sort, StuckView, TimelineView, View,
 };
+use crate::output;
 use crate::units;
 
 const EXAMPLES: &str = "\
@@ -110,20 +112,26 @@ struct ViewArgs {
     man: bool,
 }
 
+/// What shows something else than the table of sites.
+const OTHER_VIEWS: [&str; 5] = ["ViewArgs", "flame", "folded", "timeline", "export"];
+
 #[derive(Debug, Args)]
 struct SitesArgs {
     /// Column to sort sites by
-    #[arg(short, long, value_name = "KEY", default_value = "share")]
+    #[arg(short, long, value_name = "KEY", default_value = "share", conflicts_with_all = OTHER_VIEWS)]
     sort: Sort,
     /// Leave out sites with less than this share of the waiting time
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent,
+        conflicts_with_all = OTHER_VIEWS)]
     percent_limit: f64,
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("judging").args(["stuck", "timeline"]).multiple(true))]
 struct StuckArgs {
     /// How long nothing must have happened
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = units::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", requires = "judging",
+        value_parser = units::parse_duration)]
     threshold: ctp_trace::record::Nanos,
     /// Exit with status 3 if anything is stuck
     #[arg(long, requires = "stuck")]
@@ -135,8 +143,9 @@ struct StuckArgs {
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("stacks").args(["flame", "folded"]).multiple(true))]
+#[command(group = ArgGroup::new("picture").args(["flame", "timeline"]).multiple(true))]
 struct FlameArgs {
-    /// Write a flame graph
+    /// Write a flame graph (- for standard output)
     #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
     flame: Option<PathBuf>,
     /// Write the folded stacks that a flame graph is made of (- for standard output)
@@ -146,13 +155,13 @@ struct FlameArgs {
     #[arg(long, value_name = "WHAT", default_value = "wait", requires = "stacks")]
     by: By,
     /// Headline of the picture
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", requires = "picture")]
     title: Option<String>,
 }
 
 #[derive(Debug, Args)]
 struct TimelineArgs {
-    /// Write a timeline: one row a coroutine, or a sample if they are many
+    /// Write a timeline (- for standard output): one row a coroutine, or a sample of many
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
     timeline: Option<PathBuf>,
     /// Show only this time, like 1s,5s or 500ms,
@@ -215,6 +224,7 @@ impl Usage {
 /// If the user asked for help, which is printed, or got it wrong, which is explained.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage> {
     Cli::try_parse_from(words)
+        .and_then(Cli::check_stdout)
         .map(Cli::into_config)
         .map_err(|error| {
             // Nobody is left to tell if this fails too.
@@ -224,6 +234,19 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage>
 }
 
 impl Cli {
+    /// Two things on standard output could not be told apart.
+    fn check_stdout(self) -> Result<Self, clap::Error> {
+        let picture = self.flame.flame.as_deref().is_some_and(output::is_stdout);
+        let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
+        if picture && (stacks || self.json) {
+            return Err(Cli::command().error(
+                ErrorKind::ArgumentConflict,
+                "--flame - leaves no room for other things on standard output: name a file",
+            ));
+        }
+        Ok(self)
+    }
+
     fn into_config(mut self) -> Config {
         let detail = match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -256,6 +279,7 @@ impl Cli {
             flame,
             timeline,
             exchange,
+            json,
             ..
         } = self;
         if let Some(shell) = view.completions {
@@ -269,7 +293,7 @@ impl Cli {
         } else if let Some(format) = exchange.export {
             View::Export(ExportView {
                 format,
-                output: exchange.output,
+                output: exchange.output.filter(|path| !output::is_stdout(path)),
             })
         } else if view.last_words {
             let all_ids = stuck.ids;
@@ -282,7 +306,7 @@ impl Cli {
                 title: flame.title,
             })
         } else if flame.flame.is_some() || flame.folded.is_some() {
-            flame.into_view()
+            flame.into_view(json)
         } else {
             sites.into_view()
         }
@@ -300,10 +324,12 @@ impl StuckArgs {
 }
 
 impl FlameArgs {
-    fn into_view(self) -> View {
+    /// JSON is printed instead of text.
+    fn into_view(self, json: bool) -> View {
+        let is_text = |path: &PathBuf| !(json && output::is_stdout(path));
         View::Flame(FlameView {
             svg: self.flame,
-            folded: self.folded,
+            folded: self.folded.filter(is_text),
             by: self.by,
             title: self.title,
         })

@@ -79,7 +79,7 @@ pub struct LastWordsView {
 /// Which stacks go where.
 #[derive(Clone, Debug)]
 pub struct FlameView {
-    /// The flame graph's file.
+    /// The flame graph's file; `-` is standard output.
     pub svg: Option<PathBuf>,
     /// The folded stacks' file; `-` is standard output.
     pub folded: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub struct FlameView {
 /// Which timeline goes where.
 #[derive(Clone, Debug)]
 pub struct TimelineView {
-    /// The picture's file.
+    /// The picture's file; `-` is standard output.
     pub svg: PathBuf,
     /// From when; to when, if not to the end.
     pub time: (Nanos, Option<Nanos>),

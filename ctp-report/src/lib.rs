@@ -4,7 +4,7 @@
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
 //! `model` (what the trace says), `names` (what places are called), `sites`, `groups`, `leaks`,
 //! `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
-//! `view` and `json` (what is printed).
+//! `view` and `json` (what is printed), `output` (where to).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
 //! You provide: the recorded program's file, if names are wanted that the trace does not have.
@@ -35,6 +35,7 @@ mod waits;
 
 mod fields;
 mod json;
+mod output;
 mod page;
 mod source;
 mod svg;

@@ -196,8 +196,10 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         scale,
         threads,
     };
-    let said = view::timeline::write(&picture, view)?;
-    if config.detail != Detail::Quiet {
+    let said = view::timeline::write(&picture, view, out)?;
+    if config.detail != Detail::Quiet
+        && let Some(said) = said
+    {
         writeln!(out, "{said}")?;
     }
     Ok(())

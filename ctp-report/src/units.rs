@@ -29,6 +29,15 @@ pub fn parse_duration(text: &str) -> Result<Nanos, String> {
     }
 }
 
+/// A part of a hundred.
+///
+/// # Errors
+/// If it is anything else.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|it| (0.0..=100.0).contains(it));
+    number.ok_or_else(|| "write a number from 0 to 100".to_owned())
+}
+
 /// `1s,5s`, `1s,` or `,5s`: from when, and until when unless to the end.
 ///
 /// # Errors

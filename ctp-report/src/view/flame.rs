@@ -1,15 +1,15 @@
 //! Writes stacks: as a flame graph, as text, or both.
 
-use std::fs;
 use std::io::Write;
-use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::config::{By, FlameView};
 use crate::fold::{self, Stacks};
 use crate::model::Model;
+use crate::output;
 use crate::svg;
+use crate::text;
 use crate::units;
 use ctp_trace::record::Nanos;
 
@@ -31,33 +31,26 @@ pub fn write(
     }
     let folded = fold::folded(stacks);
     let mut said = Vec::new();
-    if let Some(path) = &view.folded {
-        if path == Path::new("-") {
-            out.write_all(folded.as_bytes())?;
-        } else {
-            save(path, folded.as_bytes())?;
+    if let Some(path) = &view.folded
+        && output::save(path, folded.as_bytes(), out)?
+    {
+        said.push(format!(
+            "wrote {} ({})",
+            path.display(),
+            stacks_and_time(stacks)
+        ));
+    }
+    if let Some(path) = &view.svg {
+        let drawn = svg::flame(&folded, &title(model, view), &stacks_and_time(stacks))?;
+        if output::save(path, drawn.as_bytes(), out)? {
             said.push(format!(
-                "wrote {} ({})",
+                "wrote {} ({}); open it in a browser",
                 path.display(),
                 stacks_and_time(stacks)
             ));
         }
     }
-    if let Some(path) = &view.svg {
-        let drawn = svg::flame(&folded, &title(model, view), &stacks_and_time(stacks))?;
-        save(path, drawn.as_bytes())?;
-        said.push(format!(
-            "wrote {} ({}); open it in a browser",
-            path.display(),
-            stacks_and_time(stacks)
-        ));
-    }
     Ok(said)
-}
-
-fn save(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes)
-        .with_context(|| format!("cannot write {}: name another file", path.display()))
 }
 
 fn title(model: &Model, view: &FlameView) -> String {
@@ -65,9 +58,8 @@ fn title(model: &Model, view: &FlameView) -> String {
         By::Wait => "waiting time",
         By::Run => "running time",
     };
-    view.title
-        .clone()
-        .unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
+    let told = view.title.as_deref().map(text::escape);
+    told.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
 }
 
 fn stacks_and_time(stacks: &Stacks) -> String {

@@ -5,13 +5,14 @@ mod row;
 mod summary;
 mod words;
 
-use std::fs;
+use std::io::Write;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::config::TimelineView;
 use crate::model::Model;
 use crate::names::Names;
+use crate::output;
 use crate::timeline::{Lane, Row, Scale, Selection, lane};
 use crate::units;
 
@@ -43,18 +44,22 @@ pub struct Picture<'a> {
     pub threads: u64,
 }
 
-/// Writes the file; returns what there is to say of it.
+/// Writes the picture; returns what there is to say of it, unless it went to standard output.
 ///
 /// # Errors
 /// If there is nobody to draw, or the file cannot be written.
-pub fn write(picture: &Picture, view: &TimelineView) -> Result<String> {
+pub fn write(
+    picture: &Picture,
+    view: &TimelineView,
+    out: &mut dyn Write,
+) -> Result<Option<String>> {
     let selection = picture.selection;
     if picture.rows.is_empty() {
         bail!("nobody lived in that time, so there is nothing to draw: give another --time");
     }
     let path = view.svg.display();
-    fs::write(&view.svg, draw(picture, view.title.as_deref()))
-        .with_context(|| format!("cannot write {path}: name another file"))?;
+    let drawn = draw(picture, view.title.as_deref());
+    let is_file = output::save(&view.svg, drawn.as_bytes(), out)?;
     let who = match selection.grouped {
         true => format!(
             "{} of {}",
@@ -67,7 +72,8 @@ pub fn write(picture: &Picture, view: &TimelineView) -> Result<String> {
         0 => String::new(),
         stuck => format!(", {} stuck", units::count(stuck)),
     };
-    Ok(format!("wrote {path} ({who}{stuck}); open it in a browser"))
+    let said = || format!("wrote {path} ({who}{stuck}); open it in a browser");
+    Ok(is_file.then(said))
 }
 
 /// The whole file.

@@ -117,6 +117,21 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn a_dash_is_standard_output() {
+    let desk = Desk::new();
+    for view in ["--flame", "--folded", "--timeline"] {
+        let to_file = ["-i", "busy.data", "-q", view, "file"];
+        desk.text(&to_file);
+        let printed = desk.text(&["-i", "busy.data", view, "-"]);
+        assert_eq!(printed, fs::read_to_string(desk.path("file")).unwrap());
+    }
+    let export = ["-i", "busy.data", "--export", "csv"];
+    let dashed = [&export[..], &["-o", "-"]].concat();
+    assert_eq!(desk.text(&dashed), desk.text(&export));
+    assert!(!desk.path("-").exists());
+}
+
+#[test]
 fn nothing_is_read_from_a_directory() {
     let desk = Desk::new();
     let output = desk.report(&["-i", "src"]);
