@@ -75,6 +75,8 @@ pub struct Spawned {
 /// What is usual at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Usual {
+    /// Whether these figures are complete.
+    pub exact: bool,
     /// Waits that ended in a run.
     pub waits: u64,
     /// Their mean.
@@ -196,8 +198,10 @@ fn spawned(names: &Names, site: SiteId) -> Option<Spawned> {
 
 fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
     let (wait, past) = (one.suspend()?, model.census.past(one));
-    let mean = model.census.site(wait.site, wait.wait)?.waits.mean()?;
+    let site = model.census.site(wait.site, wait.wait)?;
+    let mean = site.waits.mean()?;
     Some(Usual {
+        exact: !site.approximate && !one.is_approximate() && model.knows_its_losses(),
         waits: past.waits,
         mean_ns: mean.0,
         p99_ns: past.p99.0,

@@ -1,8 +1,8 @@
 //! The records that a verdict rests on, in the order of time.
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Waker};
-use ctp_trace::verdict::{Judgement, Reason};
+use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Wake, Waker};
+use ctp_trace::verdict::{Fact, Judgement, Reason, State, wakes_since};
 use serde::Serialize;
 
 use crate::model::Model;
@@ -90,7 +90,6 @@ fn suspend(model: &Model, names: &Names, event: &Event) -> String {
 
 fn wake(model: &Model, one: &Coroutine) -> Option<Step> {
     let wake = one.wake.filter(|wake| wake.count > 0)?;
-    let suspend = one.suspend()?;
     let by = match wake.waker {
         Waker::Foreign => "foreign".to_owned(),
         Waker::Thread(tid) => format!("tid {tid}"),
@@ -99,17 +98,21 @@ fn wake(model: &Model, one: &Coroutine) -> Option<Step> {
             _ => format!("id {}", id.0),
         },
     };
-    let since = ctp_trace::verdict::wakes_since(wake.count, suspend.wake_seen).unwrap_or(0);
-    let what = match (since, one.ran_at) {
-        (0, Some(ran)) => format!("wake #{}, {} its last run", wake.count, order(wake.at, ran)),
-        (0, None) => format!("wake #{}, before its last run", wake.count),
-        (more, _) => format!(
-            "wake #{}, {} since its last run began",
-            wake.count,
-            units::count(more)
-        ),
+    let when = match (one.suspend(), one.state().0) {
+        (Some(suspend), _) => when(&wake, suspend, one.ran_at),
+        (None, State::Born) => "before any run".to_owned(),
+        _ => return None,
     };
-    Some(step(wake.at, &by, what))
+    Some(step(wake.at, &by, format!("wake #{}, {when}", wake.count)))
+}
+
+/// When the last wake of one that waits came: before its last run or after that began.
+fn when(wake: &Wake, suspend: &Event, ran_at: Option<Nanos>) -> String {
+    match (wakes_since(wake.count, suspend.wake_seen), ran_at) {
+        (Some(more @ 1..), _) => format!("{} since its last run began", units::count(more)),
+        (_, Some(ran)) => format!("{} its last run", order(wake.at, ran)),
+        (_, None) => "before its last run".to_owned(),
+    }
 }
 
 fn order(wake: Nanos, ran: Nanos) -> String {
@@ -150,12 +153,12 @@ fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
 }
 
 fn since(one: &Coroutine, judgement: &Judgement) -> String {
-    match (one.wake, judgement.reason) {
-        (_, Reason::Runs) => "no suspend since".to_owned(),
-        (_, Reason::Lost(_)) => "what came since is lost".to_owned(),
-        (Some(wake), Reason::NotQueued { .. }) => format!("no run since wake {}", wake.count),
-        (None, _) => "no run since".to_owned(),
-        _ => "no wake, no run since".to_owned(),
+    match (judgement.fact, one.wake) {
+        _ if matches!(judgement.reason, Reason::Lost(_)) => "what came since is lost".to_owned(),
+        (Fact::Running, _) => "no suspend since".to_owned(),
+        (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
+        (Fact::NotWoken, _) => "no wake, no run since".to_owned(),
+        _ => "no run since".to_owned(),
     }
 }
 

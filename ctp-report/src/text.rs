@@ -41,13 +41,18 @@ pub fn shell_word(word: &[u8]) -> String {
     if !word.is_empty() && word.iter().all(plain) {
         text
     } else {
-        format!("'{text}'")
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 
-/// Characters that turn the text around them, or cannot be seen.
+/// Characters that turn the text around them, cannot be seen, or are none: XML refuses the last.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 /// Columns that a text takes.
@@ -158,6 +163,13 @@ mod tests {
     fn nothing_reaches_the_terminal_unescaped() {
         assert_eq!(escape("a\x1b[2Jb\n\u{202e}ü"), "a\\u{1b}[2Jb\\n\\u{202e}ü");
         assert_eq!(escape_bytes(b"a\xffb\x07"), "a\\xffb\\u{7}");
+        assert_eq!(escape("\u{ffff}\u{ad}"), "\\u{ffff}\\u{ad}");
+    }
+
+    #[test]
+    fn what_is_printed_of_a_command_can_be_pasted() {
+        assert_eq!(shell_word(b"./app"), "./app");
+        assert_eq!(shell_word(b"it's $x"), r"'it'\''s $x'");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Look {
     Others,
     /// It gave way.
     Turn,
-    /// It did not tell what it waited for.
+    /// It waited for something of its own, or did not tell what for.
     Untold,
     /// Both, too often to be drawn: in so many quarters of the time it ran.
     Mixed(u8),

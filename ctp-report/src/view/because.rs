@@ -44,7 +44,8 @@ fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
                 usual: Some(usual), ..
             },
         ] => format!(
-            "suspended {age} at a site that usually waits {}; {}",
+            "suspended {age} at a site that usually waits {}{}; {}",
+            usual.doubt(),
             units::duration(Nanos(usual.mean_ns)),
             wakes(fact, groups)
         ),
@@ -80,20 +81,22 @@ fn queueing(groups: &[&Group]) -> String {
 
 /// What is usual where a group waits.
 pub fn usual(group: &Group) -> Option<String> {
-    let Usual {
-        waits,
-        mean_ns,
-        p99_ns,
-        longest_ns,
-        ..
-    } = group.usual?;
+    let usual = group.usual?;
+    let (doubt, time) = (usual.doubt(), |ns| units::duration(Nanos(ns)));
     Some(format!(
-        "{} waits ended here: mean {}, 99 % within {}, longest {}",
-        units::count(waits),
-        units::duration(Nanos(mean_ns)),
-        units::duration(Nanos(p99_ns)),
-        units::duration(Nanos(longest_ns))
+        "{doubt}{} waits ended here: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
+        units::count(usual.waits),
+        time(usual.mean_ns),
+        time(usual.p99_ns),
+        time(usual.longest_ns)
     ))
+}
+
+impl Usual {
+    /// The mark of figures that are approximate.
+    fn doubt(&self) -> &'static str {
+        if self.exact { "" } else { "~" }
+    }
 }
 
 /// Whether a group waits as coroutines usually do at its place, or for less than the threshold;
@@ -110,7 +113,7 @@ pub fn is_as_usual(group: &Group) -> bool {
 pub fn waiting(group: &Group) -> String {
     let what = format!(
         "{} x {}",
-        group.count,
+        units::count(group.count as u64),
         text::cut_middle(&group.function, 40)
     );
     let at = match group.is_placed() {
@@ -131,23 +134,27 @@ fn detail(group: &Group) -> String {
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),
         (_, Fact::WokenNotRun, _) => format!("woken and not run for {age} at most"),
-        (_, _, Some(usual)) if usual.waits > 0 => {
-            let usually = format!(
-                "usually woken after {}",
-                units::duration(Nanos(usual.mean_ns))
-            );
-            let long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.oldest_ns;
-            if long {
-                format!("{usually}, now for {age}")
-            } else {
-                usually
-            }
-        }
+        (reason, _, Some(usual)) if usual.waits > 0 => compared(reason, &usual, &age, group),
         _ => match group.waits_for.first() {
             Some(waits) => format!("{}, for {age}", waits.describe()),
             None => format!("for {age}"),
         },
     }
+}
+
+/// How long they have waited, beside the past of their site. A few waits are not what is usual.
+fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
+    let (doubt, mean) = (usual.doubt(), units::duration(Nanos(usual.mean_ns)));
+    if reason == Reason::NoPast {
+        let waits = units::counted(usual.waits, "wait");
+        return format!("for {age}; only {doubt}{waits} ended here, mean {doubt}{mean}");
+    }
+    let is_long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.oldest_ns;
+    let now = is_long.then(|| format!(", now for {age}"));
+    format!(
+        "usually woken after {doubt}{mean}{}",
+        now.unwrap_or_default()
+    )
 }
 
 fn timer(due: Nanos, end: Nanos) -> String {

@@ -57,6 +57,7 @@ fn stands(one: &LastWords) -> String {
             format!("suspended at {} for {age}", text::cut_middle(at, 30))
         }
         ("never run" | "suspended", ..) | (_, None, _) => format!("{} for {age}", one.state),
+        ("crashed", Some(tid), _) => format!("crashed on tid {tid}, having run {age}"),
         (state, Some(tid), _) => format!("{state} on tid {tid} for {age}"),
     }
 }

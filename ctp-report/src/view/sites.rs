@@ -114,7 +114,8 @@ pub fn leaks(page: &mut Page, leaks: &[Leak]) -> io::Result<()> {
     ))?;
     leaks.iter().try_for_each(|leak| {
         let function = text::cut_middle(&leak.function, 36);
-        let left = format!("  {} x {function}  ({})", leak.count, leak.state);
+        let count = units::count(leak.count as u64);
+        let left = format!("  {count} x {function}  ({})", leak.state);
         let right = text::cut_middle(leak.at.as_deref().unwrap_or("(place not recorded)"), 44);
         page.line(&text::spread(&left, &right))
     })

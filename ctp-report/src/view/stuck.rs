@@ -65,7 +65,7 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
 fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
     let left = format!(
         "  {} x {}",
-        group.count,
+        units::count(group.count as u64),
         text::cut_middle(&group.function, 40)
     );
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
@@ -162,7 +162,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     groups.iter().try_for_each(|group| {
         let left = format!(
             "  {} x {}",
-            group.count,
+            units::count(group.count as u64),
             text::cut_middle(&group.function, 40)
         );
         page.line(&text::spread(&left, &text::cut_middle(&group.at(), 50)))?;

@@ -89,7 +89,7 @@ fn a_file_holds_what_standard_output_would() {
         let args = ["-i", "lossy.data", "--export", format];
         let said = desk.text(&[&args[..], &["-o", "rows"]].concat());
         assert!(
-            said.starts_with("wrote rows (47 events; 212 lost"),
+            said.starts_with("wrote rows (50 events; 212 lost"),
             "{said}"
         );
         assert_eq!(

@@ -45,7 +45,7 @@ const LEGEND: [&[(&str, &str)]; 2] = [
         ("timer", "a timer"),
         ("others", "a lock, channel, coroutine"),
         ("turn", "its turn"),
-        ("untold", "did not tell"),
+        ("untold", "its own, or not told"),
         ("wakes", "woken"),
         ("moves", "other thread"),
         ("birth", "birth"),

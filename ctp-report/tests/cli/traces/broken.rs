@@ -42,6 +42,15 @@ pub fn lossy() -> Vec<u8> {
     t.suspend(bee, 3 * SECOND, 4127, wait(read, WaitKind::Readable, 9));
     t.run(bee, 4 * SECOND, 4127);
     t.tally(bee, None, false);
+    let late = t.born("session", spawn, MS);
+    t.run(late, 12 * SECOND, 4127);
+    t.suspend(
+        late,
+        12 * SECOND + MS,
+        4127,
+        wait(read, WaitKind::Readable, 10),
+    );
+    t.tally(late, None, false);
     listener(&mut t, spawn, accept);
     t.finish()
 }
@@ -54,7 +63,7 @@ pub fn hostile() -> Vec<u8> {
     let spawn = t.source("src/<script>&\".rs", 6);
     let deep = format!("/{}/file.rs", "a_very_long_directory_name".repeat(8));
     let read = t.source(&deep, 4_000_000_000);
-    let name = format!("<script>&\";\x1b[31m 1 2 {}", "x".repeat(300));
+    let name = format!("<script>&\";\x1b[31m 1 2 \u{ffff}{}", "x".repeat(300));
     for i in 0..3 {
         let one = t.born(&name, spawn, MS);
         t.wake(one, 0, 0, Waker::Foreign);

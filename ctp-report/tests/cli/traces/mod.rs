@@ -226,6 +226,7 @@ fn busy() -> Vec<u8> {
     let bee = busy_bee(&mut t, spawn, read, 500);
     t.tally(bee, None, false);
     let forgotten = t.born("forgotten", spawn, 40 * MS);
+    t.wake(forgotten, 1, 41 * MS, Waker::Thread(4127));
     t.tally(forgotten, None, false);
     let late = t.born("ticker", spawn, MS);
     t.wake(late, 0, 0, Waker::Foreign);
