@@ -141,7 +141,7 @@ impl Names {
             Err(miss) => {
                 self.note(miss);
                 Label {
-                    module: in_file(modules, address),
+                    module: in_module(modules, address),
                     ..Label::default()
                 }
             }
@@ -230,19 +230,22 @@ fn at_line(line: &SourceLine, found: Option<FunctionAt>) -> Label {
     }
 }
 
+/// The code that the kernel maps into every process. Which functions it has is not recorded, and
+/// that of the kernel here may be another one.
+const VDSO: &[u8] = b"[vdso]";
+
 /// What the trace itself tells of an address: which file was mapped there, and which part of it.
-fn in_file(modules: &[Mapping], address: u64) -> Option<String> {
+fn in_module(modules: &[Mapping], address: u64) -> Option<String> {
     let covers = |module: &&Mapping| module.start.0 <= address && address < module.end.0;
-    let module = modules
-        .iter()
-        .find(covers)
-        .filter(|module| module.path.starts_with(b"/"))?;
-    let name = module.path.rsplit(|&byte| byte == b'/').next()?;
+    let module = modules.iter().find(covers)?;
     let offset = (address - module.start.0).saturating_add(module.file_offset.0);
-    Some(format!(
-        "{}, file offset {offset:#x}",
-        text::escape_bytes(name)
-    ))
+    if module.path == VDSO {
+        return Some(format!("[vdso]+{offset:#x}"));
+    }
+    let is_file = module.path.starts_with(b"/");
+    let name = module.path.rsplit(|&byte| byte == b'/').next();
+    let name = text::escape_bytes(name.filter(|_| is_file)?);
+    Some(format!("{name}, file offset {offset:#x}"))
 }
 
 /// A function is known by its first instruction: what may be inlined there is not meant. If the

@@ -23,7 +23,7 @@ fn await_line() -> u32 {
     }
 }
 
-/// The executable mappings of this process that are files.
+/// The executable mappings of this process that have a name.
 fn modules() -> Vec<Module> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter_map(module).collect()
@@ -147,6 +147,17 @@ fn an_address_outside_all_text_is_none() {
         "{text}"
     );
     assert!(!text.contains("note:"), "{text}");
+}
+
+#[test]
+fn code_of_the_kernel_in_the_process_is_told_by_its_offset() {
+    let vdso = |module: &Module| module.path == b"[vdso]";
+    let Some(vdso) = modules().into_iter().find(vdso) else {
+        return;
+    };
+    let text = stuck(&trace(modules(), Place::Address(vdso.start + 0x123)));
+    assert!(text.contains("1 x (no name)"), "{text}");
+    assert!(text.contains("  [vdso]+0x123\n"), "{text}");
 }
 
 #[test]
