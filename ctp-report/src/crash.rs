@@ -95,6 +95,12 @@ pub fn name(model: &Model, names: &Names, one: &Coroutine) -> String {
 }
 
 impl Crash {
+    /// Who ran on the faulting thread, and began last; `None` if that thread is not known, or ran
+    /// nobody.
+    pub fn culprit(&self) -> Option<&Suspect> {
+        self.suspects.first().filter(|_| self.tid.is_some())
+    }
+
     /// One sentence.
     pub fn headline(&self) -> String {
         let signal = &self.signal;

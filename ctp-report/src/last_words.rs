@@ -120,10 +120,9 @@ fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) 
 
 /// The state as a word, with its rank.
 fn state(one: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
-    let faulting = crash.filter(|crash| crash.tid.is_some());
-    let suspect = faulting.and_then(|crash| crash.suspects.first());
+    let culprit = crash.and_then(Crash::culprit);
     match one.state().0 {
-        _ if suspect.is_some_and(|suspect| suspect.id == one.id.0) => (0, "crashed"),
+        _ if culprit.is_some_and(|culprit| culprit.id == one.id.0) => (0, "crashed"),
         State::Running => (1, "running"),
         State::Born => (3, "never run"),
         _ => (2, "suspended"),

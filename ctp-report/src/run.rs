@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use anyhow::Result;
-use ctp_trace::record::Nanos;
+use ctp_trace::record::{CoroutineId, Nanos};
 
 use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
     TimelineView, View,
 };
+use crate::crash::Crash;
 use crate::export::Exporter;
 use crate::fold::Folder;
 use crate::last_words::{self, Listener};
@@ -187,12 +188,16 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         to.map_or(model.duration(), |to| to.min(model.duration())),
     );
     let threads = crowd.threads();
-    let selection = timeline::pick(&model.census, crowd, &scale, view.threshold);
+    let crash = crash::crash(&model, &names);
+    let crashed = crash.as_ref().and_then(Crash::culprit);
+    let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
+    let selection = timeline::pick(&model.census, crowd, &scale, view.threshold, crashed);
     let picture = view::timeline::Picture {
         rows: &timeline::collect(input.reader()?, &selection, &scale),
         model: &model,
         names: &names,
         selection: &selection,
+        crash: crash.as_ref(),
         scale,
         threads,
     };

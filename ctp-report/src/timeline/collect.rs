@@ -77,7 +77,7 @@ mod tests {
             crowd.see(&census, &record);
             census.feed(&record);
         }
-        let selection = pick(&census, crowd, &scale, Nanos(100));
+        let selection = pick(&census, crowd, &scale, Nanos(100), None);
         collect(Reader::new(&bytes).unwrap(), &selection, &scale).remove(0)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::census::Census;
-use ctp_trace::record::{Nanos, SiteId};
+use ctp_trace::record::{CoroutineId, Nanos, SiteId};
 use ctp_trace::verdict::Verdict;
 
 use super::crowd::{self, Crowd, Member};
@@ -35,14 +35,14 @@ pub struct Group {
     pub since: (Nanos, Nanos),
     /// The longest time that one of them has been so.
     pub longest: Nanos,
-    /// Those that are shown, the longest first.
+    /// Those that are shown: the one that crashed, then the longest.
     pub members: Vec<Member>,
 }
 
 /// Who is shown, and of how many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The worst first, then the largest.
+    /// That of the one that crashed first, then the worst, then the largest.
     pub groups: Vec<Group>,
     /// Whether rows stand under the heading of their group, since there are too many for a look.
     pub grouped: bool,
@@ -65,8 +65,14 @@ impl Selection {
     }
 }
 
-/// Chooses among all that lived in the time that is shown.
-pub fn pick(census: &Census, crowd: Crowd, scale: &Scale, threshold: Nanos) -> Selection {
+/// Chooses among all that lived in the time that is shown. The one that crashed is always there.
+pub fn pick(
+    census: &Census,
+    crowd: Crowd,
+    scale: &Scale,
+    threshold: Nanos,
+    crashed: Option<CoroutineId>,
+) -> Selection {
     let mut groups: BTreeMap<(Verdict, SiteId), Group> = BTreeMap::new();
     for member in crowd::alive(census, threshold) {
         if member.is_in(scale) {
@@ -82,7 +88,7 @@ pub fn pick(census: &Census, crowd: Crowd, scale: &Scale, threshold: Nanos) -> S
             group.count += forgotten;
         }
     }
-    sample(groups.into_values().collect())
+    sample(groups.into_values().collect(), crashed)
 }
 
 fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
@@ -104,12 +110,16 @@ fn put(groups: &mut BTreeMap<(Verdict, SiteId), Group>, member: Member) {
     group.members.push(member);
 }
 
-fn sample(mut groups: Vec<Group>) -> Selection {
+fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
     let total = groups.iter().map(|group| group.count).sum();
     let grouped = ALL < total;
-    groups.sort_by_key(|it| (it.verdict, std::cmp::Reverse(it.count), it.site));
+    let is_other = |one: &Member| Some(one.id) != crashed;
+    groups.sort_by_key(|it| {
+        let others = it.members.iter().all(is_other);
+        (others, it.verdict, std::cmp::Reverse(it.count), it.site)
+    });
     for group in &mut groups {
-        group.members.sort_by_key(Member::rank);
+        group.members.sort_by_key(|one| (is_other(one), one.rank()));
     }
     let mut left_out = (0, 0);
     if grouped {
@@ -147,7 +157,6 @@ fn cut(groups: &mut [Group]) {
 mod tests {
     use super::*;
     use ctp_trace::census::NameId;
-    use ctp_trace::record::CoroutineId;
     use ctp_trace::verdict::Fact;
 
     fn group(verdict: Verdict, site: u32, count: u32) -> Group {
@@ -175,10 +184,13 @@ mod tests {
     // CT-19: stuck ones first, and the longest of them
     #[test]
     fn few_are_all_shown_the_worst_first() {
-        let selection = sample(vec![
-            group(Verdict::Waiting, 1, 150),
-            group(Verdict::MaybeStuck, 2, 47),
-        ]);
+        let selection = sample(
+            vec![
+                group(Verdict::Waiting, 1, 150),
+                group(Verdict::MaybeStuck, 2, 47),
+            ],
+            None,
+        );
         assert!(!selection.grouped);
         assert_eq!((selection.shown(), selection.stuck()), (197, 47));
         let first = &selection.groups[0].members[0];
@@ -188,12 +200,22 @@ mod tests {
         );
     }
 
+    // CT-18: of however many, the one that crashed is shown, and first
+    #[test]
+    fn the_one_that_crashed_is_always_shown() {
+        let groups = (1..50).map(|i| group(Verdict::Waiting, i, 200)).collect();
+        let crashed = CoroutineId(49_199);
+        let selection = sample(groups, Some(crashed));
+        assert_eq!(selection.groups[0].members[0].id, crashed);
+        assert_eq!(selection.groups[0].members.len(), OF_OTHERS);
+    }
+
     // CT-19: 10 000 are sampled, and no group without a row
     #[test]
     fn many_are_sampled() {
         let mut groups: Vec<Group> = (1..50).map(|i| group(Verdict::Waiting, i, 200)).collect();
         groups.push(group(Verdict::Stuck, 99, 47));
-        let selection = sample(groups);
+        let selection = sample(groups, None);
         assert!(selection.grouped && selection.shown() <= SAMPLED);
         assert_eq!(selection.groups[0].members.len(), OF_STUCK);
         assert!(selection.groups.iter().all(|it| !it.members.is_empty()));

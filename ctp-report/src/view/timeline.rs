@@ -10,10 +10,11 @@ use std::io::Write;
 use anyhow::{Result, bail};
 
 use crate::config::TimelineView;
+use crate::crash::Crash;
 use crate::model::Model;
 use crate::names::Names;
 use crate::output;
-use crate::timeline::{Lane, Row, Scale, Selection, lane};
+use crate::timeline::{Lane, Member, Row, Scale, Selection, lane};
 use crate::units;
 
 const STYLE: &str = include_str!("../../assets/timeline.css");
@@ -38,10 +39,20 @@ pub struct Picture<'a> {
     pub selection: &'a Selection,
     /// What they did, in the same order.
     pub rows: &'a [Row],
+    /// The crash, if the program had one.
+    pub crash: Option<&'a Crash>,
     /// When.
     pub scale: Scale,
     /// On how many threads.
     pub threads: u64,
+}
+
+impl Picture<'_> {
+    /// The crash, if it came from the thread that this one ran on.
+    fn crash_of(&self, member: &Member) -> Option<&Crash> {
+        let is_it = |crash: &&Crash| crash.culprit().is_some_and(|it| it.id == member.id.0);
+        self.crash.filter(is_it)
+    }
 }
 
 /// Writes the picture; returns what there is to say of it, unless it went to standard output.

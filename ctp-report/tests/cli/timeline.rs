@@ -132,6 +132,38 @@ fn what_is_lost_is_hatched() {
     assert!(svg.contains("what came is not known since") && svg.contains(">UNKNOWN<"));
 }
 
+// CT-18: the end is marked in the row of whoever ran on the faulting thread, and only there
+#[test]
+fn a_crash_is_marked_where_it_came_from() {
+    let desk = Desk::new();
+    let svg = scriptless(&draw(&desk, "crash", &[]));
+    let rows: Vec<&str> = svg.split("<g class=\"row\"").skip(1).collect();
+    let marked = |row: &&str| row.contains("<path class=\"crash\"");
+    assert_eq!(rows.iter().copied().filter(marked).count(), 1);
+    let told = "SIGSEGV ended the program at +7.000000 s, while this ran on thread 4128</title>";
+    assert!(rows[0].contains("d=\"M1000000 0v") && rows[0].contains(told));
+    assert!(rows[0].contains("#2</tspan>") && rows[0].contains(">SIGSEGV</text>"));
+    assert_eq!(
+        texts(&svg, "bad")[0],
+        "CRASH  id 2 worker_loop ran on tid 4128 when SIGSEGV came"
+    );
+    let early = draw(&desk, "crash", &["--time", "0s,1s"]);
+    assert!(!early.contains("<path class=\"crash\""), "not in sight");
+}
+
+// CT-18: nobody is accused where the kernel did not tell the thread, or it ran nobody
+#[test]
+fn a_crash_from_nowhere_is_only_told() {
+    let desk = Desk::new();
+    for trace in ["suspects", "bystanders", "killed"] {
+        let svg = scriptless(&draw(&desk, trace, &[]));
+        assert!(!svg.contains("<path class=\"crash\""), "{trace}");
+        assert_eq!(svg.contains(">CRASH  "), trace != "killed", "{trace}");
+    }
+    let broken = draw(&desk, "broken", &[]);
+    assert!(broken.contains(">BROKEN  events of 1 coroutine contradict each other"));
+}
+
 #[test]
 fn every_trace_gives_a_whole_picture_the_same_each_time() {
     let desk = Desk::new();
@@ -150,6 +182,8 @@ fn every_trace_gives_a_whole_picture_the_same_each_time() {
         "truncated",
         "corrupt",
         "idle",
+        "crash",
+        "broken",
     ] {
         let svg = draw(&desk, trace, &[]);
         well_formed(&svg);

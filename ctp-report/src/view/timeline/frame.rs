@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CHART, LEFT, Picture, RIGHT, WIDTH, summary, words};
+use super::{CHART, LEFT, Picture, RIGHT, WIDTH, row, summary, words};
 use crate::svg::escape;
 use crate::text;
 use crate::timeline::{Group, Scale, Tick, UNITS};
@@ -50,6 +50,7 @@ const LEGEND: [&[(&str, &str)]; 2] = [
         ("moves", "other thread"),
         ("birth", "birth"),
         ("death", "death"),
+        ("burst", "crash"),
     ],
 ];
 
@@ -108,6 +109,7 @@ fn legend(items: &[(&str, &str)], y: u64) -> String {
             "wakes" => format!("<path class=\"wakes\" d=\"M{} {}v8\"/>", x + 10, top - 1),
             "moves" => format!("<path class=\"moves\" d=\"M{} {}v8\"/>", x + 10, top + 5),
             "birth" | "death" => format!("<path class=\"{class}\" d=\"M{} {top}v12\"/>", x + 10),
+            "burst" => row::burst(x + 10, top),
             "shades" => ["m0", "m2", "m4"]
                 .iter()
                 .zip([x, x + 7, x + 14])

@@ -8,7 +8,7 @@ use ctp_trace::verdict::Verdict;
 use super::{CHART, LEFT, Picture, RIGHT, words};
 use crate::svg::escape;
 use crate::text;
-use crate::timeline::{Bar, Lane, Layer, Look, Row, UNITS};
+use crate::timeline::{Bar, Lane, Layer, Look, Member, Row, UNITS};
 
 /// Columns for name, number and place, and for the place alone.
 const WHO: usize = 45;
@@ -50,7 +50,7 @@ pub fn draw(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) ->
     let number = member.id.0.to_string().len();
     let room = WHO.saturating_sub(number + text::columns(&place));
     let find = format!("{name} #{} {at}", member.id.0).to_lowercase();
-    let class = words::class(member.verdict);
+    let class = words::row_class(picture, member);
     let base = y + style.height / 2 + 4;
     format!(
         "<g class=\"row\" data-find=\"{}\"><title>{}</title>\
@@ -67,7 +67,7 @@ pub fn draw(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) ->
         escape(&place),
         strip(picture, row, lane, style, y),
         labels(picture, row, lane, base),
-        end(row, lane, class, base),
+        end(picture, row, lane, class, base),
     )
 }
 
@@ -94,7 +94,19 @@ fn strip(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) -> St
     drawn += &marks("birth", &all, 0, height);
     let all: Vec<u64> = lane.death.into_iter().collect();
     drawn += &marks("death", &all, 0, height);
+    drawn += &crash(picture, &row.member, height);
     drawn + "</svg>\n"
+}
+
+/// Where a fault ended what it did, if that is in sight.
+fn crash(picture: &Picture, member: &Member, height: u64) -> String {
+    let seen = picture.crash_of(member);
+    let Some(crash) = seen.filter(|_| picture.scale.has(member.until)) else {
+        return String::new();
+    };
+    let (x, told) = (picture.scale.x(member.until), words::crash(crash, member));
+    let told = escape(&told);
+    format!("<path class=\"crash\" d=\"M{x} 0v{height}\"><title>{told}</title></path>")
 }
 
 /// Bars, and the marks above and below them.
@@ -185,20 +197,37 @@ fn label(bar: &Bar, base: u64, words: &str) -> String {
     )
 }
 
-/// An open end points on; the word beside it says what the state is.
-fn end(row: &Row, lane: &Lane, class: &str, base: u64) -> String {
-    let verdict = row.member.verdict;
-    let arrow = match &lane.open {
-        Some(_) if verdict < Verdict::Unknown => {
-            let (x, y) = (RIGHT, base - 10);
-            format!("<path class=\"arrow {class}\" d=\"M{x} {y}l10 6l-10 6z\"/>")
-        }
-        _ => String::new(),
+/// What became of it: a sign, and a word for the state.
+fn end(picture: &Picture, row: &Row, lane: &Lane, class: &str, base: u64) -> String {
+    let word = match picture.crash_of(&row.member) {
+        Some(crash) => crash.signal.clone(),
+        None => words::end(&row.member),
     };
     format!(
-        "{arrow}<text class=\"end {class}\" x=\"{}\" y=\"{base}\">{}</text>",
+        "{}<text class=\"end {class}\" x=\"{}\" y=\"{base}\">{}</text>",
+        sign(picture, row, lane, class, base - 10),
         RIGHT + 16,
-        escape(&words::end(&row.member))
+        escape(&word)
+    )
+}
+
+/// An open end points on, and a crash bursts.
+fn sign(picture: &Picture, row: &Row, lane: &Lane, class: &str, y: u64) -> String {
+    if picture.crash_of(&row.member).is_some() {
+        return burst(RIGHT + 1, y);
+    }
+    match &lane.open {
+        Some(_) if row.member.verdict < Verdict::Unknown => {
+            format!("<path class=\"arrow {class}\" d=\"M{RIGHT} {y}l10 6l-10 6z\"/>")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The sign of a crash: a star, 12 wide and high.
+pub fn burst(x: u64, y: u64) -> String {
+    format!(
+        "<path class=\"burst\" d=\"M{x} {y}l4 3l2 -3l2 3l4 -3l-2 6l2 6l-4 -3l-2 3l-2 -3l-4 3l2 -6z\"/>"
     )
 }
 

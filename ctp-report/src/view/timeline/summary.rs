@@ -4,6 +4,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
 use super::{Picture, words};
+use crate::crash::Crash;
 use crate::model::Model;
 use crate::text;
 use crate::timeline::{Group, Row, Scale};
@@ -33,7 +34,7 @@ pub fn facts(model: &Model, threads: u64) -> String {
 pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
     let groups = &picture.selection.groups;
     let notable = || groups.iter().filter(|it| it.verdict < Verdict::Waiting);
-    let mut found = Vec::new();
+    let mut found = alarms(picture);
     if picture.selection.stuck() == 0 {
         let known = match picture.model.is_exact() {
             true => "nothing is stuck",
@@ -54,6 +55,21 @@ pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
         ));
     }
     found
+}
+
+/// What no verdict says.
+fn alarms(picture: &Picture) -> Vec<(&'static str, String)> {
+    let crash = picture.crash.map(|it| format!("CRASH  {}", it.headline()));
+    let broken = picture.model.census.broken().len() as u64;
+    let broken = (0 < broken).then(|| {
+        let coroutines = counted(broken, "coroutine");
+        format!("BROKEN  events of {coroutines} contradict each other; their rows are unreliable")
+    });
+    crash
+        .into_iter()
+        .chain(broken)
+        .map(|it| ("bad", it))
+        .collect()
 }
 
 fn finding(picture: &Picture, group: &Group) -> String {
@@ -98,9 +114,11 @@ pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
         _ => format!(", {}", since(group)),
     };
     let shown = group.members.len() as u64;
-    let shown = match shown == group.count {
-        true => String::new(),
-        false => format!("; showing the {} longest", count(shown)),
+    let crashed = group.members.first().and_then(|it| picture.crash_of(it));
+    let shown = match crashed {
+        _ if shown == group.count => String::new(),
+        Some(_) => format!("; showing the crashed one and {} more", count(shown - 1)),
+        None => format!("; showing the {} longest", count(shown)),
     };
     (verdict, format!("{rest}{since}{shown}"))
 }
@@ -109,10 +127,14 @@ pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
 pub fn shown(picture: &Picture) -> String {
     let selection = picture.selection;
     let total = format!("{}{}", count(selection.total), window(picture));
+    let first = match picture.crash.and_then(Crash::culprit) {
+        Some(_) => "the crashed and the stuck ones",
+        None => "the stuck ones",
+    };
     let mut said = match selection.grouped {
-        false => format!("showing all {total}, the stuck ones first"),
+        false => format!("showing all {total}, {first} first"),
         true => format!(
-            "showing {} of {total}: by verdict and site the longest of each, the stuck ones first",
+            "showing {} of {total}: by verdict and site the longest of each, {first} first",
             count(selection.shown() as u64)
         ),
     };

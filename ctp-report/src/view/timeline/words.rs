@@ -4,6 +4,7 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
+use crate::crash::Crash;
 use crate::names;
 use crate::timeline::{Doing, Member, Piece, Row};
 use crate::units::{count, counted, duration, moment};
@@ -17,6 +18,25 @@ pub fn class(verdict: Verdict) -> &'static str {
         Verdict::Unknown => "unsure",
         _ => "good",
     }
+}
+
+/// The class of what is said of one coroutine.
+pub fn row_class(picture: &Picture, member: &Member) -> &'static str {
+    match picture.crash_of(member) {
+        Some(_) => "bad",
+        None => class(member.verdict),
+    }
+}
+
+/// What is said of the one that crashed.
+pub fn crash(crash: &Crash, member: &Member) -> String {
+    let at = moment(member.until);
+    let tid = crash.tid.map(|tid| format!(" on thread {tid}"));
+    format!(
+        "{} ended the program at {at}, while this ran{}",
+        crash.signal,
+        tid.unwrap_or_default()
+    )
 }
 
 /// What a coroutine is called.
@@ -123,12 +143,13 @@ fn resource(picture: &Picture, wait: WaitKind, arg: u64) -> String {
 /// All about a row.
 pub fn row(picture: &Picture, row: &Row) -> String {
     let member = &row.member;
-    let mut said = vec![
-        format!("{} #{}", name(picture, member), member.id.0),
+    let mut said = vec![format!("{} #{}", name(picture, member), member.id.0)];
+    said.extend(picture.crash_of(member).map(|it| crash(it, member)));
+    said.extend([
         verdict(member),
         place(picture, member),
         format!("born {}", moment(member.born)),
-    ];
+    ]);
     said.extend(at(picture, member.spawned).map(|at| format!("spawned at {at}")));
     said.push(format!(
         "{}, {} lost",
