@@ -27,6 +27,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("dubious", broken::dubious()),
         ("lossy", broken::lossy()),
         ("leaks", leaks()),
+        ("outlived", outlived()),
         ("crash", crash::on_a_known_thread()),
         ("suspects", crash::on_an_unknown_thread()),
         ("bystanders", crash::where_nobody_ran()),
@@ -238,6 +239,22 @@ fn busy() -> Vec<u8> {
         wait(tick, WaitKind::Timer, MONOTONIC + 2 * SECOND),
     );
     t.tally(late, None, false);
+    t.finish()
+}
+
+/// A process that ended long before the recording did.
+fn outlived() -> Vec<u8> {
+    let mut t = Trace::of("./server --fork");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let one = t.born("session", spawn, MS);
+    t.run(one, 2 * MS, 4127);
+    t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17));
+    t.tally(one, None, false);
+    t.add(Record::ProcessEnd(ProcessEnd {
+        process: ProcessId(1),
+        at: Nanos(303 * MS),
+        how: ProcessEnding::Exited(0),
+    }));
     t.finish()
 }
 
