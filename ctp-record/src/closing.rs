@@ -113,9 +113,9 @@ impl<'c> Closing<'c> {
     fn what_was_recorded(&self) -> String {
         let end = &self.end;
         let mut line = format!(
-            "{} coroutines, {} events, {} lost, {} refused",
-            grouped(end.coroutines),
-            grouped(end.events),
+            "{}, {}, {} lost, {} refused",
+            counted(end.coroutines, "coroutine"),
+            counted(end.events, "event"),
             grouped(end.lost),
             grouped(end.refused)
         );
@@ -181,9 +181,9 @@ impl<'c> Closing<'c> {
     fn doubtful(&self) -> Option<String> {
         (self.doubtful > 0).then(|| {
             format!(
-                "the memory of {} coroutines held numbers that cannot be: what is counted of them, \
-                 and in all, is in doubt",
-                grouped(self.doubtful.into())
+                "the memory of {} held numbers that cannot be: what is counted there, and in all, \
+                 is in doubt",
+                counted(self.doubtful.into(), "coroutine")
             )
         })
     }
@@ -229,7 +229,7 @@ impl<'c> Closing<'c> {
         }
         let input = match self.output == Path::new("ctp.data") {
             true => String::new(),
-            false => format!(" -i {}", self.output.display()),
+            false => format!(" -i {}", shell_word(self.output)),
         };
         Some(match self.stuck {
             _ if self.end.how.is_crash() => format!("who ran: ctp-report --last-words{input}"),
@@ -260,6 +260,22 @@ fn size(bytes: u64) -> String {
     }
 }
 
+/// A file's name, in quotes where a shell would need them.
+fn shell_word(path: &Path) -> String {
+    let name = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    match name.chars().all(plain) {
+        true => name,
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}
+
+/// `1 event`, `2 events`.
+fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(number))
+}
+
 /// Digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -287,5 +303,13 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_204_551), "1 204 551");
+        assert_eq!(counted(1, "event"), "1 event");
+        assert_eq!(counted(1_000, "event"), "1 000 events");
+    }
+
+    #[test]
+    fn the_next_command_can_be_pasted() {
+        assert_eq!(shell_word(Path::new("./a-1.data")), "./a-1.data");
+        assert_eq!(shell_word(Path::new("it's mine")), r"'it'\''s mine'");
     }
 }
