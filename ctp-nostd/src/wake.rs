@@ -17,6 +17,11 @@
 //! before that run. It looks not woken until it runs, that is, for as long as the queue is not
 //! served. A runtime that counts and queues under one lock has no such case.
 //!
+//! A wake that comes during O2 is owed a run. A runtime may use it up without one: an `unpark`
+//! that finds its coroutine running leaves a permit, and the next `park` takes that and goes on.
+//! There it has to tell O1 again, which is a run; else the coroutine looks woken and not run from
+//! its next suspend on.
+//!
 //! A waker may outlive its coroutine, whose station then has another occupant. Its wake is not
 //! counted: it knows the whole generation it was made for, and the word tells a use from those
 //! that come while it looks. What it says of who and when (K2) may still come late, after the

@@ -48,7 +48,8 @@ impl<P: Platform> Waker<P> {
     }
 
     /// The coroutine is about to be made ready. Call this *before* it is queued: the other order
-    /// would call a coroutine not woken that is (see [`crate::wake`]).
+    /// would call a coroutine not woken that is (see [`crate::wake`]). One that uses up a wake
+    /// without being suspended in between, as a permit, [runs](crate::Coroutine::run) anew.
     #[inline]
     pub fn wake(&self) {
         let Some((station, generation)) = self.seat else {

@@ -284,6 +284,11 @@ fn a_suspend_carries_the_wakes_that_led_to_its_run() {
     task.run();
     task.suspend(Wait::unknown());
     assert!(!is_woken());
+    task.run();
+    waker.wake();
+    task.run(); // it goes on by what that wake left, and owes it no run any more
+    task.suspend(Wait::unknown());
+    assert!(!is_woken());
 }
 
 board!(Noted, 6, 1);
