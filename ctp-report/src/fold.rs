@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span};
 use ctp_trace::record::{Nanos, SiteId};
-use ctp_trace::verdict::State;
 
 use crate::config::By;
 use crate::model::Model;
@@ -84,18 +83,12 @@ impl Folder {
 }
 
 fn open(census: &Census, one: &Coroutine) -> Option<(Doing, Nanos)> {
-    match one.state() {
-        (State::Suspended, since) => one
-            .suspend()
-            .map(|wait| (Doing::Waiting(wait.site, wait.wait), since)),
-        (State::Running, since) => {
-            let from = census
-                .resumed_from(one)
-                .map(|stats| (stats.site, stats.wait));
-            Some((Doing::Running(from), since))
-        }
-        _ => None,
+    if let Some(wait) = one.suspend() {
+        return Some((Doing::Waiting(wait.site, wait.wait), wait.at));
     }
+    let from = census.resumed_from(one);
+    let from = from.map(|stats| (stats.site, stats.wait));
+    Some((Doing::Running(from), one.runs_since()?))
 }
 
 fn frames(key: &Key, model: &Model, names: &Names) -> Vec<String> {

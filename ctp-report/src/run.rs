@@ -106,7 +106,7 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     head(config, &mut page, &model, &names)?;
     alarms(&mut page, &model, &names)?;
     view::sites::table(&mut page, &rows)?;
-    view::sites::long_runs(&mut page, &rows)?;
+    view::sites::long_runs(&mut page, &rows, &sites::first_runs(&model, &names))?;
     view::sites::leaks(&mut page, &leaks)?;
     if config.detail != Detail::Quiet {
         view::sites::hints(&mut page, &again(config))?;

@@ -1,13 +1,14 @@
 //! Statistics by site: how much of the waiting happened where.
 
-use ctp_trace::census::SiteStats;
+use ctp_trace::census::{Coroutine, SiteStats};
 use ctp_trace::histogram::Histogram;
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
+use crate::crash;
 use crate::model::Model;
-use crate::names::Names;
+use crate::names::{Label, Names};
 use crate::units;
 use crate::waits;
 
@@ -44,7 +45,7 @@ pub struct Row {
     pub max_ns: u64,
     /// At least 99 % of the waits that ended took no longer.
     pub p99_ns: Option<u64>,
-    /// Time run from there to the next wait.
+    /// Time run from there to the next wait, or to the end of the recording.
     pub ran_ns: u64,
     /// The longest such run.
     pub longest_run_ns: u64,
@@ -63,6 +64,33 @@ impl Row {
                 .unwrap_or_else(|| "(not recorded)".to_owned()),
         }
     }
+}
+
+/// A run of a coroutine of which no wait is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstRun {
+    /// How long, to the end of the recording.
+    pub ns: u64,
+    /// What the coroutine is called.
+    pub name: String,
+    /// Where it was spawned.
+    pub spawned: Option<String>,
+}
+
+/// The runs to the end that belong to no site.
+pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
+    let census = &model.census;
+    let run = |one: &Coroutine| {
+        Some(FirstRun {
+            ns: one.runs_since()?.until(census.end_of(one.process)).0,
+            name: crash::name(model, names, one),
+            spawned: names.of(one.spawn_site).and_then(Label::at),
+        })
+    };
+    let all = census.coroutines().into_iter();
+    all.filter(|one| census.resumed_from(one).is_none())
+        .filter_map(run)
+        .collect()
 }
 
 /// The rows of a trace, arranged as asked for.

@@ -113,13 +113,16 @@ impl Census {
         stats.map(SiteStats::past).unwrap_or_default()
     }
 
-    /// The sites where coroutines waited, with the waits that are open at the end.
+    /// The sites where coroutines waited, with the waits and the runs that are open at the end.
     pub fn sites(&self) -> Vec<SiteStats> {
         let mut places = self.places.clone();
         for one in self.coroutines.all() {
+            let end = self.end_of(one.process);
             if let Some(wait) = one.suspend() {
-                let end = self.end_of(one.process);
                 places.at(wait.site, wait.wait).open.add(wait.at.until(end));
+            }
+            if let (Some(since), Some(from)) = (one.runs_since(), one.resumed) {
+                places.by_number(from.site).runs.add(since.until(end));
             }
             if one.is_approximate() {
                 one.doubt_its_sites(&mut places);

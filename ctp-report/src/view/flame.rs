@@ -30,24 +30,18 @@ pub fn write(
         }
     }
     let folded = fold::folded(stacks);
+    let told = stacks_and_time(model, stacks);
     let mut said = Vec::new();
     if let Some(path) = &view.folded
         && output::save(path, folded.as_bytes(), out)?
     {
-        said.push(format!(
-            "wrote {} ({})",
-            path.display(),
-            stacks_and_time(stacks)
-        ));
+        said.push(format!("wrote {} ({told})", path.display()));
     }
     if let Some(path) = &view.svg {
-        let drawn = svg::flame(&folded, &title(model, view), &stacks_and_time(stacks))?;
+        let drawn = svg::flame(&folded, &title(model, view), &told)?;
         if output::save(path, drawn.as_bytes(), out)? {
-            said.push(format!(
-                "wrote {} ({}); open it in a browser",
-                path.display(),
-                stacks_and_time(stacks)
-            ));
+            let path = path.display();
+            said.push(format!("wrote {path} ({told}); open it in a browser"));
         }
     }
     Ok(said)
@@ -62,10 +56,16 @@ fn title(model: &Model, view: &FlameView) -> String {
     told.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
 }
 
-fn stacks_and_time(stacks: &Stacks) -> String {
+/// How much there is, and whether more is missing.
+fn stacks_and_time(model: &Model, stacks: &Stacks) -> String {
     let sum = stacks
         .values()
         .fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let stacks = units::counted(stacks.len() as u64, "stack");
-    format!("{stacks}, {} in all", units::duration(Nanos(sum)))
+    let doubt = match (model.is_exact(), model.lost()) {
+        (true, _) => String::new(),
+        (false, 0) => "; approximate".to_owned(),
+        (false, lost) => format!("; approximate, {} lost", units::counted(lost, "event")),
+    };
+    format!("{stacks}, {} in all{doubt}", units::duration(Nanos(sum)))
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::leaks::Leak;
 use crate::page::Page;
-use crate::sites::Row;
+use crate::sites::{FirstRun, Row};
 use crate::table::{self, Column, Side};
 use crate::text;
 use crate::units;
@@ -79,26 +79,31 @@ fn function(row: &Row, rows: &[Row]) -> String {
     }
 }
 
-/// Names the sites after which coroutines ran long.
-pub fn long_runs(page: &mut Page, rows: &[Row]) -> io::Result<()> {
-    let mut rows: Vec<&Row> = rows
-        .iter()
-        .filter(|row| LONG_RUN_NS <= row.longest_run_ns)
-        .collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.longest_run_ns));
-    if rows.is_empty() {
+/// Names the sites after which coroutines ran long, and those that ran long without any.
+pub fn long_runs(page: &mut Page, rows: &[Row], first: &[FirstRun]) -> io::Result<()> {
+    let after = |row: &Row| (row.longest_run_ns, from("after", &row.function, &row.at()));
+    let by = |run: &FirstRun| {
+        let at = run.spawned.as_deref().unwrap_or_default();
+        (run.ns, from("by", &run.name, at))
+    };
+    let mut runs: Vec<(u64, String)> = rows.iter().map(after).collect();
+    runs.extend(first.iter().map(by));
+    runs.retain(|(ns, _)| LONG_RUN_NS <= *ns);
+    runs.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    if runs.is_empty() {
         return Ok(());
     }
     page.gap()?;
-    page.line("# longest runs between two waits:")?;
-    rows.iter().take(RUNS).try_for_each(|row| {
-        let longest = units::duration(Nanos(row.longest_run_ns));
-        let at = text::cut_middle(&row.at(), 40);
-        page.line(&format!(
-            "  {longest:>8}  after {}  {at}",
-            text::cut_middle(&row.function, 36)
-        ))
+    page.line("# longest runs, to the next wait or the end:")?;
+    runs.iter().take(RUNS).try_for_each(|(ns, from)| {
+        let longest = units::duration(Nanos(*ns));
+        page.line(&format!("  {longest:>8}  {from}"))
     })
+}
+
+fn from(word: &str, name: &str, at: &str) -> String {
+    let (name, at) = (text::cut_middle(name, 36), text::cut_middle(at, 40));
+    format!("{word} {name}  {at}")
 }
 
 /// Lists who was alive though the program ended by itself.

@@ -42,6 +42,17 @@ fn by_run_shows_running_time() {
 }
 
 #[test]
+fn what_is_lost_is_said() {
+    let desk = Desk::new();
+    for (trace, doubt) in [
+        ("lossy", "; approximate, 212 events lost<"),
+        ("fixed", " in all<"),
+    ] {
+        assert!(svg(&desk, trace, &[]).contains(doubt), "{trace}");
+    }
+}
+
+#[test]
 fn is_the_same_each_time() {
     let desk = Desk::new();
     assert_eq!(

@@ -130,6 +130,12 @@ impl Coroutine {
         (state, last.at)
     }
 
+    /// Since when it runs, if it was seen to, and nothing that may have come after is missing.
+    pub fn runs_since(&self) -> Option<Nanos> {
+        let (state, since) = self.state();
+        (state == State::Running && self.doubt().is_none()).then_some(since)
+    }
+
     /// All that the rule needs, but for what only others can tell.
     pub(super) fn standing(&self, past: Past, started_monotonic_ns: u64) -> Standing {
         let (state, since) = self.state();

@@ -19,7 +19,8 @@ pub struct SiteStats {
     pub open: Histogram,
     /// Waits that ended in a death.
     pub cancelled: Histogram,
-    /// Runs that began where one of these waits ended.
+    /// Runs that began where one of these waits ended; measured to the end of the recording, if
+    /// they had not ended.
     pub runs: Histogram,
     /// Delays between a wake and the run that followed, as far as known.
     pub queued: Histogram,
