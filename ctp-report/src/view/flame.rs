@@ -62,10 +62,17 @@ fn stacks_and_time(model: &Model, stacks: &Stacks) -> String {
         .values()
         .fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let stacks = units::counted(stacks.len() as u64, "stack");
-    let doubt = match (model.is_exact(), model.lost()) {
-        (true, _) => String::new(),
-        (false, 0) => "; approximate".to_owned(),
-        (false, lost) => format!("; approximate, {} lost", units::counted(lost, "event")),
-    };
-    format!("{stacks}, {} in all{doubt}", units::duration(Nanos(sum)))
+    let mut told = format!("{stacks}, {} in all", units::duration(Nanos(sum)));
+    if !model.is_exact() {
+        told += "; approximate";
+    }
+    for (missing, thing, how) in [
+        (model.lost(), "event", "lost"),
+        (model.refused(), "coroutine", "refused"),
+    ] {
+        if 0 < missing {
+            told += &format!(", {} {how}", units::counted(missing, thing));
+        }
+    }
+    told
 }

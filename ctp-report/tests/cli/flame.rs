@@ -42,13 +42,14 @@ fn by_run_shows_running_time() {
 }
 
 #[test]
-fn what_is_lost_is_said() {
+fn what_is_missing_is_said() {
     let desk = Desk::new();
-    for (trace, doubt) in [
-        ("lossy", "; approximate, 212 events lost<"),
+    for (trace, told) in [
+        ("lossy", " in all; approximate, 212 events lost<"),
+        ("crowded", " in all, 1 coroutine refused<"),
         ("fixed", " in all<"),
     ] {
-        assert!(svg(&desk, trace, &[]).contains(doubt), "{trace}");
+        assert!(svg(&desk, trace, &[]).contains(told), "{trace}");
     }
 }
 

@@ -108,6 +108,16 @@ pub fn refused() -> Vec<u8> {
     t.finish()
 }
 
+/// There was room for one only.
+pub fn crowded() -> Vec<u8> {
+    let mut t = Trace::of("./many");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let bee = busy_bee(&mut t, spawn, read, 20);
+    t.tally(bee, None, false);
+    t.end.refused = 1;
+    t.finish()
+}
+
 pub fn nobody(attached: bool) -> Vec<u8> {
     let mut t = Trace::of("./plain program");
     if !attached {

@@ -39,6 +39,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("corrupt", broken::corrupt()),
         ("idle", broken::idle()),
         ("refused", broken::refused()),
+        ("crowded", broken::crowded()),
         ("nobody", broken::nobody(true)),
         ("unattached", broken::nobody(false)),
         ("three_runs", foreign::three_runs().bytes),
