@@ -58,7 +58,9 @@ impl Prepared<'_> {
             .listener()
             .try_clone()
             .map_err(Error::Wait)?;
-        let spawned = Command::new(program)
+        let mut command = Command::new(program);
+        signals::notice_children(&mut command).map_err(Error::Wait)?;
+        let spawned = command
             .args(arguments)
             .env("CTP_SHM_PATH", self.memory.path(launch.inherit_fd))
             .env("CTP_SOCK_PATH", self.rendezvous.path())
@@ -71,7 +73,6 @@ impl Prepared<'_> {
                 _ => Error::NotExecutable(name, error),
             }
         })?;
-        signals::notice_children().map_err(Error::Wait)?;
         drop(spare);
         raise_descriptor_limit();
         let pid = Pid::from_child(&child);

@@ -16,6 +16,7 @@ mod error;
 pub mod harvest;
 mod hindsight;
 mod image;
+mod inherited;
 mod launch;
 mod leftovers;
 pub mod maps;

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::sync::Arc;
 
 use rustix::process::Signal;
@@ -10,6 +11,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Sent};
+
+use crate::inherited;
 
 /// One that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,14 +98,15 @@ pub fn survive_file_limit() -> io::Result<()> {
 }
 
 /// Where children are ignored, the kernel keeps no status of them, and there would be none to wait
-/// for. To be called once the program is started, which has inherited that they are.
+/// for: we notice them, and the program ignores them as it would without us.
 ///
 /// # Errors
 /// Those of the kernel.
-pub fn notice_children() -> io::Result<()> {
+pub fn notice_children(program: &mut Command) -> io::Result<()> {
     let signal = Signal::CHILD.as_raw();
     if ignored_mask() >> (signal - 1) & 1 != 0 {
         signal_hook::flag::register(signal, Arc::default())?;
+        inherited::ignore(program, signal);
     }
     Ok(())
 }

@@ -33,6 +33,10 @@ fn block(page: &mut Page, one: &LastWords) -> io::Result<()> {
     let left = format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
     page.line(&text::spread(&left, &stands(one)))?;
     one.events.iter().try_for_each(|event| step(page, event))?;
+    if one.process_ended {
+        let moment = units::moment(Nanos(one.until_ns));
+        page.line(&format!("     {moment:<15} (its process ended)"))?;
+    }
     if let Some(n) = one.torn {
         page.line(&format!(
             "     torn tail, n={n}: its writer died in the middle of this event"
@@ -48,10 +52,7 @@ fn block(page: &mut Page, one: &LastWords) -> io::Result<()> {
 }
 
 fn stands(one: &LastWords) -> String {
-    let mut age = units::duration(Nanos(one.since_ns).until(Nanos(one.until_ns)));
-    if one.process_ended {
-        age += ", then its process ended";
-    }
+    let age = units::duration(Nanos(one.since_ns).until(Nanos(one.until_ns)));
     match (one.state, one.tid, &one.at) {
         ("suspended", _, Some(at)) => {
             format!("suspended at {} for {age}", text::cut_middle(at, 30))
