@@ -65,13 +65,31 @@ impl Places {
 
     /// Where it may be by the name that the binary gives, which lies here and was recorded there.
     pub(crate) fn by_link(&self, link: &[u8], here: &Path, recorded: &Path) -> Vec<PathBuf> {
-        let link = OsStr::from_bytes(link);
+        // The name is one without directories (GDB, ibid.): what has some is not to lead elsewhere.
+        let Some(link) = Path::new(OsStr::from_bytes(link)).file_name() else {
+            return Vec::new();
+        };
         let directory = here.parent().unwrap_or(Path::new("/"));
         let mut places = vec![directory.join(link), directory.join(".debug").join(link)];
         let recorded = relative(recorded.parent().unwrap_or(Path::new("/")));
         let installed = self.debug_directories().into_iter();
         places.extend(installed.map(|it| it.join(&recorded).join(link)));
         places
+    }
+
+    /// The file that one that lies here calls by this name, unless the name leads out of the places.
+    pub(crate) fn by_name(&self, name: &Path, here: &Path) -> Option<PathBuf> {
+        if name.is_absolute() {
+            return Some(self.file(name));
+        }
+        let Some(root) = &self.root else {
+            return Some(here.parent()?.join(name));
+        };
+        let path = resolved(&here.parent()?.join(name));
+        let mut within = self.debug.iter().chain([root]);
+        within
+            .any(|directory| path.starts_with(resolved(directory)))
+            .then_some(path)
     }
 
     fn debug_directories(&self) -> Vec<PathBuf> {
@@ -94,6 +112,20 @@ fn relative(path: &Path) -> PathBuf {
     path.components().filter_map(plain).collect()
 }
 
+/// Without `..` where there is something to go back to.
+fn resolved(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match (part, plain.file_name()) {
+            (Component::ParentDir, Some(_)) => drop(plain.pop()),
+            (Component::ParentDir, None) if plain.has_root() => {}
+            _ => plain.push(part),
+        }
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +144,36 @@ mod tests {
         let places = Places::below("/r".into());
         let file = places.file(Path::new("/usr/../../etc/app"));
         assert_eq!(file, Path::new("/r/usr/etc/app"));
+    }
+
+    #[test]
+    fn a_link_is_a_name_without_directories() {
+        let places = Places::below("/r".into());
+        let by_link = |link: &str| {
+            let found = places.by_link(link.as_bytes(), Path::new("/r/app"), Path::new("/app"));
+            found.into_iter().next()
+        };
+        let expected = Some(PathBuf::from("/r/passwd"));
+        assert_eq!(by_link("passwd"), expected);
+        assert_eq!(by_link("../../etc/passwd"), expected);
+        assert_eq!(by_link("/etc/passwd"), expected);
+        assert_eq!(by_link(".."), None);
+    }
+
+    #[test]
+    fn below_a_root_no_name_in_a_file_leads_out_of_it() {
+        let places = Places::below("/r".into()).with_debug_directory("/d".into());
+        let by_name = |name: &str, here: &str| {
+            let found = places.by_name(Path::new(name), Path::new(here));
+            found.map(|path| path.to_string_lossy().into_owned())
+        };
+        assert_eq!(by_name("/x.dwz", "/r/bin/app").as_deref(), Some("/r/x.dwz"));
+        assert_eq!(
+            by_name("../x.dwz", "/r/bin/app").as_deref(),
+            Some("/r/x.dwz")
+        );
+        assert_eq!(by_name("../x.dwz", "/d/a/app").as_deref(), Some("/d/x.dwz"));
+        assert_eq!(by_name("../../etc/x.dwz", "/r/bin/app"), None);
+        assert_eq!(by_name("../r/../../etc/x.dwz", "/r/app"), None);
     }
 }

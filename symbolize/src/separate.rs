@@ -43,13 +43,10 @@ pub(crate) fn supplement(
     places: &Places,
 ) -> Option<Separate> {
     let (name, build_id) = debug.gnu_debugaltlink().ok().flatten()?;
-    let name = Path::new(OsStr::from_bytes(name));
-    let by_name = match name.is_absolute() {
-        true => places.file(name),
-        false => here.parent()?.join(name),
-    };
-    let by_id = places.by_build_id(build_id).into_iter();
-    std::iter::once(by_name)
+    let by_name = places.by_name(Path::new(OsStr::from_bytes(name)), here);
+    let by_id = places.by_build_id(build_id);
+    by_name
+        .into_iter()
         .chain(by_id)
         .find_map(|path| belongs(open(path)?, build_id, None))
 }
