@@ -211,6 +211,7 @@ pub(crate) fn read(file: &Path, path: &str) -> Result<Arc<[u8]>, Miss> {
     if !metadata.is_file() {
         return Err(not_elf(path, "not a plain file"));
     }
+    check_size(metadata.len(), path)?;
     let mut file = File::open(file).map_err(unreadable)?;
     let mut magic = [0; 4];
     match file.read_exact(&mut magic) {
@@ -223,6 +224,19 @@ pub(crate) fn read(file: &Path, path: &str) -> Result<Arc<[u8]>, Miss> {
     file.rewind().map_err(unreadable)?;
     whole(file, metadata.len()).map_err(unreadable)
 }
+
+/// Files of the kernel state no size, and to read some of them is to wait; one that states the size
+/// of all memory (`/proc/kcore`) starts like an ELF file.
+fn check_size(bytes: u64, path: &str) -> Result<(), Miss> {
+    match bytes {
+        0..4 => Err(not_elf(path, "it does not start like one")),
+        4..=MOST_BYTES => Ok(()),
+        _ => Err(not_elf(path, "it is too large")),
+    }
+}
+
+/// No program comes near it, debug info included; there would have to be room for all of it.
+const MOST_BYTES: u64 = 16 << 30;
 
 /// Read to where it stays: debug info is large.
 fn whole(mut file: File, bytes: u64) -> io::Result<Arc<[u8]>> {

@@ -112,6 +112,29 @@ fn a_stripped_program_is_named_by_its_build_id() {
 }
 
 #[test]
+fn a_debug_file_that_is_a_pipe_or_endless_is_not_waited_for() {
+    let workshop = Workshop::new();
+    let Some(program) = compiled(&workshop, &[]) else {
+        return;
+    };
+    let told = Told::by(&program);
+    let debug = workshop.path("app.debug");
+    if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
+        return;
+    }
+    fs::File::options()
+        .write(true)
+        .open(&debug)
+        .and_then(|file| file.set_len(8 << 40))
+        .unwrap();
+    assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(None));
+    fs::remove_file(&debug).unwrap();
+    if run("mkfifo", &[&debug]) {
+        assert_eq!(line_of_hidden(&told, Places::recorded()), Ok(None));
+    }
+}
+
+#[test]
 fn a_debug_file_of_another_build_gives_no_name() {
     let workshop = Workshop::new();
     let Some(program) = compiled(&workshop, &["-Wl,--build-id"]) else {
