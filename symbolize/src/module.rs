@@ -141,14 +141,15 @@ impl Module {
 
     /// The full name of what DWARF calls `short`, or that.
     fn extended(&self, short: &str, address: Svma) -> Option<Name> {
+        // What a library calls a function among its own (`__GI__IO_puts`), users call `puts`.
+        let is_own = short.starts_with("__");
         // Equal functions may share an address, so a symbol has to agree with what DWARF says.
         let mut symbols = self.symbols().names_at(address).map(unmangled);
-        let full = symbols.find_map(|symbol| Name::extended(&symbol, short));
-        // What a library calls a function among its own (`__GI__IO_puts`), users call `puts`.
-        let alias = || {
-            self.best_symbol(address)
-                .filter(|_| short.starts_with("__"))
-        };
+        let full = symbols.find_map(|symbol| {
+            let says_more = !is_own || symbol != short;
+            Name::extended(&symbol, short).filter(|_| says_more)
+        });
+        let alias = || self.best_symbol(address).filter(|_| is_own);
         full.or_else(alias)
             .or_else(|| Some(Name::Short(short.into())))
     }

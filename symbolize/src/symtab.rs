@@ -1,6 +1,6 @@
 //! The symbol tables of a module: the names where there is no DWARF.
 
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf};
 
 use crate::addr::Svma;
 
@@ -65,7 +65,7 @@ fn function(object: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> Optio
         return None;
     }
     let section = object.section_by_index(symbol.section_index()?).ok()?;
-    if section.kind() != object::SectionKind::Text {
+    if !is_code(section.flags()) {
         return None;
     }
     let name = symbol.name().ok()?;
@@ -83,6 +83,11 @@ fn function(object: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> Optio
         name: name.into(),
         end: Svma(end),
     })
+}
+
+/// Told by the flags: in a separate debug file a section of code has no bytes, and its type says so.
+fn is_code(flags: SectionFlags) -> bool {
+    matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
 }
 
 /// `_IO_puts` is `puts` under a name that is not for people; mangled names look alike but are not meant.

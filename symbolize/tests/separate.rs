@@ -111,6 +111,24 @@ fn a_stripped_program_is_named_by_its_build_id() {
     assert_eq!(line_of_hidden(&told, places), Ok(Some(4)));
 }
 
+// LT-22
+#[test]
+fn symbols_that_were_moved_away_are_read_where_they_are() {
+    let workshop = Workshop::new();
+    let Some(program) = workshop.compile("cc", "told.c", &["-O0"]) else {
+        return;
+    };
+    let told = Told::by(&program);
+    let debug = workshop.path("app.debug");
+    if !(move_debug_info(&program, &debug) && link(&program, &debug)) {
+        return;
+    }
+    let mut symbolizer = Symbolizer::new(told.mappings.clone());
+    let found = symbolizer.resolve(told.address("hidden"), Lookup::Exact);
+    let function = found.unwrap().frames[0].function.as_deref();
+    assert_eq!(function, Some("hidden"));
+}
+
 #[test]
 fn a_debug_file_that_is_a_pipe_or_endless_is_not_waited_for() {
     let workshop = Workshop::new();
