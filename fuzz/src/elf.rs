@@ -1,36 +1,57 @@
 //! Bytes as the file of a module.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use symbolize::{Avma, FileOffset, Lookup, Mapping, SourceLine, Symbolizer};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, Places, SourceLine, Symbolizer};
 
 const BASE: u64 = 0x7f00_0000_0000;
 /// Addresses that are looked up in a file.
-const LOOKUPS: usize = 64;
+const LOOKUPS: usize = 256;
 
 /// There is an answer to every question: frames, or a named miss.
 pub fn elf_lookup(bytes: &[u8]) {
-    let path = path();
+    let path = own_place();
     fs::write(&path, bytes).expect("there is room in the temporary directory");
     let mapping = Mapping {
-        start: Avma(BASE),
-        end: Avma(BASE + bytes.len() as u64),
-        file_offset: FileOffset(0),
-        path: path.into_os_string().into_encoded_bytes(),
-        build_id: Vec::new(),
+        path: path.as_os_str().as_encoded_bytes().to_vec(),
+        ..mapping(bytes.len())
     };
-    let mut symbolizer = Symbolizer::new(vec![mapping]);
-    for offset in (0..bytes.len()).step_by(bytes.len() / LOOKUPS + 1) {
+    look_up(mapping, Places::recorded());
+    fs::remove_file(path).expect("nobody else uses it");
+}
+
+/// Of a whole file, which is yet to be named.
+pub(crate) fn mapping(length: usize) -> Mapping {
+    Mapping {
+        start: Avma(BASE),
+        end: Avma(BASE + length as u64),
+        file_offset: FileOffset(0),
+        path: Vec::new(),
+        build_id: Vec::new(),
+    }
+}
+
+/// Asks for addresses all over the mapping, and for lines; the functions that were named.
+pub(crate) fn look_up(mapping: Mapping, places: Places) -> BTreeSet<String> {
+    let Avma(end) = mapping.end;
+    let length = (end - BASE) as usize;
+    let mut named = BTreeSet::new();
+    let mut symbolizer = Symbolizer::with_places(vec![mapping], places);
+    for offset in (0..length).step_by(length / LOOKUPS + 1) {
         let address = Avma(BASE + offset as u64);
         for how in [Lookup::ReturnAddress, Lookup::Exact] {
             if let Ok(resolved) = symbolizer.resolve(address, how) {
                 assert!(!resolved.frames.is_empty());
+                let functions = resolved.frames.iter().filter_map(|it| it.function.clone());
+                named.extend(functions);
             }
         }
     }
     let lines: Vec<_> = (0..8).map(line).collect();
     assert_eq!(symbolizer.functions_at(&lines).len(), lines.len());
+    named
 }
 
 fn line(line: u32) -> SourceLine {
@@ -41,12 +62,17 @@ fn line(line: u32) -> SourceLine {
     }
 }
 
-/// In memory where there is such a place: a file is written for every input.
-fn path() -> PathBuf {
+/// For a file or a directory of this thread alone.
+pub(crate) fn own_place() -> PathBuf {
+    let thread = std::thread::current().id();
+    directory().join(format!("ctp-fuzz-{}-{thread:?}", std::process::id()))
+}
+
+/// In memory where there is such a place: files are written for every input.
+fn directory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
-    let directory = match memory.is_dir() {
+    match memory.is_dir() {
         true => memory,
         false => std::env::temp_dir(),
-    };
-    directory.join(format!("ctp-fuzz-{}", std::process::id()))
+    }
 }

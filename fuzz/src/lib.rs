@@ -11,9 +11,11 @@ mod mappings;
 mod properties;
 mod region;
 mod script;
+mod separate;
 mod trace;
 
 pub use elf::elf_lookup;
 pub use mappings::parse_mappings;
 pub use region::region;
+pub use separate::{functions_of, separate_debug};
 pub use trace::read_trace;
