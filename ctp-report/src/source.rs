@@ -1,7 +1,7 @@
 //! Lines of the user's source file, if it can be read here.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,6 +12,9 @@ use crate::text;
 
 /// Lines shown above the one in question.
 const ABOVE: u32 = 2;
+
+/// Of a source file, as far as it is read: a line might have no end.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Where sources lie, and from when on a change of them is later than what was recorded.
 #[derive(Clone, Debug, Default)]
@@ -58,10 +61,15 @@ fn show(number: u32, source: &str, marked: bool) -> String {
 impl Sources {
     /// The wanted line and what stands above it. A file that is shorter is not the one recorded.
     fn read(&self, path: &Path, line: u32) -> Option<Excerpt> {
-        let file = File::open(self.places.file(path)).ok()?;
+        let path = self.places.file(path);
+        // Not opened before it is known to be a plain file: to open a pipe is to wait for its other end.
+        if !path.metadata().ok()?.is_file() {
+            return None;
+        }
+        let file = File::open(path).ok()?;
         let is_newer = self.is_newer(&file);
         let first = line.saturating_sub(ABOVE).max(1);
-        let numbered = (1u32..).zip(BufReader::new(file).lines());
+        let numbered = (1u32..).zip(BufReader::new(file.take(MOST_BYTES)).lines());
         let wanted = numbered.skip_while(|(number, _)| *number < first);
         let lines: Vec<_> = wanted
             .take_while(|(number, text)| *number <= line && text.is_ok())
@@ -75,5 +83,22 @@ impl Sources {
         let recorded = UNIX_EPOCH + Duration::from_nanos(self.recorded_unix_ns);
         let modified = file.metadata().and_then(|metadata| metadata.modified());
         self.recorded_unix_ns > 0 && modified.is_ok_and(|modified| recorded < modified)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_is_a_device_is_not_read() {
+        assert!(Sources::default().read(Path::new("/dev/zero"), 1).is_none());
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 40).unwrap();
+        assert!(Sources::default().read(file.path(), 2).is_none());
     }
 }
