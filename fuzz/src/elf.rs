@@ -44,8 +44,11 @@ pub(crate) fn look_up(mapping: Mapping, places: Places) -> BTreeSet<String> {
         for how in [Lookup::ReturnAddress, Lookup::Exact] {
             if let Ok(resolved) = symbolizer.resolve(address, how) {
                 assert!(!resolved.frames.is_empty());
-                let functions = resolved.frames.iter().filter_map(|it| it.function.clone());
-                named.extend(functions);
+                let functions = resolved
+                    .frames
+                    .iter()
+                    .filter_map(|it| it.function.as_deref());
+                named.extend(functions.map(str::to_owned));
             }
         }
     }
