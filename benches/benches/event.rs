@@ -103,7 +103,7 @@ fn reference_writer() -> f64 {
 
 #[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
 fn run_self_in_own_memory() {
-    let plan = Plan { stations: 64 };
+    let plan = Plan::without_lanes(64);
     let file = memfd_create("bench", MemfdFlags::empty()).expect("a memfd");
     ftruncate(&file, plan.bytes()).expect("room");
     let map = MmapOptions::new().map_raw(&file).expect("a mapping");

@@ -87,7 +87,7 @@ fn measure(stations: u32) {
 
 #[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
 fn fresh(stations: u32) -> Region<'static> {
-    let plan = Plan { stations };
+    let plan = Plan::without_lanes(stations);
     let bytes = plan.bytes() as usize;
     let map = Box::leak(Box::new(MmapMut::map_anon(bytes).expect("memory")));
     // SAFETY: zeroed memory of this size that is never unmapped, and used by nothing else.

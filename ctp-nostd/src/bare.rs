@@ -68,6 +68,9 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
             names: &self.names,
             attaches: &[] as &[Attach],
             free: &[],
+            lanes: &[],
+            records: &[],
+            lane_records: 0,
             extended: true,
         };
         Probe::new(region, 1)

@@ -3,6 +3,7 @@
 use core::cell::Cell;
 
 use crate::doorbell;
+use crate::lane::Payload;
 use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Station, seat_word};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
@@ -94,7 +95,15 @@ impl<P: Platform> Coroutine<P> {
         if let Some(local) = P::local() {
             self.enter(seat, local);
         }
-        seat.event(EventKind::Run, Epoch::default());
+        let tail = Tail {
+            wake_seen: self.wake_seen.get(),
+            ..Tail::default()
+        };
+        let epoch = Epoch {
+            tail,
+            ..Epoch::default()
+        };
+        seat.event(EventKind::Run, epoch);
     }
 
     /// It waits from now on. Call it before anybody can resume it elsewhere.
@@ -244,27 +253,51 @@ impl<P: Platform> Seat<P> {
         u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
     }
 
-    /// Completes the epoch, publishes it as the next event, and rings if the recorder sleeps.
-    #[inline]
+    /// Completes the epoch, publishes it as the next event in the station and in the thread's
+    /// lane, and rings if the recorder sleeps. The head comes last: what it counts is in both.
+    #[inline(always)] // so that what the callers know of the epoch does not go through memory
     fn event(&self, kind: EventKind, mut epoch: Epoch) {
         let station = self.station;
         let n = station.event_head.load(Ordering::Relaxed);
         let last_ts = station.last_ts.load(Ordering::Relaxed);
-        epoch.timestamp = P::now_ns().max(last_ts);
+        let now = || P::now_ns().max(last_ts);
+        let ring = P::local().and_then(|local| self.probe.ring(local));
+        let (at, place) = ring.map_or_else(|| (now(), None), |ring| ring.reserve(now));
+        epoch.timestamp = at;
         epoch.tid = P::thread_in(self.probe.attachment);
         epoch.generation = self.generation;
         epoch.tail.kind = kind as u8;
         epoch.tail.is_active = !matches!(kind, EventKind::Suspend);
         slot::publish(&station.slots[slot::index_of(n)], n, &epoch);
-        station.last_ts.store(epoch.timestamp, Ordering::Relaxed);
+        if let (Some(ring), Some(place)) = (ring, place) {
+            ring.commit(place, at, self.record(kind, n, &epoch));
+        }
+        station.last_ts.store(at, Ordering::Relaxed);
         station
             .event_head
             .store(n.wrapping_add(1), Ordering::Release);
-        self.ring();
+        self.call_recorder();
+    }
+
+    /// The same event as a lane has it.
+    #[inline]
+    fn record(&self, kind: EventKind, n: u64, epoch: &Epoch) -> Payload {
+        Payload {
+            kind: kind as u8,
+            wait_kind: epoch.tail.wait_kind,
+            uses: (self.generation / 2) as u8,
+            station: self.index,
+            n,
+            site: epoch.site,
+            arg: match kind {
+                EventKind::Run => epoch.tail.wake_seen.into(),
+                _ => epoch.arg,
+            },
+        }
     }
 
     #[inline]
-    fn ring(&self) {
+    fn call_recorder(&self) {
         let sleeping = &self.probe.region.header.tracer_sleeping;
         let must_ring = match self.probe.is_ordered {
             true => doorbell::must_ring_ordered(sleeping),

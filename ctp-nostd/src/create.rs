@@ -1,10 +1,11 @@
 //! Recorder: how fresh memory is laid out.
 
-use crate::layout::{Attach, FEATURE_NO_CALLS, Header, Interned, Span, Station};
+use crate::layout::{Attach, FEATURE_NO_CALLS, Header, Interned, Lane, LaneRecord, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Sites, and names, that a recording has room for.
 pub const ENTRIES: u32 = 4096;
+const PAGE_BYTES: u64 = 4096;
 /// Processes that can attach to one recording.
 pub const ATTACHES: u32 = 1024;
 
@@ -14,12 +15,40 @@ pub const ATTACHES: u32 = 1024;
 pub struct Plan {
     /// Coroutines that can be recorded at a time.
     pub stations: u32,
+    /// Threads that can have a lane at a time.
+    pub lanes: u32,
+    /// Records that each lane has room for, a power of two.
+    pub lane_records: u32,
 }
 
 impl Plan {
+    /// Slots only: no history but what eight slots a coroutine hold.
+    pub const fn without_lanes(stations: u32) -> Self {
+        Plan {
+            stations,
+            lanes: 0,
+            lane_records: 0,
+        }
+    }
+
     /// Bytes of the whole memory.
     pub const fn bytes(self) -> u64 {
-        self.free() + self.ring() as u64 * size_of::<AtomicU32>() as u64
+        self.records() + self.all_records() as u64 * size_of::<LaneRecord>() as u64
+    }
+
+    const fn all_records(self) -> u32 {
+        self.lanes * self.lane_records
+    }
+
+    /// On a page of its own, as each lane's records then are.
+    const fn records(self) -> u64 {
+        let end = self.lanes() + self.lanes as u64 * size_of::<Lane>() as u64;
+        end.next_multiple_of(PAGE_BYTES)
+    }
+
+    const fn lanes(self) -> u64 {
+        let end = self.free() + self.ring() as u64 * size_of::<AtomicU32>() as u64;
+        end.next_multiple_of(PAGE_BYTES)
     }
 
     const fn free(self) -> u64 {
@@ -51,6 +80,8 @@ impl Plan {
         place::<Interned>(&header.names, self.names(), ENTRIES);
         place::<Attach>(&header.attaches, self.attaches(), ATTACHES);
         place::<AtomicU32>(&header.free, self.free(), self.ring());
+        place::<Lane>(&header.lanes, self.lanes(), self.lanes);
+        place::<LaneRecord>(&header.records, self.records(), self.all_records());
     }
 }
 

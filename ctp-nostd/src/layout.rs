@@ -31,8 +31,9 @@ pub const WAKER_IS_THREAD: u32 = 1 << 31;
 
 /// Bits of a [`seat_word`] for the station's number; the rest are for its use.
 const STATION_BITS: u32 = 21;
-/// Most stations that a memory can have, so that a [`seat_word`] holds the number of each.
-pub const MOST_STATIONS: u32 = (1 << STATION_BITS) - 2;
+/// Most stations that a memory can have, so that a [`seat_word`] and a record of a lane hold the
+/// number of each.
+pub const MOST_STATIONS: u32 = 1 << 20;
 
 /// Which coroutine, in 31 bits that are never 0: {use of its station 10 | the station's number + 1,
 /// 21}.
@@ -117,7 +118,8 @@ layout! {
         0x104 refused: AtomicU32,
         0x108 free_tail: AtomicU32,
         0x10C unnamed: AtomicU32,
-        0x110 spare4: [AtomicU64; 6],
+        0x110 laneless: AtomicU32,
+        0x114 spare4: [AtomicU32; 11],
         0x140 wakes_sent: AtomicU32,
         0x144 wakes_would_block: AtomicU32,
         0x148 wakes_failed: AtomicU32,
@@ -136,7 +138,8 @@ layout! {
         0x200 attaches: Span,
         0x210 stacks: Span,
         0x220 free: Span,
-        0x230 spare7: [[AtomicU64; 29]; 2],
+        0x230 records: Span,
+        0x240 spare7: [[AtomicU64; 28]; 2],
     }
 }
 
@@ -217,6 +220,31 @@ layout! {
 }
 
 layout! {
+    /// One thread's ring of records: what the thread writes, and what the recorder writes.
+    #[derive(Default)]
+    pub struct Lane, 128, align 128 {
+        0x00 head: AtomicU64,
+        0x08 lost: AtomicU32,
+        0x0C thread: AtomicU32,
+        0x10 owner: AtomicU32,
+        0x14 spare0: [AtomicU32; 11],
+        0x40 tail: AtomicU64,
+        0x48 spare1: [AtomicU64; 7],
+    }
+}
+
+layout! {
+    /// One record of a lane.
+    #[derive(Default)]
+    pub struct LaneRecord, 32, align 32 {
+        0x00 commit: AtomicU64,
+        0x08 at: AtomicU64,
+        0x10 site: AtomicU64,
+        0x18 arg: AtomicU64,
+    }
+}
+
+layout! {
     /// A site or a name, stored once. Entries never move and are never removed.
     #[derive(Default)]
     pub struct Interned, 256, align 64 {
@@ -252,6 +280,8 @@ pub const LAYOUT_HASH: u64 = {
         Aggregate::FIELDS,
         Interned::FIELDS,
         Attach::FIELDS,
+        Lane::FIELDS,
+        LaneRecord::FIELDS,
     ];
     let mut hash = FNV_BASIS;
     let mut s = 0;

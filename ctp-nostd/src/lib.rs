@@ -88,6 +88,7 @@ pub mod doorbell;
 mod future;
 pub mod inspect;
 pub mod intern;
+pub mod lane;
 pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;
@@ -98,6 +99,7 @@ pub mod request;
 pub mod site;
 pub mod slot;
 mod sync;
+mod unlocked;
 mod wait;
 pub mod wake;
 pub mod waker;

@@ -8,6 +8,8 @@ mod thread;
 
 use core::panic::Location;
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock;
@@ -91,6 +93,13 @@ impl Platform for Linux {
         } else {
             ask_thread_id(attachment)
         }
+    }
+
+    /// By its signal 0, which is never sent; what may not be asked is not known to be gone.
+    fn is_gone(thread: u32) -> bool {
+        let may_ask = session::current().is_some_and(|session| !session.forbids_calls);
+        let thread = Pid::from_raw(thread as i32).filter(|_| may_ask);
+        thread.is_some_and(|thread| test_kill_process(thread) == Err(Errno::SRCH))
     }
 
     #[cold]

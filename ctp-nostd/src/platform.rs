@@ -31,6 +31,12 @@ pub trait Platform: 'static {
         Self::thread()
     }
 
+    /// Has this thread of the program ended? True lets another one have its lane.
+    fn is_gone(thread: u32) -> bool {
+        let _ = thread;
+        false
+    }
+
     /// Memory of the calling thread. Without any, a wake is not attributed to a coroutine, and
     /// [`waits_for`](crate::Probe::waits_for) says nothing. On one core a static will do.
     #[inline]
@@ -48,6 +54,8 @@ pub struct Local {
         expect(dead_code, reason = "other places know their thread at once")
     )]
     pub(crate) identity: AtomicU64,
+    /// {attachment 32 | number of its lane + 1, 32}, so that a lane is looked for once.
+    pub(crate) lane: AtomicU64,
     /// The seat word of the coroutine that runs here, 0 for none.
     pub(crate) current: AtomicU64,
     /// Site word of the wait that a leaf future announced; 0 for none.
@@ -63,6 +71,7 @@ impl Local {
     pub const fn new() -> Self {
         Local {
             identity: AtomicU64::new(0),
+            lane: AtomicU64::new(0),
             current: AtomicU64::new(0),
             noted_site: AtomicU64::new(0),
             noted_arg: AtomicU64::new(0),

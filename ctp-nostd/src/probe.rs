@@ -6,7 +6,8 @@ use core::panic::Location;
 use crate::alloc;
 use crate::coroutine::{Coroutine, Kind};
 use crate::intern::{self, Entry};
-use crate::platform::Platform;
+use crate::lane::{self, Payload, RecordKind, Ring};
+use crate::platform::{Local, Platform};
 use crate::region::Region;
 use crate::site::{self, SiteWord};
 use crate::sync::Ordering;
@@ -90,6 +91,49 @@ impl<P: Platform> Probe<P> {
         alloc::take_back(&header.free_head, &header.free_tail, free)
             .filter(|index| *index < max)
             .or_else(|| alloc::claim(&header.allocated_count, max, &header.refused))
+    }
+
+    /// The ring of this thread, if there is one for it.
+    #[inline]
+    pub(crate) fn ring(&self, local: &Local) -> Option<Ring<'static>> {
+        let word = local.lane.load(Ordering::Relaxed);
+        let number = match word >> 32 == u64::from(self.attachment) {
+            true => word as u32,
+            false => self.claim_lane(local),
+        };
+        self.region.ring(number.checked_sub(1)?)
+    }
+
+    /// Looks for a lane, once: gives its number plus 1, or 0.
+    #[cold]
+    fn claim_lane(&self, local: &Local) -> u32 {
+        let lanes = self.region.lanes;
+        let thread = P::thread_in(self.attachment);
+        let introduce = |index| self.introduce(index as u32, thread);
+        let index = lane::claim(lanes, thread as u32, P::is_gone, introduce);
+        if index.is_none() && !lanes.is_empty() {
+            self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
+        }
+        let number = index.map_or(0, |index| index as u32 + 1);
+        let word = u64::from(self.attachment) << 32 | u64::from(number);
+        local.lane.store(word, Ordering::Relaxed);
+        number
+    }
+
+    /// Says in a lane whose it is from here on. False if there is no room.
+    fn introduce(&self, index: u32, thread: u64) -> bool {
+        let Some(ring) = self.region.ring(index) else {
+            return false;
+        };
+        let (at, place) = ring.reserve(P::now_ns);
+        let payload = Payload {
+            kind: RecordKind::Thread as u8,
+            arg: thread,
+            ..Payload::default()
+        };
+        place
+            .inspect(|place| ring.commit(*place, at, payload))
+            .is_some()
     }
 
     /// A leaf future is about to return `Pending`: says what the coroutine that runs here waits

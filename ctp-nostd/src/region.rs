@@ -11,9 +11,10 @@
 use core::fmt;
 
 use crate::create::{Plan, Recording};
+use crate::lane::Ring;
 use crate::layout::{
-    Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, MOST_STATIONS, Span, Station,
-    VERSION,
+    Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
+    MOST_STATIONS, Span, Station, VERSION,
 };
 use crate::sync::{AtomicU32, Ordering};
 
@@ -64,6 +65,12 @@ pub struct Region<'m> {
     pub attaches: &'m [Attach],
     /// The ring of stations to use again, see [`crate::alloc`]; its length is a power of two.
     pub free: &'m [AtomicU32],
+    /// Threads' lanes, see [`crate::lane`].
+    pub lanes: &'m [Lane],
+    /// The records of all lanes.
+    pub records: &'m [LaneRecord],
+    /// How many records each lane has, a power of two, or 0.
+    pub lane_records: usize,
     /// Whether the free bytes are used as `LAYOUT.md` says.
     pub extended: bool,
 }
@@ -113,6 +120,10 @@ impl<'m> Region<'m> {
         let attaches = unsafe { raw.span(&header.attaches) };
         // SAFETY: as above.
         let free: Option<&[AtomicU32]> = unsafe { raw.span(&header.free) };
+        // SAFETY: as above.
+        let (lanes, records) = unsafe { (raw.span(&header.lanes), raw.span(&header.records)) };
+        let (lanes, records) = lanes.zip(records).filter(|_| extended).unwrap_or_default();
+        let lane_records = records.len().checked_div(lanes.len()).unwrap_or(0);
         Ok(Region {
             header,
             stations,
@@ -122,6 +133,12 @@ impl<'m> Region<'m> {
             free: free
                 .filter(|ring| extended && ring.len().is_power_of_two())
                 .unwrap_or_default(),
+            lanes,
+            records,
+            lane_records: match lane_records.is_power_of_two() {
+                true => lane_records,
+                false => 0,
+            },
             extended,
         })
     }
@@ -159,6 +176,15 @@ impl<'m> Region<'m> {
         }
         // SAFETY: the caller's promise.
         unsafe { Region::new(base, bytes, plan.stations) }
+    }
+
+    /// The ring of this lane.
+    #[inline]
+    pub fn ring(&self, index: u32) -> Option<Ring<'m>> {
+        let lane = self.lanes.get(index as usize)?;
+        let start = (index as usize).checked_mul(self.lane_records)?;
+        let records = self.records.get(start..)?.get(..self.lane_records)?;
+        Some(Ring::new(lane, records))
     }
 
     /// Is the header still what the recorder made? If not, somebody wrote where nobody should,

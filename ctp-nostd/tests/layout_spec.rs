@@ -1,7 +1,9 @@
 //! `LAYOUT.md` against the structs, in both directions, and the frozen words against a list.
 #![cfg(not(loom))]
 
-use ctp_nostd::layout::{Aggregate, Attach, Field, Header, Interned, SLOTS, Slot, Span, Station};
+use ctp_nostd::layout::{
+    Aggregate, Attach, Field, Header, Interned, Lane, LaneRecord, SLOTS, Slot, Span, Station,
+};
 use ctp_nostd::slot::Tail;
 
 const SPEC: &str = include_str!("../LAYOUT.md");
@@ -9,7 +11,7 @@ const SPEC: &str = include_str!("../LAYOUT.md");
 /// Name, offset, size.
 type Row = (String, usize, usize);
 
-const STRUCTS: [(&str, &[Field], usize); 7] = [
+const STRUCTS: [(&str, &[Field], usize); 9] = [
     ("Header", Header::FIELDS, size_of::<Header>()),
     ("Span", Span::FIELDS, size_of::<Span>()),
     ("Station", Station::FIELDS, size_of::<Station>()),
@@ -17,6 +19,8 @@ const STRUCTS: [(&str, &[Field], usize); 7] = [
     ("Aggregate", Aggregate::FIELDS, size_of::<Aggregate>()),
     ("Interned", Interned::FIELDS, size_of::<Interned>()),
     ("Attach", Attach::FIELDS, size_of::<Attach>()),
+    ("Lane", Lane::FIELDS, size_of::<Lane>()),
+    ("LaneRecord", LaneRecord::FIELDS, size_of::<LaneRecord>()),
 ];
 
 /// The table under a heading.

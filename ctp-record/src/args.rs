@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser};
 use clap_complete::Shell;
+use ctp_nostd::layout::{LaneRecord, MOST_STATIONS};
+
+use crate::size;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,6 +46,10 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 65_536,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
     stations: u32,
+
+    /// Room for a thread's history; 0: only 8 events a coroutine
+    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = size::parse)]
+    buffer: u64,
 
     /// Go on until every process that came from the program has ended
     #[arg(long)]
@@ -136,6 +143,8 @@ pub struct Launch {
     pub command: Vec<OsString>,
     /// Coroutines that can be recorded.
     pub stations: u32,
+    /// Records that each thread has room for, a power of two; 0: no lanes.
+    pub lane_records: u32,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
     /// Never make the program ring.
@@ -152,9 +161,6 @@ pub struct Image {
     /// Its executable.
     pub elf: Option<PathBuf>,
 }
-
-/// The largest room that can be asked for.
-pub const MOST_STATIONS: u32 = 1 << 20;
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,6 +209,7 @@ impl Args {
         let launch = Launch {
             command: self.command,
             stations: self.stations,
+            lane_records: lane_records(self.buffer),
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
             no_bell: self.no_bell,
@@ -211,5 +218,15 @@ impl Args {
             true => Task::CheckProbe(launch),
             false => Task::Launch(launch),
         })
+    }
+}
+
+/// At least so many bytes of records, or none.
+fn lane_records(bytes: u64) -> u32 {
+    match bytes {
+        0 => 0,
+        bytes => (bytes as u32 / size_of::<LaneRecord>() as u32)
+            .max(2)
+            .next_power_of_two(),
     }
 }

@@ -38,9 +38,7 @@ const BROKEN: u8 = 3;
 /// As for a recording.
 pub fn check(launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
-    let plan = Plan {
-        stations: launch.stations,
-    };
+    let plan = Plan::without_lanes(launch.stations);
     let start = crate::start_of(clock, &launch.command, launch.stations);
     let memory = Memory::create(plan, &crate::recording_of(&start), launch.inherit_fd)
         .map_err(Error::Memory)?;

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ctp_nostd::inspect::Counters;
+use ctp_nostd::layout::MOST_STATIONS;
 use ctp_trace::record::{End, Ending, Nanos};
-
-use crate::args::MOST_STATIONS;
 
 /// What there is to say.
 #[derive(Clone, Debug)]
@@ -36,6 +35,8 @@ pub struct Closing<'c> {
     pub damaged: u32,
     /// Coroutines of which the counts cannot be trusted.
     pub doubtful: u32,
+    /// Lanes that threads have had, and events that found one full.
+    pub lanes: (u32, u64),
     /// The memory's own counters.
     pub counters: Counters,
 }
@@ -56,6 +57,7 @@ impl<'c> Closing<'c> {
             turned_away: 0,
             damaged: 0,
             doubtful: 0,
+            lanes: (0, 0),
             counters,
         }
     }
@@ -68,6 +70,8 @@ impl<'c> Closing<'c> {
             _ => lines.push(self.what_was_recorded()),
         }
         lines.extend(self.refused());
+        lines.extend(self.crowded_out());
+        lines.extend(self.laneless());
         lines.extend(self.turned_away());
         lines.extend(self.damaged());
         lines.extend(self.doubtful());
@@ -156,6 +160,28 @@ impl<'c> Closing<'c> {
         ))
     }
 
+    /// Some of those slots still had, so that fewer are lost.
+    fn crowded_out(&self) -> Option<String> {
+        let (_, events) = self.lanes;
+        (events > 0 && self.doubtful == 0).then(|| {
+            format!(
+                "{} found a thread's buffer full; a larger --buffer would keep longer bursts",
+                counted(events, "event")
+            )
+        })
+    }
+
+    fn laneless(&self) -> Option<String> {
+        let threads = self.counters.laneless;
+        (threads > 0).then(|| {
+            format!(
+                "{} found no buffer: of the coroutines that run there only the latest 8 events \
+                 are kept until the recorder looks",
+                counted(threads.into(), "thread")
+            )
+        })
+    }
+
     fn turned_away(&self) -> Option<String> {
         (self.turned_away > 0).then(|| {
             format!(
@@ -202,13 +228,14 @@ impl<'c> Closing<'c> {
         let counters = self.counters;
         format!(
             "rung {} times, {} found it awake, {} without a socket, {} rescued by the safety tick; \
-             {} left out, {} unnamed",
+             {} left out, {} unnamed; {}",
             counters.wakes_sent,
             counters.wakes_would_block,
             counters.wakes_failed,
             counters.wakes_rescued,
             self.end.quarantined,
-            self.end.unnamed
+            self.end.unnamed,
+            counted(self.lanes.0.into(), "lane")
         )
     }
 

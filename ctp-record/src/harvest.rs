@@ -6,6 +6,7 @@
 mod cell;
 mod convert;
 mod jump;
+mod lanes;
 mod places;
 
 use std::collections::{HashMap, VecDeque};
@@ -20,6 +21,7 @@ use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Record, SiteId, Tally};
 
 use crate::pace::Found;
 use cell::Cell;
+use lanes::{Lanes, Reach};
 use places::Places;
 
 /// Where records go.
@@ -105,6 +107,10 @@ pub struct Totals {
     pub unnamed: u64,
     /// Coroutines that are over, or were at the end, and of which the counts cannot be trusted.
     pub doubtful: u32,
+    /// Lanes that threads have had.
+    pub lanes: u32,
+    /// Events that found their thread's lane full.
+    pub crowded_out: u64,
 }
 
 impl AddAssign for Totals {
@@ -116,6 +122,8 @@ impl AddAssign for Totals {
         self.plain += other.plain;
         self.unnamed += other.unnamed;
         self.doubtful += other.doubtful;
+        self.lanes += other.lanes;
+        self.crowded_out += other.crowded_out;
     }
 }
 
@@ -135,6 +143,7 @@ pub struct Harvest {
     unsettled: VecDeque<u32>,
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
+    lanes: Lanes,
     places: Places,
     totals: Totals,
     latest: Nanos,
@@ -155,6 +164,7 @@ impl Harvest {
             cells: Vec::new(),
             unsettled: VecDeque::new(),
             plain: Vec::new(),
+            lanes: Lanes::default(),
             places: Places::default(),
             totals: Totals::default(),
             latest: Nanos(0),
@@ -188,6 +198,8 @@ impl Harvest {
     pub fn totals(&self) -> Totals {
         Totals {
             unnamed: self.places.unnamed,
+            lanes: self.lanes.count(),
+            crowded_out: self.lanes.crowded_out(),
             ..self.totals
         }
     }
@@ -212,10 +224,9 @@ impl Harvest {
         };
         let was_full = region.is_full();
         region.header.rein_in(region.stations.len() as u32);
-        // Where somebody has overwritten the header, the count is not believed any more.
-        if region.is_intact() {
-            self.discover(region.allocated().len());
-        }
+        self.discover(region);
+        let now_ns = (self.now_ns)();
+        self.drain_lanes(Reach::Before(now_ns), &mut pass);
         let stations = &region.stations[..self.heads.len()];
         self.settle(&mut pass);
         self.plain
@@ -247,11 +258,12 @@ impl Harvest {
             sink,
             found: Found::default(),
         };
+        self.drain_lanes(Reach::End, &mut pass);
         for index in 0..self.cells.len() {
             if self.cells[index].process != process {
                 continue;
             }
-            self.drain(index, &mut pass);
+            self.drain_to_the_end(index, &mut pass);
             if self.cells[index].is_ours() {
                 self.vacate(index, &mut pass);
             }
@@ -269,15 +281,21 @@ impl Harvest {
             sink,
             found: Found::default(),
         };
+        self.drain_lanes(Reach::End, &mut pass);
         for index in 0..self.cells.len() {
-            self.drain(index, &mut pass);
+            self.drain_to_the_end(index, &mut pass);
             if self.cells[index].is_known() {
                 self.close(index, &mut pass);
             }
         }
     }
 
-    fn discover(&mut self, allocated: usize) {
+    /// Where somebody has overwritten the header, the count is not believed any more.
+    fn discover(&mut self, region: &Region<'_>) {
+        if !region.is_intact() {
+            return;
+        }
+        let allocated = region.allocated().len();
         let known = self.heads.len();
         self.unsettled.extend(known as u32..allocated as u32);
         self.heads.resize(allocated.max(known), 0);
@@ -307,10 +325,25 @@ impl Harvest {
         }
     }
 
-    /// Reads a station's new events, oldest first.
+    /// Reads a station's new events, oldest first, as far as lanes may not still bring them.
     fn drain(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let head = pass.region.stations[index].event_head();
+        let may_be_in_a_lane = self.lanes.are_used() && self.cells[index].plain.is_none();
+        let end = match may_be_in_a_lane {
+            true => Some(self.cells[index].owed(head, &self.lanes)),
+            false => None,
+        };
+        self.drain_before(index, head, end, pass);
+    }
+
+    fn drain_to_the_end(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let head = pass.region.stations[index].event_head();
+        self.drain_before(index, head, None, pass);
+    }
+
+    /// Reads events from the slots, up to `end` if that is set.
+    fn drain_before(&mut self, index: usize, head: u64, end: Option<u64>, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
-        let head = station.event_head();
         self.notice_usurper(index, pass);
         if !self.cells[index].is_known() && !self.introduce(index, None, pass) {
             return;
@@ -318,14 +351,20 @@ impl Harvest {
         let before = self.totals;
         let was_dead = station.identity().is_some_and(|it| it.is_dead);
         self.cells[index].follow(station, head);
-        self.drain_slots(index, station, pass);
-        // What is still unread is come back to.
-        self.heads[index] = head.min(self.cells[index].next_n());
+        match end {
+            Some(end) => self.drain_slots_before(index, end, pass),
+            None => self.drain_slots(index, station, pass),
+        }
         let events = self.totals.events - before.events;
         pass.found.events += events;
         pass.found.most = pass.found.most.max(events);
         pass.found.lost |= self.totals.lost > before.lost;
         self.look_at_line_0(index, station, was_dead, pass);
+        // What is still unread is come back to, and so is who has ended but is not marked as dead.
+        self.heads[index] = match self.cells[index].has_ended() {
+            true => head.wrapping_sub(1),
+            false => head.min(self.cells[index].next_n()),
+        };
         if was_dead && self.cells[index].is_over(station) {
             self.vacate(index, pass);
         }

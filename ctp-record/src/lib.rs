@@ -29,6 +29,7 @@ mod rendezvous;
 mod session;
 mod shm;
 mod signals;
+mod size;
 mod survivors;
 mod wait;
 
@@ -115,6 +116,9 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     Ok(over.status())
 }
 
+/// Threads of a process that can have a lane at a time.
+const LANES: u32 = 128;
+
 /// All that must be there before the program's first instruction, and then the program.
 fn begin<'r>(
     config: &Config,
@@ -125,6 +129,8 @@ fn begin<'r>(
     let start = start_of(clock, &launch.command, launch.stations);
     let plan = Plan {
         stations: launch.stations,
+        lanes: if launch.lane_records > 0 { LANES } else { 0 },
+        lane_records: launch.lane_records,
     };
     let recording = Recording {
         no_calls: launch.no_bell,
@@ -177,6 +183,7 @@ fn closing_of<'c>(
         turned_away: session.turned_away,
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,
+        lanes: (memories.totals().lanes, memories.totals().crowded_out),
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct Session {
     path: Path,
     limit: u32,
     /// The recorder wants no system calls. Asked once: a program may overwrite the header.
-    forbids_calls: bool,
+    pub forbids_calls: bool,
 }
 
 /// Where the session lies: null until this process (or the one it was forked from) attached.

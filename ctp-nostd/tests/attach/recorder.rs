@@ -58,7 +58,7 @@ impl Recorder {
     }
 
     fn fresh(change: &dyn Fn(&Region<'_>)) -> Vec<u8> {
-        let plan = Plan { stations: STATIONS };
+        let plan = Plan::without_lanes(STATIONS);
         let kibs = plan.bytes().div_ceil(1024) as usize;
         let mut memory = vec![Kib([0; 1024]); kibs];
         let base = memory.as_mut_ptr().cast();

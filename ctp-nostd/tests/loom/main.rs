@@ -14,6 +14,7 @@ mod clock;
 mod dialect;
 mod doorbell;
 mod intern;
+mod lane;
 mod slot;
 mod station;
 mod wake;

@@ -210,6 +210,9 @@ fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
             names: &[],
             attaches: &[],
             free: &[],
+            lanes: &[],
+            records: &[],
+            lane_records: 0,
             extended: true,
         };
         let station = &region.stations[0];

@@ -2,10 +2,11 @@
 
 use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::inspect::{Identity, WakeState};
-use ctp_nostd::layout::{Station, seat_word, station_of};
+use ctp_nostd::layout::{SLOTS, Station, seat_word, station_of};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record};
 
+use super::lanes::Lanes;
 use super::{Harvest, Pass, convert};
 
 /// One station. Coroutine 0 is one that is not known yet.
@@ -32,6 +33,12 @@ pub(super) struct Cell {
     wakes: Option<WakeState>,
     /// A v1 peer's death has been told.
     death_told: bool,
+    /// Its death has been read.
+    has_ended: bool,
+    /// Wakes that its latest run had seen, unless events are missing since.
+    wakes_seen: Option<u16>,
+    /// What its head once was, and in which round of the lanes that was.
+    owed: (u64, u64),
     /// When its latest event was.
     last_at: Nanos,
     /// The same, by the clock of the memory.
@@ -120,6 +127,31 @@ impl Cell {
         self.plain.is_none() && station.event_head() == self.next_n
     }
 
+    /// Has its death been read?
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    pub fn wakes_seen(&self) -> Option<u16> {
+        self.wakes_seen
+    }
+
+    /// The end of the events that are in no lane. What the head counts when a round begins is in
+    /// the lanes by then, but for a thread that has none, and for what a full lane could not take.
+    pub fn owed(&mut self, head: u64, lanes: &Lanes) -> u64 {
+        let (owed, round) = self.owed;
+        let is_paid = self.ahead(owed) == 0;
+        if is_paid {
+            self.owed = (head, lanes.round);
+        }
+        let is_due = !is_paid && round + GRACE_ROUNDS <= lanes.round && lanes.is_complete;
+        if is_due { owed } else { self.next_n }
+    }
+
     /// How many events `n` is ahead of what was read; 0 if it is behind.
     fn ahead(&self, n: u64) -> u64 {
         let distance = n.wrapping_sub(self.next_n);
@@ -166,6 +198,7 @@ impl Cell {
     }
 
     fn pass_over(&mut self, events: u64) -> bool {
+        self.wakes_seen = None;
         self.next_n = self.next_n.wrapping_add(events);
         self.accounted = self.accounted.saturating_add(events);
         true
@@ -197,6 +230,8 @@ impl Cell {
     }
 }
 
+/// Clocks of two processors may differ by less than the time that so many rounds take.
+const GRACE_ROUNDS: u64 = 2;
 /// No station holds up the others for longer than this many events a pass.
 const MOST_A_PASS: usize = 64;
 /// No coroutine has more events than this between two looks, unless its words are corrupt.
@@ -218,7 +253,27 @@ impl Harvest {
         }
     }
 
-    fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
+    /// Reads events from the slots up to this one; those that are gone are lost.
+    pub(super) fn drain_slots_before(&mut self, index: usize, end: u64, pass: &mut Pass<'_>) {
+        let station = &pass.region.stations[index];
+        while let ahead @ 1..=MOST_AT_ONCE = self.cells[index].ahead(end) {
+            let cell = &mut self.cells[index];
+            let n = cell.next_n;
+            let beyond_slots = ahead.saturating_sub(SLOTS as u64).max(1);
+            let lost = match cell.dialect().fetch(station, n) {
+                Fetched::Whole(epoch) => {
+                    self.emit(index, n, &epoch, pass);
+                    continue;
+                }
+                Fetched::Overwritten(oldest) => cell.ahead(oldest).clamp(beyond_slots, ahead),
+                Fetched::Torn | Fetched::NotYet => beyond_slots,
+            };
+            cell.pass_over(lost);
+            self.totals.lost = self.totals.lost.saturating_add(lost);
+        }
+    }
+
+    pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
         let may_be = self.may_have_been(epoch.timestamp);
         let is_timeless = epoch.timestamp < self.dawn_ns;
         let cell = &mut self.cells[index];
@@ -234,6 +289,11 @@ impl Harvest {
             return;
         };
         cell.recorded += 1;
+        match kind {
+            EventKind::Run => cell.wakes_seen = Some(epoch.tail.wake_seen),
+            EventKind::Death => cell.has_ended = !plain,
+            _ => {}
+        }
         let mut event = Event {
             coroutine: cell.coroutine,
             n: n.wrapping_sub(cell.base_n),

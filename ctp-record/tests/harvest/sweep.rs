@@ -13,7 +13,7 @@ use crate::desk::{Bare, Nowhere, Tray, births_in, events_in, tallies_in};
 struct Kib(#[expect(dead_code, reason = "room")] [u8; 1024]);
 
 fn memory(stations: u32) -> Region<'static> {
-    let plan = Plan { stations };
+    let plan = Plan::without_lanes(stations);
     let kibs = plan.bytes().div_ceil(1024) as usize;
     let memory = Box::leak(vec![Kib([0; 1024]); kibs].into_boxed_slice());
     let (base, bytes) = (memory.as_mut_ptr().cast(), kibs * 1024);

@@ -219,7 +219,7 @@ fn a_fork_that_waits_for_the_recorder_in_vain_lives_untraced_and_is_told_of() {
 fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
     let lab = Lab::new();
     let steps = "work before 5 1000 fork work bad 10 20000 scribble fork work good 20 1000";
-    let (outcome, trace) = record(&lab, &[], steps);
+    let (outcome, trace) = record(&lab, &["--buffer", "16K"], steps);
     let truth: BTreeMap<String, String> = lab
         .truth("truth")
         .into_iter()

@@ -10,7 +10,7 @@ use crate::trace::Trace;
 
 /// The program's own count of each coroutine is the trace's. (That recorded and lost add up to
 /// it is checked for every trace that is read.)
-fn counts_agree(lab: &Lab) -> Trace {
+pub fn counts_agree(lab: &Lab) -> Trace {
     let trace = lab.trace();
     let truth = lab.truth("truth");
     assert_eq!(trace.coroutines.len(), truth.len());
@@ -35,7 +35,7 @@ fn paced_events_are_all_there_in_order() {
 #[test]
 fn events_of_a_burst_are_recorded_or_counted() {
     let lab = Lab::new();
-    let outcome = lab.record(&[], "hot", &["truth", "3", "4", "20000"]);
+    let outcome = lab.record(&["--buffer", "0"], "hot", &["truth", "3", "4", "20000"]);
     let lost = counts_agree(&lab).end().lost;
     assert!(lost > 0, "a burst that loses nothing proves nothing");
     let line = format!(" {} lost", grouped(lost));

@@ -13,6 +13,7 @@ mod family;
 mod i686;
 mod killed;
 mod lab;
+mod lanes;
 mod launch;
 mod limits;
 mod loss;

@@ -15,7 +15,7 @@ fn recorder(lab: &Lab, deed: &str, number: &str) -> Command {
     command
         .args(["-c", "ulimit -v $0 && exec \"$@\"", MOST_KIB])
         .arg(env!("CARGO_BIN_EXE_ctp-record"))
-        .args(["-n", "2000", "--"])
+        .args(["-n", "2000", "--buffer", "16K", "--"])
         .arg(fixture("vandal"))
         .args(["truth", deed, number]);
     command
