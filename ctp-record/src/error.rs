@@ -79,7 +79,7 @@ impl fmt::Display for Error {
             ),
             Error::Memory(error) => write!(
                 out,
-                "cannot make shared memory: {error}; a smaller -n may help"
+                "cannot make shared memory: {error}; a smaller --buffer or -n may help"
             ),
             Error::Print(error) => write!(out, "cannot print: {error}"),
             Error::Socket(error) if rendezvous::is_no_descriptor_left(error) => {

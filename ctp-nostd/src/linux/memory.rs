@@ -5,15 +5,16 @@
 )]
 
 use core::ffi::c_void;
+use core::mem::offset_of;
 use core::ptr;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::fstat;
-use rustix::io::Errno;
+use rustix::io::{Errno, pread};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use super::session::NotAttached;
-use crate::layout::Station;
+use crate::layout::{Header, Span, Station};
 use crate::region::Region;
 use crate::sync::AtomicU32;
 
@@ -35,8 +36,11 @@ impl Mapping {
             return Err(NotAttached::NoRoom);
         }
         let limit = limit.min(u32::try_from(room).unwrap_or(u32::MAX));
-        // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
-        let base = unsafe { mmap(ptr::null_mut(), bytes, ACCESS, MapFlags::SHARED, file, 0) }
+        let (base, bytes) = map(file, bytes)
+            .or_else(|error| match error {
+                Errno::NOMEM => map(file, before_lanes(file).unwrap_or(bytes)),
+                _ => Err(error),
+            })
             .map_err(|error| NotAttached::Os("mapping the memory", error))?;
         // SAFETY: `bytes` bytes were just mapped shared, readable and writable, and are unmapped
         // by `discard` only. Only this crate's atomics touch them. The recorder seals the size.
@@ -66,6 +70,22 @@ impl Mapping {
         // access; all of it is atomics, for which zero is a value.
         let _ = unsafe { mmap_anonymous(self.base, self.bytes, ACCESS, flags) };
     }
+}
+
+fn map(file: &OwnedFd, bytes: usize) -> Result<(*mut c_void, usize), Errno> {
+    // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
+    let base = unsafe { mmap(ptr::null_mut(), bytes, ACCESS, MapFlags::SHARED, file, 0)? };
+    Ok((base, bytes))
+}
+
+/// Where the lanes begin: they come last and need the most room, which a program that may not have
+/// much does without.
+fn before_lanes(file: &OwnedFd) -> Option<usize> {
+    let mut word = [0; 8];
+    let at = offset_of!(Header, lanes) + offset_of!(Span, offset_bytes);
+    let read = pread(file, &mut word, at as u64).ok()?;
+    let offset = usize::try_from(u64::from_le_bytes(word)).ok()?;
+    (read == word.len() && offset != 0).then_some(offset)
 }
 
 const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);

@@ -155,3 +155,17 @@ fn more_processes_than_the_recorder_has_descriptors_for_are_recorded_all_the_sam
     trace.is_complete();
     assert!((1..=30).all(|number| lab.path(&format!("truth.{number}")).exists()));
 }
+
+#[test]
+fn a_program_with_little_address_space_is_recorded_from_slots() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&["-v"], "sh");
+    command.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\""]);
+    command.arg(fixture("hot")).args(["truth", "1", "4", "8"]);
+    let outcome = lab.run(&mut command);
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("; 0 lanes"), "{}", outcome.stderr);
+    let trace = lab.trace();
+    trace.is_complete();
+    assert_eq!(trace.end().events, 4 * 8);
+}
