@@ -70,6 +70,9 @@ impl Held {
     }
 }
 
+/// One for each copy of the probe that is linked into a process; more ask without end.
+const MOST_EACH: usize = 4;
+
 impl Memories {
     /// The first one. Those that follow are of the same plan.
     ///
@@ -103,8 +106,12 @@ impl Memories {
     /// Fresh memory for this process alone.
     ///
     /// # Errors
-    /// Those of the kernel: no memory, too many files.
+    /// Those of the kernel: no memory, too many files. And it has had more than anybody needs.
     pub fn grant(&mut self, pid: u32) -> io::Result<&Memory> {
+        let has = self.held.iter().filter(|held| held.tenant == Some(pid));
+        if MOST_EACH <= has.count() {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
         self.recording.memory += 1;
         let memory = Memory::create(self.plan, &self.recording, false)?;
         self.hold(memory, Some(pid));

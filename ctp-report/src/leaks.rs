@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Ending, SiteId};
+use ctp_trace::record::{Ending, ProcessEnding, ProcessId, SiteId};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
@@ -35,7 +35,9 @@ pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
         return Vec::new();
     }
     let mut found: BTreeMap<(&str, String, SiteId), Vec<u32>> = BTreeMap::new();
-    for one in model.census.coroutines() {
+    let mut all = model.census.coroutines();
+    all.retain(|one| ended_cleanly(model, one.process));
+    for one in all {
         if let Some(key) = key(model, names, one) {
             found.entry(key).or_default().push(one.id.0);
         }
@@ -46,6 +48,12 @@ pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
         .collect();
     leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
     leaks
+}
+
+/// Did this process end by itself, as far as is known? Those that were killed leave whatever they had.
+fn ended_cleanly(model: &Model, process: ProcessId) -> bool {
+    let early = model.census.ended_early(process);
+    early.is_none_or(|end| end.how == ProcessEnding::Exited(0))
 }
 
 fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, String, SiteId)> {
