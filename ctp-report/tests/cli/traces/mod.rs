@@ -280,5 +280,20 @@ fn leaks() -> Vec<u8> {
         how: Ending::Exited(0),
         ..t.end
     };
+    // What a child had that was killed is no leak.
+    t.process = ProcessId(2);
+    t.add(Record::Process(Process {
+        id: ProcessId(2),
+        pid: 4200,
+        attached: Nanos(MS),
+    }));
+    let killed = t.born("session", spawn, MS);
+    t.run(killed, 2 * MS, 4200);
+    t.tally(killed, None, false);
+    t.add(Record::ProcessEnd(ProcessEnd {
+        process: ProcessId(2),
+        at: Nanos(303 * MS),
+        how: ProcessEnding::Signalled(9),
+    }));
     t.finish()
 }
