@@ -17,6 +17,9 @@ pub const DENIED: u8 = 0;
 /// table.
 pub const FIRST_OWN_ID: u32 = 1024;
 
+/// The most memories of a recording, so that no attach id comes twice.
+pub const MOST_MEMORIES: u32 = u16::MAX as u32 - FIRST_OWN_ID;
+
 /// The attach id of the process that has this memory, from the memory's number.
 pub const fn attach_id(memory_number: u32) -> u16 {
     (FIRST_OWN_ID + memory_number) as u16

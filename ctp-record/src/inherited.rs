@@ -1,9 +1,14 @@
 //! What a program inherits at its start.
-#![allow(unsafe_code, reason = "runs code between fork and exec")]
+#![allow(
+    unsafe_code,
+    reason = "runs code before main, and between fork and exec"
+)]
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The program will ignore this signal from its first instruction on.
 pub fn ignore(program: &mut Command, signal: i32) {
@@ -17,4 +22,28 @@ pub fn ignore(program: &mut Command, signal: i32) {
     // SAFETY: between fork and exec only what is async-signal-safe may run, as `signal` is (POSIX,
     // 2.4.3); nothing is allocated.
     unsafe { program.pre_exec(ignore) };
+}
+
+/// Whether we were started with SIGPIPE ignored, as services often are. The standard library
+/// ignores it before `main`, and no program that it starts.
+pub fn ignores_broken_pipes() -> bool {
+    BROKEN_PIPES_IGNORED.load(Ordering::Relaxed)
+}
+
+static BROKEN_PIPES_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Called by the loader (System V ABI, "Initialization and Termination Functions").
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = remember;
+
+extern "C" fn remember() {
+    let mut present = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asks only, into memory of the right type; zeroed is a value of it.
+    let present = unsafe {
+        libc::sigaction(libc::SIGPIPE, std::ptr::null(), present.as_mut_ptr());
+        present.assume_init()
+    };
+    let is_ignored = present.sa_sigaction == libc::SIG_IGN;
+    BROKEN_PIPES_IGNORED.store(is_ignored, Ordering::Relaxed);
 }

@@ -16,6 +16,7 @@ use rustix::process::{
 
 use crate::args::Launch;
 use crate::error::Error;
+use crate::inherited;
 use crate::rendezvous::Rendezvous;
 use crate::shm::Memory;
 use crate::signals;
@@ -60,6 +61,9 @@ impl Prepared<'_> {
             .map_err(Error::Wait)?;
         let mut command = Command::new(program);
         signals::notice_children(&mut command).map_err(Error::Wait)?;
+        if inherited::ignores_broken_pipes() {
+            inherited::ignore(&mut command, Signal::PIPE.as_raw());
+        }
         let spawned = command
             .args(arguments)
             .env("CTP_SHM_PATH", self.memory.path(launch.inherit_fd))

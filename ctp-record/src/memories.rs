@@ -7,6 +7,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
 use ctp_nostd::layout::Header;
+use ctp_nostd::request;
 use ctp_trace::record::ProcessId;
 
 use crate::clock::monotonic_ns;
@@ -109,7 +110,7 @@ impl Memories {
     /// Those of the kernel: no memory, too many files. And it has had more than anybody needs.
     pub fn grant(&mut self, pid: u32) -> io::Result<&Memory> {
         let has = self.held.iter().filter(|held| held.tenant == Some(pid));
-        if MOST_EACH <= has.count() {
+        if MOST_EACH <= has.count() || request::MOST_MEMORIES <= self.recording.memory {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         self.recording.memory += 1;

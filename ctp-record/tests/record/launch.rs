@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use ctp_trace::record::Ending;
 
-use crate::lab::{Lab, fixture};
+use crate::lab::{Lab, Outcome, fixture};
 
 // CT-01
 #[test]
@@ -39,28 +39,40 @@ fn arguments_arrive_byte_for_byte_and_stand_in_the_trace() {
     assert_eq!(lab.trace().start.argv[2..], odd.map(<[u8]>::to_vec));
 }
 
+/// Runs a program under a recorder that was started with this signal ignored, or with none.
+fn with_ignored(signal: &str, program: &[&str]) -> (Outcome, Ending) {
+    let lab = Lab::new();
+    let mut command = lab.command("env");
+    command.args([signal, env!("CARGO_BIN_EXE_ctp-record"), "-q", "--"]);
+    let outcome = lab.run(command.args(program));
+    (outcome, lab.trace().end().how)
+}
+
+/// Whether a program so started ignores the signal with this number.
+fn is_ignored(signal: &str, number: u32) -> bool {
+    let (outcome, _) = with_ignored(signal, &["grep", "SigIgn", "/proc/self/status"]);
+    let ignored = outcome.stdout.split_whitespace().last().expect("a mask");
+    let ignored = u64::from_str_radix(ignored, 16).expect("is hex");
+    ignored >> (number - 1) & 1 == 1
+}
+
 // CT-01
 #[test]
 fn who_was_told_to_ignore_children_waits_for_the_program_all_the_same() {
-    let run = |program: &[&str]| {
-        let lab = Lab::new();
-        let mut command = lab.command("env");
-        command.args([
-            "--ignore-signal=CHLD",
-            env!("CARGO_BIN_EXE_ctp-record"),
-            "-q",
-            "--",
-        ]);
-        let outcome = lab.run(command.args(program));
-        (outcome, lab.trace().end().how)
-    };
-    let (outcome, how) = run(&["sh", "-c", "sleep 0.1; exit 3"]);
+    let (outcome, how) = with_ignored("--ignore-signal=CHLD", &["sh", "-c", "sleep 0.1; exit 3"]);
     assert_eq!(outcome.status.code(), Some(3), "{}", outcome.stderr);
     assert_eq!(how, Ending::Exited(3));
-    let (outcome, _) = run(&["grep", "SigIgn", "/proc/self/status"]);
-    let ignored = outcome.stdout.split_whitespace().last().expect("a mask");
-    let ignored = u64::from_str_radix(ignored, 16).expect("is hex");
-    assert_ne!(ignored & 1 << 16, 0, "the program ignores them as well");
+}
+
+// CT-01
+#[test]
+fn the_program_ignores_what_it_would_ignore_without_us() {
+    const SIGPIPE: u32 = 13;
+    const SIGCHLD: u32 = 17;
+    assert!(is_ignored("--ignore-signal=CHLD", SIGCHLD));
+    assert!(is_ignored("--ignore-signal=PIPE", SIGPIPE));
+    assert!(!is_ignored("--default-signal=PIPE", SIGPIPE));
+    assert!(!is_ignored("--default-signal=CHLD", SIGCHLD));
 }
 
 // CT-01
