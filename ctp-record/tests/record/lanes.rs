@@ -54,3 +54,18 @@ fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
     let said = brief(&Lab::new(), "200", "200", "3");
     assert!(said.contains("found no buffer"), "{said}");
 }
+
+// LT-04
+#[test]
+fn what_a_signal_handler_records_amid_an_event_harms_neither() {
+    let lab = Lab::new();
+    let outcome = lab.record(&["--buffer", "64M"], "nested", &["truth", "1000000"]);
+    let trace = counts_agree(&lab);
+    trace.is_complete();
+    let inner = trace.named("inner").tally().attempted;
+    assert!(
+        inner > 200,
+        "{inner} events of the handler; {}",
+        outcome.stderr
+    );
+}
