@@ -15,8 +15,6 @@
 //! never go back. A place that was taken is always filled, unless the thread dies first: then
 //! [`Ring::is_abandoned`] tells, once another thread has the lane. Nobody ever waits; a record for
 //! which there is no room is counted.
-//!
-//! What other records tell of their threads (`lost`, and which thread it is) is as old as `head`.
 
 use crate::layout::{Lane, LaneRecord, MOST_STATIONS};
 use crate::site::SiteWord;

@@ -150,8 +150,7 @@ impl Lanes {
         self.cursors.extend(new);
         for (cursor, ring) in self.cursors.iter_mut().zip(rings) {
             cursor.begin(ring);
-            let was_stuck = cursor.stuck_since.is_some();
-            if was_stuck || reach == Reach::End {
+            if cursor.stuck_since.is_some() {
                 cursor.pass_over_abandoned(ring, reach);
             }
         }
@@ -200,6 +199,16 @@ impl Lanes {
             .map(|(_, index)| index)
     }
 
+    /// At the end nobody commits what is pending. True if there was something.
+    fn pass_over_pending(&mut self, rings: &[Ring<'_>]) -> bool {
+        let mut any = false;
+        for (cursor, ring) in self.cursors.iter_mut().zip(rings) {
+            any |= cursor.is_pending();
+            cursor.pass_over_abandoned(ring, Reach::End);
+        }
+        any
+    }
+
     /// Gives back what was read, and remembers who could not go on.
     fn end(&mut self, rings: &[Ring<'_>]) {
         let round = self.round;
@@ -241,7 +250,7 @@ impl Harvest {
                 self.take_until(index, until, reach, &rings[index], pass);
             } else if let Some(index) = self.lanes.overdue(reach) {
                 self.take_by_force(index, &rings[index], pass);
-            } else {
+            } else if !(reach == Reach::End && self.lanes.pass_over_pending(&rings)) {
                 break;
             }
         }

@@ -3,6 +3,7 @@
 
 mod desk;
 mod jumps;
+mod lanes;
 mod nonsense;
 mod ours;
 mod plain;

@@ -1,0 +1,139 @@
+//! Lanes: what several threads recorded, put together.
+#![allow(unsafe_code, reason = "lays out a memory with lanes")]
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
+use ctp_record::harvest::Harvest;
+use ctp_trace::record::Event;
+
+use crate::desk::{Nowhere, Tray, events_in, tallies_in};
+
+const THREADS: usize = 3;
+
+/// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
+struct Stage<const TEST: usize>;
+
+static LOCALS: [[Local; THREADS]; 3] = [const { [const { Local::new() }; THREADS] }; 3];
+static ON_STAGE: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+static NOW: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+impl<const TEST: usize> Platform for Stage<TEST> {
+    fn now_ns() -> u64 {
+        NOW[TEST].fetch_add(1, Relaxed) + 1
+    }
+
+    /// From 1.
+    fn thread() -> u64 {
+        ON_STAGE[TEST].load(Relaxed) as u64 + 1
+    }
+
+    fn ring() {}
+
+    /// The first one has left when the last one comes.
+    fn is_gone(thread: u32) -> bool {
+        thread == 1 && Self::thread() == THREADS as u64
+    }
+
+    fn local() -> Option<&'static Local> {
+        LOCALS[TEST].get(ON_STAGE[TEST].load(Relaxed))
+    }
+}
+
+/// From now on this thread runs, from 1.
+fn enter(test: usize, thread: usize) {
+    ON_STAGE[test].store(thread - 1, Relaxed);
+}
+
+#[repr(align(1024))]
+struct Kib(#[expect(dead_code, reason = "room")] [u8; 1024]);
+
+fn memory(lanes: u32) -> Region<'static> {
+    let plan = Plan {
+        stations: 2,
+        lanes,
+        lane_records: 128,
+    };
+    let kibs = (0..plan.bytes().div_ceil(1024)).map(|_| Kib([0; 1024]));
+    let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
+    let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
+    // SAFETY: zeroed, aligned, leaked, and touched by nothing but this region.
+    unsafe { Region::create(base, bytes, plan, &Recording::default()) }.expect("it fits")
+}
+
+fn cycles<P: Platform>(task: &Coroutine<P>, count: u64) {
+    for cycle in 0..count {
+        task.run();
+        task.suspend(Wait::user(cycle));
+    }
+}
+
+fn numbers(events: &[Event]) -> Vec<u64> {
+    events.iter().map(|event| event.n).collect()
+}
+
+// CTP-08, LT-05
+#[test]
+fn events_of_a_coroutine_that_wanders_come_out_in_order() {
+    const TEST: usize = 0;
+    let region = memory(2);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let task = probe.born("wanderer");
+    for turn in 0..10 {
+        enter(TEST, 1 + turn % 2);
+        cycles(&task, 3);
+    }
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    Harvest::new(0).finish(&region, &mut nowhere, &mut tray);
+    let events = events_in(&tray.0);
+    assert_eq!(numbers(&events), (0..61).collect::<Vec<u64>>());
+    let turns: Vec<u64> = events
+        .chunk_by(|a, b| a.tid == b.tid)
+        .map(|it| it[0].tid)
+        .collect();
+    assert_eq!(turns, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2]);
+    assert_eq!(tallies_in(&tray.0)[0].attempted, 61);
+}
+
+/// A thread leaves a lane with two records that it began, the second one in a handler that came
+/// amid the first, and another thread takes the lane.
+fn abandoned<const TEST: usize>() -> (Region<'static>, Coroutine<Stage<TEST>>) {
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let task = probe.born("heir");
+    cycles(&task, 10);
+    let ring = region.ring(0).expect("there is one");
+    let begin = || ring.reserve(Stage::<TEST>::now_ns).1;
+    begin().expect("there is room");
+    cycles(&task, 5);
+    begin().expect("there is room");
+    enter(TEST, THREADS);
+    cycles(&task, 10);
+    (region, task)
+}
+
+// LT-28
+#[test]
+fn records_that_a_dead_thread_began_hold_up_nobody() {
+    let (region, _task) = abandoned::<1>();
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    for _ in 0..3 {
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    }
+    let events = events_in(&tray.0);
+    assert_eq!(numbers(&events), (0..51).collect::<Vec<u64>>());
+    assert_eq!(events[30].tid, 1);
+    assert_eq!(events[31].tid, THREADS as u64, "the lane says whose it is");
+}
+
+// LT-15, LT-28
+#[test]
+fn at_the_end_such_records_are_passed_over_at_once() {
+    let (region, _task) = abandoned::<2>();
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    Harvest::new(0).finish(&region, &mut nowhere, &mut tray);
+    assert_eq!(numbers(&events_in(&tray.0)), (0..51).collect::<Vec<u64>>());
+    assert_eq!(tallies_in(&tray.0)[0].recorded, 51);
+}
