@@ -21,26 +21,14 @@ use crate::site::SiteWord;
 use crate::sync::Ordering;
 use crate::unlocked;
 
-/// What a record says, as stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum RecordKind {
-    /// A coroutine exists.
-    Birth = 1,
-    /// It runs.
-    Run = 2,
-    /// It waits.
-    Suspend = 3,
-    /// It ended.
-    Death = 4,
-    /// From here on the lane is another thread's.
-    Thread = 7,
-}
+/// Kind of the record that says: from here on the lane is another thread's. Smaller kinds are
+/// those of [`EventKind`](crate::slot::EventKind).
+pub const THREAD_BEGINS: u8 = 7;
 
 /// One record, without its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
-    /// A [`RecordKind`].
+    /// An [`EventKind`](crate::slot::EventKind), or [`THREAD_BEGINS`].
     pub kind: u8,
     /// A [`crate::WaitKind`].
     pub wait_kind: u8,
@@ -233,7 +221,7 @@ impl<'m> Ring<'m> {
     /// So it is if a later one says that another thread has the lane.
     pub fn is_abandoned(&self, at: u64, limit: u64) -> bool {
         let later = (at.wrapping_add(1)..limit).take(self.records.len());
-        let is_start = |(_, payload): (u64, Payload)| payload.kind == RecordKind::Thread as u8;
+        let is_start = |(_, payload): (u64, Payload)| payload.kind == THREAD_BEGINS;
         later.filter_map(|at| self.read(at)).any(is_start)
     }
 
@@ -291,7 +279,7 @@ mod tests {
     #[test]
     fn a_record_says_what_was_put_into_it() {
         let payload = Payload {
-            kind: RecordKind::Suspend as u8,
+            kind: crate::slot::EventKind::Suspend as u8,
             wait_kind: 8,
             uses: 255,
             station: MOST_STATIONS - 1,

@@ -6,7 +6,7 @@ use core::panic::Location;
 use crate::alloc;
 use crate::coroutine::{Coroutine, Kind};
 use crate::intern::{self, Entry};
-use crate::lane::{self, Payload, RecordKind, Ring};
+use crate::lane::{self, Payload, Ring, THREAD_BEGINS};
 use crate::platform::{Local, Platform};
 use crate::region::Region;
 use crate::site::{self, SiteWord};
@@ -127,7 +127,7 @@ impl<P: Platform> Probe<P> {
         };
         let (at, place) = ring.reserve(P::now_ns);
         let payload = Payload {
-            kind: RecordKind::Thread as u8,
+            kind: THREAD_BEGINS,
             arg: thread,
             ..Payload::default()
         };

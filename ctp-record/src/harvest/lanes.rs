@@ -6,7 +6,7 @@
 //! it is looked for in the station's slots, and else lost.
 
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Payload, RecordKind, Ring};
+use ctp_nostd::lane::{Payload, Ring, THREAD_BEGINS};
 use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::slot::{Epoch, EventKind, Tail};
 use ctp_nostd::{Region, dialect::Fetched};
@@ -163,25 +163,18 @@ impl Lanes {
 
     /// The lane with the earliest record that need not wait, and until when it has the earliest.
     fn earliest(&self, reach: Reach) -> Option<(usize, u64)> {
-        let ready = |cursor: &Cursor| cursor.front.filter(|_| !cursor.waits);
-        let fronts = self.cursors.iter().map(ready).enumerate();
-        let fronts = fronts.filter_map(|(index, front)| Some((front?.at, index)));
-        let mut until = match reach {
+        let ready = |(index, cursor): (usize, &Cursor)| {
+            let front = cursor.front.filter(|_| !cursor.waits)?;
+            Some((front.at, index))
+        };
+        let fronts = || self.cursors.iter().enumerate().filter_map(ready);
+        let (at, index) = fronts().min()?;
+        let next = fronts().filter(|(_, other)| *other != index).min();
+        let last = match reach {
             Reach::Before(horizon) => horizon.saturating_sub(1),
             Reach::End => u64::MAX,
         };
-        let mut first: Option<(u64, usize)> = None;
-        for front in fronts {
-            let other = match first {
-                Some(earliest) if earliest <= front => front,
-                earlier => {
-                    first = Some(front);
-                    earlier.unwrap_or((u64::MAX, 0))
-                }
-            };
-            until = until.min(other.0);
-        }
-        let (at, index) = first?;
+        let until = next.map_or(last, |(at, _)| at.min(last));
         (at <= until).then_some((index, until))
     }
 
@@ -303,7 +296,7 @@ impl Harvest {
 
     fn take(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
         let payload = &record.payload;
-        if payload.kind == RecordKind::Thread as u8 {
+        if payload.kind == THREAD_BEGINS {
             self.lanes.cursors[lane].thread = payload.arg;
             return Outcome::Taken;
         }
