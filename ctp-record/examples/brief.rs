@@ -16,8 +16,12 @@ fn main() {
     for _ in 0..threads / at_once {
         let all_are_here = Barrier::new(at_once);
         thread::scope(|scope| {
-            for _ in 0..at_once {
-                scope.spawn(|| live(&all_are_here, cycles));
+            let spawn = |_| scope.spawn(|| live(&all_are_here, cycles));
+            let alive: Vec<_> = (0..at_once).map(spawn).collect();
+            // The end of the scope alone does not wait until a thread has ended, only until
+            // what it ran has: then more than AT_ONCE would be alive.
+            for thread in alive {
+                thread.join().expect("it lived");
             }
         });
     }
