@@ -2,7 +2,6 @@
 
 use core::cell::Cell;
 
-use crate::doorbell;
 use crate::lane::Payload;
 use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Station, seat_word};
 use crate::platform::{Local, Platform};
@@ -140,7 +139,12 @@ impl<P: Platform> Coroutine<P> {
         };
         let flags = seat.station.flags.load(Ordering::Relaxed) | FLAG_TELLS_WAKES;
         seat.station.flags.store(flags, Ordering::Relaxed);
-        Waker::new(seat.station, seat.generation, seat.probe.attachment)
+        Waker::new(
+            seat.station,
+            seat.index,
+            seat.generation,
+            seat.probe.attachment,
+        )
     }
 
     #[inline]
@@ -261,22 +265,21 @@ impl<P: Platform> Seat<P> {
         let n = station.event_head.load(Ordering::Relaxed);
         let last_ts = station.last_ts.load(Ordering::Relaxed);
         let now = || P::now_ns().max(last_ts);
-        let ring = P::local().and_then(|local| self.probe.ring(local));
-        let (at, place) = ring.map_or_else(|| (now(), None), |ring| ring.reserve(now));
+        let (at, place) = self.probe.reserve(now);
         epoch.timestamp = at;
         epoch.tid = P::thread_in(self.probe.attachment);
         epoch.generation = self.generation;
         epoch.tail.kind = kind as u8;
         epoch.tail.is_active = !matches!(kind, EventKind::Suspend);
         slot::publish(&station.slots[slot::index_of(n)], n, &epoch);
-        if let (Some(ring), Some(place)) = (ring, place) {
-            ring.commit(place, at, self.record(kind, n, &epoch));
+        if let Some(place) = place {
+            place.commit(at, self.record(kind, n, &epoch));
         }
         station.last_ts.store(at, Ordering::Relaxed);
         station
             .event_head
             .store(n.wrapping_add(1), Ordering::Release);
-        self.call_recorder();
+        self.probe.call_recorder();
     }
 
     /// The same event as a lane has it.
@@ -293,18 +296,6 @@ impl<P: Platform> Seat<P> {
                 EventKind::Run => epoch.tail.wake_seen.into(),
                 _ => epoch.arg,
             },
-        }
-    }
-
-    #[inline]
-    fn call_recorder(&self) {
-        let sleeping = &self.probe.region.header.tracer_sleeping;
-        let must_ring = match self.probe.is_ordered {
-            true => doorbell::must_ring_ordered(sleeping),
-            false => doorbell::must_ring(sleeping),
-        };
-        if must_ring {
-            P::ring();
         }
     }
 }

@@ -59,6 +59,17 @@ pub enum WokenBy {
     Coroutine(u32),
 }
 
+impl WokenBy {
+    /// From the word that a waker stores.
+    pub const fn from_word(word: u32) -> Self {
+        match word {
+            0 => WokenBy::Nobody,
+            thread if thread & WAKER_IS_THREAD != 0 => WokenBy::Thread(thread & !WAKER_IS_THREAD),
+            seat_word => WokenBy::Coroutine(seat_word),
+        }
+    }
+}
+
 impl Station {
     /// Who occupies it, or nothing while somebody is moving in.
     pub fn identity(&self) -> Option<Identity> {
@@ -113,11 +124,7 @@ impl Station {
     /// Its wakes.
     pub fn wakes(&self) -> WakeState {
         let count = wake::count(self.wake.load(Ordering::Acquire));
-        let by = match self.waker.load(Ordering::Relaxed) {
-            0 => WokenBy::Nobody,
-            thread if thread & WAKER_IS_THREAD != 0 => WokenBy::Thread(thread & !WAKER_IS_THREAD),
-            seat_word => WokenBy::Coroutine(seat_word),
-        };
+        let by = WokenBy::from_word(self.waker.load(Ordering::Relaxed));
         WakeState {
             count,
             by,

@@ -16,101 +16,17 @@
 //! [`Ring::is_abandoned`] tells, once another thread has the lane. Nobody ever waits; a record for
 //! which there is no room is counted.
 
-use crate::layout::{Lane, LaneRecord, MOST_STATIONS};
-use crate::site::SiteWord;
+use crate::layout::{Lane, LaneRecord};
 use crate::sync::Ordering;
 use crate::unlocked;
 
-/// Kind of the record that says: from here on the lane is another thread's. Smaller kinds are
-/// those of [`EventKind`](crate::slot::EventKind).
-pub const THREAD_BEGINS: u8 = 7;
+pub use crate::lane_record::{Deed, Payload};
 
-/// One record, without its time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Payload {
-    /// An [`EventKind`](crate::slot::EventKind), or [`THREAD_BEGINS`].
-    pub kind: u8,
-    /// A [`crate::WaitKind`].
-    pub wait_kind: u8,
-    /// Low bits of the station's use.
-    pub uses: u8,
-    /// Which station.
-    pub station: u32,
-    /// Low bits of the event's index, as many as [`n_bits`](Payload::n_bits) says.
-    pub n: u64,
-    /// A site word.
-    pub site: u64,
-    /// By kind, see `LAYOUT.md`.
-    pub arg: u64,
-}
-
-const STATION_BITS: u32 = MOST_STATIONS.ilog2();
 const LAPS: u64 = (1 << 15) - 1;
-const LAP_SHIFT: u32 = 49;
-const KIND_SHIFT: u32 = 44;
-const N_SHIFT: u32 = 28;
-const N_BITS: u32 = 16;
-const WAIT_SHIFT: u32 = 56;
-/// In a site word that is an id, or none, these bits hold more of the event's index.
-const MORE_N_SHIFT: u32 = 32;
-const MORE_N_BITS: u32 = WAIT_SHIFT - MORE_N_SHIFT;
+const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
 
-impl Payload {
-    /// How many bits of the event's index it has.
-    pub const fn n_bits(&self) -> u32 {
-        match SiteWord(self.site).address() {
-            Some(_) => N_BITS,
-            None => N_BITS + MORE_N_BITS,
-        }
-    }
-
-    const fn to_commit(self, lap: u64) -> u64 {
-        lap << LAP_SHIFT
-            | ((self.kind % 32) as u64) << KIND_SHIFT
-            | low_bits(self.n, N_BITS) << N_SHIFT
-            | (self.uses as u64) << STATION_BITS
-            | (self.station % MOST_STATIONS) as u64
-    }
-
-    const fn to_site(self) -> u64 {
-        let wait = low_bits(self.wait_kind as u64, 7) << WAIT_SHIFT;
-        match SiteWord(self.site).address() {
-            Some(address) => low_bits(address, WAIT_SHIFT) | wait,
-            None => {
-                let more = low_bits(self.n >> N_BITS, MORE_N_BITS) << MORE_N_SHIFT;
-                IS_ID | wait | more | low_bits(self.site, MORE_N_SHIFT)
-            }
-        }
-    }
-
-    const fn from_words(commit: u64, site: u64, arg: u64) -> Self {
-        let is_id = site & IS_ID != 0;
-        let more = if is_id {
-            low_bits(site >> MORE_N_SHIFT, MORE_N_BITS)
-        } else {
-            0
-        };
-        Payload {
-            kind: low_bits(commit >> KIND_SHIFT, 5) as u8,
-            wait_kind: low_bits(site >> WAIT_SHIFT, 7) as u8,
-            uses: (commit >> STATION_BITS) as u8,
-            station: low_bits(commit, STATION_BITS) as u32,
-            n: low_bits(commit >> N_SHIFT, N_BITS) | more << N_BITS,
-            site: match is_id {
-                true => SiteWord::from_id(site as u32).0,
-                false => low_bits(site, WAIT_SHIFT),
-            },
-            arg,
-        }
-    }
-}
-
-/// Bit 63 of a site word.
-const IS_ID: u64 = SiteWord::from_id(1).0 & !1;
-
-const fn low_bits(word: u64, bits: u32) -> u64 {
-    word & ((1 << bits) - 1)
-}
+/// In the word of the thread: it had one, and has given it back.
+const GIVEN_BACK: u32 = u32::MAX;
 
 /// A lane and its records, as many as a power of two.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +82,7 @@ impl<'m> Ring<'m> {
         record.at.store(at, Ordering::Relaxed); // T5
         record.site.store(payload.to_site(), Ordering::Relaxed);
         record.arg.store(payload.arg, Ordering::Relaxed);
-        let commit = payload.to_commit(self.lap(place));
+        let commit = payload.to_commit() | self.lap(place) << LAP_SHIFT;
         record.commit.store(commit, Ordering::Release); // T6, pairs with R2
     }
 
@@ -221,7 +137,7 @@ impl<'m> Ring<'m> {
     /// So it is if a later one says that another thread has the lane.
     pub fn is_abandoned(&self, at: u64, limit: u64) -> bool {
         let later = (at.wrapping_add(1)..limit).take(self.records.len());
-        let is_start = |(_, payload): (u64, Payload)| payload.kind == THREAD_BEGINS;
+        let is_start = |(_, payload): (u64, Payload)| payload.kind == Deed::Begin as u8;
         later.filter_map(|at| self.read(at)).any(is_start)
     }
 
@@ -256,46 +172,18 @@ pub fn claim(
         .map(|(index, _)| index)
 }
 
+/// The thread, which writes no more into it.
+pub fn give_back(lane: &Lane) {
+    lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `take`
+}
+
 /// Exactly one of those who want it gets it.
 fn take(lane: &Lane, thread: u32, is_gone: &impl Fn(u32) -> bool) -> bool {
     let holder = lane.thread.load(Ordering::Relaxed);
-    let is_free = holder == 0 || holder == thread || is_gone(holder);
+    let is_free = [0, thread, GIVEN_BACK].contains(&holder) || is_gone(holder);
     is_free
         && lane
             .thread
             .compare_exchange(holder, thread, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    fn round_trip(payload: Payload) -> Payload {
-        Payload::from_words(payload.to_commit(1), payload.to_site(), payload.arg)
-    }
-
-    // LT-07
-    #[test]
-    fn a_record_says_what_was_put_into_it() {
-        let payload = Payload {
-            kind: crate::slot::EventKind::Suspend as u8,
-            wait_kind: 8,
-            uses: 255,
-            station: MOST_STATIONS - 1,
-            n: (1 << 40) - 2,
-            site: SiteWord::from_id(u32::MAX).0,
-            arg: u64::MAX,
-        };
-        assert_eq!(round_trip(payload), payload);
-        let nowhere = Payload { site: 0, ..payload };
-        assert_eq!(round_trip(nowhere), nowhere);
-        let address = Payload {
-            n: 65_535,
-            site: 0x7fff_ffff_f000,
-            ..payload
-        };
-        assert_eq!(round_trip(address), address);
-        assert_eq!((payload.n_bits(), address.n_bits()), (40, 16));
-    }
 }

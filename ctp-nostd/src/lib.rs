@@ -69,7 +69,9 @@
 //! ```
 //!
 //! You provide: the calls at the arrows, in one thread at a time for each coroutine; elsewhere than
-//! on Linux a [`Platform`]. It provides: memory that is whole at every instant ([`layout`]), exact
+//! on Linux a [`Platform`]. If you also tell where a descriptor, lock or channel is [`closed`](Probe::closed),
+//! the trace has the line after which nobody could be woken any more; a thread that
+//! [ends](Probe::thread_ends) leaves its buffer to the next at once. It provides: memory that is whole at every instant ([`layout`]), exact
 //! loss, and events without lock, allocation or panic, and with a system call only for the first
 //! one after the recorder went to sleep. It does not: wait for anybody, find coroutines or wakes by
 //! itself, or run without 64-bit atomics.
@@ -89,6 +91,7 @@ mod future;
 pub mod inspect;
 pub mod intern;
 pub mod lane;
+mod lane_record;
 pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;
@@ -99,6 +102,7 @@ pub mod request;
 pub mod site;
 pub mod slot;
 mod sync;
+mod thread_lane;
 mod unlocked;
 mod wait;
 pub mod wake;
@@ -111,8 +115,8 @@ pub use coroutine::{Coroutine, Kind};
 pub use future::{Traced, TracedExt};
 pub use layout::FLAG_TELLS_WAKES;
 #[cfg(feature = "linux")]
-pub use linux::{Linux, Task, Waker, attach, probe, waits_for};
+pub use linux::{Linux, Task, Waker, attach, closed, probe, thread_ends, waits_for};
 pub use platform::{Local, Platform};
 pub use probe::Probe;
 pub use region::{Refused, Region};
-pub use wait::{Wait, WaitKind};
+pub use wait::{Resource, Wait, WaitKind};

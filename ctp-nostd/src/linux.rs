@@ -17,7 +17,7 @@ use crate::coroutine::{Coroutine, Kind};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::sync::Ordering;
-use crate::wait::Wait;
+use crate::wait::{Resource, Wait};
 
 /// Linux, in a process with thread-local storage (that is, with any libc).
 #[derive(Debug)]
@@ -52,6 +52,23 @@ pub fn probe() -> Option<Probe<Linux>> {
 pub fn waits_for(wait: Wait) {
     if let Some(probe) = probe() {
         probe.waits_for(wait);
+    }
+}
+
+/// Something is gone for which coroutines may wait: a descriptor (`i32`), a lock or a channel (its
+/// address, `usize`), or something of the program's own (`u64`). See [`Probe::closed`].
+#[inline]
+#[track_caller]
+pub fn closed(resource: impl Into<Resource>) {
+    if let Some(probe) = probe() {
+        probe.closed(resource);
+    }
+}
+
+/// This thread is about to end. See [`Probe::thread_ends`].
+pub fn thread_ends() {
+    if let Some(probe) = probe() {
+        probe.thread_ends();
     }
 }
 
@@ -112,6 +129,11 @@ impl Platform for Linux {
     #[inline]
     fn attachment() -> u32 {
         session::attachment()
+    }
+
+    #[inline]
+    fn probe() -> Option<&'static Probe<Linux>> {
+        session::current().map(|session| &session.probe)
     }
 
     #[inline]

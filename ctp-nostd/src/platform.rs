@@ -2,6 +2,8 @@
 
 use core::sync::atomic::AtomicU64;
 
+use crate::probe::Probe;
+
 /// The seam between the probe and the place it runs in. All of it must be cheap, must not block
 /// and must not panic.
 ///
@@ -37,6 +39,16 @@ pub trait Platform: 'static {
         false
     }
 
+    /// The program that is attached, where [wakers](crate::waker::Waker) find the lane of their
+    /// thread: without it, only the station tells of a wake.
+    #[inline]
+    fn probe() -> Option<&'static Probe<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Memory of the calling thread. Without any, a wake is not attributed to a coroutine, and
     /// [`waits_for`](crate::Probe::waits_for) says nothing. On one core a static will do.
     #[inline]
@@ -54,7 +66,8 @@ pub struct Local {
         expect(dead_code, reason = "other places know their thread at once")
     )]
     pub(crate) identity: AtomicU64,
-    /// {attachment 32 | number of its lane + 1, 32}, so that a lane is looked for once.
+    /// {attachment 32 | number of its lane + 1, 32}, so that a lane is looked for once; see
+    /// `thread_lane.rs`.
     pub(crate) lane: AtomicU64,
     /// The seat word of the coroutine that runs here, 0 for none.
     pub(crate) current: AtomicU64,

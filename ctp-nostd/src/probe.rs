@@ -5,9 +5,9 @@ use core::panic::Location;
 
 use crate::alloc;
 use crate::coroutine::{Coroutine, Kind};
+use crate::doorbell;
 use crate::intern::{self, Entry};
-use crate::lane::{self, Payload, Ring, THREAD_BEGINS};
-use crate::platform::{Local, Platform};
+use crate::platform::Platform;
 use crate::region::Region;
 use crate::site::{self, SiteWord};
 use crate::sync::Ordering;
@@ -74,8 +74,21 @@ impl<P: Platform> Probe<P> {
         }
     }
 
+    /// Rings if the recorder sleeps.
+    #[inline]
+    pub(crate) fn call_recorder(&self) {
+        let sleeping = &self.region.header.tracer_sleeping;
+        let must_ring = match self.is_ordered {
+            true => doorbell::must_ring_ordered(sleeping),
+            false => doorbell::must_ring(sleeping),
+        };
+        if must_ring {
+            P::ring();
+        }
+    }
+
     /// Is this still the program that attached? Not in a fork of it.
-    fn is_live(self) -> bool {
+    pub(crate) fn is_live(self) -> bool {
         P::attachment() == self.attachment
     }
 
@@ -91,49 +104,6 @@ impl<P: Platform> Probe<P> {
         alloc::take_back(&header.free_head, &header.free_tail, free)
             .filter(|index| *index < max)
             .or_else(|| alloc::claim(&header.allocated_count, max, &header.refused))
-    }
-
-    /// The ring of this thread, if there is one for it.
-    #[inline]
-    pub(crate) fn ring(&self, local: &Local) -> Option<Ring<'static>> {
-        let word = local.lane.load(Ordering::Relaxed);
-        let number = match word >> 32 == u64::from(self.attachment) {
-            true => word as u32,
-            false => self.claim_lane(local),
-        };
-        self.region.ring(number.checked_sub(1)?)
-    }
-
-    /// Looks for a lane, once: gives its number plus 1, or 0.
-    #[cold]
-    fn claim_lane(&self, local: &Local) -> u32 {
-        let lanes = self.region.lanes;
-        let thread = P::thread_in(self.attachment);
-        let introduce = |index| self.introduce(index as u32, thread);
-        let index = lane::claim(lanes, thread as u32, P::is_gone, introduce);
-        if index.is_none() && !lanes.is_empty() {
-            self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
-        }
-        let number = index.map_or(0, |index| index as u32 + 1);
-        let word = u64::from(self.attachment) << 32 | u64::from(number);
-        local.lane.store(word, Ordering::Relaxed);
-        number
-    }
-
-    /// Says in a lane whose it is from here on. False if there is no room.
-    fn introduce(&self, index: u32, thread: u64) -> bool {
-        let Some(ring) = self.region.ring(index) else {
-            return false;
-        };
-        let (at, place) = ring.reserve(P::now_ns);
-        let payload = Payload {
-            kind: THREAD_BEGINS,
-            arg: thread,
-            ..Payload::default()
-        };
-        place
-            .inspect(|place| ring.commit(*place, at, payload))
-            .is_some()
     }
 
     /// A leaf future is about to return `Pending`: says what the coroutine that runs here waits

@@ -104,6 +104,43 @@ impl Wait {
     }
 }
 
+/// Something for which coroutines wait, as their [`Wait`]s name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resource {
+    pub(crate) kind: WaitKind,
+    pub(crate) number: u64,
+}
+
+impl From<i32> for Resource {
+    /// A file descriptor: of waits for it to become readable or writable.
+    fn from(fd: i32) -> Self {
+        Resource {
+            kind: WaitKind::Readable,
+            number: fd as u64,
+        }
+    }
+}
+
+impl From<usize> for Resource {
+    /// The address of a lock or a channel.
+    fn from(address: usize) -> Self {
+        Resource {
+            kind: WaitKind::Lock,
+            number: address as u64,
+        }
+    }
+}
+
+impl From<u64> for Resource {
+    /// A number of the program's own.
+    fn from(number: u64) -> Self {
+        Resource {
+            kind: WaitKind::User,
+            number,
+        }
+    }
+}
+
 impl WaitKind {
     /// The kind of a stored code; what is not known is unknown.
     pub const fn from_code(code: u8) -> Self {

@@ -48,18 +48,19 @@ pub fn seen(wake: &AtomicU32) -> u16 {
     (count(wake.load(Ordering::Acquire)) & 0xFFFF) as u16 // O1, pairs with K1
 }
 
-/// Whoever wakes, before the real wake: counts one. False if the station has another occupant.
+/// Whoever wakes, before the real wake: counts one, and gives the new count. Nothing if the station
+/// has another occupant.
 #[inline]
-pub fn advance(wake: &AtomicU32, generation: u32) -> bool {
+pub fn advance(wake: &AtomicU32, generation: u32) -> Option<u32> {
     let mut now = wake.load(Ordering::Relaxed);
     while now & !COUNT_MASK == word(generation) {
         let next = word(generation) | (now.wrapping_add(1) & COUNT_MASK);
         match wake.compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return true, // K1, pairs with O1
+            Ok(_) => return Some(count(next)), // K1, pairs with O1
             Err(other) => now = other,
         }
     }
-    false
+    None
 }
 
 /// Recorder: has a coroutine that suspended with `seen` been woken since?

@@ -1,17 +1,28 @@
 //! The handle with which a coroutine's wakes are told.
 
 use core::marker::PhantomData;
+use core::panic::Location;
 
+use crate::lane::{Deed, Payload};
 use crate::layout::{Station, WAKER_IS_THREAD};
 use crate::platform::Platform;
+use crate::probe::Probe;
 use crate::sync::Ordering;
 use crate::wake;
 
 /// Tells that a coroutine is woken. Any thread may hold one, also after the coroutine's end.
 pub struct Waker<P> {
-    seat: Option<(&'static Station, u32)>,
+    target: Option<Target>,
     attachment: u32,
     platform: PhantomData<fn() -> P>,
+}
+
+/// Who is woken: an occupant of a station.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    station: &'static Station,
+    index: u32,
+    generation: u32,
 }
 
 impl<P> Clone for Waker<P> {
@@ -24,7 +35,7 @@ impl<P> Copy for Waker<P> {}
 
 impl<P> core::fmt::Debug for Waker<P> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let generation = self.seat.map(|(_, generation)| generation);
+        let generation = self.target.map(|target| target.generation);
         out.debug_tuple("Waker").field(&generation).finish()
     }
 }
@@ -33,36 +44,77 @@ impl<P: Platform> Waker<P> {
     /// Tells nothing.
     pub const fn mute() -> Self {
         Waker {
-            seat: None,
+            target: None,
             attachment: 0,
             platform: PhantomData,
         }
     }
 
-    pub(crate) fn new(station: &'static Station, generation: u32, attachment: u32) -> Self {
+    pub(crate) fn new(
+        station: &'static Station,
+        index: u32,
+        generation: u32,
+        attachment: u32,
+    ) -> Self {
+        let target = Target {
+            station,
+            index,
+            generation,
+        };
         Waker {
-            seat: Some((station, generation)),
+            target: Some(target),
             attachment,
             platform: PhantomData,
         }
     }
 
-    /// The coroutine is about to be made ready. Call this *before* it is queued: the other order
-    /// would call a coroutine not woken that is (see [`crate::wake`]). One that uses up a wake
-    /// without being suspended in between, as a permit, [runs](crate::Coroutine::run) anew.
+    /// The coroutine is about to be made ready; the caller is where. Call this *before* it is
+    /// queued: the other order would call a coroutine not woken that is (see [`crate::wake`]). One
+    /// that uses up a wake without being suspended in between, as a permit,
+    /// [runs](crate::Coroutine::run) anew.
     #[inline]
+    #[track_caller]
     pub fn wake(&self) {
-        let Some((station, generation)) = self.seat else {
+        self.wake_at(Location::caller());
+    }
+
+    /// The same, where the runtime knows better which line of the program it is.
+    #[inline]
+    pub fn wake_at(&self, place: &'static Location<'static>) {
+        let Some(target) = self.target else {
             return;
         };
-        if P::attachment() != self.attachment {
+        if P::attachment() == self.attachment {
+            target.wake::<P>(place);
+        }
+    }
+}
+
+impl Target {
+    #[inline]
+    fn wake<P: Platform>(&self, place: &'static Location<'static>) {
+        let station = self.station;
+        if station.generation.load(Ordering::Relaxed) != self.generation {
             return;
         }
-        let is_there = station.generation.load(Ordering::Relaxed) == generation;
-        if is_there && wake::advance(&station.wake, generation) {
-            station.waker.store(who::<P>(), Ordering::Relaxed);
-            station.wake_ts.store(P::now_ns(), Ordering::Relaxed);
-        }
+        let Some(count) = wake::advance(&station.wake, self.generation) else {
+            return;
+        };
+        let by = who::<P>();
+        let tell = |probe: &Probe<P>| {
+            probe.tell(Payload {
+                kind: Deed::Wake as u8,
+                uses: (self.generation / 2) as u8,
+                station: self.index,
+                n: count.into(),
+                site: probe.site(place).0,
+                arg: by.into(),
+                ..Payload::default()
+            })
+        };
+        let at_ns = P::probe().map_or_else(P::now_ns, tell);
+        station.waker.store(by, Ordering::Relaxed);
+        station.wake_ts.store(at_ns, Ordering::Relaxed);
     }
 }
 

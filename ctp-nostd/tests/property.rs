@@ -335,8 +335,8 @@ proptest! {
         let seen = wake::seen(&word);
         prop_assert!(!wake::woken_since(word.load(Ordering::Relaxed), seen));
         for _ in 0..wakes {
-            prop_assert!(wake::advance(&word, generation));
-            prop_assert!(!wake::advance(&word, generation + 2));
+            prop_assert_eq!(wake::advance(&word, generation), Some(wake::count(word.load(Ordering::Relaxed))));
+            prop_assert_eq!(wake::advance(&word, generation + 2), None);
         }
         let word = word.into_inner();
         prop_assert!(wake::woken_since(word, seen));

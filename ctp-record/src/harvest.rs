@@ -5,6 +5,7 @@
 
 mod cell;
 mod convert;
+mod deeds;
 mod jump;
 mod lanes;
 mod places;
@@ -463,7 +464,11 @@ impl Pass<'_> {
             let known = station.slots().iter().map(tid).find(|tid| *tid != 0);
             return known.map_or(Peer::Unknown, Peer::Thread);
         }
-        (identity.owner as usize)
+        self.peer_attached(identity.owner)
+    }
+
+    fn peer_attached(&self, attach_id: u32) -> Peer {
+        (attach_id as usize)
             .checked_sub(1)
             .and_then(|row| self.region.attaches.get(row))
             .and_then(|row| row.pid())

@@ -1,8 +1,8 @@
 //! Every record as a word and its fields, for the dump as text and as JSON.
 
 use ctp_trace::record::{
-    Birth, CoroutineKind, Dialect, End, Ending, Event, EventKind, Module, Nanos, Place, Process,
-    ProcessEnd, ProcessEnding, Record, Site, Start, Tally, Wake, Waker,
+    Act, Birth, CoroutineKind, Deed, Dialect, End, Ending, Event, EventKind, Module, Nanos, Place,
+    Process, ProcessEnd, ProcessEnding, Record, Site, Start, Tally, Wake, Waker,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Birth(it) => birth(it),
         Record::Event(it) => event(it),
         Record::Wake(it) => wake(it),
+        Record::Deed(it) => deed(it),
         Record::Tally(it) => tally(it),
         Record::ProcessEnd(it) => process_end(it),
         Record::End(it) => end(it),
@@ -205,12 +206,50 @@ fn event_kind(kind: EventKind) -> &'static str {
     }
 }
 
-fn wake(it: &Wake) -> Fields {
-    let waker = match it.waker {
+fn waker(waker: Waker) -> String {
+    match waker {
         Waker::Foreign => "foreign".to_owned(),
         Waker::Thread(tid) => format!("tid {tid}"),
         Waker::Coroutine(id) => format!("coroutine {}", id.0),
-    };
+    }
+}
+
+fn deed(it: &Deed) -> Fields {
+    let (word, rest) = act(&it.act);
+    let who = [("process", it.process.0.into()), ("tid", it.tid.into())];
+    let mut fields = fields(word, Some(it.at), who);
+    fields.rest.extend(rest);
+    fields
+}
+
+fn act(act: &Act) -> (&'static str, Vec<(&'static str, Value)>) {
+    match act {
+        Act::Begin => ("thread-begins", vec![]),
+        Act::End => ("thread-ends", vec![]),
+        Act::Wake(call) => (
+            "wakes",
+            vec![
+                ("coroutine", call.coroutine.0.into()),
+                ("count", call.count.into()),
+                ("by", waker(call.by).into()),
+                ("site", call.site.0.into()),
+            ],
+        ),
+        Act::Close(close) => (
+            "closes",
+            vec![
+                ("wait", waits::word(close.wait).into()),
+                ("arg", close.arg.into()),
+                ("site", close.site.0.into()),
+            ],
+        ),
+        Act::Loss(records) => ("loses", vec![("records", (*records).into())]),
+        _ => ("unknown", vec![]),
+    }
+}
+
+fn wake(it: &Wake) -> Fields {
+    let waker = waker(it.waker);
     fields(
         "wake",
         Some(it.at),

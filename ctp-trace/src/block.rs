@@ -1,9 +1,10 @@
-//! Event blocks: rows of events, wakes and tallies, stored column by column.
+//! Event blocks: rows of events, wakes and tallies, and deeds between them, stored column by column.
 //!
 //! Most of a row can be foretold from the rows before it. A control byte a row says what came as
 //! foretold; only the rest stands in the columns.
 
 mod decode;
+mod deed;
 mod encode;
 
 use crate::hash::Map;
@@ -32,7 +33,7 @@ const SEEN_HIT: u8 = 0x80;
 const TORN: u8 = 1;
 const INEXACT: u8 = 2;
 
-const COLUMNS: usize = 14;
+const COLUMNS: usize = 25;
 
 /// A column, by its number in the file.
 #[derive(Clone, Copy)]
@@ -51,6 +52,17 @@ enum Column {
     Count,
     Waker,
     Tally,
+    Act,
+    RowsBefore,
+    DeedTime,
+    DeedProcess,
+    DeedTid,
+    Woken,
+    WokenCount,
+    WokenBy,
+    DeedSite,
+    Closed,
+    Lost,
 }
 
 impl Column {

@@ -5,7 +5,7 @@ pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
 /// Grows when an older reader would misread a file.
 pub const MAJOR: u16 = 1;
 /// Grows when something is added that an older reader skips.
-pub const MINOR: u16 = 1;
+pub const MINOR: u16 = 2;
 /// Feature bits of the file header that this version understands: none yet.
 pub const FEATURES: u64 = 0;
 /// Bytes of the file header that every version has.

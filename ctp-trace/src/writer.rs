@@ -76,6 +76,7 @@ impl<W: Write> Writer<W> {
             Record::Birth(it) => self.birth(it),
             Record::Event(it) => self.row(|block| block.event(it)),
             Record::Wake(it) => self.row(|block| block.wake(it)),
+            Record::Deed(it) => self.row(|block| block.deed(it)),
             Record::Tally(it) => self.row(|block| block.tally(it)),
             Record::ProcessEnd(it) => self.process_end(it),
             Record::Start(_) | Record::End(_) => {

@@ -364,7 +364,7 @@ impl Harvest {
         )));
     }
 
-    fn waker(&self, by: ctp_nostd::inspect::WokenBy) -> ctp_trace::record::Waker {
+    pub(super) fn waker(&self, by: ctp_nostd::inspect::WokenBy) -> ctp_trace::record::Waker {
         use ctp_nostd::inspect::WokenBy;
         use ctp_trace::record::Waker;
         match by {

@@ -6,12 +6,13 @@
 //! it is looked for in the station's slots, and else lost.
 
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Payload, Ring, THREAD_BEGINS};
+use ctp_nostd::lane::{Deed, Payload, Ring};
 use ctp_nostd::layout::{SLOTS, Station};
 use ctp_nostd::slot::{Epoch, EventKind, Tail};
 use ctp_nostd::{Region, dialect::Fetched};
 
 use super::cell::Cell;
+use super::deeds::Author;
 use super::{Harvest, Pass};
 
 /// After so many records it is time to look at the stations: those of the dead are wanted.
@@ -38,10 +39,10 @@ struct Cursor {
     /// The record at `next`, once it is committed.
     front: Option<Record>,
     /// Whose records these are.
-    thread: u64,
+    author: Author,
     /// It waits for another lane.
     waits: bool,
-    /// Records that found no room.
+    /// Records that found no room, when this round began.
     lost: u32,
     /// Since which round nothing could be taken from it.
     stuck_since: Option<u64>,
@@ -51,9 +52,9 @@ struct Cursor {
 
 /// What stands in a lane.
 #[derive(Clone, Copy, Debug)]
-struct Record {
-    at: u64,
-    payload: Payload,
+pub(super) struct Record {
+    pub at: u64,
+    pub payload: Payload,
 }
 
 /// How much of the lanes a round takes.
@@ -141,6 +142,18 @@ impl Lanes {
     pub fn crowded_out(&self) -> u64 {
         let sound = self.cursors.iter().filter(|cursor| !cursor.is_damaged);
         sound.map(|cursor| u64::from(cursor.lost)).sum()
+    }
+
+    /// The thread whose records this lane has now.
+    pub fn author(&mut self, lane: usize) -> &mut Author {
+        &mut self.cursors[lane].author
+    }
+
+    /// What found no room in each sound lane, as known.
+    pub fn losses(&self) -> Vec<(usize, u32)> {
+        let cursors = self.cursors.iter().enumerate();
+        let sound = cursors.filter(|(_, cursor)| !cursor.is_damaged);
+        sound.map(|(lane, cursor)| (lane, cursor.lost)).collect()
     }
 
     fn begin(&mut self, rings: &[Ring<'_>], reach: Reach) {
@@ -248,6 +261,9 @@ impl Harvest {
             }
         }
         self.lanes.end(&rings);
+        if reach == Reach::End {
+            self.tell_last_losses(pass);
+        }
         pass.found.events += self.totals.events - before.events;
         pass.found.lost |= self.totals.lost > before.lost;
     }
@@ -296,8 +312,8 @@ impl Harvest {
 
     fn take(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
         let payload = &record.payload;
-        if payload.kind == THREAD_BEGINS {
-            self.lanes.cursors[lane].thread = payload.arg;
+        if let Some(deed) = Deed::from_code(payload.kind) {
+            self.take_deed(lane, deed, record, pass);
             return Outcome::Taken;
         }
         let index = payload.station as usize;
@@ -319,7 +335,7 @@ impl Harvest {
 
     /// Is the coroutine known that this tells of? One that is new is introduced. What tells of none
     /// that can be here is left out.
-    fn is_of_its_coroutine(
+    pub(super) fn is_of_its_coroutine(
         &mut self,
         index: usize,
         payload: &Payload,
@@ -358,7 +374,7 @@ impl Harvest {
         let cell = &self.cells[index];
         Epoch {
             timestamp: at,
-            tid: self.lanes.cursors[lane].thread,
+            tid: self.lanes.cursors[lane].author.tid,
             addr: 0,
             site: payload.site,
             arg: if is_run { 0 } else { payload.arg },

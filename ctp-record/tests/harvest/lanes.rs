@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_trace::record::Event;
+use ctp_trace::record::{Act, Event, Record};
 
 use crate::desk::{Nowhere, Tray, events_in, tallies_in};
 
@@ -15,9 +15,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 3] = [const { [const { Local::new() }; THREADS] }; 3];
-static ON_STAGE: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
-static NOW: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+static LOCALS: [[Local; THREADS]; 4] = [const { [const { Local::new() }; THREADS] }; 4];
+static ON_STAGE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+static NOW: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -136,4 +136,51 @@ fn at_the_end_such_records_are_passed_over_at_once() {
     Harvest::new(0).finish(&region, &mut nowhere, &mut tray);
     assert_eq!(numbers(&events_in(&tray.0)), (0..51).collect::<Vec<u64>>());
     assert_eq!(tallies_in(&tray.0)[0].recorded, 51);
+}
+
+/// Each deed, with how many events the trace had before it.
+fn deeds_in(records: &[Record]) -> Vec<(usize, u64, Act)> {
+    let is_event = |record: &&Record| matches!(record, Record::Event(_));
+    let deed = |(at, record): (usize, &Record)| match record {
+        Record::Deed(deed) => {
+            let events = records[..at].iter().filter(is_event).count();
+            Some((events, deed.tid, deed.act))
+        }
+        _ => None,
+    };
+    records.iter().enumerate().filter_map(deed).collect()
+}
+
+// LT-07
+#[test]
+fn a_loss_is_told_at_its_place_and_before_the_next_thread() {
+    const TEST: usize = 3;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    let mut drain = || {
+        for _ in 0..3 {
+            harvest.pass(&region, &mut nowhere, &mut tray);
+        }
+    };
+    let task = probe.born("hot");
+    // Of the ring's 128 records one says whose it is, one is the birth: 126 are left.
+    cycles(&task, 63 + 5);
+    drain();
+    // One of them tells of the loss.
+    cycles(&task, 63 + 2);
+    drain();
+    enter(TEST, THREADS);
+    cycles(&task, 2);
+    drain();
+    // Slots made up for eight of the ten, and for all of the three.
+    let (first, second) = (1 + 2 * 63 + 8, 127 + 3);
+    let expected = [
+        (0, 1, Act::Begin),
+        (first, 1, Act::Loss(10)),
+        (first + second, 1, Act::Loss(3)),
+        (first + second, THREADS as u64, Act::Begin),
+    ];
+    assert_eq!(deeds_in(&tray.0), expected);
 }

@@ -8,6 +8,7 @@ mod capacity;
 mod check_probe;
 mod coroutines;
 mod crashes;
+mod deeds;
 mod endings;
 mod family;
 mod i686;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ctp_trace::record::{
-    Birth, CoroutineId, End, Event, EventKind, Module, Place, Process, ProcessEnd, Record, SiteId,
-    Start, Tally, Wake,
+    Birth, CoroutineId, Deed, End, Event, EventKind, Module, Place, Process, ProcessEnd, Record,
+    SiteId, Start, Tally, Wake,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -17,6 +17,7 @@ pub struct Trace {
     pub modules: Vec<Module>,
     pub sites: BTreeMap<SiteId, Place>,
     pub coroutines: BTreeMap<CoroutineId, Coroutine>,
+    pub deeds: Vec<Deed>,
     pub end: Option<End>,
 }
 
@@ -85,6 +86,7 @@ impl Trace {
                 let before = self.of(tally.coroutine).tally.replace(tally);
                 assert_eq!(before, None);
             }
+            Record::Deed(deed) => self.deeds.push(deed),
             Record::End(end) => self.end = Some(end),
             _ => {}
         }

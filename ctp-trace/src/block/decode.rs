@@ -1,5 +1,6 @@
 //! Columns to rows.
 
+use super::deed::Expected;
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, INEXACT, KIND, N_HIT, Oracle, RUN, SEEN_HIT,
     SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait,
@@ -13,12 +14,13 @@ use crate::varint::{Input, unzigzag};
 pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     let mut decoder = Decoder::new(payload)?;
     let rows = decoder.column(Column::Control).len();
-    let mut records = Vec::with_capacity(rows.min(MAX_RECORDS));
-    while !decoder.column(Column::Control).is_empty() {
-        if records.len() == MAX_RECORDS {
-            return Err(Malformed("it has too many rows"));
-        }
-        records.push(decoder.row()?);
+    let deeds = decoder.column(Column::Act).len();
+    if rows.saturating_add(deeds) > MAX_RECORDS {
+        return Err(Malformed("it has too many rows"));
+    }
+    let mut records = Vec::with_capacity(rows + deeds);
+    while let Some(record) = decoder.record()? {
+        records.push(record);
     }
     if decoder.columns.iter().any(|column| !column.is_empty()) {
         return Err(Malformed("a column is too long"));
@@ -26,9 +28,10 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     Ok(records)
 }
 
-struct Decoder<'a> {
+pub(super) struct Decoder<'a> {
     columns: [Input<'a>; COLUMNS],
     oracle: Oracle,
+    pub expected: Expected,
     spots: Vec<Spot>,
 }
 
@@ -54,8 +57,21 @@ impl<'a> Decoder<'a> {
         Ok(Decoder {
             columns,
             oracle: Oracle::new(),
+            expected: Expected::default(),
             spots: Vec::new(),
         })
+    }
+
+    fn record(&mut self) -> Result<Option<Record>, Malformed> {
+        if let Some(deed) = self.deed()? {
+            return Ok(Some(deed));
+        }
+        if self.column(Column::Control).is_empty() {
+            return Ok(None);
+        }
+        let row = self.row()?;
+        self.expected.row(self.oracle.at, self.oracle.tid);
+        Ok(Some(row))
     }
 
     fn row(&mut self) -> Result<Record, Malformed> {
@@ -135,7 +151,7 @@ impl<'a> Decoder<'a> {
         }))
     }
 
-    fn column(&mut self, column: Column) -> &mut Input<'a> {
+    pub fn column(&mut self, column: Column) -> &mut Input<'a> {
         &mut self.columns[column.index()]
     }
 
@@ -193,11 +209,11 @@ impl<'a> Decoder<'a> {
 
 const TOO_LARGE: Malformed = Malformed("a number is too large");
 
-fn small(value: u64) -> Result<u32, Malformed> {
+pub(super) fn small(value: u64) -> Result<u32, Malformed> {
     value.try_into().map_err(|_| TOO_LARGE)
 }
 
-fn waker(code: u64) -> Result<Waker, Malformed> {
+pub(super) fn waker(code: u64) -> Result<Waker, Malformed> {
     let which = small(code >> 2)?;
     match code & 3 {
         0 => Ok(Waker::Foreign),

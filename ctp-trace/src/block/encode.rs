@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::deed::Expected;
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, INEXACT, N_HIT, Oracle, RUN, SEEN_HIT, SPOT_HIT,
     SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait_code,
@@ -15,6 +16,7 @@ use crate::varint::{put_bytes, put_int, put_uint, zigzag};
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
     oracle: Oracle,
+    pub(super) expected: Expected,
     spots: HashMap<Spot, u64>,
 }
 
@@ -24,6 +26,7 @@ impl Encoder {
         Encoder {
             columns,
             oracle: Oracle::new(),
+            expected: Expected::default(),
             spots,
         }
     }
@@ -46,6 +49,7 @@ impl Encoder {
             );
         self.column(Column::Control).push(control);
         self.time(event.at);
+        self.expected.row(self.oracle.at, self.oracle.tid);
     }
 
     pub(crate) fn wake(&mut self, wake: &Wake) {
@@ -57,6 +61,7 @@ impl Encoder {
         let step = i64::from(wake.count) - i64::from(before);
         put_int(self.column(Column::Count), step);
         put_uint(self.column(Column::Waker), waker_code(wake.waker));
+        self.expected.row(self.oracle.at, self.oracle.tid);
     }
 
     pub(crate) fn tally(&mut self, tally: &Tally) {
@@ -71,15 +76,21 @@ impl Encoder {
         if let Some(n) = tally.torn {
             put_uint(column, n);
         }
+        self.expected.row(self.oracle.at, self.oracle.tid);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.columns[Column::Control.index()].is_empty()
+        self.rows() == 0 && self.columns[Column::Act.index()].is_empty()
+    }
+
+    fn rows(&self) -> usize {
+        self.columns[Column::Control.index()].len()
     }
 
     pub(crate) fn is_full(&self) -> bool {
         let bytes: usize = self.columns.iter().map(Vec::len).sum();
-        self.columns[Column::Control.index()].len() >= MAX_RECORDS || bytes >= FULL_PAYLOAD_BYTES
+        let records = self.rows() + self.columns[Column::Act.index()].len();
+        records >= MAX_RECORDS || bytes >= FULL_PAYLOAD_BYTES
     }
 
     /// Appends the block to `out` and begins the next one.
@@ -93,10 +104,11 @@ impl Encoder {
             }
         }
         self.oracle.clear();
+        self.expected.clear();
         self.spots.clear();
     }
 
-    fn column(&mut self, column: Column) -> &mut Vec<u8> {
+    pub(super) fn column(&mut self, column: Column) -> &mut Vec<u8> {
         &mut self.columns[column.index()]
     }
 
@@ -154,7 +166,7 @@ fn kind_code(kind: EventKind) -> u8 {
 }
 
 /// Who in the low two bits, which above.
-fn waker_code(waker: Waker) -> u64 {
+pub(super) fn waker_code(waker: Waker) -> u64 {
     match waker {
         Waker::Foreign => 0,
         Waker::Thread(id) => 1 | u64::from(id) << 2,

@@ -1,7 +1,7 @@
 //! A trace as text, one record a line, with the fields that version 1 has.
 
 use ctp_trace::record::{
-    Birth, End, Event, Module, Place, Process, ProcessEnd, Record, Start, Tally, Wake,
+    Birth, Deed, End, Event, Module, Place, Process, ProcessEnd, Record, Start, Tally, Wake,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -69,6 +69,12 @@ fn line(record: &Record) -> String {
             "tally {} attempted={attempted} recorded={recorded} torn={torn:?} inexact={inexact}",
             coroutine.0
         ),
+        Record::Deed(Deed {
+            process,
+            tid,
+            at,
+            act,
+        }) => format!("deed process={} tid={tid} at={} {act:?}", process.0, at.0),
         Record::ProcessEnd(ProcessEnd { process, at, how }) => {
             format!("process end {} at={} how={how:?}", process.0, at.0)
         }

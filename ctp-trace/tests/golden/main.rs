@@ -6,7 +6,7 @@
 //!   that cannot read this one cannot read those. Mend the reader.
 //! - A field that was added to a record does not appear in the text of old traces: give it the
 //!   value that old traces are to have, and leave [`dump`] alone.
-//! - A change of what is written means files with a new prefix (`v1.2-`, `v2-`) beside the old
+//! - A change of what is written means files with a new prefix (`v1.3-`, `v2-`) beside the old
 //!   ones, and a look at "How this may change" in `FORMAT.md`.
 //!
 //! `CTP_BLESS=1 cargo test -p ctp-trace --test golden` writes the files that are not there yet,
@@ -30,7 +30,7 @@ const FORMAT: &str = include_str!("../../FORMAT.md");
 fn old_traces_mean_what_they_meant() {
     bless();
     let traces = traces();
-    assert!(traces.len() > make::V1_1.len());
+    assert!(traces.len() > make::V1_2.len());
     for trace in traces {
         let bytes = fs::read(&trace).expect("a golden trace");
         let text = fs::read_to_string(trace.with_extension("txt")).expect("a golden text");
@@ -57,14 +57,14 @@ fn a_field_that_was_added_is_absent_from_old_traces() {
 #[test]
 fn what_is_written_has_not_changed() {
     bless();
-    let golden = fs::read(directory().join("v1.1-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.2-minimal.ctp")).expect("a golden trace");
     assert_eq!(make::minimal(), golden);
 }
 
 #[test]
 fn the_example_in_the_format_document_is_a_trace() {
     bless();
-    let golden = fs::read(directory().join("v1.1-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.2-minimal.ctp")).expect("a golden trace");
     let example = FORMAT.split("\n## Example\n").nth(1).expect("a section");
     let lines = example
         .split("```")
@@ -87,7 +87,7 @@ fn bless() {
     if std::env::var_os("CTP_BLESS").is_none() {
         return;
     }
-    for (name, make) in make::V1_1 {
+    for (name, make) in make::V1_2 {
         let trace = directory().join(name);
         if !trace.exists() {
             let bytes = make();

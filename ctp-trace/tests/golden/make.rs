@@ -8,14 +8,15 @@ use super::frames::{frame, frames, renumbered};
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
-/// Each trace of version 1.1 by its file's name. Those of 1.0 were made in the same way.
-pub const V1_1: [(&str, Make); 6] = [
-    ("v1.1-minimal.ctp", minimal),
-    ("v1.1-everything.ctp", everything),
-    ("v1.1-cut.ctp", cut),
-    ("v1.1-damaged.ctp", damaged),
-    ("v1.1-future.ctp", future),
-    ("v1.1-processes.ctp", processes),
+/// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
+pub const V1_2: [(&str, Make); 7] = [
+    ("v1.2-minimal.ctp", minimal),
+    ("v1.2-everything.ctp", everything),
+    ("v1.2-cut.ctp", cut),
+    ("v1.2-damaged.ctp", damaged),
+    ("v1.2-future.ctp", future),
+    ("v1.2-processes.ctp", processes),
+    ("v1.2-deeds.ctp", deeds),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -402,5 +403,66 @@ fn processes() -> Vec<u8> {
             writer.write(&record).expect("memory");
         }
     }
+    writer.finish(&End::default()).expect("memory")
+}
+
+/// What threads did, before, between and behind the rows, and in a block without rows.
+fn deeds() -> Vec<u8> {
+    let event = |n, at, kind| {
+        Record::Event(Event {
+            coroutine: CoroutineId(1),
+            n,
+            at: Nanos(at),
+            tid: 700,
+            kind,
+            ..Event::default()
+        })
+    };
+    let deed = |tid, at, act| {
+        Record::Deed(Deed {
+            process: ProcessId(1),
+            tid,
+            at: Nanos(at),
+            act,
+        })
+    };
+    let wake = |coroutine, count, by, site| {
+        Act::Wake(WakeCall {
+            coroutine: CoroutineId(coroutine),
+            count,
+            by,
+            site: SiteId(site),
+        })
+    };
+    let close = |wait, arg, site| {
+        Act::Close(Close {
+            wait,
+            arg,
+            site: SiteId(site),
+        })
+    };
+    let records = [
+        deed(700, 5, Act::Begin),
+        event(0, 10, EventKind::Birth),
+        event(1, 20, EventKind::Run),
+        deed(701, 21, Act::Begin),
+        deed(701, 22, wake(1, 1, Waker::Thread(701), 3)),
+        deed(700, 23, close(WaitKind::Readable, 17, 4)),
+        event(2, 30, EventKind::Suspend),
+        deed(701, 31, wake(1, 2, Waker::Coroutine(CoroutineId(2)), 3)),
+        deed(701, 29, wake(2, (1 << 20) - 1, Waker::Foreign, 0)),
+        deed(701, 40, close(WaitKind::Lock, u64::MAX, 4)),
+        deed(700, 41, close(WaitKind::User, 0, 5)),
+        event(3, 50, EventKind::Run),
+        deed(700, 60, Act::Loss(1 << 40)),
+        deed(700, 61, Act::End),
+    ];
+    let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory");
+    for record in records {
+        writer.write(&record).expect("memory");
+    }
+    writer.flush().expect("memory");
+    let last = deed(701, 70, Act::End);
+    writer.write(&last).expect("memory");
     writer.finish(&End::default()).expect("memory")
 }

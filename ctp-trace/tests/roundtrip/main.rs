@@ -44,7 +44,7 @@ proptest! {
 
     #[test]
     fn a_block_of_any_columns_is_read_without_panic(
-        columns in vec((0..20u8, vec(any::<u8>(), 0..60)), 0..16),
+        columns in vec((0..28u8, vec(any::<u8>(), 0..60)), 0..28),
     ) {
         let payload: Vec<u8> = columns
             .iter()

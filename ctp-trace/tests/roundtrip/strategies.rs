@@ -192,7 +192,12 @@ fn wait() -> impl Strategy<Value = WaitKind> {
 }
 
 fn row() -> impl Strategy<Value = Record> {
-    prop_oneof![event(), wake(), tally()]
+    prop_oneof![
+        event().boxed(),
+        wake().boxed(),
+        deed().boxed(),
+        tally().boxed()
+    ]
 }
 
 /// An event as schedulers cause them: few coroutines, few places, times that go on.
@@ -248,6 +253,41 @@ fn wake() -> impl Strategy<Value = Record> {
             count,
             waker,
             at: Nanos(at),
+        })
+    })
+}
+
+fn deed() -> impl Strategy<Value = Record> {
+    let by = prop_oneof![
+        Just(Waker::Foreign),
+        any_u32().prop_map(Waker::Thread),
+        any_u32().prop_map(|id| Waker::Coroutine(CoroutineId(id))),
+    ];
+    let call = (any_u32(), any_u32(), by, any_u32()).prop_map(|(coroutine, count, by, site)| {
+        Act::Wake(WakeCall {
+            coroutine: CoroutineId(coroutine),
+            count,
+            by,
+            site: SiteId(site),
+        })
+    });
+    let close = (wait(), any_u64(), any_u32()).prop_map(|(wait, arg, site)| {
+        let site = SiteId(site);
+        Act::Close(Close { wait, arg, site })
+    });
+    let act = prop_oneof![
+        Just(Act::Begin),
+        Just(Act::End),
+        call,
+        close,
+        any_u64().prop_map(Act::Loss),
+    ];
+    (any_u32(), any_u64(), any_u64(), act).prop_map(|(process, tid, at, act)| {
+        Record::Deed(Deed {
+            process: ProcessId(process),
+            tid,
+            at: Nanos(at),
+            act,
         })
     })
 }

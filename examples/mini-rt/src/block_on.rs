@@ -11,6 +11,8 @@ use std::thread::{self, Thread};
 
 use ctp_nostd as ctp;
 
+use crate::waking;
+
 pub(crate) fn block_on<F: Future>(place: &'static Location<'static>, future: F) -> F::Output {
     let trace = ctp::Task::born_as(type_name::<F>(), ctp::Kind::Future, place);
     let parker = Arc::new(Parker::new(trace.waker()));
@@ -55,7 +57,7 @@ impl Wake for Parker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.trace.wake(); // before it can run
+        self.trace.wake_at(waking::place()); // before it can run
         self.woken.store(true, Ordering::Release);
         self.thread.unpark();
     }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use ctp_nostd as ctp;
 
 use crate::lock::Lock;
+use crate::waking;
 
 /// A spawned task's end: `handle.await` waits for it. Dropping the handle lets the task run on.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl<T> End<T> {
     fn settle(&self, end: Outcome<T>) {
         let before = std::mem::replace(&mut *self.0.lock(), end);
         if let Outcome::Running(Some(waker)) = before {
-            waker.wake();
+            waking::wake(waker);
         }
     }
 }

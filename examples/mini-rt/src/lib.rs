@@ -7,6 +7,9 @@
 //! | --- | --- |
 //! | `task.rs`, `block_on.rs` | birth, run, suspend; a wake, before the task is queued; death, by `Drop` |
 //! | `source.rs`, `timer.rs`, `join.rs`, `yielding.rs` | what a leaf future waits for, just before it returns `Pending` |
+//! | `source.rs` | a descriptor is closed, just before it is |
+//! | `waking.rs` | the line of the runtime that wakes |
+//! | `worker.rs` | the thread ends |
 //! | `net.rs` and the other makers of leaf futures | the user's line: they are `#[track_caller]` |
 //!
 //! A leaf future is made by a plain `#[track_caller]` function, not by an `async fn`: the line
@@ -25,6 +28,7 @@ mod runtime;
 mod source;
 mod task;
 mod timer;
+mod waking;
 mod worker;
 mod yielding;
 

@@ -14,6 +14,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::lock::Lock;
 use crate::runtime::Shared;
+use crate::waking;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -74,15 +75,29 @@ impl Source {
         self.inner.lock().fd.as_ref().map(|fd| look(fd.as_fd()))
     }
 
+    /// The caller is where its tasks are said to be woken.
+    #[track_caller]
     pub(crate) fn wake(&self, direction: Direction) {
         let waiting = std::mem::take(self.inner.lock().waiting(direction));
-        waiting.into_iter().for_each(Waker::wake);
+        for waker in waiting {
+            waking::wake(waker);
+        }
     }
 
-    /// Closes the descriptor, and nothing else.
+    /// Closes the descriptor, and nothing else. The caller is where it is said to be closed.
+    #[track_caller]
     pub(crate) fn close_fd(&self) {
         let fd = self.inner.lock().fd.take();
+        self.is_closed(&fd);
         drop(fd);
+    }
+
+    /// Told while the number is not yet another descriptor's.
+    #[track_caller]
+    fn is_closed(&self, fd: &Option<OwnedFd>) {
+        if fd.is_some() {
+            ctp::closed(self.number);
+        }
     }
 
     /// Closes the descriptor and forgets who waited: nobody is left to do so.
@@ -94,6 +109,7 @@ impl Source {
             std::mem::take(&mut inner.writers),
         );
         drop(inner);
+        self.is_closed(&forgotten.0);
         drop(forgotten); // a waker may own a task, which may own other sources
     }
 }

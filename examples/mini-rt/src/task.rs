@@ -23,6 +23,7 @@ use ctp_nostd as ctp;
 use crate::join::{self, JoinHandle};
 use crate::lock::Lock;
 use crate::runtime::Shared;
+use crate::waking;
 
 pub(crate) struct Task {
     state: State,
@@ -115,7 +116,7 @@ impl Wake for Task {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.trace.wake(); // before it is queued
+        self.trace.wake_at(waking::place()); // before it is queued
         if self.state.wake() == Woken::MustQueue {
             self.shared.schedule(Arc::clone(self));
         }

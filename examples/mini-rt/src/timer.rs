@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::lock::Lock;
 use crate::runtime::Shared;
+use crate::waking;
 
 /// A deadline (nanoseconds, CLOCK_MONOTONIC), and a number that tells equal ones apart.
 type Key = (u64, u64);
@@ -104,7 +105,9 @@ impl Timers {
             let later = waiting.split_off(&(now_ns().saturating_add(1), 0));
             std::mem::replace(&mut *waiting, later)
         };
-        due.into_values().for_each(Waker::wake);
+        for waker in due.into_values() {
+            waking::wake(waker);
+        }
     }
 
     /// Forgets all, when the runtime stops.

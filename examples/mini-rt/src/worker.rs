@@ -37,4 +37,5 @@ pub(crate) fn work(shared: Arc<Shared>) {
         }
     }
     shared.reactor.ring(); // the next one
+    ctp_nostd::thread_ends();
 }

@@ -1,0 +1,176 @@
+//! Which lane a thread has, and what it tells there that is not of one coroutine.
+
+use core::panic::Location;
+
+use crate::lane::{self, Deed, Payload, Ring};
+use crate::platform::{Local, Platform};
+use crate::probe::Probe;
+use crate::sync::Ordering;
+use crate::wait::Resource;
+
+/// A record that this thread has reserved in its lane.
+#[derive(Debug)]
+pub(crate) struct Place {
+    ring: Ring<'static>,
+    at: u64,
+}
+
+impl Place {
+    /// Fills it in.
+    #[inline]
+    pub fn commit(&self, at_ns: u64, payload: Payload) {
+        self.ring.commit(self.at, at_ns, payload);
+    }
+}
+
+/// In a thread's word of its lane: this one was full, which the lane has not told yet.
+const OVERRUN: u32 = 1 << 31;
+
+/// {attachment | number of a lane + 1}.
+fn lane_word(attachment: u32, number: u32) -> u64 {
+    u64::from(attachment) << 32 | u64::from(number)
+}
+
+impl<P: Platform> Probe<P> {
+    /// The time, and a place in this thread's lane if there is one.
+    #[inline]
+    pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place>) {
+        let with_ring = |local| Some((local, self.ring(local)?));
+        let Some((local, ring)) = P::local().and_then(with_ring) else {
+            return (now(), None);
+        };
+        let (at_ns, place) = ring.reserve(now);
+        if place.is_none() {
+            remember_loss(local);
+        }
+        (at_ns, place.map(|at| Place { ring, at }))
+    }
+
+    /// The ring of this thread, if there is one for it.
+    #[inline]
+    fn ring(&self, local: &Local) -> Option<Ring<'static>> {
+        let word = local.lane.load(Ordering::Relaxed);
+        let number = match word >> 32 == u64::from(self.attachment) {
+            true => word as u32,
+            false => self.claim_lane(local),
+        };
+        let ring = self.region.ring(number.wrapping_sub(1));
+        ring.or_else(|| self.ring_after_loss(local, number))
+    }
+
+    /// The ring that was full, if it has room again: what was lost is told first.
+    #[cold]
+    fn ring_after_loss(&self, local: &Local, number: u32) -> Option<Ring<'static>> {
+        let number = number.checked_sub(OVERRUN)?;
+        let ring = self.region.ring(number.wrapping_sub(1))?;
+        let payload = Payload {
+            kind: Deed::Loss as u8,
+            n: ring.lost().into(),
+            ..Payload::default()
+        };
+        let (at_ns, place) = ring.reserve(P::now_ns);
+        ring.commit(place?, at_ns, payload);
+        let word = lane_word(self.attachment, number);
+        local.lane.store(word, Ordering::Relaxed);
+        Some(ring)
+    }
+
+    /// Looks for a lane, once: gives its number plus 1, or 0.
+    #[cold]
+    fn claim_lane(&self, local: &Local) -> u32 {
+        let lanes = self.region.lanes;
+        let thread = P::thread_in(self.attachment);
+        let introduce = |index| self.introduce(index as u32, thread);
+        let index = lane::claim(lanes, thread as u32, P::is_gone, introduce);
+        if index.is_none() && !lanes.is_empty() {
+            self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
+        }
+        let number = index.map_or(0, |index| index as u32 + 1);
+        let word = lane_word(self.attachment, number);
+        local.lane.store(word, Ordering::Relaxed);
+        number
+    }
+
+    /// Says in a lane whose it is from here on. False if there is no room.
+    fn introduce(&self, index: u32, thread: u64) -> bool {
+        let Some(ring) = self.region.ring(index) else {
+            return false;
+        };
+        let (at_ns, place) = ring.reserve(P::now_ns);
+        let payload = Payload {
+            kind: Deed::Begin as u8,
+            station: self.attach_id.into(),
+            n: ring.lost().into(),
+            arg: thread,
+            ..Payload::default()
+        };
+        place
+            .inspect(|place| ring.commit(*place, at_ns, payload))
+            .is_some()
+    }
+
+    /// Something is gone for which coroutines may wait: they will wait for ever, unless somebody
+    /// wakes them. Call it beside the call that closes or frees it; the caller is where.
+    #[track_caller]
+    pub fn closed(self, resource: impl Into<Resource>) {
+        let Resource { kind, number } = resource.into();
+        if self.is_live() {
+            self.tell(Payload {
+                kind: Deed::Close as u8,
+                wait_kind: kind as u8,
+                site: self.site(Location::caller()).0,
+                arg: number,
+                ..Payload::default()
+            });
+        }
+    }
+
+    /// This thread is about to end: its lane is for others at once. Without this call it is so
+    /// once the thread is known to be gone.
+    pub fn thread_ends(self) {
+        let Some(local) = P::local().filter(|_| self.is_live()) else {
+            return;
+        };
+        let Some(number) = self.own_lane(local) else {
+            return;
+        };
+        self.tell(Payload {
+            kind: Deed::End as u8,
+            ..Payload::default()
+        });
+        // A handler that comes now finds no lane, and takes none.
+        let none = lane_word(self.attachment, 0);
+        local.lane.store(none, Ordering::Relaxed);
+        if let Some(lane) = self.region.lanes.get(number as usize) {
+            lane::give_back(lane);
+        }
+        local.lane.store(0, Ordering::Relaxed);
+    }
+
+    /// The number of the lane that this thread has.
+    fn own_lane(&self, local: &Local) -> Option<u32> {
+        let word = local.lane.load(Ordering::Relaxed);
+        let is_of_now = word >> 32 == u64::from(self.attachment);
+        let number = (word as u32 & !OVERRUN).checked_sub(1)?;
+        is_of_now.then_some(number)
+    }
+
+    /// A record of its own. Gives its time.
+    #[inline]
+    pub(crate) fn tell(&self, payload: Payload) -> u64 {
+        let (at_ns, place) = self.reserve(P::now_ns);
+        if let Some(place) = place {
+            place.commit(at_ns, payload);
+            self.call_recorder();
+        }
+        at_ns
+    }
+}
+
+/// The next record that finds room comes after one that tells of the loss.
+#[cold]
+fn remember_loss(local: &Local) {
+    let word = local.lane.load(Ordering::Relaxed);
+    let flagged = word | u64::from(OVERRUN);
+    local.lane.store(flagged, Ordering::Relaxed);
+}

@@ -1,0 +1,116 @@
+//! What lanes tell besides events of coroutines: what their threads did.
+
+use ctp_nostd::inspect::WokenBy;
+use ctp_nostd::lane::{Deed, Payload};
+use ctp_trace::record::{self, Act, Close, Nanos, ProcessId, Record as Fact, WakeCall};
+
+use super::lanes::Record;
+use super::{Harvest, Pass, convert};
+
+/// The thread that has a lane, and what it has told of its losses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Author {
+    pub tid: u64,
+    process: ProcessId,
+    told_lost: u32,
+}
+
+impl Author {
+    /// What is new in the count of losses.
+    fn newly_lost(&mut self, lost: u32) -> u32 {
+        lost.wrapping_sub(std::mem::replace(&mut self.told_lost, lost))
+    }
+}
+
+impl Harvest {
+    pub(super) fn take_deed(
+        &mut self,
+        lane: usize,
+        deed: Deed,
+        record: &Record,
+        pass: &mut Pass<'_>,
+    ) {
+        if !self.may_have_been(record.at) {
+            self.totals.quarantined += 1;
+            return;
+        }
+        let (at, payload) = (self.nanos(record.at), &record.payload);
+        if matches!(deed, Deed::Begin | Deed::Loss) {
+            self.tell_loss(lane, payload.n as u32, at, pass);
+        }
+        let act = match deed {
+            Deed::Begin => {
+                self.change_author(lane, payload, pass);
+                Some(Act::Begin)
+            }
+            Deed::End => Some(Act::End),
+            Deed::Loss => None,
+            Deed::Wake => self.wake_call(lane, payload, pass).map(Act::Wake),
+            Deed::Close => Some(Act::Close(self.closing(lane, payload, pass))),
+        };
+        if let Some(act) = act {
+            self.tell_deed(lane, at, act, pass);
+        }
+    }
+
+    fn change_author(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) {
+        let peer = pass.peer_attached(payload.station);
+        let process = pass.outside.process(peer, pass.sink);
+        let author = self.lanes.author(lane);
+        (author.tid, author.process) = (payload.arg, process);
+    }
+
+    /// Nothing if nobody knows any more who was woken.
+    fn wake_call(
+        &mut self,
+        lane: usize,
+        payload: &Payload,
+        pass: &mut Pass<'_>,
+    ) -> Option<WakeCall> {
+        let index = payload.station as usize;
+        if !self.is_of_its_coroutine(index, payload, pass) {
+            return None;
+        }
+        let process = self.lanes.author(lane).process;
+        Some(WakeCall {
+            coroutine: self.cells[index].coroutine,
+            count: payload.n as u32,
+            by: self.waker(WokenBy::from_word(payload.arg as u32)),
+            site: self.places.word(process, payload.site, pass),
+        })
+    }
+
+    fn closing(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) -> Close {
+        let process = self.lanes.author(lane).process;
+        Close {
+            wait: convert::wait_kind(payload.wait_kind),
+            arg: payload.arg,
+            site: self.places.word(process, payload.site, pass),
+        }
+    }
+
+    fn tell_loss(&mut self, lane: usize, lost: u32, at: Nanos, pass: &mut Pass<'_>) {
+        let records = self.lanes.author(lane).newly_lost(lost);
+        if records > 0 {
+            self.tell_deed(lane, at, Act::Loss(records.into()), pass);
+        }
+    }
+
+    /// At the end nobody tells of what was lost last.
+    pub(super) fn tell_last_losses(&mut self, pass: &mut Pass<'_>) {
+        for (lane, lost) in self.lanes.losses() {
+            self.tell_loss(lane, lost, self.latest, pass);
+        }
+    }
+
+    fn tell_deed(&mut self, lane: usize, at: Nanos, act: Act, pass: &mut Pass<'_>) {
+        let author = *self.lanes.author(lane);
+        pass.found.events += 1;
+        pass.sink.take(Fact::Deed(record::Deed {
+            process: author.process,
+            tid: author.tid,
+            at,
+            act,
+        }));
+    }
+}

@@ -1,0 +1,177 @@
+//! Deeds: what threads did between the rows of a block. Older readers pass over their columns.
+
+use super::decode::{Decoder, small, waker};
+use super::encode::{Encoder, waker_code};
+use super::{Column, wait, wait_code};
+use crate::error::Malformed;
+use crate::hash::Map;
+use crate::record::{Act, Close, CoroutineId, Deed, Nanos, ProcessId, Record, SiteId, WakeCall};
+use crate::varint::{put_int, put_uint};
+
+const BEGIN: u8 = 0;
+const END: u8 = 1;
+const WAKE: u8 = 2;
+const CLOSE: u8 = 3;
+const LOSS: u8 = 4;
+
+/// What the coming deed is foretold from. Both directions keep the same one, for one block.
+#[derive(Default)]
+pub(super) struct Expected {
+    /// Rows since the deed before.
+    rows: u64,
+    /// Of the row with a time or the deed before.
+    at: u64,
+    tid: u64,
+    process: u32,
+    woken: u32,
+    wakes: Map<u32, u32>,
+    wake_site: u32,
+    close_site: u32,
+    closed: u64,
+}
+
+impl Expected {
+    pub fn clear(&mut self) {
+        *self = Expected::default();
+    }
+
+    /// A row came; `at` and `tid` are what the rows are foretold from.
+    pub fn row(&mut self, at: u64, tid: u64) {
+        self.rows += 1;
+        (self.at, self.tid) = (at, tid);
+    }
+
+    /// Of the next wake of this coroutine.
+    fn count(&self, coroutine: u32) -> u32 {
+        let before = self.wakes.get(&coroutine);
+        before.map_or(0, |before| before.wrapping_add(1))
+    }
+
+    fn learn(&mut self, deed: &Deed) {
+        self.rows = 0;
+        (self.at, self.tid, self.process) = (deed.at.0, deed.tid, deed.process.0);
+        match deed.act {
+            Act::Wake(call) => {
+                self.woken = call.coroutine.0;
+                self.wakes.insert(self.woken, call.count);
+                self.wake_site = call.site.0;
+            }
+            Act::Close(close) => {
+                self.closed = close.arg;
+                self.close_site = close.site.0;
+            }
+            Act::Begin | Act::End | Act::Loss(_) => {}
+        }
+    }
+}
+
+impl Encoder {
+    pub(crate) fn deed(&mut self, deed: &Deed) {
+        let code = match deed.act {
+            Act::Begin => BEGIN,
+            Act::End => END,
+            Act::Wake(_) => WAKE,
+            Act::Close(_) => CLOSE,
+            Act::Loss(_) => LOSS,
+        };
+        self.column(Column::Act).push(code);
+        let rows = self.expected.rows;
+        put_uint(self.column(Column::RowsBefore), rows);
+        let at = deed.at.0.wrapping_sub(self.expected.at);
+        put_int(self.column(Column::DeedTime), at as i64);
+        self.put_step(Column::DeedProcess, deed.process.0, self.expected.process);
+        let tid = deed.tid.wrapping_sub(self.expected.tid);
+        put_int(self.column(Column::DeedTid), tid as i64);
+        match deed.act {
+            Act::Wake(call) => self.wake_call(&call),
+            Act::Close(close) => self.close(&close),
+            Act::Loss(records) => put_uint(self.column(Column::Lost), records),
+            Act::Begin | Act::End => {}
+        }
+        self.expected.learn(deed);
+    }
+
+    fn wake_call(&mut self, call: &WakeCall) {
+        self.put_step(Column::Woken, call.coroutine.0, self.expected.woken);
+        let count = self.expected.count(call.coroutine.0);
+        self.put_step(Column::WokenCount, call.count, count);
+        put_uint(self.column(Column::WokenBy), waker_code(call.by));
+        self.put_step(Column::DeedSite, call.site.0, self.expected.wake_site);
+    }
+
+    fn close(&mut self, close: &Close) {
+        self.put_step(Column::DeedSite, close.site.0, self.expected.close_site);
+        let arg = close.arg.wrapping_sub(self.expected.closed);
+        let column = self.column(Column::Closed);
+        column.push(wait_code(close.wait));
+        put_int(column, arg as i64);
+    }
+
+    fn put_step(&mut self, column: Column, value: u32, foretold: u32) {
+        put_int(self.column(column), i64::from(value) - i64::from(foretold));
+    }
+}
+
+impl Decoder<'_> {
+    /// The next deed, if it comes before the next row.
+    pub fn deed(&mut self) -> Result<Option<Record>, Malformed> {
+        if self.column(Column::Act).is_empty() {
+            return Ok(None);
+        }
+        let mut ahead = *self.column(Column::RowsBefore);
+        if ahead.uint()? != self.expected.rows {
+            return Ok(None);
+        }
+        *self.column(Column::RowsBefore) = ahead;
+        let deed = self.one_deed()?;
+        self.expected.learn(&deed);
+        Ok(Some(Record::Deed(deed)))
+    }
+
+    fn one_deed(&mut self) -> Result<Deed, Malformed> {
+        let code = self.column(Column::Act).byte()?;
+        let at = self.column(Column::DeedTime).int()?;
+        let process = self.step(Column::DeedProcess, self.expected.process)?;
+        let tid = self.column(Column::DeedTid).int()?;
+        Ok(Deed {
+            process: ProcessId(process),
+            tid: self.expected.tid.wrapping_add_signed(tid),
+            at: Nanos(self.expected.at.wrapping_add_signed(at)),
+            act: match code {
+                BEGIN => Act::Begin,
+                END => Act::End,
+                WAKE => Act::Wake(self.wake_call()?),
+                CLOSE => Act::Close(self.close()?),
+                LOSS => Act::Loss(self.column(Column::Lost).uint()?),
+                _ => return Err(Malformed("an unknown sort of deed")),
+            },
+        })
+    }
+
+    fn wake_call(&mut self) -> Result<WakeCall, Malformed> {
+        let coroutine = self.step(Column::Woken, self.expected.woken)?;
+        let count = self.expected.count(coroutine);
+        Ok(WakeCall {
+            coroutine: CoroutineId(coroutine),
+            count: self.step(Column::WokenCount, count)?,
+            by: waker(self.column(Column::WokenBy).uint()?)?,
+            site: SiteId(self.step(Column::DeedSite, self.expected.wake_site)?),
+        })
+    }
+
+    fn close(&mut self) -> Result<Close, Malformed> {
+        let site = self.step(Column::DeedSite, self.expected.close_site)?;
+        let column = self.column(Column::Closed);
+        let wait = wait(column.byte()?);
+        let arg = column.int()?;
+        Ok(Close {
+            wait,
+            arg: self.expected.closed.wrapping_add_signed(arg),
+            site: SiteId(site),
+        })
+    }
+
+    fn step(&mut self, column: Column, foretold: u32) -> Result<u32, Malformed> {
+        small(u64::from(foretold).wrapping_add_signed(self.column(column).int()?))
+    }
+}
