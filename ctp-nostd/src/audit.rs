@@ -76,7 +76,7 @@ impl Station {
         [
             ("last_ts", self.last_ts.load(Ordering::Relaxed)),
             ("state", half(&self.state)),
-            ("spare", half(&self.spare)),
+            ("begun", half(&self.begun)),
             ("pc", self.pc.load(Ordering::Relaxed)),
             ("sp", self.sp.load(Ordering::Relaxed)),
             ("fp", self.fp.load(Ordering::Relaxed)),

@@ -3,12 +3,14 @@
 use core::cell::Cell;
 
 use crate::lane::Payload;
-use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, Station, seat_word};
+use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, SLOTS, Station, seat_word};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::site::SiteWord;
 use crate::slot::{self, Epoch, EventKind, Tail};
 use crate::sync::{Ordering, fence};
+use crate::thread_lane::Place;
+use crate::unlocked;
 use crate::wait::{Wait, WaitKind};
 use crate::wake;
 use crate::waker::Waker;
@@ -51,6 +53,10 @@ struct Seat<P> {
     index: u32,
     generation: u32,
 }
+
+/// Events of a coroutine that may be amid another one of the same: with that one, as many as there
+/// are slots.
+const MOST_AMID: u32 = SLOTS as u32 - 1;
 
 impl<P: Platform> Coroutine<P> {
     /// A trace that records nothing.
@@ -231,6 +237,7 @@ impl<P: Platform> Seat<P> {
         fence(Ordering::Release); // pairs with the fence of `identity`
         let base_n = station.event_head.load(Ordering::Relaxed);
         station.base_n.store(base_n, Ordering::Relaxed);
+        station.begun.store(base_n as u32, Ordering::Relaxed);
         station.probe_id.store(self.probe_id(), Ordering::Relaxed);
         station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
         station.flags.store(0, Ordering::Relaxed);
@@ -259,13 +266,20 @@ impl<P: Platform> Seat<P> {
 
     /// Completes the epoch, publishes it as the next event in the station and in the thread's
     /// lane, and rings if the recorder sleeps. The head comes last: what it counts is in both.
+    ///
+    /// ```text
+    ///   E1 begun -> n                      a handler that comes before E3 and records an event of
+    ///   E2 time, place in the lane         this coroutine makes E3 fail; one that comes later finds
+    ///   E3 begun: n -> n + 1  (one step)   n taken, and its event is complete before this one is
+    ///   E4 slot n, record
+    ///   E5 head = begun, by the outermost, for the events inside of it too
+    /// ```
     #[inline(always)] // so that what the callers know of the epoch does not go through memory
     fn event(&self, kind: EventKind, mut epoch: Epoch) {
         let station = self.station;
-        let n = station.event_head.load(Ordering::Relaxed);
-        let last_ts = station.last_ts.load(Ordering::Relaxed);
-        let now = || P::now_ns().max(last_ts);
-        let (at, place) = self.probe.reserve(now);
+        let Some((n, at, place)) = self.begin() else {
+            return;
+        };
         epoch.timestamp = at;
         epoch.tid = P::thread_in(self.probe.attachment);
         epoch.generation = self.generation;
@@ -275,11 +289,64 @@ impl<P: Platform> Seat<P> {
         if let Some(place) = place {
             place.commit(at, self.record(kind, n, &epoch));
         }
-        station.last_ts.store(at, Ordering::Relaxed);
-        station
-            .event_head
-            .store(n.wrapping_add(1), Ordering::Release);
+        self.complete(n);
         self.probe.call_recorder();
+    }
+
+    /// The next event's index, its time, and its place in the lane; nothing if too many came amid
+    /// one.
+    #[inline]
+    fn begin(&self) -> Option<(u64, u64, Option<Place>)> {
+        let station = self.station;
+        loop {
+            let head = station.event_head.load(Ordering::Relaxed);
+            let begun = station.begun.load(Ordering::Relaxed); // E1
+            let amid = begun.wrapping_sub(head as u32);
+            if amid > MOST_AMID {
+                self.too_many_amid(amid, head)?;
+                continue;
+            }
+            let last_ts = station.last_ts.load(Ordering::Relaxed);
+            let (at, place) = self.probe.reserve(|| P::now_ns().max(last_ts)); // E2
+            if unlocked::exchange_u32(&station.begun, begun, begun.wrapping_add(1)) {
+                station.last_ts.store(at, Ordering::Relaxed); // E3
+                return Some((head.wrapping_add(amid.into()), at, place));
+            }
+            if let Some(place) = place {
+                place.void(at);
+            }
+        }
+    }
+
+    /// Counts an event that is left out. More than that there never are: then somebody else has
+    /// written one of the words, and it goes on from the head.
+    #[cold]
+    fn too_many_amid(&self, amid: u32, head: u64) -> Option<()> {
+        let station = self.station;
+        if amid == MOST_AMID + 1 {
+            station.dropped_nested.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        station.begun.store(head as u32, Ordering::Relaxed);
+        Some(())
+    }
+
+    /// Event `n` is everywhere where it belongs.
+    #[inline]
+    fn complete(&self, n: u64) {
+        let station = self.station;
+        let mut head = n;
+        if station.event_head.load(Ordering::Relaxed) != head {
+            return;
+        }
+        loop {
+            let begun = station.begun.load(Ordering::Relaxed);
+            head = head.wrapping_add(begun.wrapping_sub(head as u32).into());
+            station.event_head.store(head, Ordering::Release); // E5
+            if station.begun.load(Ordering::Relaxed) == begun {
+                return;
+            }
+        }
     }
 
     /// The same event as a lane has it.

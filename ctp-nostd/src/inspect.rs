@@ -115,10 +115,15 @@ impl Station {
         core::array::from_fn(|index| self.slots[index].seq.load(Ordering::Acquire))
     }
 
-    /// Events that were kept out on purpose (filtered, nested too deep).
-    pub fn dropped(&self) -> u64 {
-        u64::from(self.dropped_filtered.load(Ordering::Relaxed))
-            + u64::from(self.dropped_nested.load(Ordering::Relaxed))
+    /// Events that were kept out by a filter. Nobody does so yet.
+    pub fn filtered(&self) -> u32 {
+        self.dropped_filtered.load(Ordering::Relaxed)
+    }
+
+    /// Events that were left out since too many handlers came amid each other's events: of all
+    /// occupants, modulo 2^32.
+    pub fn nested(&self) -> u32 {
+        self.dropped_nested.load(Ordering::Relaxed)
     }
 
     /// Its wakes.

@@ -23,6 +23,8 @@ pub enum Deed {
     Close = 10,
     /// There was no room: `n` is what was lost.
     Loss = 11,
+    /// Nothing: a handler came amid an event, which begins anew.
+    Void = 12,
 }
 
 impl Deed {
@@ -34,6 +36,7 @@ impl Deed {
             9 => Deed::Wake,
             10 => Deed::Close,
             11 => Deed::Loss,
+            12 => Deed::Void,
             _ => return None,
         })
     }

@@ -176,7 +176,7 @@ layout! {
         0x240 event_head: AtomicU64,
         0x248 last_ts: AtomicU64,
         0x250 state: AtomicU32,
-        0x254 spare: AtomicU32,
+        0x254 begun: AtomicU32,
         0x258 pc: AtomicU64,
         0x260 sp: AtomicU64,
         0x268 fp: AtomicU64,

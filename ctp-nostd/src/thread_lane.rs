@@ -21,6 +21,16 @@ impl Place {
     pub fn commit(&self, at_ns: u64, payload: Payload) {
         self.ring.commit(self.at, at_ns, payload);
     }
+
+    /// Gives it up.
+    #[cold]
+    pub fn void(&self, at_ns: u64) {
+        let payload = Payload {
+            kind: Deed::Void as u8,
+            ..Payload::default()
+        };
+        self.commit(at_ns, payload);
+    }
 }
 
 /// In a thread's word of its lane: this one was full, which the lane has not told yet.

@@ -2,35 +2,54 @@
 //! word, so the instruction needs no lock; being one instruction, no handler can split it.
 #![allow(unsafe_code, reason = "an instruction that no intrinsic offers")]
 
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU32, AtomicU64};
 
-/// `word`: `old` -> `new`. False, and nothing is written, if a handler has come between.
-#[inline]
-pub(crate) fn exchange(word: &AtomicU64, old: u64, new: u64) -> bool {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    {
-        let is_done: u8;
-        // SAFETY: the word is valid and aligned, being behind a reference, and an atomic, so that
-        // others may read it meanwhile: an aligned store of eight bytes is not torn (Intel SDM 3,
-        // 9.1.1). Only this thread writes it.
-        unsafe {
-            core::arch::asm!(
-                "cmpxchg qword ptr [{word}], {new}",
-                "sete {is_done}",
-                word = in(reg) word.as_ptr(),
-                new = in(reg) new,
-                is_done = out(reg_byte) is_done,
-                inout("rax") old => _,
-                options(nostack),
-            );
+macro_rules! exchange {
+    ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt) => {
+        /// `word`: `old` -> `new`. False, and nothing is written, if a handler has come between.
+        #[inline]
+        pub(crate) fn $name(word: &$atomic, old: $word, new: $word) -> bool {
+            #[cfg(all(target_arch = "x86_64", not(loom)))]
+            {
+                let is_done: u8;
+                // SAFETY: the word is valid and aligned, being behind a reference, and an atomic,
+                // so that others may read it meanwhile: an aligned store of a word is not torn
+                // (Intel SDM 3, 9.1.1). Only this thread writes it.
+                unsafe {
+                    core::arch::asm!(
+                        $instruction,
+                        "sete {is_done}",
+                        word = in(reg) word.as_ptr(),
+                        new = in(reg) new,
+                        is_done = out(reg_byte) is_done,
+                        inout($rax) old => _,
+                        options(nostack),
+                    );
+                }
+                is_done != 0
+            }
+            #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+            {
+                // On AArch64 a pair of exclusive accesses, without any barrier.
+                use crate::sync::Ordering;
+                word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
+            }
         }
-        is_done != 0
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-    {
-        // On AArch64 a pair of exclusive accesses, without any barrier.
-        use crate::sync::Ordering;
-        word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed)
-            .is_ok()
-    }
+    };
 }
+
+exchange!(
+    exchange,
+    AtomicU64,
+    u64,
+    "cmpxchg qword ptr [{word}], {new}",
+    "rax"
+);
+exchange!(
+    exchange_u32,
+    AtomicU32,
+    u32,
+    "cmpxchg dword ptr [{word}], {new:e}",
+    "eax"
+);

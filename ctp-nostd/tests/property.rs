@@ -226,7 +226,7 @@ proptest! {
             image.word(slot, SEQ).store(seq, Ordering::Relaxed);
         }
         let station = image.station();
-        let _ = (station.identity(), station.wakes(), station.dropped(), dialect::of(station));
+        let _ = (station.identity(), station.wakes(), station.nested(), dialect::of(station));
         for dialect in DIALECTS {
             if let Fetched::Overwritten(oldest) = dialect.fetch(station, n) {
                 prop_assert!(oldest > n || n == u64::MAX);

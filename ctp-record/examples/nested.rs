@@ -1,8 +1,8 @@
 //! Signals that come amid events: `nested TRUTH EVENTS`.
 //!
-//! A coroutine runs and suspends flat out, EVENTS times in all, birth and death included, while a
-//! timer interrupts it every 50 us with a handler in which another one runs and suspends. TRUTH
-//! gets a line for each: its name and its events.
+//! A coroutine runs and suspends flat out, EVENTS times in all, while a
+//! timer interrupts it every 50 us with a handler in which another one runs and suspends, and so
+//! does the one that was interrupted. TRUTH gets a line for each: its name and its events.
 #![allow(unsafe_code, reason = "a signal handler")]
 
 use std::sync::OnceLock;
@@ -10,22 +10,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ctp_nostd::{self as ctp, Task, Wait};
 
-/// Only the handler touches it, on the one thread that there is.
-struct Inner(Task);
+/// The one that is interrupted and the handler's own, on the one thread that there is.
+struct Tasks([Task; 2]);
 
 // SAFETY: see there.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for Tasks {}
 // SAFETY: see there.
-unsafe impl Send for Inner {}
+unsafe impl Send for Tasks {}
 
-static INNER: OnceLock<Inner> = OnceLock::new();
-static INNER_EVENTS: AtomicU64 = AtomicU64::new(1);
+static TASKS: OnceLock<Tasks> = OnceLock::new();
+static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn interrupt(_: libc::c_int) {
-    if let Some(Inner(task)) = INNER.get() {
-        task.run();
-        task.suspend(Wait::user(1));
-        INNER_EVENTS.fetch_add(2, Ordering::Relaxed);
+    if let Some(Tasks(tasks)) = TASKS.get() {
+        HANDLED.fetch_add(1, Ordering::Relaxed);
+        for task in tasks {
+            task.run();
+            task.suspend(Wait::user(1));
+        }
     }
 }
 
@@ -33,17 +35,17 @@ fn main() {
     ctp::attach();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let events: u64 = arguments[1].parse().expect("a number");
-    INNER.get_or_init(|| Inner(Task::born("inner")));
-    let outer = Task::born("outer");
+    let tasks = || Tasks([Task::born("outer"), Task::born("inner")]);
+    let Tasks([outer, _]) = TASKS.get_or_init(tasks);
     interrupt_every(50);
-    for _ in 0..events / 2 - 1 {
+    for _ in 0..events / 2 {
         outer.run();
         outer.suspend(Wait::user(2));
     }
     interrupt_every(0);
-    drop(outer);
-    let inner = INNER_EVENTS.load(Ordering::Relaxed);
-    let truth = format!("outer {}\ninner {inner}\n", events / 2 * 2);
+    let handled = 2 * HANDLED.load(Ordering::Relaxed);
+    let own = events / 2 * 2;
+    let truth = format!("outer {}\ninner {}\n", 1 + own + handled, 1 + handled);
     std::fs::write(&arguments[0], truth).expect("truth can be written");
 }
 

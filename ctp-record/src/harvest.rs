@@ -411,6 +411,7 @@ impl Harvest {
         self.totals.plain += u32::from(plain.is_some());
         let id = pass.outside.numbers().coroutine();
         self.cells[index] = Cell::new(id, process, plain, &identity);
+        self.cells[index].nested_before = station.nested();
         let name = self.places.name(pass.region, identity.meta);
         let spawn_site = self.places.interned(process, name.site, pass);
         let born_ns = match self.may_have_been(identity.birth_ts) {

@@ -18,6 +18,8 @@ pub(super) struct Cell {
     pub plain: Option<Dialect>,
     /// Which occupant of the station it is.
     generation: u32,
+    /// What was left out of the occupants before.
+    pub nested_before: u32,
     /// When that was born: where somebody has emptied the memory, generations begin anew.
     birth_ts: u64,
     /// Index of the occupant's first event.
@@ -117,8 +119,17 @@ impl Cell {
             None => self.ahead(station.event_head()),
         };
         let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
-        let is_credible = unread <= MOST_AT_ONCE && station.dropped() == 0;
-        is_credible.then(|| gone_by.saturating_add(u64::from(self.death_told)))
+        let is_credible = unread <= MOST_AT_ONCE && station.filtered() == 0;
+        let others = u64::from(self.death_told) + u64::from(self.left_out(station));
+        is_credible.then(|| gone_by.saturating_add(others))
+    }
+
+    /// Events that have no number, since too many came amid one.
+    fn left_out(&self, station: &Station) -> u32 {
+        match self.plain {
+            Some(_) => 0,
+            None => station.nested().wrapping_sub(self.nested_before),
+        }
     }
 
     /// Does nothing come after what was read? Asked once the station was seen to be dead. A v1

@@ -44,7 +44,7 @@ impl Harvest {
                 Some(Act::Begin)
             }
             Deed::End => Some(Act::End),
-            Deed::Loss => None,
+            Deed::Loss | Deed::Void => None,
             Deed::Wake => self.wake_call(lane, payload, pass).map(Act::Wake),
             Deed::Close => Some(Act::Close(self.closing(lane, payload, pass))),
         };

@@ -49,7 +49,7 @@ fn enter(test: usize, thread: usize) {
 #[repr(align(1024))]
 struct Kib(#[expect(dead_code, reason = "room")] [u8; 1024]);
 
-fn memory(lanes: u32) -> Region<'static> {
+pub fn memory(lanes: u32) -> Region<'static> {
     let plan = Plan {
         stations: 2,
         lanes,

@@ -4,6 +4,7 @@
 mod desk;
 mod jumps;
 mod lanes;
+mod nested;
 mod nonsense;
 mod ours;
 mod plain;

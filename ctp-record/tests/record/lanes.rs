@@ -55,13 +55,15 @@ fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
     assert!(said.contains("found no buffer"), "{said}");
 }
 
-// LT-04
+// CTP-30, LT-04
 #[test]
 fn what_a_signal_handler_records_amid_an_event_harms_neither() {
     let lab = Lab::new();
     let outcome = lab.record(&["--buffer", "64M"], "nested", &["truth", "1000000"]);
     let trace = counts_agree(&lab);
-    trace.is_complete();
+    // Where many handlers come amid one event, the last ones are left out, and counted.
+    trace.has_no_gaps();
+    assert!(trace.end().lost < trace.end().events / 100);
     let inner = trace.named("inner").tally().attempted;
     assert!(
         inner > 200,

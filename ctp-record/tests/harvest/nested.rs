@@ -1,0 +1,130 @@
+//! Handlers that record events of the very coroutine amid whose event they came.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
+use ctp_record::harvest::Harvest;
+use ctp_trace::record::{Event, Tally};
+
+use crate::desk::{Nowhere, Tray, events_in, tallies_in};
+use crate::lanes::memory;
+
+/// A place where a handler may come whenever it is asked for the time or the thread, that is,
+/// before and after an event has its number.
+struct Interrupted;
+
+type Task = &'static Coroutine<Interrupted>;
+
+thread_local! {
+    static NOW: Cell<u64> = const { Cell::new(0) };
+    static LOCAL: Cell<Option<&'static Local>> = const { Cell::new(None) };
+    static TASK: Cell<Option<Task>> = const { Cell::new(None) };
+    /// After so many questions comes a handler, after so many more the next one.
+    static COMING: RefCell<VecDeque<u32>> = const { RefCell::new(VecDeque::new()) };
+    static HANDLED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// True if a handler is to come now.
+fn is_due() -> bool {
+    COMING.with_borrow_mut(|coming| match coming.front_mut() {
+        Some(0) => coming.pop_front().is_some(),
+        Some(questions) => {
+            *questions -= 1;
+            false
+        }
+        None => false,
+    })
+}
+
+fn perhaps_a_handler() {
+    if let Some(task) = TASK.get().filter(|_| is_due()) {
+        HANDLED.set(HANDLED.get() + 1);
+        task.run();
+    }
+}
+
+impl Platform for Interrupted {
+    fn now_ns() -> u64 {
+        perhaps_a_handler();
+        NOW.set(NOW.get() + 1);
+        NOW.get()
+    }
+
+    fn thread() -> u64 {
+        perhaps_a_handler();
+        1
+    }
+
+    fn ring() {}
+
+    fn local() -> Option<&'static Local> {
+        LOCAL.get()
+    }
+}
+
+/// One cycle of a coroutine, with handlers: its events, its account, and how many handlers came.
+fn a_cycle(lanes: u32, coming: &[u32]) -> (Vec<Event>, Tally, u64) {
+    let region = memory(lanes);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    LOCAL.set(Some(Box::leak(Box::default())));
+    HANDLED.set(0);
+    let probe: Probe<Interrupted> = Probe::new(region, 1);
+    let task: Task = Box::leak(Box::new(probe.born("it")));
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    TASK.set(Some(task));
+    COMING.set(coming.iter().copied().collect());
+    task.run();
+    task.suspend(Wait::user(8));
+    TASK.set(None);
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    (events_in(&tray.0), tallies_in(&tray.0)[0], HANDLED.get())
+}
+
+/// All events are there, each once, in order, and at no time before the one before.
+fn is_whole(lanes: u32, coming: &[u32]) {
+    let (events, tally, handlers) = a_cycle(lanes, coming);
+    let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
+    let all = 3 + handlers;
+    assert_eq!(numbers, (0..all).collect::<Vec<u64>>(), "{coming:?}");
+    assert!(events.is_sorted_by_key(|event| event.at), "{coming:?}");
+    assert_eq!(
+        (tally.attempted, tally.torn, tally.inexact),
+        (all, None, false)
+    );
+}
+
+// CTP-30
+#[test]
+fn a_handler_may_come_at_any_moment_of_an_event_of_its_own_coroutine() {
+    for lanes in [0, 1] {
+        for first in 0..8 {
+            is_whole(lanes, &[first]);
+            (0..8).for_each(|second| is_whole(lanes, &[first, second]));
+        }
+    }
+    // The three events and six of handlers are more than slots hold.
+    for first in 0..4 {
+        for second in 0..4 {
+            (0..4).for_each(|third| is_whole(1, &[first, second, third, 0, 1, 2]));
+        }
+    }
+}
+
+// CTP-30
+#[test]
+fn handlers_amid_each_other_are_served_seven_deep_and_counted_beyond() {
+    // The first question of an event is before it has its number, the second one after.
+    for handlers in 0..=7 {
+        is_whole(1, &vec![1; handlers]);
+    }
+    let (events, tally, handlers) = a_cycle(1, &[1; 8]);
+    let numbers: Vec<u64> = events.iter().map(|event| event.n).collect();
+    assert_eq!(numbers, (0..3 + 7).collect::<Vec<u64>>());
+    assert_eq!(
+        (handlers, tally.attempted, tally.recorded),
+        (8, 3 + 8, 3 + 7)
+    );
+    assert!(!tally.inexact);
+}
