@@ -309,7 +309,8 @@ impl<P: Platform> Seat<P> {
             let last_ts = station.last_ts.load(Ordering::Relaxed);
             let (at, place) = self.probe.reserve(|| P::now_ns().max(last_ts)); // E2
             if unlocked::exchange_u32(&station.begun, begun, begun.wrapping_add(1)) {
-                station.last_ts.store(at, Ordering::Relaxed); // E3
+                // E3. A handler that has come since was later.
+                unlocked::exchange(&station.last_ts, last_ts, at);
                 return Some((head.wrapping_add(amid.into()), at, place));
             }
             if let Some(place) = place {

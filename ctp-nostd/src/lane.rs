@@ -28,6 +28,49 @@ const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
 /// In the word of the thread: it had one, and has given it back.
 const GIVEN_BACK: u32 = u32::MAX;
 
+/// A record as it stood in its lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    commit: u64,
+    at: u64,
+    site: u64,
+    arg: u64,
+}
+
+impl Copied {
+    /// As they are kept elsewhere.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; 32] {
+        let words = [self.commit, self.at, self.site, self.arg];
+        let mut bytes = [0; 32];
+        let (places, _) = bytes.as_chunks_mut();
+        for (place, word) in places.iter_mut().zip(words) {
+            *place = word.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// Back from there.
+    #[inline]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        let (words, _) = bytes.as_chunks();
+        let word = |index: usize| words.get(index).map_or(0, |word| u64::from_le_bytes(*word));
+        Copied {
+            commit: word(0),
+            at: word(1),
+            site: word(2),
+            arg: word(3),
+        }
+    }
+
+    /// Its time and payload.
+    #[inline]
+    pub fn read(&self) -> (u64, Payload) {
+        let payload = Payload::from_words(self.commit, self.site, self.arg);
+        (self.at, payload)
+    }
+}
+
 /// A lane and its records, as many as a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'m> {
@@ -117,20 +160,26 @@ impl<'m> Ring<'m> {
         self.lane.thread.load(Ordering::Relaxed) != 0
     }
 
-    /// Recorder: the time and payload of this record, once it is committed.
+    /// Recorder: this record, once it is committed.
     #[inline]
-    pub fn read(&self, at: u64) -> Option<(u64, Payload)> {
+    pub fn copy(&self, at: u64) -> Option<Copied> {
         let record = self.place(at)?;
         let commit = record.commit.load(Ordering::Acquire); // R2, pairs with T6
         if commit >> LAP_SHIFT != self.lap(at) {
             return None;
         }
-        let payload = Payload::from_words(
+        Some(Copied {
             commit,
-            record.site.load(Ordering::Relaxed), // R3
-            record.arg.load(Ordering::Relaxed),
-        );
-        Some((record.at.load(Ordering::Relaxed), payload))
+            at: record.at.load(Ordering::Relaxed), // R3
+            site: record.site.load(Ordering::Relaxed),
+            arg: record.arg.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Recorder: the time and payload of this record, once it is committed.
+    #[inline]
+    pub fn read(&self, at: u64) -> Option<(u64, Payload)> {
+        self.copy(at).map(|copied| copied.read())
     }
 
     /// Recorder: was this record, which nobody has committed, reserved by a thread that is gone?

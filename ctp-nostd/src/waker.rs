@@ -113,8 +113,11 @@ impl Target {
             })
         };
         let at_ns = P::probe().map_or_else(P::now_ns, tell);
-        station.waker.store(by, Ordering::Relaxed);
-        station.wake_ts.store(at_ns, Ordering::Relaxed);
+        // The next occupant may have come meanwhile.
+        if station.generation.load(Ordering::Relaxed) == self.generation {
+            station.waker.store(by, Ordering::Relaxed);
+            station.wake_ts.store(at_ns, Ordering::Relaxed);
+        }
     }
 }
 

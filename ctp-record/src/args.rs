@@ -48,8 +48,12 @@ pub struct Args {
     stations: u32,
 
     /// Room for a thread's history; 0: only 8 events a coroutine
-    #[arg(long, value_name = "SIZE", default_value = "4M", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size::buffer)]
     buffer: u64,
+
+    /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
+    #[arg(long, value_name = "SIZE", value_parser = size::backlog)]
+    backlog: Option<u64>,
 
     /// Go on until every process that came from the program has ended
     #[arg(long)]
@@ -117,6 +121,8 @@ pub struct Config {
     pub task: Task,
     /// Where the trace goes.
     pub output: PathBuf,
+    /// Bytes that may wait in memory to be written; nothing: what this machine can spare.
+    pub backlog_bytes: Option<u64>,
     /// How much to say on stderr.
     pub talk: Talk,
 }
@@ -185,8 +191,14 @@ impl Args {
             _ => Talk::Normal,
         };
         let output = self.output.clone();
+        let backlog_bytes = self.backlog;
         let task = self.task()?;
-        Ok(Config { task, output, talk })
+        Ok(Config {
+            task,
+            output,
+            backlog_bytes,
+            talk,
+        })
     }
 
     fn task(self) -> Result<Task, clap::Error> {

@@ -8,6 +8,8 @@ use ctp_nostd::inspect::Counters;
 use ctp_nostd::layout::MOST_STATIONS;
 use ctp_trace::record::{End, Ending, Nanos};
 
+use crate::backlog::Backlog;
+
 /// What there is to say.
 #[derive(Clone, Debug)]
 pub struct Closing<'c> {
@@ -37,6 +39,8 @@ pub struct Closing<'c> {
     pub doubtful: u32,
     /// Lanes that threads have had, and events that found one full.
     pub lanes: (u32, u64),
+    /// What waited in memory to be written.
+    pub backlog: Option<Backlog>,
     /// The memory's own counters.
     pub counters: Counters,
 }
@@ -58,6 +62,7 @@ impl<'c> Closing<'c> {
             damaged: 0,
             doubtful: 0,
             lanes: (0, 0),
+            backlog: None,
             counters,
         }
     }
@@ -163,11 +168,17 @@ impl<'c> Closing<'c> {
     /// Some of those slots still had, so that fewer are lost.
     fn crowded_out(&self) -> Option<String> {
         let (_, events) = self.lanes;
+        let remedy = match &self.backlog {
+            Some(backlog) if backlog.was_full() => format!(
+                "since the backlog of {} was full too: a larger --backlog would keep longer \
+                 bursts, a quicker disk more",
+                size(backlog.limit_bytes())
+            ),
+            _ => "a larger --buffer would keep longer bursts".to_owned(),
+        };
         (events > 0 && self.doubtful == 0).then(|| {
-            format!(
-                "{} found a thread's buffer full; a larger --buffer would keep longer bursts",
-                counted(events, "event")
-            )
+            let events = counted(events, "event");
+            format!("{events} found a thread's buffer full; {remedy}")
         })
     }
 
@@ -278,7 +289,8 @@ fn seconds(ns: u64) -> String {
     }
 }
 
-fn size(bytes: u64) -> String {
+/// In powers of 1000.
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
         10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
@@ -304,7 +316,7 @@ fn counted(number: u64, thing: &str) -> String {
 }
 
 /// Digits in groups of three.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.char_indices() {

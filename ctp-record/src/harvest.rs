@@ -5,14 +5,17 @@
 
 mod cell;
 mod convert;
+mod copies;
 mod deeds;
 mod jump;
 mod lanes;
 mod places;
+mod queue;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::AddAssign;
+use std::sync::{Arc, Mutex};
 
 use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
@@ -20,8 +23,10 @@ use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Record, SiteId, Tally};
 
+use crate::backlog::Backlog;
 use crate::pace::Found;
 use cell::Cell;
+pub(crate) use copies::Copies;
 use lanes::{Lanes, Reach};
 use places::Places;
 
@@ -186,6 +191,17 @@ impl Harvest {
         }
     }
 
+    /// The same, with this room for what is not written yet.
+    pub fn within(mut self, backlog: Backlog) -> Self {
+        self.lanes = Lanes::within(backlog);
+        self
+    }
+
+    /// What another thread copies into while this one is busy.
+    pub(crate) fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
+        self.lanes.share_copies()
+    }
+
     /// Can something have happened at this time? The clock is asked only about what is later than
     /// at its last answer.
     fn may_have_been(&mut self, monotonic_ns: u64) -> bool {
@@ -229,6 +245,11 @@ impl Harvest {
         let now_ns = (self.now_ns)();
         self.drain_lanes(Reach::Before(now_ns), &mut pass);
         let stations = &region.stations[..self.heads.len()];
+        if self.lanes.backlog.has_too_many_rows() {
+            self.lanes.backlog.note_full();
+            pass.found.is_held = true;
+            return pass.found;
+        }
         self.settle(&mut pass);
         self.plain
             .retain(|&index| self.cells[index as usize].plain.is_some());

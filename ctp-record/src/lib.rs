@@ -6,12 +6,15 @@
 
 mod alarms;
 mod args;
+pub mod backlog;
 mod calibrate;
 mod check;
 mod clock;
 mod closing;
 mod cost;
 mod crash;
+mod drainer;
+mod encoder;
 mod error;
 pub mod harvest;
 mod hindsight;
@@ -25,11 +28,13 @@ mod namespace;
 mod output;
 pub mod pace;
 mod processes;
+mod promptness;
 mod rendezvous;
 mod session;
 mod shm;
 mod signals;
 mod size;
+mod status;
 mod survivors;
 mod wait;
 
@@ -44,6 +49,7 @@ use ctp_trace::record::{End, Ending, Nanos, Start};
 
 use alarms::Alarms;
 pub use args::{Args, Config, Image, Launch, Talk, Task};
+use backlog::Backlog;
 use calibrate::Calibrator;
 use clock::Clock;
 use closing::Closing;
@@ -58,6 +64,7 @@ use processes::Processes;
 use rendezvous::Rendezvous;
 use session::Session;
 use signals::Signals;
+use status::Status;
 use wait::Wait;
 
 /// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
@@ -136,8 +143,10 @@ fn begin<'r>(
         no_calls: launch.no_bell,
         ..recording_of(&start)
     };
-    let memories = Memories::open(plan, recording, launch.inherit_fd).map_err(Error::Memory)?;
-    let mut output = Output::create(&config.output, &start)?;
+    let backlog = backlog_of(config);
+    let memories = Memories::open(plan, recording, launch.inherit_fd, backlog.clone());
+    let memories = memories.map_err(Error::Memory)?;
+    let mut output = Output::create(&config.output, &start, backlog.clone())?;
     let signals = Signals::watch().map_err(Error::Wait)?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     let calibrator = Some(Calibrator::start());
@@ -160,6 +169,8 @@ fn begin<'r>(
         calibrator,
         crashes,
         output,
+        backlog,
+        status: Status::where_seen(config.talk),
         clock,
         ended: None,
         turned_away: 0,
@@ -184,6 +195,7 @@ fn closing_of<'c>(
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,
         lanes: (memories.totals().lanes, memories.totals().crowded_out),
+        backlog: Some(session.backlog.clone()),
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())
     }
 }
@@ -199,7 +211,8 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
         ..Clock::start()
     };
     let start = start_of(zero, &[], region.stations.len() as u32);
-    let mut output = Output::create(&config.output, &start)?;
+    let mut output = Output::create(&config.output, &start, backlog_of(config))?;
+    output.be_patient();
     output.take_place();
     let mut harvest = Harvest::new(zero.monotonic_ns);
     harvest.finish(&region, &mut firmware, &mut output);
@@ -214,6 +227,12 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
     };
     close(config, output, closing)?;
     Ok(0)
+}
+
+fn backlog_of(config: &Config) -> Backlog {
+    config
+        .backlog_bytes
+        .map_or_else(Backlog::fitting, Backlog::of)
 }
 
 fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {

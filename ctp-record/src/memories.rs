@@ -2,6 +2,7 @@
 //! for each further process, so that none can damage what another wrote.
 
 use std::io;
+use std::sync::Arc;
 
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
@@ -10,7 +11,9 @@ use ctp_nostd::layout::Header;
 use ctp_nostd::request;
 use ctp_trace::record::ProcessId;
 
+use crate::backlog::Backlog;
 use crate::clock::monotonic_ns;
+use crate::drainer::Drainer;
 use crate::harvest::{Harvest, Sink, Totals};
 use crate::pace::Found;
 use crate::processes::{Processes, Tenant};
@@ -21,6 +24,9 @@ use crate::shm::Memory;
 pub struct Memories {
     plan: Plan,
     recording: Recording,
+    backlog: Backlog,
+    /// Empties lanes meanwhile, if there are lanes.
+    drainer: Option<Drainer>,
     held: Vec<Held>,
     /// What was read of those that are no more.
     gone: Account,
@@ -29,7 +35,7 @@ pub struct Memories {
 /// A memory and its reader.
 #[derive(Debug)]
 struct Held {
-    memory: Memory,
+    memory: Arc<Memory>,
     harvest: Harvest,
     /// The only process that has it, unless it is the first memory.
     tenant: Option<u32>,
@@ -79,11 +85,18 @@ impl Memories {
     ///
     /// # Errors
     /// Those of the kernel: no memory, too many files.
-    pub fn open(plan: Plan, recording: Recording, inherit: bool) -> io::Result<Self> {
+    pub fn open(
+        plan: Plan,
+        recording: Recording,
+        inherit: bool,
+        backlog: Backlog,
+    ) -> io::Result<Self> {
         let memory = Memory::create(plan, &recording, inherit)?;
         let mut memories = Memories {
             plan,
             recording,
+            backlog,
+            drainer: (0 < plan.lanes).then(Drainer::start).transpose()?,
             held: Vec::new(),
             gone: Account::default(),
         };
@@ -92,11 +105,16 @@ impl Memories {
     }
 
     fn hold(&mut self, memory: Memory, tenant: Option<u32>) {
-        self.held.push(Held {
-            memory,
-            harvest: Harvest::clocked(self.recording.monotonic_ns, monotonic_ns),
+        let harvest = Harvest::clocked(self.recording.monotonic_ns, monotonic_ns);
+        let mut held = Held {
+            memory: Arc::new(memory),
+            harvest: harvest.within(self.backlog.clone()),
             tenant,
-        });
+        };
+        if let Some(drainer) = &self.drainer {
+            drainer.add(&held.memory, &held.harvest.share_copies());
+        }
+        self.held.push(held);
     }
 
     /// The one that programs find by their environment.
@@ -163,10 +181,12 @@ impl Memories {
         for header in self.headers() {
             doorbell::arm(header.tracer_sleeping());
         }
+        self.drainer.iter().for_each(Drainer::rest);
     }
 
     /// Somebody looks again. True if nobody rang.
     pub fn disarm(&self) -> bool {
+        self.drainer.iter().for_each(Drainer::go_on);
         // All of them, also when the first one rang.
         self.headers()
             .map(|header| doorbell::disarm(header.tracer_sleeping()))

@@ -12,8 +12,10 @@ use ctp_trace::Writer;
 use ctp_trace::record::{End, Record, Start};
 use rustix::fs::fstat;
 
+use crate::backlog::Backlog;
+use crate::encoder::Encoder;
 use crate::error::Error;
-use crate::harvest::{Sink, remember};
+use crate::harvest::Sink;
 use crate::leftovers;
 
 /// Writes records to a file. The first failure ends the writing but not the recording: the
@@ -24,8 +26,9 @@ pub struct Output {
     /// Where it is: not where a link lies, but where that leads.
     place: PathBuf,
     draft: Option<Draft>,
-    writer: Writer<BufWriter<File>>,
-    failed: Option<io::Error>,
+    encoder: Encoder,
+    /// Nothing was taken since the latest flush, and this was lost then.
+    flushed: Option<u64>,
     /// It could not take its place: where it lies for good.
     misplaced: Option<(PathBuf, io::Error)>,
 }
@@ -62,22 +65,25 @@ impl std::fmt::Debug for Output {
 impl Output {
     /// Makes the file, beside its place: nothing that is there is touched before
     /// [`take_place`](Self::take_place). A device or a pipe is written to as it is.
+    /// `backlog` counts what is not written yet.
     ///
     /// # Errors
     /// [`Error::Output`].
-    pub fn create(path: &Path, start: &Start) -> Result<Self, Error> {
+    pub fn create(path: &Path, start: &Start, backlog: Backlog) -> Result<Self, Error> {
         let place = behind_link(path);
         let draft = draft_of(&place);
-        let writer = open(&place, draft.as_ref().map(|draft| draft.0.as_path()))
+        let encoder = open(&place, draft.as_ref().map(|draft| draft.0.as_path()))
             .map(BufWriter::new)
             .and_then(|file| Writer::new(file, start))
+            .and_then(|writer| begun(writer, draft.is_some()))
+            .and_then(|writer| Encoder::start(writer, backlog))
             .map_err(|error| Error::Output(path.to_owned(), error))?;
         Ok(Output {
             path: path.to_owned(),
             place,
             draft,
-            writer,
-            failed: None,
+            encoder,
+            flushed: None,
             misplaced: None,
         })
     }
@@ -92,12 +98,22 @@ impl Output {
         self.flush(0);
     }
 
-    /// Puts on disk what is complete, with the loss so far.
+    /// What was taken will be on disk soon, with the loss so far.
     pub fn flush(&mut self, lost: u64) {
-        self.writer.set_lost(lost);
-        if self.failed.is_none() {
-            remember(&mut self.failed, self.writer.flush());
+        if self.flushed.replace(lost) != Some(lost) {
+            self.encoder.flush(lost);
         }
+    }
+
+    /// Bytes that are in the file.
+    pub fn written_bytes(&self) -> u64 {
+        self.encoder.written_bytes()
+    }
+
+    /// From now on nobody else waits for the caller: it may be kept waiting while there is much
+    /// to write.
+    pub fn be_patient(&mut self) {
+        self.encoder.be_patient();
     }
 
     /// Ends the trace: the file, open at its end.
@@ -107,14 +123,7 @@ impl Output {
     /// it is not where the user will look for it.
     pub fn finish(self, end: &End) -> Result<File, Error> {
         leftovers::remove_drafts(&self.place);
-        let written = match self.failed {
-            Some(error) => Err(error),
-            None => self
-                .writer
-                .finish(end)
-                .and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error)),
-        };
-        match (written, self.misplaced) {
+        match (self.encoder.finish(end), self.misplaced) {
             (Err(error), _) => Err(Error::Write(self.path, error)),
             (Ok(_), Some((draft, error))) => Err(Error::Misplaced(self.path, draft, error)),
             (Ok(file), None) if !is_at(&self.place, &file) => Err(Error::Gone(self.path)),
@@ -125,9 +134,8 @@ impl Output {
 
 impl Sink for Output {
     fn take(&mut self, record: Record) {
-        if self.failed.is_none() {
-            remember(&mut self.failed, self.writer.write(&record));
-        }
+        self.flushed = None;
+        self.encoder.take(record);
     }
 }
 
@@ -153,6 +161,17 @@ fn is_stream(path: &Path, stream: impl AsFd + IsTerminal) -> bool {
     };
     let swallows = file.file_type().is_char_device() && !stream.is_terminal();
     !swallows && (file.dev(), file.ino()) == (ours.st_dev, ours.st_ino)
+}
+
+/// Puts the start into a draft, so that what takes its place can be read from then on.
+fn begun(
+    mut writer: Writer<BufWriter<File>>,
+    is_draft: bool,
+) -> io::Result<Writer<BufWriter<File>>> {
+    if is_draft {
+        writer.flush()?;
+    }
+    Ok(writer)
 }
 
 /// A draft for writing, and for reading it back; anything else for writing only, so that a pipe

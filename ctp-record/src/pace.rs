@@ -16,6 +16,10 @@ pub struct Found {
     pub lost: bool,
     /// Coroutines ended whose stations new ones would have had to wait for.
     pub short: bool,
+    /// There is more that can be read at once.
+    pub is_cut_short: bool,
+    /// There is more, but what was read before is to be written first.
+    pub is_held: bool,
 }
 
 impl AddAssign for Found {
@@ -25,6 +29,8 @@ impl AddAssign for Found {
         self.most = self.most.max(other.most);
         self.lost |= other.lost;
         self.short |= other.short;
+        self.is_cut_short |= other.is_cut_short;
+        self.is_held |= other.is_held;
     }
 }
 
@@ -62,6 +68,10 @@ impl Pace {
     /// What to do after a pass that found this.
     pub fn after(&mut self, found: Found) -> Next {
         match found {
+            Found {
+                is_cut_short: true, ..
+            } => return Next::Again,
+            Found { is_held: true, .. } => self.pause = CALM,
             Found { events: 0, .. } => return self.quiet(),
             Found { lost: true, .. } | Found { short: true, .. } | Found { most: 5.., .. } => {
                 self.pause = BRISK;
@@ -91,6 +101,8 @@ mod tests {
         most: 1,
         lost: false,
         short: false,
+        is_cut_short: false,
+        is_held: false,
     };
 
     #[test]

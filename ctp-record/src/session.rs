@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ctp_trace::record::{Ending, Nanos, ProcessEnding};
 
 use crate::alarms::Alarms;
+use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::crash::Crashes;
@@ -16,6 +17,7 @@ use crate::pace::{Next, Pace};
 use crate::processes::Processes;
 use crate::rendezvous::{self, Rendezvous};
 use crate::signals::{Arrived, Signals};
+use crate::status::{Progress, Status};
 use crate::survivors;
 use crate::wait::{self, Happened, Wait};
 
@@ -42,6 +44,10 @@ pub struct Session<'s> {
     pub crashes: Crashes,
     /// Where it goes.
     pub output: Output,
+    /// What is not there yet.
+    pub backlog: Backlog,
+    /// What the user sees of it meanwhile.
+    pub status: Option<Status>,
     /// What time it is in the trace.
     pub clock: Clock,
     /// How the program ended, and when.
@@ -117,13 +123,16 @@ impl Session<'_> {
                 break over;
             }
             self.keep_time();
+            self.show_status();
             if flushed.elapsed() >= FLUSH_EVERY {
                 self.output.flush(self.memories.totals().lost);
                 self.crashes.hear();
                 flushed = Instant::now();
             }
         };
+        self.output.be_patient();
         self.memories.finish(&mut self.processes, &mut self.output);
+        self.status = None;
         self.dismiss();
         self.crashes.hear();
         Ok(over)
@@ -146,7 +155,7 @@ impl Session<'_> {
         self.memories.arm();
         wait::order();
         let found = self.memories.pass(&mut self.processes, &mut self.output);
-        if found.events > 0 {
+        if found.events > 0 || found.is_held {
             self.memories.disarm();
             return Ok(Happened::default());
         }
@@ -168,6 +177,21 @@ impl Session<'_> {
         self.alarms
             .waited(happened.rang || happened.knocked, announced);
         Ok(happened)
+    }
+
+    fn show_status(&mut self) {
+        let Some(status) = &mut self.status else {
+            return;
+        };
+        status.show(|| {
+            let totals = self.memories.totals();
+            Progress {
+                events: totals.events,
+                lost: totals.lost,
+                backlog_bytes: self.backlog.bytes(),
+                written_bytes: self.output.written_bytes(),
+            }
+        });
     }
 
     fn keep_time(&mut self) {

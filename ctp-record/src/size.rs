@@ -7,29 +7,43 @@ use std::fmt;
 pub enum NoSize {
     /// Not a number with an optional K, M or G.
     Syntax,
-    /// More than a lane can have.
-    TooLarge,
+    /// More than so many MiB.
+    TooLarge(u64),
 }
 
 impl fmt::Display for NoSize {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoSize::Syntax => write!(out, "not a size; try 4M, 512K or 0"),
-            NoSize::TooLarge => write!(out, "more than 256M"),
+            NoSize::TooLarge(mib) => write!(out, "more than {mib}M"),
         }
     }
 }
 
 impl std::error::Error for NoSize {}
 
-/// The largest room for one thread.
-const MOST_BYTES: u64 = 256 << 20;
+/// The largest room for one thread, in MiB.
+const MOST_BUFFER: u64 = 256;
+/// The largest backlog, in MiB: 1 TiB.
+const MOST_BACKLOG: u64 = 1 << 20;
 
-/// Bytes: a number, with K, M or G for powers of 1024.
+/// Bytes of a thread's room: a number, with K, M or G for powers of 1024.
 ///
 /// # Errors
 /// Something else, or more than a lane can have.
-pub fn parse(text: &str) -> Result<u64, NoSize> {
+pub fn buffer(text: &str) -> Result<u64, NoSize> {
+    up_to(MOST_BUFFER, text)
+}
+
+/// Bytes of the recorder's backlog, in the same way.
+///
+/// # Errors
+/// Something else, or more than any machine has.
+pub fn backlog(text: &str) -> Result<u64, NoSize> {
+    up_to(MOST_BACKLOG, text)
+}
+
+fn up_to(most_mib: u64, text: &str) -> Result<u64, NoSize> {
     let digits = text.trim_end_matches(['K', 'M', 'G', 'k', 'm', 'g']);
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" => 0,
@@ -41,8 +55,8 @@ pub fn parse(text: &str) -> Result<u64, NoSize> {
     let number: u64 = digits.parse().map_err(|_| NoSize::Syntax)?;
     let bytes = number.checked_mul(1 << shift);
     bytes
-        .filter(|bytes| *bytes <= MOST_BYTES)
-        .ok_or(NoSize::TooLarge)
+        .filter(|bytes| *bytes <= most_mib << 20)
+        .ok_or(NoSize::TooLarge(most_mib))
 }
 
 #[cfg(test)]
@@ -51,13 +65,14 @@ mod tests {
 
     #[test]
     fn sizes_are_numbers_with_a_power_of_1024() {
-        assert_eq!(parse("0"), Ok(0));
-        assert_eq!(parse("4M"), Ok(4 << 20));
-        assert_eq!(parse("512k"), Ok(512 << 10));
-        assert_eq!(parse("256M"), Ok(256 << 20));
-        assert_eq!(parse("1G"), Err(NoSize::TooLarge));
+        assert_eq!(buffer("0"), Ok(0));
+        assert_eq!(buffer("4M"), Ok(4 << 20));
+        assert_eq!(buffer("512k"), Ok(512 << 10));
+        assert_eq!(buffer("256M"), Ok(256 << 20));
+        assert_eq!(buffer("1G"), Err(NoSize::TooLarge(256)));
+        assert_eq!(backlog("1G"), Ok(1 << 30));
         for text in ["", "M", "4MM", "-1", "4 M", "4T", "0x10"] {
-            assert_eq!(parse(text), Err(NoSize::Syntax), "{text}");
+            assert_eq!(buffer(text), Err(NoSize::Syntax), "{text}");
         }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) struct ChunkWriter<W> {
     bytes: u64,
     sequence: u32,
     lost: u64,
+    is_hurried: bool,
     compressor: Compressor<'static>,
     frame: Vec<u8>,
 }
@@ -37,6 +38,7 @@ impl<W: Write> ChunkWriter<W> {
             bytes: file_header.len() as u64,
             sequence: 0,
             lost: 0,
+            is_hurried: false,
             compressor: Compressor::new(LEVEL)?,
             frame: Vec::new(),
         })
@@ -44,6 +46,10 @@ impl<W: Write> ChunkWriter<W> {
 
     pub(crate) fn set_lost(&mut self, lost: u64) {
         self.lost = lost;
+    }
+
+    pub(crate) fn set_hurried(&mut self, hurried: bool) {
+        self.is_hurried = hurried;
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -92,7 +98,8 @@ impl<W: Write> ChunkWriter<W> {
 
     /// Appends the payload, compressed where that is shorter, and returns the flags that say so.
     fn fill_payload(&mut self, payload: &Payload) -> u16 {
-        if payload.bytes.len() >= SMALL_PAYLOAD_BYTES && self.compress(payload).is_ok() {
+        let is_worth_it = !self.is_hurried && payload.bytes.len() >= SMALL_PAYLOAD_BYTES;
+        if is_worth_it && self.compress(payload).is_ok() {
             return COMPRESSED;
         }
         self.frame.truncate(CHUNK_HEADER_BYTES);

@@ -100,6 +100,12 @@ impl<W: Write> Writer<W> {
         self.chunks.set_lost(lost);
     }
 
+    /// Leaves out what costs much time and saves only room, the compression of what follows, until
+    /// told otherwise.
+    pub fn set_hurried(&mut self, hurried: bool) {
+        self.chunks.set_hurried(hurried);
+    }
+
     /// Bytes given to `out` so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! What the reader remembers of one station, and how its slots become events.
 
 use ctp_nostd::dialect::{self, Dialect, Fetched};
-use ctp_nostd::inspect::{Identity, WakeState};
+use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
 use ctp_nostd::layout::{SLOTS, Station, seat_word, station_of};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record};
@@ -359,7 +359,11 @@ impl Harvest {
     }
 
     fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
-        let state = station.wakes();
+        let mut state = station.wakes();
+        if state.at_ns < self.cells[index].birth_ts {
+            // Somebody who woke the previous occupant was slow to say so.
+            (state.by, state.at_ns) = (WokenBy::Nobody, 0);
+        }
         if self.cells[index].wakes == Some(state) {
             return;
         }
@@ -375,8 +379,7 @@ impl Harvest {
         )));
     }
 
-    pub(super) fn waker(&self, by: ctp_nostd::inspect::WokenBy) -> ctp_trace::record::Waker {
-        use ctp_nostd::inspect::WokenBy;
+    pub(super) fn waker(&self, by: WokenBy) -> ctp_trace::record::Waker {
         use ctp_trace::record::Waker;
         match by {
             WokenBy::Nobody => Waker::Foreign,

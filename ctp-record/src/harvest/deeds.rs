@@ -98,8 +98,10 @@ impl Harvest {
 
     /// At the end nobody tells of what was lost last.
     pub(super) fn tell_last_losses(&mut self, pass: &mut Pass<'_>) {
-        for (lane, lost) in self.lanes.losses() {
-            self.tell_loss(lane, lost, self.latest, pass);
+        for (lane, lost) in self.lanes.losses().into_iter().enumerate() {
+            if let Some(lost) = lost {
+                self.tell_loss(lane, lost, self.latest, pass);
+            }
         }
     }
 

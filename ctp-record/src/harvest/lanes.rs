@@ -4,16 +4,24 @@
 //! before it, which may lie in another thread's lane and not be seen until the next round: then
 //! this lane waits for it. What the next round does not bring either was never recorded in a lane;
 //! it is looked for in the station's slots, and else lost.
+//!
+//! A round begins by collecting copies of all that was committed, see `copies.rs`.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ctp_nostd::Region;
+use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Deed, Payload, Ring};
-use ctp_nostd::layout::{SLOTS, Station};
+use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::layout::Station;
 use ctp_nostd::slot::{Epoch, EventKind, Tail};
-use ctp_nostd::{Region, dialect::Fetched};
 
 use super::cell::Cell;
+use super::copies::Copies;
 use super::deeds::Author;
+use super::queue::{Queue, Spare};
 use super::{Harvest, Pass};
+use crate::backlog::Backlog;
 
 /// After so many records it is time to look at the stations: those of the dead are wanted.
 const MOST_A_ROUND: u64 = 1 << 13;
@@ -28,26 +36,34 @@ pub(super) struct Lanes {
     pub is_complete: bool,
     /// Records that this round has taken.
     taken: u64,
+    /// There are rows enough for now: copies stay what they are.
+    is_held: bool,
+    /// Another thread copies too.
+    is_helped: bool,
+    /// The latest round ended before it had taken everything.
+    was_cut_short: bool,
+    /// This round has looked into the lanes.
+    has_looked: bool,
+    /// Nothing was left in any lane when it had.
+    is_all_copied: bool,
+    spare: Spare,
+    copies: Arc<Mutex<Copies>>,
+    pub backlog: Backlog,
 }
 
-/// How far one lane has been read.
+/// What came out of one lane.
 #[derive(Debug, Default)]
 struct Cursor {
-    next: u64,
-    /// Reserved when this round began.
-    limit: u64,
-    /// The record at `next`, once it is committed.
+    /// What was copied and not taken.
+    queue: Queue,
+    /// The first of it.
     front: Option<Record>,
     /// Whose records these are.
     author: Author,
     /// It waits for another lane.
     waits: bool,
-    /// Records that found no room, when this round began.
-    lost: u32,
-    /// Since which round nothing could be taken from it.
+    /// Since which round it waits.
     stuck_since: Option<u64>,
-    /// Its words cannot be true: it is not read any more.
-    is_damaged: bool,
 }
 
 /// What stands in a lane.
@@ -74,60 +90,35 @@ enum Outcome {
 }
 
 impl Cursor {
-    /// What is already given back was read by somebody else.
-    fn at_tail(ring: &Ring<'_>) -> Self {
-        Cursor {
-            next: ring.tail(),
-            ..Cursor::default()
-        }
+    fn look(&mut self) {
+        self.front = self.queue.front().map(|copied| {
+            let (at, payload) = copied.read();
+            Record { at, payload }
+        });
     }
 
-    /// Looks how far its thread is.
-    fn begin(&mut self, ring: &Ring<'_>) {
-        self.limit = ring.head();
-        self.lost = ring.lost();
-        self.waits = false;
-        let is_possible = self.limit.wrapping_sub(self.next) <= ring.capacity();
-        self.is_damaged |= !is_possible || ring.tail() != self.next;
-        self.look(ring);
-    }
-
-    fn look(&mut self, ring: &Ring<'_>) {
-        self.front = match self.next == self.limit || self.is_damaged {
-            true => None,
-            false => ring
-                .read(self.next)
-                .map(|(at, payload)| Record { at, payload }),
-        };
-    }
-
-    fn advance(&mut self, ring: &Ring<'_>) {
-        self.next = self.next.wrapping_add(1);
+    fn advance(&mut self, spare: &mut Spare) {
+        self.queue.pop(spare);
         self.stuck_since = None;
-        self.look(ring);
-    }
-
-    /// Somebody reserved the next record and has not committed it.
-    fn is_pending(&self) -> bool {
-        self.next != self.limit && self.front.is_none() && !self.is_damaged
-    }
-
-    /// Passes over records that their thread will not commit any more.
-    fn pass_over_abandoned(&mut self, ring: &Ring<'_>, reach: Reach) {
-        while self.is_pending() && (reach == Reach::End || ring.is_abandoned(self.next, self.limit))
-        {
-            self.advance(ring);
-        }
-    }
-
-    /// How full its ring was, in the eighths of which a station has slots.
-    fn eighths(&self, ring: &Ring<'_>) -> u64 {
-        let unread = self.limit.wrapping_sub(self.next).min(ring.capacity());
-        unread * SLOTS as u64 / ring.capacity().max(1)
+        self.look();
     }
 }
 
 impl Lanes {
+    pub fn within(backlog: Backlog) -> Self {
+        Lanes {
+            copies: Arc::new(Mutex::new(Copies::within(backlog.clone()))),
+            backlog,
+            ..Lanes::default()
+        }
+    }
+
+    /// For another thread that copies too.
+    pub fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
+        self.is_helped = true;
+        self.copies.clone()
+    }
+
     /// Does any thread write into one?
     pub fn are_used(&self) -> bool {
         !self.cursors.is_empty()
@@ -140,38 +131,52 @@ impl Lanes {
 
     /// Records that found no room, as far as what the lanes say can be believed.
     pub fn crowded_out(&self) -> u64 {
-        let sound = self.cursors.iter().filter(|cursor| !cursor.is_damaged);
-        sound.map(|cursor| u64::from(cursor.lost)).sum()
+        locked(&self.copies).crowded_out()
     }
 
-    /// The thread whose records this lane has now.
+    /// The thread whose records come out of this lane now.
     pub fn author(&mut self, lane: usize) -> &mut Author {
         &mut self.cursors[lane].author
     }
 
-    /// What found no room in each sound lane, as known.
-    pub fn losses(&self) -> Vec<(usize, u32)> {
-        let cursors = self.cursors.iter().enumerate();
-        let sound = cursors.filter(|(_, cursor)| !cursor.is_damaged);
-        sound.map(|(lane, cursor)| (lane, cursor.lost)).collect()
+    /// Records of each lane that found no room, as far as what it says can be believed.
+    pub fn losses(&self) -> Vec<Option<u32>> {
+        locked(&self.copies).losses().collect()
     }
 
-    fn begin(&mut self, rings: &[Ring<'_>], reach: Reach) {
+    /// Collects all that was committed; what was copied so far if that is enough for a round, so that
+    /// the thread that helps is kept waiting for no longer than that takes. Gives how full the fullest
+    /// lane was, in eighths.
+    fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
         self.round += 1;
         self.taken = 0;
-        let new = rings.iter().skip(self.cursors.len()).map(Cursor::at_tail);
-        self.cursors.extend(new);
-        for (cursor, ring) in self.cursors.iter_mut().zip(rings) {
-            cursor.begin(ring);
-            if cursor.stuck_since.is_some() {
-                cursor.pass_over_abandoned(ring, reach);
-            }
+        self.is_held = reach != Reach::End && self.backlog.has_enough_rows();
+        self.has_looked = reach == Reach::End || !(self.is_helped && self.was_cut_short);
+        let mut copies = locked(&self.copies);
+        if self.has_looked {
+            copies.copy(region, reach == Reach::End);
         }
+        self.cursors.resize_with(copies.lanes(), Cursor::default);
+        self.is_all_copied = self.has_looked;
+        let mut most = 0;
+        copies.collect(&mut self.spare, |index, reader| {
+            let cursor = &mut self.cursors[index];
+            self.is_all_copied &= reader.is_complete();
+            most = most.max(reader.move_to(&mut cursor.queue));
+            cursor.waits = false;
+            cursor.look();
+        });
+        most
+    }
+
+    fn advance(&mut self, index: usize) {
+        self.cursors[index].advance(&mut self.spare);
+        self.taken += 1;
     }
 
     /// Has this round taken enough?
     fn is_tired(&self, reach: Reach) -> bool {
-        reach != Reach::End && MOST_A_ROUND <= self.taken
+        reach != Reach::End && (self.is_held || MOST_A_ROUND <= self.taken)
     }
 
     /// The lane with the earliest record that need not wait, and until when it has the earliest.
@@ -191,91 +196,71 @@ impl Lanes {
         (at <= until).then_some((index, until))
     }
 
-    /// The lane that has waited a whole round, and has the earliest record of those.
+    /// The lane that waits and has the earliest record of those, if it has waited a whole round:
+    /// what it waits for cannot stand behind a later record.
     fn overdue(&self, reach: Reach) -> Option<usize> {
-        let round = self.round;
-        let is_overdue = |cursor: &Cursor| {
-            reach == Reach::End || cursor.stuck_since.is_some_and(|since| since < round)
-        };
+        if !self.has_looked {
+            return None;
+        }
         let waiting = self.cursors.iter().enumerate();
-        waiting
-            .filter(|(_, cursor)| cursor.waits && is_overdue(cursor))
-            .filter_map(|(index, cursor)| Some((cursor.front?.at, index)))
-            .min()
-            .map(|(_, index)| index)
+        let waiting = waiting.filter(|(_, cursor)| cursor.waits);
+        let at = |(index, cursor): (usize, &Cursor)| Some((cursor.front?.at, index));
+        let (_, index) = waiting.filter_map(at).min()?;
+        let is_overdue = |since| reach == Reach::End || since < self.round;
+        let since = self.cursors[index].stuck_since.unwrap_or(self.round);
+        is_overdue(since).then_some(index)
     }
 
-    /// At the end nobody commits what is pending. True if there was something.
-    fn pass_over_pending(&mut self, rings: &[Ring<'_>]) -> bool {
-        let mut any = false;
-        for (cursor, ring) in self.cursors.iter_mut().zip(rings) {
-            any |= cursor.is_pending();
-            cursor.pass_over_abandoned(ring, Reach::End);
+    /// Remembers who could not go on.
+    fn end(&mut self) {
+        locked(&self.copies).taken(self.taken);
+        self.was_cut_short = !self.is_held && MOST_A_ROUND <= self.taken;
+        self.is_complete = self.is_all_copied && !self.is_held && self.taken < MOST_A_ROUND;
+        for cursor in &mut self.cursors {
+            if cursor.waits {
+                cursor.stuck_since.get_or_insert(self.round);
+            }
+            self.is_complete &= !cursor.waits;
         }
-        any
     }
 
-    /// Gives back what was read, and remembers who could not go on.
-    fn end(&mut self, rings: &[Ring<'_>]) {
-        let round = self.round;
-        self.is_complete = self.taken < MOST_A_ROUND;
-        for (cursor, ring) in self.cursors.iter_mut().zip(rings) {
-            if cursor.is_damaged {
-                continue;
-            }
-            ring.release(cursor.next);
-            if cursor.waits || cursor.is_pending() {
-                cursor.stuck_since.get_or_insert(round);
-                self.is_complete = false;
-            }
-        }
+    fn are_empty(&self) -> bool {
+        self.cursors.iter().all(|cursor| cursor.front.is_none())
     }
 }
 
-impl Harvest {
-    /// The rings that threads have had: a lane is never used before those in front of it.
-    fn rings<'m>(&self, region: &Region<'m>) -> Vec<Ring<'m>> {
-        let known = self.lanes.cursors.len();
-        let rings = (0..region.lanes.len() as u32).filter_map(|index| region.ring(index));
-        let rings = rings.enumerate();
-        let used = rings.take_while(|(index, ring)| *index < known || ring.is_used());
-        used.map(|(_, ring)| ring).collect()
-    }
+/// A thread that panicked amid a copy has left what it had counted.
+fn locked(copies: &Mutex<Copies>) -> MutexGuard<'_, Copies> {
+    copies.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
+impl Harvest {
     /// Reads the lanes as far as `reach`.
     pub(super) fn drain_lanes(&mut self, reach: Reach, pass: &mut Pass<'_>) {
-        let rings = self.rings(pass.region);
         let before = self.totals;
-        self.lanes.begin(&rings, reach);
+        let eighths = self.lanes.begin(pass.region, reach);
+        pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
-        for (cursor, ring) in self.lanes.cursors.iter().zip(&rings) {
-            pass.found.most = pass.found.most.max(cursor.eighths(ring));
-        }
         while !self.lanes.is_tired(reach) {
             if let Some((index, until)) = self.lanes.earliest(reach) {
-                self.take_until(index, until, reach, &rings[index], pass);
+                self.take_until(index, until, reach, pass);
             } else if let Some(index) = self.lanes.overdue(reach) {
-                self.take_by_force(index, &rings[index], pass);
-            } else if !(reach == Reach::End && self.lanes.pass_over_pending(&rings)) {
+                self.take_by_force(index, pass);
+            } else {
                 break;
             }
         }
-        self.lanes.end(&rings);
+        pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
+        self.lanes.end();
         if reach == Reach::End {
             self.tell_last_losses(pass);
         }
+        pass.found.is_cut_short |= self.lanes.was_cut_short;
         pass.found.events += self.totals.events - before.events;
         pass.found.lost |= self.totals.lost > before.lost;
     }
 
-    fn take_until(
-        &mut self,
-        index: usize,
-        until: u64,
-        reach: Reach,
-        ring: &Ring<'_>,
-        pass: &mut Pass<'_>,
-    ) {
+    fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
         let before = self.lanes.taken;
         while !self.lanes.is_tired(reach)
             && let Some(record) = self.lanes.cursors[index].front
@@ -285,8 +270,7 @@ impl Harvest {
                 self.lanes.cursors[index].waits = true;
                 break;
             }
-            self.lanes.cursors[index].advance(ring);
-            self.lanes.taken += 1;
+            self.lanes.advance(index);
         }
         if before < self.lanes.taken {
             // Who waited may have waited for one of these.
@@ -297,13 +281,13 @@ impl Harvest {
         }
     }
 
-    fn take_by_force(&mut self, index: usize, ring: &Ring<'_>, pass: &mut Pass<'_>) {
+    fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
         if let Some(record) = self.lanes.cursors[index].front {
             self.make_up_for_those_before(&record.payload, pass);
             if let Outcome::Early = self.take(index, &record, pass) {
                 self.totals.quarantined += 1;
             }
-            self.lanes.cursors[index].advance(ring);
+            self.lanes.advance(index);
         }
         for cursor in &mut self.lanes.cursors {
             cursor.waits = false;

@@ -13,6 +13,8 @@ use super::Pass;
 #[derive(Debug, Default)]
 pub(super) struct Places {
     ids: HashMap<(ProcessId, Key), SiteId>,
+    /// The latest answers of [`Places::interned`], by the id in the shared table.
+    latest: Vec<(ProcessId, SiteId)>,
     /// The latest answers of [`Places::plain`]: a coroutine asks for the same address each time.
     plain: HashMap<(ProcessId, u64), SiteId>,
     /// Waits whose site found no room.
@@ -65,6 +67,20 @@ impl Places {
 
     /// The site with this id in the shared table. One that is not filled in yet has no site.
     pub fn interned(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
+        match self.latest.get(id as usize) {
+            Some((asker, known)) if *asker == process && known.0 != 0 => return *known,
+            _ => {}
+        }
+        let site = self.interned_anew(process, id, pass);
+        if id as usize <= pass.region.sites.len() {
+            let length = self.latest.len().max(id as usize + 1);
+            self.latest.resize(length, Default::default());
+            self.latest[id as usize] = (process, site);
+        }
+        site
+    }
+
+    fn interned_anew(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
         if let Some(known) = self.ids.get(&(process, Key::Interned(id))) {
             return *known;
         }

@@ -11,7 +11,10 @@ use crate::trace::Trace;
 /// The program's own count of each coroutine is the trace's. (That recorded and lost add up to
 /// it is checked for every trace that is read.)
 pub fn counts_agree(lab: &Lab) -> Trace {
-    let trace = lab.trace();
+    agrees(lab, lab.trace())
+}
+
+pub fn agrees(lab: &Lab, trace: Trace) -> Trace {
     let truth = lab.truth("truth");
     assert_eq!(trace.coroutines.len(), truth.len());
     for line in truth {
@@ -46,7 +49,7 @@ fn events_of_a_burst_are_recorded_or_counted() {
 #[test]
 fn events_are_counted_while_the_recorder_stands_still() {
     let lab = Lab::new();
-    let mut command = lab.recorder(&[], fixture("hot"));
+    let mut command = lab.recorder(&["--buffer", "64K"], fixture("hot"));
     let recorder = command.args(["truth", "2", "3", "200000"]).spawn();
     let recorder = recorder.expect("can be started");
     lab.wait_for_file("truth.ready");

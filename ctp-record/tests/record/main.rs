@@ -4,6 +4,7 @@
 //! names the row of the requirements that it proves. `CTP_RUNS=1000` makes the tests of chance
 //! take that many runs.
 
+mod backlog;
 mod capacity;
 mod check_probe;
 mod coroutines;

@@ -1,7 +1,5 @@
 //! Rows to columns.
 
-use std::collections::HashMap;
-
 use super::deed::Expected;
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, INEXACT, N_HIT, Oracle, RUN, SEEN_HIT, SPOT_HIT,
@@ -9,6 +7,7 @@ use super::{
 };
 use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_RECORDS};
+use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
 use crate::varint::{put_bytes, put_int, put_uint, zigzag};
 
@@ -17,12 +16,12 @@ pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
     oracle: Oracle,
     pub(super) expected: Expected,
-    spots: HashMap<Spot, u64>,
+    spots: Map<Spot, u64>,
 }
 
 impl Encoder {
     pub(crate) fn new() -> Self {
-        let (columns, spots) = (Default::default(), HashMap::new());
+        let (columns, spots) = (Default::default(), Map::default());
         Encoder {
             columns,
             oracle: Oracle::new(),

@@ -1,0 +1,121 @@
+//! What was read of the program and is not on disk yet: how much of it there is, and may be.
+//!
+//! Two stages hold it: copies of lane records that wait to be put in order, and rows that wait to
+//! be encoded. The thread that reads the program never waits for either.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Its account. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Backlog(Arc<Account>);
+
+#[derive(Debug)]
+struct Account {
+    limit_bytes: u64,
+    copies_bytes: AtomicU64,
+    rows_bytes: AtomicU64,
+    most_bytes: AtomicU64,
+    was_full: AtomicBool,
+}
+
+/// Enough rows for the encoder to go on with; what comes after them stays copies, which are smaller.
+const ENOUGH_ROWS_BYTES: u64 = 8 << 20;
+
+impl Default for Backlog {
+    /// Without a limit.
+    fn default() -> Self {
+        Backlog::of(u64::MAX)
+    }
+}
+
+impl Backlog {
+    /// What this machine can spare: an eighth of its memory, and half a GiB at most.
+    pub fn fitting() -> Self {
+        let machine = rustix::system::sysinfo();
+        let memory_bytes = (machine.totalram as u64).saturating_mul(machine.mem_unit.into());
+        Backlog::of((memory_bytes / 8).min(512 << 20))
+    }
+
+    /// Of so many bytes.
+    pub fn of(limit_bytes: u64) -> Self {
+        Backlog(Arc::new(Account {
+            limit_bytes,
+            copies_bytes: AtomicU64::new(0),
+            rows_bytes: AtomicU64::new(0),
+            most_bytes: AtomicU64::new(0),
+            was_full: AtomicBool::new(false),
+        }))
+    }
+
+    /// Bytes that it may hold.
+    pub fn limit_bytes(&self) -> u64 {
+        self.0.limit_bytes
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> u64 {
+        let Account {
+            copies_bytes,
+            rows_bytes,
+            ..
+        } = &*self.0;
+        copies_bytes.load(Ordering::Relaxed) + rows_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The most that it ever held.
+    pub fn most_bytes(&self) -> u64 {
+        self.0.most_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Was something ever left where it was for want of room here?
+    pub fn was_full(&self) -> bool {
+        self.0.was_full.load(Ordering::Relaxed)
+    }
+
+    /// Is there so much that it should be written with less effort?
+    pub fn is_half_full(&self) -> bool {
+        self.0.limit_bytes / 2 < self.bytes()
+    }
+
+    /// Are there so many rows that no more should be made of copies?
+    pub(crate) fn has_enough_rows(&self) -> bool {
+        ENOUGH_ROWS_BYTES.min(self.0.limit_bytes / 4) <= self.0.rows_bytes.load(Ordering::Relaxed)
+    }
+
+    /// So many that nothing should be made into rows any more?
+    pub(crate) fn has_too_many_rows(&self) -> bool {
+        self.0.limit_bytes / 2 <= self.0.rows_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that may be added.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        self.0.limit_bytes.saturating_sub(self.bytes())
+    }
+
+    pub(crate) fn note_full(&self) {
+        self.0.was_full.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn copies_added(&self, bytes: u64) {
+        self.0.copies_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.note_most();
+    }
+
+    pub(crate) fn copies_taken(&self, bytes: u64) {
+        self.0.copies_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn rows_added(&self, bytes: u64) {
+        self.0.rows_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.note_most();
+    }
+
+    pub(crate) fn rows_written(&self, bytes: u64) {
+        self.0.rows_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn note_most(&self) {
+        self.0.most_bytes.fetch_max(self.bytes(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,116 @@
+//! A thread that copies what lanes hold while the first thread is busy or has no processor: it does
+//! so little that a scheduler lets it run as soon as it wants to.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use crate::harvest::Copies;
+use crate::promptness;
+use crate::shm::Memory;
+
+/// The near end of it. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Drainer {
+    shared: Arc<Shared>,
+    thread: Thread,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    jobs: Mutex<Vec<Job>>,
+    is_awake: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// A memory, for as long as it is wanted.
+#[derive(Debug)]
+struct Job {
+    memory: Weak<Memory>,
+    copies: Weak<Mutex<Copies>>,
+}
+
+/// How often it looks while lanes stay nearly empty.
+const CALM: Duration = Duration::from_millis(1);
+/// The same while they fill: the default size lasts 2 ms at 20 ns an event.
+const BRISK: Duration = Duration::from_micros(300);
+
+/// What one look may take.
+const LITTLE_NS: u64 = 100_000;
+
+impl Drainer {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Those of the kernel: there are too many threads.
+    pub fn start() -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        shared.is_awake.store(true, Ordering::Relaxed);
+        let its = shared.clone();
+        let handle = thread::Builder::new()
+            .name("drainer".into())
+            .spawn(move || its.work())?;
+        let thread = handle.thread().clone();
+        Ok(Drainer { shared, thread })
+    }
+
+    /// One more memory.
+    pub fn add(&self, memory: &Arc<Memory>, copies: &Arc<Mutex<Copies>>) {
+        locked(&self.shared.jobs).push(Job {
+            memory: Arc::downgrade(memory),
+            copies: Arc::downgrade(copies),
+        });
+    }
+
+    /// Until [`go_on`](Self::go_on).
+    pub fn rest(&self) {
+        self.shared.is_awake.store(false, Ordering::Relaxed);
+    }
+
+    pub fn go_on(&self) {
+        self.shared.is_awake.store(true, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+}
+
+impl Drop for Drainer {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        promptness::ask_for_little(LITTLE_NS);
+        let mut pause = CALM;
+        while !self.is_over.load(Ordering::Relaxed) {
+            if !self.is_awake.load(Ordering::Relaxed) {
+                thread::park();
+                continue;
+            }
+            thread::sleep(pause);
+            let mut most = 0;
+            locked(&self.jobs).retain(|job| job.copy(&mut most));
+            pause = if most == 0 { CALM } else { BRISK };
+        }
+    }
+}
+
+impl Job {
+    /// False once nobody else wants the memory.
+    fn copy(&self, most: &mut u64) -> bool {
+        let (Some(memory), Some(copies)) = (self.memory.upgrade(), self.copies.upgrade()) else {
+            return false;
+        };
+        *most = (*most).max(locked(&copies).copy(&memory.region(), false));
+        true
+    }
+}
+
+/// What is there is whole also after a panic.
+fn locked<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,191 @@
+//! Copies of what stands in lanes, made so that the lanes have room again, however long it takes
+//! to put the copies in order. Two threads share them: the one that puts them in order copies when
+//! it begins a round, and another one copies while that is busy (`drainer.rs`).
+
+use ctp_nostd::Region;
+use ctp_nostd::lane::{Copied, Ring};
+use ctp_nostd::layout::SLOTS;
+
+use super::queue::{Queue, Spare};
+use crate::backlog::Backlog;
+
+/// Of all lanes of a memory.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    readers: Vec<Reader>,
+    spare: Spare,
+    backlog: Backlog,
+}
+
+/// How far one lane has been copied.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// The next record to copy.
+    next: u64,
+    /// Reserved at the latest look.
+    limit: u64,
+    /// Records that found no room.
+    lost: u32,
+    /// Somebody reserved the next record and has not committed it.
+    is_pending: bool,
+    /// Its words cannot be true: it is not read any more.
+    is_damaged: bool,
+    /// How full the ring ever was since this was last asked for, in the eighths of which a station
+    /// has slots.
+    eighths: u64,
+    /// What was copied and not collected.
+    queue: Queue,
+    /// Copies that were collected before and wait still.
+    waiting: usize,
+}
+
+/// A lane of which there are no copies gets so much room in any case, for all others may wait for
+/// it.
+const LEAST: usize = 2048;
+
+fn bytes(copies: usize) -> u64 {
+    (copies * size_of::<Copied>()) as u64
+}
+
+impl Copies {
+    pub fn within(backlog: Backlog) -> Self {
+        Copies {
+            backlog,
+            ..Copies::default()
+        }
+    }
+
+    /// Copies what all threads have committed, as far as there is room; all that is there if it is
+    /// `over`. Gives how full the fullest lane was, in eighths.
+    pub fn copy(&mut self, region: &Region<'_>, over: bool) -> u64 {
+        let mut most = 0;
+        for (index, ring) in rings(region).enumerate() {
+            if index == self.readers.len() {
+                if !ring.is_used() {
+                    break;
+                }
+                self.readers.push(Reader::at_tail(&ring));
+            }
+            let reader = &mut self.readers[index];
+            most = most.max(reader.look(&ring));
+            let room = match over {
+                true => usize::MAX,
+                false => (self.backlog.room_bytes() / bytes(1)) as usize,
+            };
+            let copied = reader.copy(&ring, room, over, &mut self.spare);
+            self.backlog.copies_added(bytes(copied));
+            if reader.has_left_some() {
+                self.backlog.note_full();
+            }
+        }
+        most
+    }
+
+    /// Hands over what was copied, lane by lane, and takes back blocks that are empty.
+    pub(super) fn collect(&mut self, spare: &mut Spare, mut into: impl FnMut(usize, &mut Reader)) {
+        self.spare.add(spare);
+        for (index, reader) in self.readers.iter_mut().enumerate() {
+            into(index, reader);
+        }
+    }
+
+    /// So many copies that were collected are not needed any more.
+    pub fn taken(&self, copies: u64) {
+        self.backlog.copies_taken(bytes(copies as usize));
+    }
+
+    /// How many lanes threads have had.
+    pub fn lanes(&self) -> usize {
+        self.readers.len()
+    }
+
+    /// Records that found no room, as far as what the lanes say can be believed.
+    pub fn crowded_out(&self) -> u64 {
+        self.losses().flatten().map(u64::from).sum()
+    }
+
+    /// The same of each lane, modulo 2^32; nothing of one whose words cannot be true.
+    pub fn losses(&self) -> impl Iterator<Item = Option<u32>> {
+        let readers = self.readers.iter();
+        readers.map(|reader| (!reader.is_damaged).then_some(reader.lost))
+    }
+}
+
+/// A lane is never used before those in front of it.
+fn rings<'m>(region: &Region<'m>) -> impl Iterator<Item = Ring<'m>> {
+    let region = *region;
+    (0..region.lanes.len() as u32).filter_map(move |index| region.ring(index))
+}
+
+impl Reader {
+    /// What is already given back was read by somebody else.
+    fn at_tail(ring: &Ring<'_>) -> Self {
+        Reader {
+            next: ring.tail(),
+            ..Reader::default()
+        }
+    }
+
+    /// How far is its thread, and how full the ring?
+    fn look(&mut self, ring: &Ring<'_>) -> u64 {
+        self.limit = ring.head();
+        self.lost = ring.lost();
+        let unread = self.limit.wrapping_sub(self.next);
+        self.is_damaged |= unread > ring.capacity() || ring.tail() != self.next;
+        let eighths = unread.min(ring.capacity()) * SLOTS as u64 / ring.capacity().max(1);
+        self.eighths = self.eighths.max(eighths);
+        eighths
+    }
+
+    /// Copies what is committed, at most so many, and gives the lane its room back. What was
+    /// pending before and will never be committed is passed over. Gives how many were copied.
+    fn copy(&mut self, ring: &Ring<'_>, room: usize, over: bool, spare: &mut Spare) -> usize {
+        let before = self.queue.len();
+        let least = if self.waiting == 0 { LEAST } else { before };
+        let end = before.saturating_add(room).max(least);
+        let was_pending = std::mem::take(&mut self.is_pending);
+        while !self.is_damaged && self.copy_committed(ring, end, spare) {
+            let is_gone = || was_pending && ring.is_abandoned(self.next, self.limit);
+            self.is_pending = !over && !is_gone();
+            if self.is_pending {
+                break;
+            }
+            self.next = self.next.wrapping_add(1);
+        }
+        if !self.is_damaged {
+            ring.release(self.next);
+        }
+        self.queue.len() - before
+    }
+
+    /// Until there are so many, or one is not committed. True if so.
+    fn copy_committed(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
+        let (mut next, limit) = (self.next, self.limit);
+        let copy = || {
+            let copied = ring.copy(next).filter(|_| next != limit)?;
+            next = next.wrapping_add(1);
+            Some(copied)
+        };
+        let at_most = end.saturating_sub(self.queue.len());
+        let had_no_more = self.queue.fill(at_most, spare, copy);
+        self.next = next;
+        had_no_more && next != limit
+    }
+
+    /// Is something still where it was, although it could have been copied?
+    fn has_left_some(&self) -> bool {
+        self.next != self.limit && !self.is_pending && !self.is_damaged
+    }
+
+    /// Has it copied all that was reserved?
+    pub fn is_complete(&self) -> bool {
+        self.next == self.limit || self.is_damaged
+    }
+
+    /// Moves the copies to the end of what waits. Gives how full the ring was.
+    pub fn move_to(&mut self, waiting: &mut Queue) -> u64 {
+        waiting.append(&mut self.queue);
+        self.waiting = waiting.len();
+        std::mem::take(&mut self.eighths)
+    }
+}
