@@ -5,10 +5,12 @@ use std::hint::black_box;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use ctp_benches::{median_ns, report};
+use ctp_nostd::aggregate::{Bins, Latched};
 use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::layout::Aggregate;
 use ctp_nostd::{Linux, Platform as _, Region, Task, Wait};
 use memmap2::MmapOptions;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -24,10 +26,17 @@ fn main() {
     {
         Some("--as=attached") => attached("fallback: kernel clock, full fence"),
         Some("--as=recorded") => attached("attached, under ctp-record"),
+        Some("--as=slots") => attached("attached, under ctp-record --buffer 0: slot"),
+        Some("--as=summary") => {
+            attached("attached, under ctp-record --summary: slot and aggregate")
+        }
         _ => {
             unattached();
+            aggregates();
             run_self_in_own_memory();
-            run_self_under_recorder();
+            run_self_under_recorder("--as=recorded", &[]);
+            run_self_under_recorder("--as=slots", &["--buffer", "0"]);
+            run_self_under_recorder("--as=summary", &["--summary"]);
         }
     }
 }
@@ -39,6 +48,39 @@ fn unattached() {
         black_box(&task).suspend(Wait::readable(3));
     });
     report("event, not attached", pair / 2.0, None);
+}
+
+/// One update of an aggregate, alone, and while somebody reads it without a pause.
+// AGG-04, AGG-20
+fn aggregates() {
+    let (latch, a, b) = (
+        AtomicU32::new(0),
+        Aggregate::default(),
+        Aggregate::default(),
+    );
+    let latched = Latched::new(&latch, &a, &b);
+    latched.clear();
+    let mut n = 0u64;
+    let mut update = || {
+        n += 1;
+        let ns = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44; // of all bins up to a millisecond
+        black_box(latched.add(ns, Bins::USUAL));
+    };
+    let alone = median_ns(ROUNDS, CALLS, &mut update);
+    let is_over = AtomicBool::new(false);
+    let read = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                black_box(latched.read());
+            }
+        });
+        let read = median_ns(ROUNDS, CALLS, &mut update);
+        is_over.store(true, Ordering::Relaxed);
+        read
+    });
+    report("update of an aggregate", alone, None);
+    let beside = Some(("alone", alone));
+    report("  read all the time by another processor", read, beside);
 }
 
 fn attached(what: &str) {
@@ -121,16 +163,18 @@ fn run_self_in_own_memory() {
     assert!(status.expect("can run itself").success());
 }
 
-fn run_self_under_recorder() {
+fn run_self_under_recorder(role: &str, flags: &[&str]) {
     let recorder = this_program().with_file_name("../ctp-record");
     if !recorder.exists() {
         println!("event, under the recorder: skipped, build it first: cargo build --release");
         return;
     }
     let status = Command::new(recorder)
-        .args(["-q", "-o", "/dev/null", "--"])
+        .args(["-q", "-o", "/dev/null"])
+        .args(flags)
+        .arg("--")
         .arg(this_program())
-        .arg("--as=recorded")
+        .arg(role)
         .status();
     assert!(status.expect("can run the recorder").success());
 }

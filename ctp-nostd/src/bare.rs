@@ -2,6 +2,7 @@
 
 use core::mem::MaybeUninit;
 
+use crate::aggregate::{Bins, MODE_SUMMARY};
 use crate::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
 };
@@ -57,6 +58,16 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
         memory.header.names = span(names, ENTRIES);
         memory.header.ext_magic = AtomicU64::new(EXT_MAGIC);
         memory
+    }
+
+    /// The same with statistics of waiting and running for each coroutine, see
+    /// [`aggregate`](crate::aggregate): exact, however few events the slots keep.
+    #[must_use]
+    pub const fn with_aggregates(mut self, bins: Bins) -> Self {
+        self.header.lane_mode = AtomicU32::new(MODE_SUMMARY);
+        self.header.bin_lo = AtomicU32::new(bins.lo());
+        self.header.bin_step = AtomicU32::new(bins.step());
+        self
     }
 
     /// A probe on this memory; there may be one.

@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 
+use crate::aggregate::Bins;
 use crate::lane::Payload;
 use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, SLOTS, Station, seat_word};
 use crate::platform::{Local, Platform};
@@ -54,9 +55,9 @@ struct Seat<P> {
     generation: u32,
 }
 
-/// Events of a coroutine that may be amid another one of the same: with that one, as many as there
-/// are slots.
-const MOST_AMID: u32 = SLOTS as u32 - 1;
+/// Events of a coroutine that may be amid another one of the same: with that one, and the one
+/// before it, as many as there are slots.
+const MOST_AMID: u32 = SLOTS as u32 - 2;
 
 impl<P: Platform> Coroutine<P> {
     /// A trace that records nothing.
@@ -238,6 +239,7 @@ impl<P: Platform> Seat<P> {
         let base_n = station.event_head.load(Ordering::Relaxed);
         station.base_n.store(base_n, Ordering::Relaxed);
         station.begun.store(base_n as u32, Ordering::Relaxed);
+        station.dropped_nested.store(0, Ordering::Relaxed);
         station.probe_id.store(self.probe_id(), Ordering::Relaxed);
         station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
         station.flags.store(0, Ordering::Relaxed);
@@ -252,6 +254,9 @@ impl<P: Platform> Seat<P> {
             .store(self.probe.attach_id.into(), Ordering::Relaxed);
         station.meta.store(meta, Ordering::Relaxed);
         station.is_dead.store(0, Ordering::Relaxed);
+        if self.probe.bins.is_some() {
+            station.clear_aggregates();
+        }
         if self.probe.region.extended {
             station.ext_rev.store(EXT_REV, Ordering::Relaxed);
         }
@@ -335,7 +340,8 @@ impl<P: Platform> Seat<P> {
         Some(())
     }
 
-    /// Event `n` is everywhere where it belongs.
+    /// Event `n` is in its slot and in its lane. The outermost adds what all of them ended to the
+    /// aggregates, one after the other, and tells of all of them.
     #[inline]
     fn complete(&self, n: u64) {
         let station = self.station;
@@ -345,12 +351,29 @@ impl<P: Platform> Seat<P> {
         }
         loop {
             let begun = station.begun.load(Ordering::Relaxed);
-            head = head.wrapping_add(begun.wrapping_sub(head as u32).into());
+            let complete = head.wrapping_add(begun.wrapping_sub(head as u32).into());
+            while let Some(bins) = self.probe.bins
+                && head != complete
+            {
+                self.account(head, bins);
+                head = head.wrapping_add(1);
+            }
+            head = complete;
             station.event_head.store(head, Ordering::Release); // E5
             if station.begun.load(Ordering::Relaxed) == begun {
                 return;
             }
         }
+    }
+
+    /// Event `n` ended a wait or a run, which the event before began.
+    #[inline]
+    fn account(&self, n: u64, bins: Bins) {
+        let slots = &self.station.slots;
+        let (began_at, before) = slot::when_and_what(&slots[slot::index_of(n.wrapping_sub(1))]);
+        let (ended_at, kind) = slot::when_and_what(&slots[slot::index_of(n)]);
+        let ns = ended_at.saturating_sub(began_at);
+        self.station.account(before, kind, ns, bins);
     }
 
     /// The same event as a lane has it.

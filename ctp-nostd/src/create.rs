@@ -1,5 +1,6 @@
 //! Recorder: how fresh memory is laid out.
 
+use crate::aggregate::Bins;
 use crate::layout::{Attach, FEATURE_NO_CALLS, Header, Interned, Lane, LaneRecord, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
@@ -110,6 +111,10 @@ pub struct Recording {
     pub no_calls: bool,
     /// It issues a `membarrier` before each sleep, so that events need no fence.
     pub barrier: bool,
+    /// What is written of each event, one of the `MODE_` numbers of [`crate::aggregate`].
+    pub mode: u32,
+    /// What the aggregates count apart, if the mode has any.
+    pub bins: Bins,
 }
 
 impl Recording {
@@ -132,5 +137,8 @@ impl Recording {
         header
             .recorder_barrier
             .store(self.barrier.into(), Ordering::Relaxed);
+        header.bin_lo.store(self.bins.lo(), Ordering::Relaxed);
+        header.bin_step.store(self.bins.step(), Ordering::Relaxed);
+        header.lane_mode.store(self.mode, Ordering::Relaxed);
     }
 }

@@ -120,8 +120,7 @@ impl Station {
         self.dropped_filtered.load(Ordering::Relaxed)
     }
 
-    /// Events that were left out since too many handlers came amid each other's events: of all
-    /// occupants, modulo 2^32.
+    /// Events of this occupant that were left out since too many came amid one.
     pub fn nested(&self) -> u32 {
         self.dropped_nested.load(Ordering::Relaxed)
     }

@@ -77,6 +77,7 @@
 //! itself, or run without 64-bit atomics.
 #![no_std]
 
+pub mod aggregate;
 pub mod alloc;
 pub mod audit;
 #[cfg(not(loom))]

@@ -3,6 +3,7 @@
 use core::marker::PhantomData;
 use core::panic::Location;
 
+use crate::aggregate::Bins;
 use crate::alloc;
 use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
@@ -21,6 +22,8 @@ pub struct Probe<P> {
     pub(crate) attachment: u32,
     /// The recorder orders events and its sleep, so that no event needs a fence.
     pub(crate) is_ordered: bool,
+    /// Set if this recording keeps aggregates. That does not change while it lasts.
+    pub(crate) bins: Option<Bins>,
     platform: PhantomData<fn() -> P>,
 }
 
@@ -45,6 +48,7 @@ impl<P: Platform> Probe<P> {
             attach_id,
             attachment,
             is_ordered: false,
+            bins: region.header.bins().filter(|_| region.extended),
             platform: PhantomData,
         }
     }

@@ -159,6 +159,13 @@ pub fn copy(slot: &Slot) -> (u64, Epoch, u64) {
     (before, epoch, slot.seq.load(Ordering::Relaxed)) // R4
 }
 
+/// The owner: the time and kind of the event in this slot.
+#[inline]
+pub(crate) fn when_and_what(slot: &Slot) -> (u64, u8) {
+    let tail = slot.tail.load(Ordering::Relaxed);
+    (slot.timestamp.load(Ordering::Relaxed), tail as u8)
+}
+
 #[inline]
 fn store(slot: &Slot, epoch: &Epoch) {
     slot.timestamp.store(epoch.timestamp, Ordering::Relaxed);

@@ -138,6 +138,18 @@ const V1: [(&str, &str, usize, usize); 15] = [
     ("Slot", "tail.is_active", 0x3F, 1),
 ];
 
+// AGG-01
+#[test]
+fn the_owner_has_a_line_and_then_three_for_each_statistic() {
+    let station = table("Station");
+    let of_owner = station.iter().filter(|(_, at, _)| 0x240 <= *at);
+    assert_eq!(of_owner.map(|(.., bytes)| bytes).sum::<usize>(), 448);
+    let copies = ["waiting_a", "waiting_b", "running_a", "running_b"];
+    for (name, at) in copies.iter().zip((0x280..).step_by(96)) {
+        assert!(station.contains(&((*name).to_owned(), at, 96)), "{name}");
+    }
+}
+
 // CTP-01
 #[test]
 fn the_words_of_v1_are_where_v1_has_them() {

@@ -15,6 +15,7 @@ Examples:
   ctp-record -- ./app --port 8080        record, write ctp.data, then: ctp-report --stuck
   ctp-record -o night.ctp -- ./app       write somewhere else
   ctp-record -n 200000 -- ./app          room for 200 000 coroutines
+  ctp-record --summary -- ./app          totals instead of history, for days
   ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
   ctp-record --check-probe -- ./app      does its probe keep to the protocol?
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
@@ -54,6 +55,9 @@ pub struct Args {
     /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
     #[arg(long, value_name = "SIZE", value_parser = size::backlog)]
     backlog: Option<u64>,
+    /// Keep totals and each coroutine's last events, not its history: the trace stays small
+    #[arg(long, conflicts_with_all = ["buffer", "check_probe", "image"])]
+    summary: bool,
 
     /// Go on until every process that came from the program has ended
     #[arg(long)]
@@ -151,6 +155,8 @@ pub struct Launch {
     pub stations: u32,
     /// Records that each thread has room for, a power of two; 0: no lanes.
     pub lane_records: u32,
+    /// Record what programs sum up instead of history.
+    pub summary: bool,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
     /// Never make the program ring.
@@ -221,7 +227,11 @@ impl Args {
         let launch = Launch {
             command: self.command,
             stations: self.stations,
-            lane_records: lane_records(self.buffer),
+            lane_records: match self.summary {
+                true => 0,
+                false => lane_records(self.buffer),
+            },
+            summary: self.summary,
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
             no_bell: self.no_bell,

@@ -41,6 +41,8 @@ pub struct Closing<'c> {
     pub lanes: (u32, u64),
     /// What waited in memory to be written.
     pub backlog: Option<Backlog>,
+    /// Events of which only totals tell, as asked for.
+    pub summed_up: u64,
     /// The memory's own counters.
     pub counters: Counters,
 }
@@ -63,6 +65,7 @@ impl<'c> Closing<'c> {
             doubtful: 0,
             lanes: (0, 0),
             backlog: None,
+            summed_up: 0,
             counters,
         }
     }
@@ -121,23 +124,32 @@ impl<'c> Closing<'c> {
 
     fn what_was_recorded(&self) -> String {
         let end = &self.end;
+        let events = end.events.saturating_add(self.summed_up);
         let mut line = format!(
-            "{}, {}, {} lost, {} refused",
+            "{}, {}{}, {} lost, {} refused",
             counted(end.coroutines, "coroutine"),
-            counted(end.events, "event"),
+            counted(events, "event"),
+            self.what_became_of_them(),
             grouped(end.lost),
             grouped(end.refused)
         );
         let is_known = self.doubtful == 0 && !matches!(end.how, Ending::Image);
         if is_known && end.at.0 > 0 {
             let cost = self.event_cost.as_nanos() as f64;
-            let share = cost * (end.events as f64 + end.lost as f64) / end.at.0 as f64 * 100.0;
+            let share = cost * (events as f64 + end.lost as f64) / end.at.0 as f64 * 100.0;
             let _ = write!(
                 line,
                 "; about {cost:.0} ns an event, {share:.1} % of the run"
             );
         }
         line
+    }
+
+    fn what_became_of_them(&self) -> String {
+        match self.summed_up {
+            0 => String::new(),
+            _ => format!(" in totals ({} kept)", grouped(self.end.events)),
+        }
     }
 
     fn nothing_attached(&self) -> String {
@@ -253,7 +265,7 @@ impl<'c> Closing<'c> {
     fn what_was_written(&self) -> Option<String> {
         let bytes = self.bytes?;
         let mut line = format!("wrote {} ({}", self.output.display(), size(bytes));
-        if self.end.events > 0 {
+        if self.end.events > 0 && self.summed_up == 0 {
             let each = bytes as f64 / self.end.events as f64;
             let _ = write!(line, ", {each:.1} B an event");
         }

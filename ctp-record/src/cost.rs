@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use ctp_nostd::aggregate::Bins;
 use ctp_nostd::clock::{self, Calibration};
 use ctp_nostd::layout::Header;
 use ctp_nostd::{Linux, Memory, Platform, Wait};
@@ -28,7 +29,8 @@ impl Platform for Here {
     fn ring() {}
 }
 
-static MEMORY: Memory<1, 4> = Memory::new();
+static SLOTS: Memory<1, 4> = Memory::new();
+static WITH_AGGREGATES: Memory<1, 4> = Memory::new().with_aggregates(Bins::USUAL);
 
 const ROUNDS: u32 = 2_000;
 
@@ -38,7 +40,11 @@ pub fn of_one_event(header: &Header) -> Duration {
         CLOCK.get_or_init(|| calibration);
     }
     let is_ordered = header.declares_barrier();
-    let probe = MEMORY.probe::<Here>().ordered_by_recorder(is_ordered);
+    let memory = match header.bins() {
+        Some(_) => &WITH_AGGREGATES,
+        None => &SLOTS,
+    };
+    let probe = memory.probe::<Here>().ordered_by_recorder(is_ordered);
     let coroutine = probe.born("calibration");
     let rounds = || {
         let begin = Instant::now();

@@ -11,6 +11,7 @@ mod jump;
 mod lanes;
 mod places;
 mod queue;
+mod summary;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -29,6 +30,7 @@ use cell::Cell;
 pub(crate) use copies::Copies;
 use lanes::{Lanes, Reach};
 use places::Places;
+use summary::Summary;
 
 /// Where records go.
 pub trait Sink {
@@ -103,6 +105,8 @@ pub struct Totals {
     pub events: u64,
     /// Events that were gone before they could be read.
     pub lost: u64,
+    /// Events of which only totals tell, as they were to.
+    pub summed_up: u64,
     /// Events that made no sense and were left out.
     pub quarantined: u64,
     /// Coroutines.
@@ -123,6 +127,7 @@ impl AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
         self.events += other.events;
         self.lost = self.lost.saturating_add(other.lost);
+        self.summed_up = self.summed_up.saturating_add(other.summed_up);
         self.quarantined += other.quarantined;
         self.coroutines += other.coroutines;
         self.plain += other.plain;
@@ -150,6 +155,8 @@ pub struct Harvest {
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
     lanes: Lanes,
+    /// Set if totals are recorded instead of history.
+    summary: Option<Summary>,
     places: Places,
     totals: Totals,
     latest: Nanos,
@@ -171,6 +178,7 @@ impl Harvest {
             unsettled: VecDeque::new(),
             plain: Vec::new(),
             lanes: Lanes::default(),
+            summary: None,
             places: Places::default(),
             totals: Totals::default(),
             latest: Nanos(0),
@@ -257,10 +265,15 @@ impl Harvest {
             self.drain(self.plain[index] as usize, &mut pass);
         }
         for (index, station) in stations.iter().enumerate() {
-            if station.event_head() != self.heads[index] {
-                self.drain(index, &mut pass);
+            if station.event_head() == self.heads[index] {
+                continue;
+            }
+            match self.sums_up(index) {
+                true => self.glance(index, &mut pass),
+                false => self.drain(index, &mut pass),
             }
         }
+        self.take_stock(now_ns, &mut pass);
         pass.found.short &= was_full;
         pass.found
     }
@@ -353,7 +366,7 @@ impl Harvest {
         let may_be_in_a_lane = self.lanes.are_used() && self.cells[index].plain.is_none();
         let end = match may_be_in_a_lane {
             true => Some(self.cells[index].owed(head, &self.lanes)),
-            false => None,
+            false => self.sums_up(index).then_some(head),
         };
         self.drain_before(index, head, end, pass);
     }
@@ -432,7 +445,6 @@ impl Harvest {
         self.totals.plain += u32::from(plain.is_some());
         let id = pass.outside.numbers().coroutine();
         self.cells[index] = Cell::new(id, process, plain, &identity);
-        self.cells[index].nested_before = station.nested();
         let name = self.places.name(pass.region, identity.meta);
         let spawn_site = self.places.interned(process, name.site, pass);
         let born_ns = match self.may_have_been(identity.birth_ts) {
@@ -450,6 +462,7 @@ impl Harvest {
     }
 
     fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let is_summed_up = self.tell_totals(index, pass);
         let station = &pass.region.stations[index];
         let cell = &self.cells[index];
         let attempted = cell.attempted(station);
@@ -460,8 +473,7 @@ impl Harvest {
             torn: cell.torn(station),
             inexact: cell.inexact || attempted.is_none() || !pass.region.is_intact(),
         };
-        let unread = tally.attempted.saturating_sub(cell.accounted());
-        self.totals.lost = self.totals.lost.saturating_add(unread);
+        self.write_off(index, &tally, is_summed_up);
         self.totals.doubtful += u32::from(tally.inexact);
         pass.sink.take(Record::Tally(tally));
     }

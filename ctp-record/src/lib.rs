@@ -43,6 +43,7 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 
 use clap::CommandFactory as _;
+use ctp_nostd::aggregate::{MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending, Nanos, Start};
@@ -141,6 +142,11 @@ fn begin<'r>(
     };
     let recording = Recording {
         no_calls: launch.no_bell,
+        mode: if launch.summary {
+            MODE_SUMMARY
+        } else {
+            MODE_HISTORY
+        },
         ..recording_of(&start)
     };
     let backlog = backlog_of(config);
@@ -196,6 +202,7 @@ fn closing_of<'c>(
         doubtful: memories.totals().doubtful,
         lanes: (memories.totals().lanes, memories.totals().crowded_out),
         backlog: Some(session.backlog.clone()),
+        summed_up: memories.totals().summed_up,
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())
     }
 }
@@ -215,6 +222,9 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
     output.be_patient();
     output.take_place();
     let mut harvest = Harvest::new(zero.monotonic_ns);
+    if let Some(bins) = region.header.bins() {
+        harvest = harvest.summing_up(bins);
+    }
     harvest.finish(&region, &mut firmware, &mut output);
     let counters = region.header.counters();
     let totals = harvest.totals();
@@ -223,6 +233,7 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
     let closing = Closing {
         stations: region.stations.len() as u32,
         doubtful: totals.doubtful,
+        summed_up: totals.summed_up,
         ..Closing::new(subject, &config.output, end, counters)
     };
     close(config, output, closing)?;
@@ -267,9 +278,8 @@ fn recording_of(start: &Start) -> Recording {
         realtime_ns: start.started_unix_ns,
         monotonic_ns: start.started_monotonic_ns,
         pid: std::process::id(),
-        memory: 0,
-        no_calls: false,
         barrier: wait::can_order(),
+        ..Recording::default()
     }
 }
 

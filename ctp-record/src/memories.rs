@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use ctp_nostd::aggregate::MODE_SUMMARY;
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
@@ -106,6 +107,10 @@ impl Memories {
 
     fn hold(&mut self, memory: Memory, tenant: Option<u32>) {
         let harvest = Harvest::clocked(self.recording.monotonic_ns, monotonic_ns);
+        let harvest = match self.recording.mode {
+            MODE_SUMMARY => harvest.summing_up(self.recording.bins),
+            _ => harvest,
+        };
         let mut held = Held {
             memory: Arc::new(memory),
             harvest: harvest.within(self.backlog.clone()),

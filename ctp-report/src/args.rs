@@ -25,6 +25,7 @@ Examples:
   ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --last-words               after a crash: who ran, and what each did last
+  ctp-report --histogram                how long waits and runs took, in powers of two
   ctp-report --flame flame.svg          waiting time as a flame graph
   ctp-report --timeline t.svg           who ran and waited when, the stuck ones in red
   ctp-report -i old.data --json         figures for a program
@@ -35,7 +36,8 @@ What --stuck says of a coroutine that has not moved for the threshold, and the f
   STUCK    certain: it was woken and never run, though others were, for longer than ever before
   STUCK?   likely: it waits at least 10 times what 99 % of the waits at its site took (8 or more
            must have ended) and twice the longest; or its timer is overdue; or it is of a plain
-           cTP v1 program, which tells nothing of wakes
+           cTP v1 program, which tells nothing of wakes. Of a --summary not the site's waits are
+           known but all those of the coroutine's name
   BUSY     it runs without a suspend, so that nobody else gets its thread; no failure for --fail
   WAITING  as usual at its site, or there is nothing to compare with
   UNKNOWN  events of it are lost that may have changed everything
@@ -101,6 +103,9 @@ struct ViewArgs {
     /// List what everybody did last who lived at the end, those that crashed first
     #[arg(long, group = "listing")]
     last_words: bool,
+    /// Draw how long waits and runs took, by site; of a --summary by name
+    #[arg(long)]
+    histogram: bool,
     /// Print every record
     #[arg(short = 'D', long)]
     dump: bool,
@@ -288,6 +293,8 @@ impl Cli {
             View::Fixed(man())
         } else if view.dump {
             View::Dump
+        } else if view.histogram {
+            View::Histogram
         } else if view.stuck {
             stuck.into_view()
         } else if let Some(format) = exchange.export {

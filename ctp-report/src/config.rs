@@ -41,6 +41,8 @@ pub enum View {
     Timeline(TimelineView),
     /// What everybody did last who lived at the end.
     LastWords(LastWordsView),
+    /// How long waits and runs took.
+    Histogram,
     /// Every record.
     Dump,
     /// The events for other tools.

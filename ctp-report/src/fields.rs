@@ -1,8 +1,9 @@
 //! Every record as a word and its fields, for the dump as text and as JSON.
 
 use ctp_trace::record::{
-    Act, Birth, CoroutineKind, Deed, Dialect, End, Ending, Event, EventKind, Module, Nanos, Place,
-    Process, ProcessEnd, ProcessEnding, Record, Site, Start, Tally, Wake, Waker,
+    Act, Aggregate, Bins, Birth, CoroutineKind, Deed, Dialect, Durations, End, Ending, Event,
+    EventKind, Module, Nanos, Place, Process, ProcessEnd, ProcessEnding, Record, Site, Start,
+    Tally, Wake, Waker,
 };
 use serde_json::{Value, json};
 
@@ -33,6 +34,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Deed(it) => deed(it),
         Record::Tally(it) => tally(it),
         Record::ProcessEnd(it) => process_end(it),
+        Record::Aggregate(it) => aggregate(it),
         Record::End(it) => end(it),
         _ => fields("unknown", None, []),
     }
@@ -99,6 +101,38 @@ fn process_end(it: &ProcessEnd) -> Fields {
         Some(it.at),
         [("process", it.process.0.into()), ("how", how.into())],
     )
+}
+
+fn aggregate(it: &Aggregate) -> Fields {
+    fields(
+        "totals",
+        Some(it.at),
+        [
+            ("coroutine", it.coroutine.0.into()),
+            ("stands_for_events", it.stands_for_events.into()),
+            ("left_out", it.left_out.into()),
+            ("waiting", durations(&it.waiting, it.bins)),
+            ("running", durations(&it.running, it.bins)),
+        ],
+    )
+}
+
+/// Without any there is nothing to tell. A bin is told as its lower bound and its count.
+fn durations(it: &Durations, bins: Bins) -> Value {
+    if it.count == 0 {
+        return Value::Null;
+    }
+    let bars = it.bars(bins).filter(|(_, _, count)| *count > 0);
+    let bars: Vec<Value> = bars
+        .map(|(from, _, count)| json!([from.0, count]))
+        .collect();
+    json!({
+        "count": it.count,
+        "sum_ns": it.sum.0,
+        "min_ns": it.min.0,
+        "max_ns": it.max.0,
+        "bins": bars,
+    })
 }
 
 fn module(it: &Module) -> Fields {

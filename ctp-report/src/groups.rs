@@ -72,7 +72,7 @@ pub struct Spawned {
     pub at: String,
 }
 
-/// What is usual at a site.
+/// What is usual at a site, or under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Usual {
     /// Whether these figures are complete.
@@ -89,6 +89,9 @@ pub struct Usual {
     pub queued: u64,
     /// The longest of those.
     pub longest_queued_ns: u64,
+    /// These are all waits of all coroutines of this name, wherever they waited.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_name: bool,
 }
 
 type Member<'a> = (&'a Coroutine, Judgement);
@@ -198,16 +201,23 @@ fn spawned(names: &Names, site: SiteId) -> Option<Spawned> {
 
 fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
     let (wait, past) = (one.suspend()?, model.census.past(one));
-    let site = model.census.site(wait.site, wait.wait)?;
-    let mean = site.waits.mean()?;
+    let by_name = one.is_summed_up();
+    let (mean, approximate) = if by_name {
+        let named = model.census.named(one.name)?;
+        (named.waiting.mean()?, named.approximate)
+    } else {
+        let site = model.census.site(wait.site, wait.wait)?;
+        (site.waits.mean()?, site.approximate)
+    };
     Some(Usual {
-        exact: !site.approximate && !one.is_approximate() && model.knows_its_losses(),
+        exact: !approximate && !one.is_approximate() && model.knows_its_losses(),
         waits: past.waits,
         mean_ns: mean.0,
         p99_ns: past.p99.0,
         longest_ns: past.longest.0,
         queued: past.queued,
         longest_queued_ns: past.longest_queued.0,
+        by_name,
     })
 }
 

@@ -9,6 +9,7 @@ use crate::broken;
 use crate::crash;
 use crate::fold::Stacks;
 use crate::groups::Group;
+use crate::histogram::Chart;
 use crate::import::Imported;
 use crate::last_words::LastWords;
 use crate::leaks::Leak;
@@ -48,6 +49,9 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         "truncated": model.truncated_at.is_some(),
         "notes": header::notes(model, names),
     });
+    if model.census.has_aggregates() {
+        trace["summed_up"] = model.census.summed_up().into();
+    }
     if let Some(imported) = &model.imported {
         trace["imported"] = self::imported(imported);
     }
@@ -78,6 +82,11 @@ pub fn last_words(trace: &Value, words: &[LastWords]) -> Value {
 /// The table of sites.
 pub fn sites(trace: &Value, rows: &[Row], leaks: &[Leak]) -> Value {
     json!({ "version": VERSION, "trace": trace, "sites": rows, "leaks": leaks })
+}
+
+/// How long waits and runs took.
+pub fn histogram(trace: &Value, charts: &[Chart]) -> Value {
+    json!({ "version": VERSION, "trace": trace, "charts": charts })
 }
 
 /// What is stuck, and what is not.

@@ -2,7 +2,7 @@
 //! that is, and where all the time went.
 //!
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
-//! `model` (what the trace says), `names` (what places are called), `sites`, `groups`, `leaks`,
+//! `model` (what the trace says), `names` (what places are called), `sites`, `histogram`, `groups`, `leaks`,
 //! `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
 //! `view` and `json` (what is printed), `output` (where to).
 //!
@@ -26,6 +26,7 @@ mod crash;
 mod export;
 mod fold;
 mod groups;
+mod histogram;
 mod last_words;
 mod leaks;
 mod proof;

@@ -150,7 +150,12 @@ impl Model {
         self.is_readable() && self.imported.is_none()
     }
 
-    /// Whether everything that happened is in what was read, and makes sense.
+    /// Whether each event that there was can be shown.
+    pub fn has_all_events(&self) -> bool {
+        self.is_exact() && self.census.summed_up() == 0
+    }
+
+    /// Whether all figures are those of everything that happened, and make sense.
     pub fn is_exact(&self) -> bool {
         self.lost() == 0
             && self.knows_its_losses()

@@ -17,7 +17,7 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
-use crate::{broken, crash, groups, json, leaks, load, sites, text, view};
+use crate::{broken, crash, groups, histogram, json, leaks, load, sites, text, view};
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Flame(view) => flame(config, view, out)?,
         View::Timeline(view) => timeline(config, view, out)?,
         View::LastWords(view) => words(config, view, out)?,
+        View::Histogram => histogram(config, out)?,
         View::Dump => dump(config, out)?,
         View::Export(view) => export(config, view, out)?,
     }
@@ -105,12 +106,28 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     let mut page = Page::new(out);
     head(config, &mut page, &model, &names)?;
     alarms(&mut page, &model, &names)?;
-    view::sites::table(&mut page, &rows)?;
-    view::sites::long_runs(&mut page, &rows, &sites::first_runs(&model, &names))?;
+    let by_name = model.census.has_aggregates();
+    view::sites::table(&mut page, &rows, by_name)?;
+    let first_runs = sites::first_runs(&model, &names);
+    view::sites::long_runs(&mut page, &rows, &first_runs, by_name)?;
     view::sites::leaks(&mut page, &leaks)?;
     if config.detail != Detail::Quiet {
-        view::sites::hints(&mut page, &again(config))?;
+        view::sites::hints(&mut page, &again(config), by_name)?;
     }
+    Ok(())
+}
+
+fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
+    let (model, names) = read(config)?;
+    let charts = histogram::charts(&model, &names);
+    if config.json {
+        let document = json::histogram(&json::told(&model, &names), &charts);
+        return Ok(json::write(&document, out)?);
+    }
+    let mut page = Page::new(out);
+    head(config, &mut page, &model, &names)?;
+    alarms(&mut page, &model, &names)?;
+    view::histogram::page(&mut page, &charts, &again(config))?;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Statistics by site: how much of the waiting happened where.
 
-use ctp_trace::census::{Coroutine, SiteStats};
+use ctp_trace::census::{Coroutine, Named, SiteStats};
 use ctp_trace::histogram::Histogram;
-use ctp_trace::record::Nanos;
+use ctp_trace::record::{Nanos, SiteId, WaitKind};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
@@ -12,12 +12,12 @@ use crate::names::{Label, Names};
 use crate::units;
 use crate::waits;
 
-/// One site.
+/// One site; or where programs keep totals, all coroutines of one name.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The function that waits, else the name of the first coroutine seen there.
+    /// The function that waits, else the name of the first coroutine seen there; or the name.
     pub function: String,
-    /// Its source file.
+    /// Its source file; or that where one of the name was spawned.
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
@@ -51,6 +51,9 @@ pub struct Row {
     pub longest_run_ns: u64,
     /// Whether these figures are complete.
     pub exact: bool,
+    /// Whether the length of any wait is known: else its mean and its longest mean nothing.
+    #[serde(skip)]
+    pub measured: bool,
 }
 
 impl Row {
@@ -93,24 +96,29 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
         .collect()
 }
 
-/// The rows of a trace, arranged as asked for.
+/// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
-    let sites = model.census.sites();
-    let total = Nanos(
-        sites
-            .iter()
-            .fold(0, |sum, site| sum.saturating_add(site.waited().0)),
-    );
-    let mut rows: Vec<Row> = sites
-        .iter()
-        .map(|site| row(model, names, site, total))
-        .collect();
+    let mut rows: Vec<Row> = match model.census.has_aggregates() {
+        true => {
+            let all = model.census.by_name();
+            all.iter().map(|it| row_of_name(model, names, it)).collect()
+        }
+        false => {
+            let all = model.census.sites();
+            all.iter().map(|it| row_of_site(model, names, it)).collect()
+        }
+    };
+    let all = rows.iter().map(|row| row.waited_ns);
+    let total = Nanos(all.fold(0, u64::saturating_add));
+    for row in &mut rows {
+        row.share = units::percent(Nanos(row.waited_ns), total);
+    }
     rows.retain(|row| view.percent_limit <= row.share);
     rows.sort_by(|a, b| order(view.sort, a, b).then_with(|| a.at().cmp(&b.at())));
     rows
 }
 
-fn row(model: &Model, names: &Names, site: &SiteStats, total: Nanos) -> Row {
+fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
     let label = names.of(site.site).cloned().unwrap_or_default();
     let mut all = Histogram::default();
     [&site.waits, &site.open, &site.cancelled]
@@ -123,7 +131,7 @@ fn row(model: &Model, names: &Names, site: &SiteStats, total: Nanos) -> Row {
         column: label.column,
         module: label.module,
         waits_for: waits::word(site.wait),
-        share: units::percent(all.sum(), total),
+        share: 0.0,
         coroutines: site.coroutines,
         events: site.events,
         open: site.open.count(),
@@ -135,6 +143,36 @@ fn row(model: &Model, names: &Names, site: &SiteStats, total: Nanos) -> Row {
         ran_ns: site.runs.sum().0,
         longest_run_ns: site.runs.max().unwrap_or_default().0,
         exact: !site.approximate && model.knows_its_losses(),
+        measured: all.count() > 0,
+    }
+}
+
+/// Waits that were cancelled are counted, but not measured.
+fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
+    let label = names.of(named.spawn_site).cloned().unwrap_or_default();
+    let (waiting, open) = (&named.waiting, &named.open);
+    let waited_ns = waiting.sum.0.saturating_add(open.sum().0);
+    let measured = waiting.count.saturating_add(open.count());
+    Row {
+        function: names.function(SiteId::default(), model.census.name(named.name)),
+        file: label.file,
+        line: label.line,
+        column: label.column,
+        module: label.module,
+        waits_for: waits::word(WaitKind::Unknown),
+        share: 0.0,
+        coroutines: named.coroutines,
+        events: measured.saturating_add(named.cancelled),
+        open: open.count(),
+        cancelled: named.cancelled,
+        waited_ns,
+        mean_ns: waited_ns.checked_div(measured).unwrap_or_default(),
+        max_ns: waiting.max.max(open.max().unwrap_or_default()).0,
+        p99_ns: waiting.bound(99, named.bins).map(|bound| bound.0),
+        ran_ns: named.running.sum.0,
+        longest_run_ns: named.running.max.0,
+        exact: !named.approximate && model.knows_its_losses(),
+        measured: measured > 0,
     }
 }
 

@@ -6,6 +6,7 @@ pub mod dump;
 pub mod export;
 pub mod flame;
 pub mod header;
+pub mod histogram;
 pub mod last_words;
 pub mod sites;
 pub mod stuck;

@@ -6,6 +6,7 @@
 
 mod broken;
 mod coroutine;
+mod named;
 mod names;
 mod population;
 mod runners;
@@ -15,11 +16,12 @@ mod step;
 
 use crate::hash::Map;
 use crate::record::{
-    Birth, CoroutineId, End, Event, EventKind, Nanos, ProcessEnd, ProcessEnding, ProcessId, Record,
-    SiteId, Tally, WaitKind, Wake,
+    Aggregate, Birth, CoroutineId, Dialect, End, Event, EventKind, Nanos, ProcessEnd,
+    ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
 };
 use crate::verdict::{Judgement, Past, Standing, judge};
 use broken::Breakages;
+use named::ByName;
 use names::Names;
 use population::Population;
 use runners::Runners;
@@ -27,6 +29,7 @@ use site::{Pasts, Places};
 
 pub use broken::{Breach, Broken, Contradiction};
 pub use coroutine::{Attempted, Coroutine, Total};
+pub use named::Named;
 pub use names::NameId;
 pub use site::SiteStats;
 pub use span::{Doing, Span};
@@ -46,6 +49,8 @@ pub struct Census {
     ends: Map<ProcessId, ProcessEnd>,
     breakages: Breakages,
     totals: Totals,
+    /// What those had summed up that are forgotten.
+    named: ByName,
 }
 
 impl Census {
@@ -62,6 +67,7 @@ impl Census {
             Record::Event(event) => return self.event(event),
             Record::Wake(wake) => self.wake(wake),
             Record::Tally(tally) => self.tally(tally),
+            Record::Aggregate(it) => self.aggregate(it),
             Record::ProcessEnd(end) => self.process_end(end),
             Record::End(end) => self.end = Some(*end),
             _ => {}
@@ -106,11 +112,16 @@ impl Census {
         self.places.find(site, wait)
     }
 
-    /// What is usual where this coroutine waits.
+    /// What is usual where this coroutine waits. Where only some events of each coroutine are
+    /// known, what is usual for those of its name.
     pub fn past(&self, coroutine: &Coroutine) -> Past {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        stats.map(SiteStats::past).unwrap_or_default()
+        let past = stats.map(SiteStats::past).unwrap_or_default();
+        match coroutine.is_summed_up() {
+            true => past.of_name(self.named(coroutine.name).as_ref()),
+            false => past,
+        }
     }
 
     /// The sites where coroutines waited, with the waits and the runs that are open at the end.
@@ -124,7 +135,7 @@ impl Census {
             if let (Some(since), Some(from)) = (one.runs_since(), one.resumed) {
                 places.by_number(from.site).runs.add(since.until(end));
             }
-            if one.is_approximate() {
+            if one.misses_events() {
                 one.doubt_its_sites(&mut places);
             }
         }
@@ -188,9 +199,15 @@ impl Census {
     /// What the rule says of each coroutine that is not over, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
+        let named = self.all_named();
         let alive = self.coroutines().into_iter().filter(|one| one.is_alive());
         alive
-            .map(|one| (one.id, judge(&self.standing(one, &pasts), threshold)))
+            .map(|one| {
+                (
+                    one.id,
+                    judge(&self.standing(one, &pasts, &named), threshold),
+                )
+            })
             .collect()
     }
 
@@ -202,11 +219,14 @@ impl Census {
             .count()
     }
 
-    fn standing(&self, one: &Coroutine, pasts: &Pasts) -> Standing {
-        let past = one
+    fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {
+        let mut past = one
             .suspend()
             .map(|wait| pasts.at(wait.site, wait.wait))
             .unwrap_or_default();
+        if one.is_summed_up() {
+            past = past.of_name(named.get(one.name));
+        }
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);
         standing.others_ran = self
@@ -229,7 +249,18 @@ impl Census {
             one.broken = true;
             self.breakages.note(one, contradiction);
         }
-        one.step(event, &mut self.places, &mut self.totals)
+        let span = one.step(event, &mut self.places, &mut self.totals);
+        if let Some(span) = span.filter(|_| one.dialect != Dialect::Extended) {
+            self.named.tell(one.name, &span, event.kind);
+        }
+        span
+    }
+
+    /// Replaces what it had summed up before.
+    fn aggregate(&mut self, aggregate: &Aggregate) {
+        self.see(aggregate.at);
+        let one = self.coroutines.of(aggregate.coroutine);
+        one.aggregate = Some(Box::new(aggregate.clone()));
     }
 
     fn birth(&mut self, birth: &Birth) {
@@ -258,7 +289,10 @@ impl Census {
         if let Some(one) = self.coroutines.remove(id) {
             let lost = &mut self.totals.lost_by_the_dead;
             *lost = lost.saturating_add(one.lost());
+            let summed_up = &mut self.totals.summed_up_of_the_dead;
+            *summed_up = summed_up.saturating_add(one.summed_up());
             self.totals.approximate |= one.is_approximate();
+            self.named.add(&one, Nanos(0));
             one.doubt_its_sites(&mut self.places);
         }
     }

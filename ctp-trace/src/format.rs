@@ -39,6 +39,8 @@ pub const END: u16 = 7;
 
 /// Chunk type, since 1.1: processes that ended.
 pub const PROCESS_END: u16 = 8;
+/// Chunk type, since 1.2: aggregates.
+pub const AGGREGATE: u16 = 10;
 
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;

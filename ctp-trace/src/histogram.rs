@@ -74,6 +74,16 @@ impl Histogram {
         u64::try_from(mean).ok().map(Nanos)
     }
 
+    /// Each bin: the shortest duration that it counts, the shortest that it does not count any more,
+    /// and how many there were.
+    pub fn bins(&self) -> impl Iterator<Item = (Nanos, Option<Nanos>, u64)> + '_ {
+        (0..BINS).map(|bin| {
+            let first = bin.checked_sub(1).map_or(0, |before| last_of(before) + 1);
+            let below = last_of(bin).checked_add(1).map(Nanos);
+            (Nanos(first), below, self.bins[bin])
+        })
+    }
+
     /// At least `percent` of 100 were not longer than this: an upper bound, at most twice the
     /// true value and never above the longest.
     pub fn bound(&self, percent: u8) -> Option<Nanos> {
@@ -126,6 +136,20 @@ mod tests {
             (none.min(), none.max(), none.mean(), none.bound(99)),
             (None, None, None, None)
         );
+    }
+
+    #[test]
+    fn each_bin_begins_where_the_one_before_ends() {
+        let mut all = Histogram::default();
+        [0, 1, 3, u64::MAX]
+            .map(Nanos)
+            .into_iter()
+            .for_each(|ns| all.add(ns));
+        let bins: Vec<_> = all.bins().collect();
+        assert_eq!(bins[0], (Nanos(0), Some(Nanos(1)), 1));
+        assert_eq!(bins[2], (Nanos(2), Some(Nanos(4)), 1));
+        assert_eq!(bins[64], (Nanos(1 << 63), None, 1));
+        assert!(bins.windows(2).all(|pair| pair[0].1 == Some(pair[1].0)));
     }
 
     #[test]

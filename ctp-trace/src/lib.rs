@@ -33,6 +33,8 @@ mod chunk;
 
 mod definition;
 
+mod aggregate;
+
 mod block;
 
 mod varint;

@@ -6,9 +6,11 @@ use crate::block;
 use crate::chunk::{Chunk, Chunks};
 use crate::definition::{self, Births};
 use crate::error::{Error, Malformed};
-use crate::format::{BIRTH, BLOCK, END, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START};
+use crate::format::{
+    AGGREGATE, BIRTH, BLOCK, END, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
+};
 use crate::header;
-use crate::record::{Record, Start};
+use crate::record::{Aggregate, Record, Start};
 use crate::varint::Input;
 
 /// Reads a trace: an iterator over its records, the start first.
@@ -113,7 +115,7 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
 
 /// Nothing, for a type that a later version added.
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
-    if !(START..=PROCESS_END).contains(&chunk.kind) {
+    if !(START..=PROCESS_END).contains(&chunk.kind) && chunk.kind != AGGREGATE {
         return Ok(Vec::new());
     }
     let payload = chunk.payload()?;
@@ -129,6 +131,9 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         BIRTH => each(&payload, |input| births.get(input).map(Record::Birth)),
         PROCESS_END => each(&payload, |input| {
             definition::process_end(input).map(Record::ProcessEnd)
+        }),
+        AGGREGATE => each(&payload, |input| {
+            Aggregate::get(input).map(|it| Record::Aggregate(it.into()))
         }),
         BLOCK => block::decode(&payload),
         END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),

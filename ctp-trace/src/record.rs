@@ -1,5 +1,7 @@
 //! What a trace says: one [`Record`] per fact, in the order in which the recorder learnt it.
 
+pub use crate::aggregate::{Aggregate, Bins, Durations};
+
 /// Nanoseconds since the start of the recording, on the target's monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
@@ -40,6 +42,8 @@ pub enum Record {
     Tally(Tally),
     /// A process is no more; everything of it comes before.
     ProcessEnd(ProcessEnd),
+    /// What the program summed up of a coroutine, in place of what it had before.
+    Aggregate(Box<Aggregate>),
     /// Last record of a whole trace.
     End(End),
 }

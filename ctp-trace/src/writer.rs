@@ -6,8 +6,8 @@ use crate::block;
 use crate::chunk::{ChunkWriter, Payload};
 use crate::definition::{self, Births};
 use crate::format::{
-    BIRTH, BLOCK, END, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS,
-    PROCESS_END, SITE, START,
+    AGGREGATE, BIRTH, BLOCK, END, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES, MAX_RECORDS, MODULE,
+    PROCESS, PROCESS_END, SITE, START,
 };
 use crate::header;
 use crate::record::{Birth, End, ProcessEnd, Record, Start};
@@ -38,7 +38,7 @@ use crate::varint::put_bytes;
 #[must_use = "a trace is truncated until it is finished"]
 pub struct Writer<W: Write> {
     chunks: ChunkWriter<W>,
-    definitions: [Definitions; 4],
+    definitions: [Definitions; 5],
     births: Births,
     block: block::Encoder,
     scratch: Payload,
@@ -56,7 +56,7 @@ impl<W: Write> Writer<W> {
         chunks.put(START, &payload)?;
         Ok(Writer {
             chunks,
-            definitions: [PROCESS, MODULE, SITE, BIRTH].map(Definitions::new),
+            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE].map(Definitions::new),
             births: Births::default(),
             block: block::Encoder::new(),
             scratch: Payload::default(),
@@ -74,6 +74,7 @@ impl<W: Write> Writer<W> {
             Record::Module(it) => self.define(1, |out| definition::put_module(out, it)),
             Record::Site(it) => self.define(2, |out| definition::put_site(out, it)),
             Record::Birth(it) => self.birth(it),
+            Record::Aggregate(it) => self.define(4, |out| it.put(out)),
             Record::Event(it) => self.row(|block| block.event(it)),
             Record::Wake(it) => self.row(|block| block.wake(it)),
             Record::Deed(it) => self.row(|block| block.deed(it)),

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
+use ctp_nostd::aggregate::Bins;
 use ctp_nostd::{Coroutine, Memory, Platform, Region, Wait};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_trace::Writer;
@@ -22,12 +23,13 @@ type Bytes = Memory<STATIONS, 8>;
 const SIZE: usize = size_of::<Bytes>();
 
 /// Passes over whatever the bytes make of a memory end, and tell a trace whose figures agree with
-/// each other. The first byte chooses: the others are the memory itself, or writes into a sane one.
+/// each other. The first byte chooses: the others are the memory itself, or writes into a sane one;
+/// from 128 on its probes keep aggregates, and totals are told instead of history.
 pub fn region(bytes: &[u8]) {
     let Some((mode, rest)) = bytes.split_first() else {
         return;
     };
-    let mut bench = Bench::new();
+    let mut bench = Bench::new(*mode >= 128);
     match mode % 2 {
         0 => bench.live(Script(rest)),
         _ => bench.fill(rest),
@@ -48,14 +50,18 @@ struct Bench {
 }
 
 impl Bench {
-    fn new() -> Self {
-        let memory = fresh();
+    fn new(sums_up: bool) -> Self {
+        let memory = fresh(sums_up);
+        let harvest = Harvest::new(0);
         Bench {
             memory,
             region: view(memory),
             passed: false,
             coroutines: Vec::new(),
-            harvest: Harvest::new(0),
+            harvest: match sums_up {
+                true => harvest.summing_up(Bins::USUAL),
+                false => harvest,
+            },
             outside: World::default(),
             tray: Tray::new(),
         }
@@ -151,14 +157,17 @@ impl Bench {
 }
 
 /// One memory for all inputs, made anew for each: coroutines want it for ever.
-fn fresh() -> &'static Bytes {
+fn fresh(with_aggregates: bool) -> &'static Bytes {
     thread_local! {
         static MEMORY: *mut Bytes = Box::into_raw(Box::new(Bytes::new()));
     }
     MEMORY.with(|memory| {
         // SAFETY: never freed; all who had it from an earlier call are gone, see `region`.
         unsafe {
-            memory.write(Bytes::new());
+            memory.write(match with_aggregates {
+                true => Bytes::new().with_aggregates(Bins::USUAL),
+                false => Bytes::new(),
+            });
             &**memory
         }
     })
@@ -287,5 +296,5 @@ fn agree(totals: &Totals, told: &[Record]) {
     assert_eq!(born.len(), totals.coroutines as usize);
     assert_eq!(tallies, born.len());
     assert_eq!(events.values().sum::<u64>(), totals.events);
-    assert!(totals.quarantined <= totals.lost);
+    assert!(totals.quarantined <= totals.lost + totals.summed_up);
 }

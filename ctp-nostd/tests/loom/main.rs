@@ -10,6 +10,7 @@
 //! are not bounded. With three, `a_snapshot_is_one_event` takes minutes.
 #![cfg(loom)]
 
+mod aggregate;
 mod clock;
 mod dialect;
 mod doorbell;

@@ -18,8 +18,6 @@ pub(super) struct Cell {
     pub plain: Option<Dialect>,
     /// Which occupant of the station it is.
     generation: u32,
-    /// What was left out of the occupants before.
-    pub nested_before: u32,
     /// When that was born: where somebody has emptied the memory, generations begin anew.
     birth_ts: u64,
     /// Index of the occupant's first event.
@@ -46,6 +44,8 @@ pub(super) struct Cell {
     /// The same, by the clock of the memory.
     pub last_ts: u64,
     pub inexact: bool,
+    /// The next event to read when its totals were told last.
+    pub told_totals: Option<u64>,
 }
 
 /// Who writes a station.
@@ -128,7 +128,7 @@ impl Cell {
     fn left_out(&self, station: &Station) -> u32 {
         match self.plain {
             Some(_) => 0,
-            None => station.nested().wrapping_sub(self.nested_before),
+            None => station.nested(),
         }
     }
 
@@ -257,7 +257,7 @@ impl Harvest {
                 Fetched::Whole(epoch) => self.emit(index, n, &epoch, pass),
                 Fetched::Torn => return,
                 absent => match cell.get_past(absent, station) {
-                    Some(lost) => self.totals.lost = self.totals.lost.saturating_add(lost),
+                    Some(lost) => self.miss(index, lost),
                     None => return,
                 },
             }
@@ -280,7 +280,7 @@ impl Harvest {
                 Fetched::Torn | Fetched::NotYet => beyond_slots,
             };
             cell.pass_over(lost);
-            self.totals.lost = self.totals.lost.saturating_add(lost);
+            self.miss(index, lost);
         }
     }
 
@@ -296,7 +296,7 @@ impl Harvest {
         let kind = convert::event_kind(epoch, plain).filter(|_| is_its_own && may_be);
         let Some(kind) = kind else {
             self.totals.quarantined += 1;
-            self.totals.lost += 1;
+            self.miss(index, 1);
             return;
         };
         cell.recorded += 1;

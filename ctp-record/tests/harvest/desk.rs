@@ -4,9 +4,11 @@
     reason = "writes words into memory that no probe of ours would write"
 )]
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
+use ctp_nostd::aggregate::Bins;
 use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_record::pace::Found;
@@ -18,9 +20,14 @@ pub struct Bare;
 
 static TICKS: AtomicU64 = AtomicU64::new(1);
 
+thread_local! {
+    /// Each test has a thread.
+    static PASSED_NS: Cell<u64> = const { Cell::new(0) };
+}
+
 impl Platform for Bare {
     fn now_ns() -> u64 {
-        TICKS.fetch_add(1, Relaxed)
+        TICKS.fetch_add(1, Relaxed) + PASSED_NS.get()
     }
 
     fn thread() -> u64 {
@@ -28,6 +35,11 @@ impl Platform for Bare {
     }
 
     fn ring() {}
+}
+
+/// Lets time go by.
+pub fn let_pass(ns: u64) {
+    PASSED_NS.set(PASSED_NS.get() + ns);
 }
 
 pub const STATIONS: usize = 8;
@@ -85,6 +97,48 @@ impl Desk {
             harvest: Harvest::clocked(start_ns, now_ns),
             ..Desk::new()
         }
+    }
+
+    /// One whose probes keep aggregates, read as if they did not.
+    pub fn with_aggregates() -> Self {
+        let memory = Memory::new().with_aggregates(Bins::USUAL);
+        Desk {
+            memory: Box::leak(Box::new(memory)),
+            ..Desk::new()
+        }
+    }
+
+    /// One of which totals are recorded, and of events only the latest.
+    pub fn summing_up() -> Self {
+        Desk {
+            harvest: Harvest::new(0).summing_up(Bins::USUAL),
+            ..Desk::with_aggregates()
+        }
+    }
+
+    /// The same of a probe that keeps none.
+    pub fn summing_up_nothing() -> Self {
+        Desk {
+            harvest: Harvest::new(0).summing_up(Bins::USUAL),
+            ..Desk::new()
+        }
+    }
+
+    /// One of which totals are recorded, by this clock.
+    pub fn summing_up_by(now_ns: fn() -> u64) -> Self {
+        Desk {
+            harvest: Harvest::clocked(0, now_ns).summing_up(Bins::USUAL),
+            ..Desk::with_aggregates()
+        }
+    }
+
+    /// What another reader records that sums up.
+    pub fn summed_up(&self) -> Vec<Record> {
+        let mut other = Desk {
+            memory: self.memory,
+            ..Desk::summing_up()
+        };
+        other.finish()
     }
 
     pub fn probe(&self) -> Probe<Bare> {

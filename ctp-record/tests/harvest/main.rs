@@ -1,6 +1,7 @@
 //! The pass over the memory, without processes: memory in this program, written by the probe on a
 //! platform that is hardly one, or word by word where a probe of ours would not write so.
 
+mod amid_updates;
 mod desk;
 mod jumps;
 mod lanes;
@@ -8,4 +9,5 @@ mod nested;
 mod nonsense;
 mod ours;
 mod plain;
+mod summary;
 mod sweep;

@@ -35,8 +35,9 @@ proptest! {
     fn any_words_anywhere_are_survived(
         writes in prop::collection::vec((offset(1024 * (1 + STATIONS)), word()), 1..200),
         count in word(),
+        sums_up in any::<bool>(),
     ) {
-        let mut desk = Desk::new();
+        let mut desk = if sums_up { Desk::summing_up() } else { Desk::new() };
         let _lives = [desk.born("one"), desk.born("two")];
         desk.pass();
         for batch in writes.chunks(20) {

@@ -7,9 +7,9 @@ use crate::lab::{Lab, fixture};
 
 const TARGET: &str = "i686-unknown-linux-gnu";
 
-/// `family` for 32 bits; nothing, with a visible reason, where it cannot be built.
-fn family_of_32_bits() -> Option<PathBuf> {
-    let here = fixture("family");
+/// A program of `examples/` for 32 bits; nothing, with a visible reason, where it cannot be built.
+fn of_32_bits(example: &str) -> Option<PathBuf> {
+    let here = fixture(example);
     let target_directory = here
         .ancestors()
         .nth(3)
@@ -21,7 +21,7 @@ fn family_of_32_bits() -> Option<PathBuf> {
             "--quiet",
             "--locked",
             "--example",
-            "family",
+            example,
             "--target",
             TARGET,
         ])
@@ -35,13 +35,14 @@ fn family_of_32_bits() -> Option<PathBuf> {
         eprintln!("SKIPPED: no compiler for {TARGET}: {why}");
         return None;
     }
-    Some(target_directory.join(TARGET).join("debug/examples/family"))
+    let directory = target_directory.join(TARGET).join("debug/examples");
+    Some(directory.join(example))
 }
 
 // LT-20
 #[test]
 fn both_are_in_one_trace_with_the_same_records() {
-    let Some(small) = family_of_32_bits() else {
+    let Some(small) = of_32_bits("family") else {
         return;
     };
     let lab = Lab::new();
@@ -64,4 +65,12 @@ fn both_are_in_one_trace_with_the_same_records() {
         assert_eq!(lives(wide), lives(narrow));
     }
     assert_eq!(trace.coroutines.len(), 4);
+}
+
+// AGG-24, AGG-06
+#[test]
+fn totals_of_a_program_of_32_bits_are_whole_though_it_is_killed() {
+    if let Some(small) = of_32_bits("ledger") {
+        crate::summary::killed_at_any_instant(&small, 10);
+    }
 }

@@ -24,6 +24,7 @@ mod peers;
 mod privacy;
 mod recorder_dies;
 mod reuse;
+mod summary;
 mod talk;
 mod terminal;
 mod trace;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ctp_trace::record::{
-    Birth, CoroutineId, Deed, End, Event, EventKind, Module, Place, Process, ProcessEnd, Record,
-    SiteId, Start, Tally, Wake,
+    Aggregate, Birth, CoroutineId, Deed, End, Event, EventKind, Module, Place, Process, ProcessEnd,
+    Record, SiteId, Start, Tally, Wake,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -27,6 +27,8 @@ pub struct Coroutine {
     pub events: Vec<Event>,
     pub wakes: Vec<Wake>,
     pub tally: Option<Tally>,
+    /// The latest that was told of it.
+    pub aggregate: Option<Aggregate>,
 }
 
 impl Trace {
@@ -77,6 +79,7 @@ impl Trace {
                     events,
                     wakes,
                     tally,
+                    aggregate: None,
                 };
                 assert!(self.coroutines.insert(id, coroutine).is_none(), "{id:?}");
             }
@@ -87,6 +90,11 @@ impl Trace {
                 assert_eq!(before, None);
             }
             Record::Deed(deed) => self.deeds.push(deed),
+            Record::Aggregate(it) => {
+                let one = self.of(it.coroutine);
+                assert_eq!(one.tally, None, "totals come before the account");
+                one.aggregate = Some(*it);
+            }
             Record::End(end) => self.end = Some(end),
             _ => {}
         }
@@ -154,8 +162,14 @@ impl Coroutine {
         self.tally.expect("a whole trace has an account of each")
     }
 
+    /// What is summed up is not lost.
     pub fn lost(&self) -> u64 {
-        self.tally().attempted - self.tally().recorded
+        let missing = self.tally().attempted - self.tally().recorded;
+        let is_summed_up = self
+            .aggregate
+            .as_ref()
+            .is_some_and(|it| it.stands_for_events);
+        if is_summed_up { 0 } else { missing }
     }
 
     pub fn kinds(&self) -> Vec<EventKind> {

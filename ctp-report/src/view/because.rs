@@ -44,7 +44,11 @@ fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
                 usual: Some(usual), ..
             },
         ] => format!(
-            "suspended {age} at a site that usually waits {}{}; {}",
+            "suspended {age} {} {}{}; {}",
+            match usual.by_name {
+                true => "where those of its name usually wait",
+                false => "at a site that usually waits",
+            },
             usual.doubt(),
             units::duration(Nanos(usual.mean_ns)),
             wakes(fact, groups)
@@ -69,6 +73,13 @@ fn queueing(groups: &[&Group]) -> String {
     let (queued, longest) = usual.fold((0, 0), |(queued, longest), usual| {
         (queued + usual.queued, longest.max(usual.longest_queued_ns))
     });
+    if groups
+        .iter()
+        .any(|group| group.usual.is_some_and(|it| it.by_name))
+    {
+        let longest = units::duration(Nanos(longest));
+        return format!("of its name none ever waited longer than {longest}, woken or not");
+    }
     match queued {
         0 => "no other wake of this site is known".to_owned(),
         _ => format!(
@@ -84,8 +95,9 @@ pub fn usual(group: &Group) -> Option<String> {
     let usual = group.usual?;
     let (doubt, time) = (usual.doubt(), |ns| units::duration(Nanos(ns)));
     Some(format!(
-        "{doubt}{} waits ended here: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
+        "{doubt}{} waits {}: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
         units::count(usual.waits),
+        usual.place(),
         time(usual.mean_ns),
         time(usual.p99_ns),
         time(usual.longest_ns)
@@ -93,6 +105,15 @@ pub fn usual(group: &Group) -> Option<String> {
 }
 
 impl Usual {
+    /// Which waits they are compared with.
+    fn place(&self) -> &'static str {
+        if self.by_name {
+            "of its name"
+        } else {
+            "ended here"
+        }
+    }
+
     /// The mark of figures that are approximate.
     fn doubt(&self) -> &'static str {
         if self.exact { "" } else { "~" }
@@ -147,7 +168,8 @@ fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
     let (doubt, mean) = (usual.doubt(), units::duration(Nanos(usual.mean_ns)));
     if reason == Reason::NoPast {
         let waits = units::counted(usual.waits, "wait");
-        return format!("for {age}; only {doubt}{waits} ended here, mean {doubt}{mean}");
+        let place = usual.place();
+        return format!("for {age}; only {doubt}{waits} {place}, mean {doubt}{mean}");
     }
     let is_long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.oldest_ns;
     let now = is_long.then(|| format!(", now for {age}"));

@@ -31,14 +31,18 @@ pub fn write(
     };
     save().with_context(|| format!("cannot write {}: name another file", path.display()))?;
     let events = units::counted(rows.len() as u64, "event");
-    let lost = match model.is_exact() {
-        true => String::new(),
-        false => format!(
+    let missing = match (model.has_all_events(), model.census.summed_up()) {
+        (true, _) => String::new(),
+        (false, 0) => format!(
             "; {} lost, which it cannot tell",
             units::count(model.lost())
         ),
+        (false, more) => format!("; {} more are in totals only", units::count(more)),
     };
-    Ok(Some(format!("wrote {} ({events}{lost})", path.display())))
+    Ok(Some(format!(
+        "wrote {} ({events}{missing})",
+        path.display()
+    )))
 }
 
 fn rows_to(rows: &[Row], format: Format, out: &mut dyn Write) -> io::Result<()> {

@@ -63,11 +63,12 @@ fn stacks_and_time(model: &Model, stacks: &Stacks) -> String {
         .fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let stacks = units::counted(stacks.len() as u64, "stack");
     let mut told = format!("{stacks}, {} in all", units::duration(Nanos(sum)));
-    if !model.is_exact() {
+    if !model.has_all_events() {
         told += "; approximate";
     }
     for (missing, thing, how) in [
         (model.lost(), "event", "lost"),
+        (model.census.summed_up(), "event", "in totals only"),
         (model.refused(), "coroutine", "refused"),
     ] {
         if 0 < missing {

@@ -20,6 +20,9 @@ pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> i
     };
     page.lines(&text::flow("# ", "#   ", "   ", &run))?;
     page.lines(&text::flow("# ", "#   ", ", ", &about_the_trace(model)))?;
+    about_the_totals(model)
+        .iter()
+        .try_for_each(|line| page.line(line))?;
     if detail == Detail::Verbose && model.imported.is_none() {
         page.lines(&text::flow("# ", "#   ", "   ", &about_the_recorder(model)))?;
     }
@@ -70,13 +73,37 @@ fn about_the_trace(model: &Model) -> Vec<String> {
             "recorded: {}",
             units::counted(totals.coroutines, "coroutine")
         ),
-        units::counted(totals.events, "event"),
+        events(model),
     ];
     about.extend(match model.imported {
         Some(_) => missing_of_an_import(model),
         None => missing(model),
     });
     about
+}
+
+/// Those in the trace and those that are in totals only.
+fn events(model: &Model) -> String {
+    let in_the_trace = model.census.totals().events;
+    match model.census.summed_up() {
+        0 => units::counted(in_the_trace, "event"),
+        more => format!(
+            "{} ({} in the trace)",
+            units::counted(in_the_trace.saturating_add(more), "event"),
+            units::count(in_the_trace)
+        ),
+    }
+}
+
+/// Where totals come from, if the program itself kept them.
+fn about_the_totals(model: &Model) -> Option<String> {
+    model.census.has_aggregates().then(|| {
+        let doubt = match model.is_exact() {
+            true => "exact, whatever events are not in the trace",
+            false => "exact but where marked ~",
+        };
+        format!("# totals: by name, as the program summed them up; {doubt}")
+    })
 }
 
 fn missing(model: &Model) -> Vec<String> {

@@ -10,15 +10,20 @@ use crate::text;
 use crate::units;
 use ctp_trace::record::Nanos;
 
-const COLUMNS: [Column; 7] = [
-    ("share", Side::Right),
-    ("coroutines", Side::Right),
-    ("waits", Side::Right),
-    ("mean", Side::Right),
-    ("max", Side::Right),
-    ("function", Side::Left),
-    ("site", Side::Left),
-];
+const COLUMNS: [Column; 7] = columns("function", "site");
+const COLUMNS_BY_NAME: [Column; 7] = columns("name", "spawned at");
+
+const fn columns(name: &'static str, place: &'static str) -> [Column; 7] {
+    [
+        ("share", Side::Right),
+        ("coroutines", Side::Right),
+        ("waits", Side::Right),
+        ("mean", Side::Right),
+        ("max", Side::Right),
+        (name, Side::Left),
+        (place, Side::Left),
+    ]
+}
 
 /// Columns that hold names.
 const FUNCTION: usize = 5;
@@ -33,8 +38,8 @@ const RUNS: usize = 3;
 /// A run shorter than this keeps nobody waiting.
 const LONG_RUN_NS: u64 = 10_000_000;
 
-/// Writes the table.
-pub fn table(page: &mut Page, rows: &[Row]) -> io::Result<()> {
+/// Writes the table, of names if the program kept totals.
+pub fn table(page: &mut Page, rows: &[Row], by_name: bool) -> io::Result<()> {
     if rows.is_empty() {
         return page.line(
             "No site to show: no coroutine waited, or --percent-limit is above all of them.",
@@ -42,7 +47,8 @@ pub fn table(page: &mut Page, rows: &[Row]) -> io::Result<()> {
     }
     let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, rows)).collect();
     fit(&mut cells);
-    page.lines(&table::lines(&COLUMNS, &cells))
+    let columns = if by_name { &COLUMNS_BY_NAME } else { &COLUMNS };
+    page.lines(&table::lines(columns, &cells))
 }
 
 fn cells(row: &Row, rows: &[Row]) -> Vec<String> {
@@ -51,11 +57,19 @@ fn cells(row: &Row, rows: &[Row]) -> Vec<String> {
         format!("{doubt}{:.2}%", row.share),
         units::count(row.coroutines),
         units::count(row.events),
-        units::duration(Nanos(row.mean_ns)),
-        units::duration(Nanos(row.max_ns)),
+        length(row, row.mean_ns),
+        length(row, row.max_ns),
         function(row, rows),
         row.at(),
     ]
+}
+
+/// No data is no zero.
+fn length(row: &Row, ns: u64) -> String {
+    match row.measured {
+        true => units::duration(Nanos(ns)),
+        false => "-".to_owned(),
+    }
 }
 
 /// Cuts the last two columns so that the table is not too wide; figures are never cut.
@@ -80,8 +94,14 @@ fn function(row: &Row, rows: &[Row]) -> String {
 }
 
 /// Names the sites after which coroutines ran long, and those that ran long without any.
-pub fn long_runs(page: &mut Page, rows: &[Row], first: &[FirstRun]) -> io::Result<()> {
-    let after = |row: &Row| (row.longest_run_ns, from("after", &row.function, &row.at()));
+pub fn long_runs(
+    page: &mut Page,
+    rows: &[Row],
+    first: &[FirstRun],
+    by_name: bool,
+) -> io::Result<()> {
+    let word = if by_name { "by" } else { "after" };
+    let after = |row: &Row| (row.longest_run_ns, from(word, &row.function, &row.at()));
     let by = |run: &FirstRun| {
         let at = run.spawned.as_deref().unwrap_or_default();
         (run.ns, from("by", &run.name, at))
@@ -127,11 +147,14 @@ pub fn leaks(page: &mut Page, leaks: &[Leak]) -> io::Result<()> {
 }
 
 /// What to type next; `tool` is the program with the trace that it reads.
-pub fn hints(page: &mut Page, tool: &str) -> io::Result<()> {
+pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
     page.gap()?;
     let next = [
         format!("what is stuck: {tool} --stuck"),
-        format!("to see it: {tool} --flame flame.svg"),
+        match by_name {
+            true => format!("how long each took: {tool} --histogram"),
+            false => format!("to see it: {tool} --flame flame.svg"),
+        },
     ];
     page.lines(&text::flow("# ", "# ", HINT_GAP, &next))
 }

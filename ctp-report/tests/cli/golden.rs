@@ -13,6 +13,11 @@
 //! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: who ran when a fault came |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
+//! | AGG-08 | `histogram_*`, `sites_summary`: count, sum, mean, bounds and bins, by site and by name |
+//! | AGG-09 | `histogram_summary`: no data is told as such |
+//! | AGG-16 | `histogram_summary`: what was left out stands beside the figures |
+//! | AGG-19 | `histogram_summary`, `sites_summary`: a wait that goes on is an age |
+//! | AGG-22 | `histogram_mixed`: figures of a plain peer, from its events |
 //! | CTP-31 | `stuck_broken`, `sites_broken`, `json_stuck_broken`: contradictions, with both threads |
 //! | CTP-21 | `stuck_busy`: running, and born but never run |
 

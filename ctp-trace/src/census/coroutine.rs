@@ -3,8 +3,8 @@
 use super::names::NameId;
 use super::site::Places;
 use crate::record::{
-    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, ProcessId, SiteId, Tally,
-    WaitKind, Wake,
+    Aggregate, Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, ProcessId,
+    SiteId, Tally, WaitKind, Wake,
 };
 use crate::verdict::{Past, Standing, State, WakeStanding, wakes_since};
 
@@ -56,6 +56,8 @@ pub struct Coroutine {
     pub cancelled: bool,
     /// Two of its events contradict each other.
     pub broken: bool,
+    /// What its program summed up of it, as last told.
+    pub aggregate: Option<Box<Aggregate>>,
     /// The wait that ended in the latest run.
     pub(super) resumed: Option<Resumed>,
     /// Sites where it has waited, by number.
@@ -102,17 +104,50 @@ impl Coroutine {
         self.last.is_none_or(|event| event.kind != EventKind::Death)
     }
 
-    /// Events that it had but that are not in the trace, or could not be read from it.
+    /// Events that it had but that are not in the trace, or could not be read from it, unless its
+    /// aggregate stands for them.
     pub fn lost(&self) -> u64 {
-        let told = self
-            .attempted
-            .map_or(0, |a| a.attempted.saturating_sub(a.recorded));
-        told.max(self.gaps).saturating_add(self.unread_at_the_end())
+        let missing = match self.is_summed_up() {
+            true => 0,
+            false => self.not_recorded().max(self.gaps),
+        };
+        missing.saturating_add(self.unread_at_the_end())
     }
 
-    /// Whether a sum over its events may be wrong.
+    /// Events that are in no record but its aggregate.
+    pub fn summed_up(&self) -> u64 {
+        match self.is_summed_up() {
+            true => self.not_recorded().max(self.gaps),
+            false => 0,
+        }
+    }
+
+    fn not_recorded(&self) -> u64 {
+        let told = self.attempted;
+        told.map_or(0, |a| a.attempted.saturating_sub(a.recorded))
+    }
+
+    /// Whether its aggregate stands for events that are not in the trace.
+    pub fn is_summed_up(&self) -> bool {
+        let aggregate = self.aggregate.as_ref();
+        aggregate.is_some_and(|it| it.stands_for_events)
+    }
+
+    /// Whether its totals may be wrong: those of its aggregate, if it has one, else the sums over
+    /// its events.
     pub fn is_approximate(&self) -> bool {
-        self.lost() > 0 || self.inexact || self.shaken || self.broken || self.torn.is_some()
+        let left_out = self.aggregate.as_ref().map_or(0, |it| it.left_out);
+        self.lost() > 0
+            || self.inexact
+            || self.shaken
+            || self.broken
+            || self.torn.is_some()
+            || left_out > 0
+    }
+
+    /// Whether a sum over its events may be short.
+    pub fn misses_events(&self) -> bool {
+        self.is_approximate() || self.summed_up() > 0
     }
 
     /// What it was last seen doing, and since when.
@@ -232,7 +267,7 @@ impl Coroutine {
 
     /// What is missing of it may have been at any site where it was seen.
     pub(super) fn doubt_its_sites(&self, places: &mut Places) {
-        for &site in self.seen.iter().filter(|_| self.is_approximate()) {
+        for &site in self.seen.iter().filter(|_| self.misses_events()) {
             places.by_number(site).approximate = true;
         }
     }

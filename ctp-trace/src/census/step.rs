@@ -15,6 +15,8 @@ pub struct Totals {
     pub events: u64,
     /// Events known to be missing, of coroutines that have ended.
     pub lost_by_the_dead: u64,
+    /// Events in no record but an aggregate, of coroutines that have ended.
+    pub summed_up_of_the_dead: u64,
     /// A sum over the events of one that has ended may be wrong.
     pub approximate: bool,
     /// Coroutines that were dropped while they waited.

@@ -1,7 +1,8 @@
 //! A trace as text, one record a line, with the fields that version 1 has.
 
 use ctp_trace::record::{
-    Birth, Deed, End, Event, Module, Place, Process, ProcessEnd, Record, Start, Tally, Wake,
+    Birth, Deed, Durations, End, Event, Module, Place, Process, ProcessEnd, Record, Start, Tally,
+    Wake,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -78,9 +79,27 @@ fn line(record: &Record) -> String {
         Record::ProcessEnd(ProcessEnd { process, at, how }) => {
             format!("process end {} at={} how={how:?}", process.0, at.0)
         }
+        Record::Aggregate(it) => format!(
+            "aggregate {} at={} stands_for_events={} left_out={} bins={}+{} waiting {} running {}",
+            it.coroutine.0,
+            it.at.0,
+            it.stands_for_events,
+            it.left_out,
+            it.bins.lo,
+            it.bins.step,
+            durations(&it.waiting),
+            durations(&it.running)
+        ),
         Record::End(it) => end(it),
         _ => panic!("version 1 has no such record: {record:?}"),
     }
+}
+
+fn durations(it: &Durations) -> String {
+    format!(
+        "count={} sum={} min={} max={} bins={:?}",
+        it.count, it.sum.0, it.min.0, it.max.0, it.bins
+    )
 }
 
 fn start(it: &Start) -> String {

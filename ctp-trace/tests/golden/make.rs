@@ -9,7 +9,7 @@ use super::frames::{frame, frames, renumbered};
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 7] = [
+pub const V1_2: [(&str, Make); 8] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -17,6 +17,7 @@ pub const V1_2: [(&str, Make); 7] = [
     ("v1.2-future.ctp", future),
     ("v1.2-processes.ctp", processes),
     ("v1.2-deeds.ctp", deeds),
+    ("v1.2-aggregates.ctp", aggregates),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -465,4 +466,66 @@ fn deeds() -> Vec<u8> {
     let last = deed(701, 70, Act::End);
     writer.write(&last).expect("memory");
     writer.finish(&End::default()).expect("memory")
+}
+
+/// A coroutine of which two events are there, and twice what it had summed up; and one with no data.
+fn aggregates() -> Vec<u8> {
+    let event = |n, at, kind| {
+        Record::Event(Event {
+            coroutine: CoroutineId(1),
+            n,
+            at: Nanos(at),
+            kind,
+            ..Event::default()
+        })
+    };
+    let durations = |count: u64| {
+        let mut bins = [0; 16];
+        (bins[1], bins[15]) = (count - 1, 1);
+        Durations {
+            count,
+            sum: Nanos(count * 1_000 + 100_000_000_000),
+            min: Nanos(256),
+            max: Nanos(100_000_000_000),
+            bins,
+        }
+    };
+    let aggregate = |at, waiting, running| {
+        Record::Aggregate(Box::new(Aggregate {
+            coroutine: CoroutineId(1),
+            at: Nanos(at),
+            stands_for_events: true,
+            left_out: 3,
+            bins: Bins { lo: 8, step: 2 },
+            waiting,
+            running,
+        }))
+    };
+    let birth = |id| {
+        Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            ..Birth::default()
+        })
+    };
+    let records = [
+        birth(1),
+        birth(2),
+        aggregate(500, durations(7), Durations::default()),
+        event(100_000, 900, EventKind::Run),
+        event(100_001, 950, EventKind::Suspend),
+        aggregate(1_000, durations(300_000), durations(2)),
+        Record::Aggregate(Box::new(Aggregate {
+            coroutine: CoroutineId(2),
+            at: Nanos(1_000),
+            bins: Bins { lo: 8, step: 2 },
+            ..Aggregate::default()
+        })),
+    ];
+    let end = End {
+        at: Nanos(2_000),
+        events: 2,
+        coroutines: 2,
+        ..End::default()
+    };
+    written(&Start::default(), &records, &end)
 }

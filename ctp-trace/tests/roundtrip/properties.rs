@@ -132,7 +132,7 @@ fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
     }
 }
 
-const CLASSES: usize = 8;
+const CLASSES: usize = 9;
 
 /// A class may refer to those with a smaller number.
 fn class(record: &Record) -> usize {
@@ -142,9 +142,10 @@ fn class(record: &Record) -> usize {
         Record::Module(_) => 2,
         Record::Site(_) => 3,
         Record::Birth(_) => 4,
-        Record::ProcessEnd(_) => 6,
-        Record::End(_) => 7,
-        _ => 5,
+        Record::Aggregate(_) => 5,
+        Record::ProcessEnd(_) => 7,
+        Record::End(_) => 8,
+        _ => 6,
     }
 }
 

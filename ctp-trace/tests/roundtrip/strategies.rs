@@ -8,7 +8,8 @@ use ctp_trace::record::*;
 
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
-    let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end()];
+    let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
+        2 => aggregate()];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
         records.push(end);
@@ -89,6 +90,35 @@ fn process_end() -> impl Strategy<Value = Record> {
             how,
         })
     })
+}
+
+fn aggregate() -> impl Strategy<Value = Record> {
+    let of = (any_u32(), any_u64(), any::<bool>(), any_u64());
+    (of, any::<(u8, u8)>(), durations(), durations()).prop_map(
+        |((id, at, stands_for_events, left_out), (lo, step), waiting, running)| {
+            Record::Aggregate(Box::new(Aggregate {
+                coroutine: CoroutineId(id),
+                at: Nanos(at),
+                stands_for_events,
+                left_out,
+                bins: Bins { lo, step },
+                waiting,
+                running,
+            }))
+        },
+    )
+}
+
+fn durations() -> impl Strategy<Value = Durations> {
+    let figures = (1..=u64::MAX, any_u64(), any_u64(), any_u64());
+    let some = (figures, vec(any_u64(), 16)).prop_map(|((count, sum, min, max), bins)| Durations {
+        count,
+        sum: Nanos(sum),
+        min: Nanos(min),
+        max: Nanos(max),
+        bins: bins.try_into().expect("as many as asked for"),
+    });
+    prop_oneof![Just(Durations::default()), some].boxed()
 }
 
 fn module() -> impl Strategy<Value = Record> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::support::{line_of, record, report, report_json};
+use crate::support::{line_of, record, record_with, report, report_json};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -31,13 +31,19 @@ fn sum_of_counts(groups: &Value) -> u64 {
 // CT-13, CT-14
 #[test]
 fn the_47_are_named_at_the_line_where_read_is_awaited_and_nobody_else_is() {
+    the_47_are_named(&[]);
+}
+
+#[test]
+fn the_47_are_named_also_where_only_totals_are_kept() {
+    the_47_are_named(&["--summary"]);
+}
+
+fn the_47_are_named(flags: &[&str]) {
     let directory = tempdir().expect("room");
     let account = directory.path().join("truth");
-    let recorded = record(
-        directory.path(),
-        "lost_wakeup",
-        &["--truth", &account.to_string_lossy()],
-    );
+    let arguments = ["--truth", &account.to_string_lossy()];
+    let recorded = record_with(flags, directory.path(), "lost_wakeup", &arguments);
     assert_eq!(recorded.status.code(), Some(0));
     let said = String::from_utf8_lossy(&recorded.stderr);
     assert!(

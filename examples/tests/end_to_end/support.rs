@@ -39,8 +39,17 @@ pub fn program(name: &str) -> PathBuf {
 
 /// Runs a program under the recorder; the trace is `ctp.data` in `directory`.
 pub fn record(directory: &Path, name: &str, arguments: &[&str]) -> Output {
+    record_with(&[], directory, name, arguments)
+}
+
+/// The same, with flags of the recorder.
+pub fn record_with(flags: &[&str], directory: &Path, name: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(program("ctp-record"));
-    command.arg("--").arg(program(name)).args(arguments);
+    command
+        .args(flags)
+        .arg("--")
+        .arg(program(name))
+        .args(arguments);
     command
         .current_dir(directory)
         .output()

@@ -36,7 +36,7 @@ pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
     let notable = || groups.iter().filter(|it| it.verdict < Verdict::Waiting);
     let mut found = alarms(picture);
     if picture.selection.stuck() == 0 {
-        let known = match picture.model.is_exact() {
+        let known = match picture.model.has_all_events() {
             true => "nothing is stuck",
             false => "nothing is known to be stuck",
         };

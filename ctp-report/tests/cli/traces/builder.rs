@@ -170,6 +170,32 @@ impl Trace {
         self.lost += events;
     }
 
+    /// Events that are in totals only: so many waits and runs of a length each.
+    pub fn sum_up(&mut self, one: Coroutine, waits: &[(u64, u64)], runs: &[(u64, u64)]) {
+        self.sum_up_but(one, waits, runs, 0);
+    }
+
+    /// The same, but for some that a signal handler left out.
+    pub fn sum_up_but(
+        &mut self,
+        one: Coroutine,
+        waits: &[(u64, u64)],
+        runs: &[(u64, u64)],
+        left_out: u64,
+    ) {
+        let events: u64 = waits.iter().chain(runs).map(|(_, times)| times).sum();
+        self.events[one.0.0 as usize - 1] += events;
+        self.add(Record::Aggregate(Box::new(Aggregate {
+            coroutine: one.0,
+            at: self.end.at,
+            stands_for_events: true,
+            left_out,
+            bins: Bins::USUAL,
+            waiting: durations(waits),
+            running: durations(runs),
+        })));
+    }
+
     pub fn tally(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) {
         let of = |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == one.0);
         let recorded = self.records.iter().filter(of).count() as u64;
@@ -265,4 +291,12 @@ pub fn wait(site: SiteId, wait: WaitKind, arg: u64) -> Wait {
         arg,
         wake_seen: 0,
     }
+}
+
+fn durations(all: &[(u64, u64)]) -> Durations {
+    let mut durations = Durations::default();
+    for (ns, times) in all {
+        (0..*times).for_each(|_| durations.add(Nanos(*ns), Bins::USUAL));
+    }
+    durations
 }

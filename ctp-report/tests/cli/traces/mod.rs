@@ -5,6 +5,7 @@ mod builder;
 mod crash;
 pub mod foreign;
 mod many;
+mod summed;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
@@ -42,6 +43,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("crowded", broken::crowded()),
         ("nobody", broken::nobody(true)),
         ("unattached", broken::nobody(false)),
+        ("summary", summed::summary()),
+        ("mixed", summed::mixed()),
         ("three_runs", foreign::three_runs().bytes),
         ("empty", Vec::new()),
         (

@@ -1,0 +1,197 @@
+//! Summaries: of each coroutine the totals that its program keeps and its last few events, instead
+//! of its history. Totals are told now and then, when the coroutine ends, and at the end; the pause
+//! doubles each time, so that the trace hardly grows with time and a recorder that is killed has
+//! told at least half.
+
+use ctp_nostd::aggregate::{self, Bins, Latched};
+use ctp_nostd::layout::Station;
+use ctp_trace::record::{self, Aggregate, Durations, Nanos, Record, Tally};
+
+use super::{Harvest, Pass};
+
+/// How long after the first pass all totals are told for the first time.
+const FIRST_PAUSE_NS: u64 = 1_000_000_000;
+
+/// When totals are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary {
+    bins: record::Bins,
+    pause_ns: u64,
+    /// Nothing before the first pass.
+    next_ns: Option<u64>,
+}
+
+impl Summary {
+    pub(super) fn new(bins: Bins) -> Self {
+        Summary {
+            bins: record::Bins {
+                lo: bins.lo() as u8,
+                step: bins.step() as u8,
+            },
+            pause_ns: FIRST_PAUSE_NS,
+            next_ns: None,
+        }
+    }
+
+    /// Is it time to tell? Then the next time is twice as far off.
+    fn is_due(&mut self, now_ns: u64) -> bool {
+        let next_ns = *self
+            .next_ns
+            .get_or_insert(now_ns.saturating_add(self.pause_ns));
+        let is_due = next_ns <= now_ns && now_ns < u64::MAX;
+        if is_due {
+            self.pause_ns = self.pause_ns.saturating_mul(2);
+            self.next_ns = Some(now_ns.saturating_add(self.pause_ns));
+        }
+        is_due
+    }
+}
+
+impl Harvest {
+    /// The same of a memory whose probes keep aggregates: these are recorded, and of events only
+    /// the latest.
+    #[must_use]
+    pub fn summing_up(self, bins: Bins) -> Self {
+        Harvest {
+            summary: Some(Summary::new(bins)),
+            ..self
+        }
+    }
+
+    /// Are the totals of this station's coroutine told, and not its history? A plain v1 peer has
+    /// none, so that its events are recorded as ever.
+    pub(super) fn sums_up(&self, index: usize) -> bool {
+        self.summary.is_some() && self.cells[index].plain.is_none()
+    }
+
+    /// Something happened here: who is new is introduced, who has ended is read and closed.
+    pub(super) fn glance(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let station = &pass.region.stations[index];
+        let head = station.event_head();
+        let is_known = self.cells[index].is_known() || self.introduce(index, None, pass);
+        if !is_known || station.has_ended() {
+            return self.drain(index, pass);
+        }
+        self.heads[index] = head;
+        pass.found.events += 1;
+        pass.found.most = pass.found.most.max(1);
+    }
+
+    /// If it is time: tells the last events and the totals of each coroutine that went on.
+    pub(super) fn take_stock(&mut self, now_ns: u64, pass: &mut Pass<'_>) {
+        if !self.summary.as_mut().is_some_and(|it| it.is_due(now_ns)) {
+            return;
+        }
+        for index in 0..self.cells.len() {
+            let head = pass.region.stations[index].event_head();
+            let has_gone_on = self.cells[index].is_known() && self.cells[index].next_n() != head;
+            if has_gone_on && self.sums_up(index) {
+                self.drain(index, pass);
+                self.tell_totals(index, pass);
+            }
+        }
+    }
+
+    /// Tells the totals of this coroutine, unless nothing happened since they were told last, or
+    /// they cannot be read. True if any were ever told.
+    pub(super) fn tell_totals(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
+        let Some(summary) = self.summary.filter(|_| self.cells[index].is_ours()) else {
+            return false;
+        };
+        let station = &pass.region.stations[index];
+        let cell = &self.cells[index];
+        let (told, next_n) = (cell.told_totals, cell.next_n());
+        if told == Some(next_n) {
+            return true;
+        }
+        let both = totals_of(station, cell.generation());
+        let Some((waiting, running)) = both.filter(|(a, b)| is_kept(a) && is_kept(b)) else {
+            return told.is_some();
+        };
+        let (Some(waiting), Some(running)) = (durations(&waiting), durations(&running)) else {
+            self.cells[index].inexact = true;
+            return told.is_some();
+        };
+        self.cells[index].told_totals = Some(next_n);
+        pass.sink.take(Record::Aggregate(Box::new(Aggregate {
+            coroutine: self.cells[index].coroutine,
+            at: self.now(),
+            stands_for_events: true,
+            left_out: station.nested().into(),
+            bins: summary.bins,
+            waiting,
+            running,
+        })));
+        true
+    }
+
+    /// Events of this station's coroutine become no records. Of one whose totals are told it is
+    /// known at its end whether they are lost.
+    pub(super) fn miss(&mut self, index: usize, events: u64) {
+        if !self.sums_up(index) {
+            add(&mut self.totals.lost, events);
+        }
+    }
+
+    /// Counts what became no records of a coroutine that is closed, as far as it was not counted.
+    pub(super) fn write_off(&mut self, index: usize, tally: &Tally, is_summed_up: bool) {
+        let unread = tally
+            .attempted
+            .saturating_sub(self.cells[index].accounted());
+        let not_recorded = tally.attempted.saturating_sub(tally.recorded);
+        match self.sums_up(index) {
+            false => add(&mut self.totals.lost, unread),
+            true if is_summed_up => add(&mut self.totals.summed_up, not_recorded),
+            true => add(&mut self.totals.lost, not_recorded),
+        }
+    }
+
+    /// A dump does not tell when it was taken.
+    fn now(&self) -> Nanos {
+        match (self.now_ns)() {
+            u64::MAX => self.latest,
+            now_ns => self.nanos(now_ns),
+        }
+    }
+}
+
+fn add(counter: &mut u64, events: u64) {
+    *counter = counter.saturating_add(events);
+}
+
+/// Both statistics of this occupant; nothing if the program was too quick, or somebody else is in.
+fn totals_of(
+    station: &Station,
+    generation: u32,
+) -> Option<(aggregate::Durations, aggregate::Durations)> {
+    let read = |it: Latched<'_>| it.read();
+    let both = read(station.waiting()).zip(read(station.running()));
+    let is_its_own = station
+        .identity()
+        .is_some_and(|it| it.generation == generation);
+    both.filter(|_| is_its_own)
+}
+
+/// A probe that keeps no aggregates leaves the zeros there that the memory was made of.
+fn is_kept(found: &aggregate::Durations) -> bool {
+    found.count > 0 || found.min_ns == u64::MAX
+}
+
+/// For the trace, unless the words cannot be what a probe of ours wrote.
+fn durations(found: &aggregate::Durations) -> Option<Durations> {
+    if found.count == 0 {
+        return Some(Durations::default());
+    }
+    let in_bins: u64 = found.bins.iter().copied().map(u64::from).sum();
+    let is_full = found.bins.contains(&u32::MAX);
+    let is_credible = (in_bins == found.count || is_full && in_bins < found.count)
+        && found.min_ns <= found.max_ns
+        && found.max_ns <= found.sum_ns;
+    is_credible.then(|| Durations {
+        count: found.count,
+        sum: Nanos(found.sum_ns),
+        min: Nanos(found.min_ns),
+        max: Nanos(found.max_ns),
+        bins: found.bins.map(u64::from),
+    })
+}

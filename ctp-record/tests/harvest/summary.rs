@@ -1,0 +1,197 @@
+//! Totals of memory whose probes keep aggregates.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ctp_nostd::aggregate::Bins;
+use ctp_nostd::{Coroutine, Wait};
+use ctp_trace::Census;
+use ctp_trace::census::Doing;
+use ctp_trace::record::{self, Aggregate, Durations, EventKind, Nanos, Record};
+use proptest::prelude::*;
+
+use crate::desk::{Bare, Desk, events_in, let_pass, tallies_in};
+
+fn aggregates_in(records: &[Record]) -> Vec<Aggregate> {
+    let aggregate = |record: &Record| match record {
+        Record::Aggregate(it) => Some((**it).clone()),
+        _ => None,
+    };
+    records.iter().filter_map(aggregate).collect()
+}
+
+/// What a model of all events makes of them.
+fn model(records: &[Record]) -> (Durations, Durations) {
+    let (mut waiting, mut running) = Default::default();
+    let mut census = Census::new();
+    for record in records {
+        let Some(span) = census.feed(record) else {
+            continue;
+        };
+        let is_death = matches!(record, Record::Event(it) if it.kind == EventKind::Death);
+        let total: &mut Durations = match span.doing {
+            Doing::Waiting(..) if is_death => continue,
+            Doing::Waiting(..) => &mut waiting,
+            Doing::Running(_) => &mut running,
+        };
+        total.add(span.length(), record::Bins::USUAL);
+    }
+    (waiting, running)
+}
+
+fn act(coroutine: &Coroutine<Bare>, code: u8) {
+    match code {
+        0 => coroutine.run(),
+        _ => coroutine.suspend(Wait::user(1)),
+    }
+}
+
+proptest! {
+    // AGG-07, CT-24
+    #[test]
+    fn totals_are_those_of_the_model_when_nothing_is_lost(
+        acts in prop::collection::vec((0u8..2, 0u64..1 << 40), 0..60),
+        dies in any::<bool>(),
+    ) {
+        let mut desk = Desk::with_aggregates();
+        let coroutine = desk.born("task");
+        let mut records = Vec::new();
+        for (code, ns) in acts {
+            let_pass(ns);
+            act(&coroutine, code);
+            records.extend(desk.pass().1);
+        }
+        if dies {
+            drop(coroutine);
+        } else {
+            std::mem::forget(coroutine);
+        }
+        let told = aggregates_in(&desk.summed_up());
+        records.extend(desk.finish());
+        prop_assert_eq!(desk.totals().lost, 0);
+        prop_assert_eq!((told[0].waiting, told[0].running), model(&records));
+    }
+
+    // AGG-15
+    #[test]
+    fn probe_and_report_mean_the_same_bin(
+        ns in prop_oneof![any::<u64>(), (0u32..64).prop_map(|k| 1 << k), (0u32..64).prop_map(|k| (1 << k) - 1)],
+        lo in 0u32..64,
+        step_shift in 0u32..6,
+    ) {
+        let probe = Bins::new(lo, 1 << step_shift).expect("as documented");
+        let report = record::Bins { lo: lo as u8, step: 1 << step_shift };
+        prop_assert_eq!(probe.of(ns), report.of(Nanos(ns)));
+    }
+}
+
+fn live(coroutine: &Coroutine<Bare>, rounds: u32) {
+    for _ in 0..rounds {
+        coroutine.run();
+        coroutine.suspend(Wait::user(1));
+    }
+}
+
+// AGG-07, CT-24
+#[test]
+fn what_is_in_totals_is_not_lost() {
+    let mut desk = Desk::summing_up();
+    let coroutine = desk.born("task");
+    live(&coroutine, 10_000);
+    desk.pass();
+    live(&coroutine, 10_000);
+    std::mem::forget(coroutine);
+    let records = desk.finish();
+    let told = aggregates_in(&records);
+    assert_eq!(
+        (told[0].waiting.count, told[0].running.count),
+        (19_999, 20_000)
+    );
+    assert_eq!(events_in(&records).len(), 8);
+    let tally = tallies_in(&records)[0];
+    assert_eq!((tally.attempted, tally.recorded), (40_001, 8));
+    assert_eq!((desk.totals().lost, desk.totals().summed_up), (0, 39_993));
+}
+
+// AGG-13
+#[test]
+fn totals_of_the_dead_come_before_their_account_and_nobody_inherits_them() {
+    let mut desk = Desk::summing_up();
+    let first = desk.born("first");
+    live(&first, 100);
+    drop(first);
+    let (_, records) = desk.pass();
+    let is_told = |record: &Record| matches!(record, Record::Aggregate(_));
+    let is_closed = |record: &Record| matches!(record, Record::Tally(_));
+    let at = |is: fn(&Record) -> bool| records.iter().position(is).expect("is there");
+    assert!(at(is_told) < at(is_closed));
+}
+
+static NOW_NS: AtomicU64 = AtomicU64::new(0);
+
+// AGG-17, AGG-11
+#[test]
+fn totals_are_told_at_growing_intervals_and_only_if_something_happened() {
+    const SECOND: u64 = 1_000_000_000;
+    let mut desk = Desk::summing_up_by(|| NOW_NS.load(Relaxed));
+    let coroutine = desk.born("task");
+    let mut told_at = Vec::new();
+    for tenth in 0..100 {
+        NOW_NS.store(2 * SECOND + tenth * SECOND / 10, Relaxed);
+        live(&coroutine, 100);
+        let told = aggregates_in(&desk.pass().1);
+        told_at.extend(told.iter().map(|it| (tenth, it.running.count)));
+    }
+    assert_eq!(told_at, [(10, 1_100), (30, 3_100), (70, 7_100)]);
+    let told = aggregates_in(&desk.finish());
+    assert_eq!(told[0].running.count, 10_000);
+    std::mem::forget(coroutine);
+}
+
+// AGG-17
+#[test]
+fn who_sleeps_is_told_of_once() {
+    let mut desk = Desk::summing_up_by(|| SLEEPERS_NS.load(Relaxed));
+    let coroutine = desk.born("sleeper");
+    live(&coroutine, 1);
+    let mut told = 0;
+    for second in 0..100 {
+        SLEEPERS_NS.store((2 + second) * 1_000_000_000, Relaxed);
+        told += aggregates_in(&desk.pass().1).len();
+    }
+    told += aggregates_in(&desk.finish()).len();
+    assert_eq!(told, 1);
+    std::mem::forget(coroutine);
+}
+
+static SLEEPERS_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Offsets of the second station's words.
+const COUNT_OF_WAITING_A: usize = 2 * 1024 + 0x280;
+
+#[test]
+fn totals_that_cannot_be_are_not_told_and_the_coroutine_is_in_doubt() {
+    let mut desk = Desk::summing_up();
+    let [sound, unsound] = ["sound", "unsound"].map(|name| desk.born(name));
+    [&sound, &unsound].into_iter().for_each(|it| live(it, 100));
+    desk.put_u64(COUNT_OF_WAITING_A, 5);
+    [sound, unsound].into_iter().for_each(std::mem::forget);
+    let records = desk.finish();
+    assert_eq!(aggregates_in(&records).len(), 1);
+    let tallies = tallies_in(&records);
+    assert_eq!((tallies[0].inexact, tallies[1].inexact), (false, true));
+    assert_eq!(desk.totals().lost, 193, "nothing stands for them");
+}
+
+// AGG-22
+#[test]
+fn what_a_probe_without_aggregates_did_is_lost_not_summed_up() {
+    let mut desk = Desk::summing_up_nothing();
+    let coroutine = desk.born("task");
+    live(&coroutine, 100);
+    std::mem::forget(coroutine);
+    let records = desk.finish();
+    assert_eq!(aggregates_in(&records), []);
+    assert!(!tallies_in(&records)[0].inexact);
+    assert_eq!((desk.totals().lost, desk.totals().summed_up), (193, 0));
+}

@@ -1,0 +1,191 @@
+//! Totals instead of history: what a summary says is what happened, whatever became of the events.
+//!
+//! `ledger` notes the time of each of its events in memory of its own. From those notes each figure
+//! is computed here, by its definition.
+
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_trace::record::{Aggregate, Bins, Durations, EventKind, Nanos};
+use rustix::process::Signal;
+
+use crate::lab::{Lab, fixture, only_child, runs, send};
+use crate::trace::{Coroutine, Trace};
+
+const TRUTH: &str = "truth";
+
+/// What the program noted of one coroutine: how many events were done, and when each began.
+struct Row {
+    name: String,
+    done: usize,
+    times: Vec<u64>,
+}
+
+fn rows(lab: &Lab, events: usize) -> Vec<Row> {
+    let bytes = fs::read(lab.path(TRUTH)).unwrap_or_default();
+    let rows = bytes.chunks_exact(8 * (events + 1)).zip(0..);
+    rows.map(|(row, number)| {
+        let words = row.chunks_exact(8);
+        let mut words = words.map(|word| u64::from_le_bytes(word.try_into().expect("eight")));
+        Row {
+            name: format!("ledger-{number}"),
+            done: words.next().expect("a row begins with it") as usize,
+            times: words.take_while(|at| *at != 0).collect(),
+        }
+    })
+    .collect()
+}
+
+impl Row {
+    /// Waits and runs that were over after so many events: after its birth each one ends what the
+    /// one before began, runs those with odd numbers.
+    fn totals_after(&self, events: usize) -> (Durations, Durations) {
+        let spans = self.times[..events].windows(2).zip(0..).skip(1);
+        let all: Vec<(bool, u64)> = spans
+            .map(|(pair, before)| (before % 2 == 1, pair[1] - pair[0]))
+            .collect();
+        let of = |is_run: bool| all.iter().filter(move |it| it.0 == is_run).map(|it| it.1);
+        (figures(of(false)), figures(of(true)))
+    }
+
+    /// As this trace has them after its last event, or amid the one that was cut short.
+    fn is_summed_up_by(&self, aggregate: &Aggregate) {
+        let told = (aggregate.waiting, aggregate.running);
+        assert_eq!(aggregate.left_out, 0);
+        let may_be = self.done..=self.times.len();
+        let is_it = may_be
+            .clone()
+            .any(|events| self.totals_after(events) == told);
+        assert!(is_it, "{}, {may_be:?}: {aggregate:?}", self.name);
+    }
+}
+
+fn figures(all: impl Iterator<Item = u64>) -> Durations {
+    let mut figures = Durations::default();
+    for ns in all {
+        figures.min = match figures.count {
+            0 => Nanos(ns),
+            _ => figures.min.min(Nanos(ns)),
+        };
+        figures.count += 1;
+        figures.sum.0 += ns;
+        figures.max = figures.max.max(Nanos(ns));
+        let bound = |bin: usize| 1u64 << (8 + 2 * bin);
+        let bin = (0..15).find(|bin| ns < bound(*bin)).unwrap_or(15);
+        figures.bins[bin] += 1;
+    }
+    figures
+}
+
+fn aggregate(one: &Coroutine) -> &Aggregate {
+    let aggregate = one.aggregate.as_ref().expect("its totals were told");
+    assert_eq!(aggregate.bins, Bins { lo: 8, step: 2 });
+    aggregate
+}
+
+/// Its death ends a run.
+const ODD: usize = 100_001;
+
+// AGG-07, CT-24
+#[test]
+fn totals_are_those_of_all_events_though_hardly_one_is_in_the_trace() {
+    let lab = Lab::new();
+    lab.record(&["--summary"], "ledger", &[TRUTH, "3", &ODD.to_string()]);
+    let trace = lab.trace();
+    for row in rows(&lab, ODD) {
+        let one = trace.named(&row.name);
+        assert_eq!(row.done, ODD);
+        assert_eq!(one.tally().attempted, ODD as u64);
+        assert!(one.events.len() < 1_000, "{} events", one.events.len());
+        assert_eq!(one.last(), EventKind::Death);
+        row.is_summed_up_by(aggregate(one));
+    }
+    assert_eq!(trace.end().lost, 0, "what is summed up is not lost");
+}
+
+// AGG-06, AGG-07
+#[test]
+fn totals_of_a_program_that_is_killed_at_any_instant_are_whole_and_up_to_its_last_event() {
+    killed_at_any_instant(&fixture("ledger"), 30);
+}
+
+/// The same of any build of `ledger`.
+pub fn killed_at_any_instant(ledger: &Path, tries: usize) {
+    const EVENTS: usize = 400_000;
+    let (mut seen, mut cut_short) = (0, 0);
+    for run in 0..runs(tries) {
+        let lab = Lab::new();
+        let pause = Duration::from_micros(run as u64 * 7_919 % 40_000);
+        let trace = killed_after(&lab, ledger, EVENTS, pause);
+        for row in rows(&lab, EVENTS).iter().filter(|row| row.done > 0) {
+            row.is_summed_up_by(aggregate(trace.named(&row.name)));
+            seen += 1;
+            cut_short += usize::from(row.done < row.times.len());
+        }
+    }
+    println!("{seen} coroutines, {cut_short} of them killed amid an event");
+    assert!(seen > 0, "none had begun: this proves nothing");
+}
+
+fn killed_after(lab: &Lab, ledger: &Path, events: usize, pause: Duration) -> Trace {
+    let mut command = lab.recorder(&["--summary"], ledger);
+    let recorder = command.args([TRUTH, "3", &events.to_string(), "wait"]);
+    let recorder = recorder.spawn().expect("can be started");
+    let program = only_child(recorder.id());
+    sleep(pause);
+    send(Signal::KILL, program);
+    let outcome = lab.outcome(recorder);
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    lab.trace()
+}
+
+// AGG-17
+#[test]
+fn the_size_of_a_summary_does_not_depend_on_how_long_the_program_runs() {
+    let size_after = |events: &str| {
+        let lab = Lab::new();
+        lab.record(&["--summary"], "hot", &["truth", "2", "20", events]);
+        crate::loss::counts_agree(&lab);
+        fs::metadata(lab.path("ctp.data")).expect("a trace").len()
+    };
+    let (short, long) = (size_after("2000"), size_after("200000"));
+    assert!(
+        long < 4 * short,
+        "{short} bytes, and {long} of 100 times the events"
+    );
+}
+
+// AGG-16
+#[test]
+fn the_closing_lines_tell_what_is_in_totals_only() {
+    let lab = Lab::new();
+    let outcome = lab.record(&["--summary"], "hot", &["truth", "1", "2", "20000"]);
+    let said = &outcome.stderr;
+    assert!(said.contains("40 000 events in totals ("), "{said}");
+    assert!(said.contains(" 0 lost, 0 refused"), "{said}");
+}
+
+// AGG-13, AGG-21
+#[test]
+fn who_comes_into_the_station_of_another_has_totals_of_its_own() {
+    let lab = Lab::new();
+    lab.record(&["--summary", "-n", "8"], "churn", &["truth", "3000"]);
+    let trace = lab.trace();
+    let in_used_ones = trace
+        .coroutines
+        .values()
+        .filter(|one| one.birth.generation > 2);
+    assert!(in_used_ones.count() > 0);
+    for one in trace.coroutines.values() {
+        let it = aggregate(one);
+        // Each event but the first two ends a wait or a run, unless it is the death of one that waits.
+        let ended = it.waiting.count + it.running.count;
+        let attempted = one.tally().attempted;
+        assert!(
+            (attempted - 3..=attempted - 2).contains(&ended),
+            "{attempted} {it:?}"
+        );
+    }
+}

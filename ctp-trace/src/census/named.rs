@@ -1,0 +1,167 @@
+//! Totals of all coroutines of a name: what their programs summed up, and for plain v1 peers,
+//! which sum up nothing, what follows from the events that are there.
+
+use super::Census;
+use super::coroutine::Coroutine;
+use super::names::NameId;
+use super::span::{Doing, Span};
+use crate::hash::Map;
+use crate::histogram::Histogram;
+use crate::record::{Bins, Dialect, Durations, EventKind, Nanos, SiteId};
+use crate::verdict::Past;
+
+/// The coroutines of one name.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// The name.
+    pub name: NameId,
+    /// Where one of them was spawned.
+    pub spawn_site: SiteId,
+    /// How many there were.
+    pub coroutines: u64,
+    /// How the durations are divided.
+    pub bins: Bins,
+    /// Waits that ended in a run.
+    pub waiting: Durations,
+    /// Runs that ended.
+    pub running: Durations,
+    /// Waits that go on, measured to the end. They are in no total.
+    pub open: Histogram,
+    /// How many of them were dropped while they waited. These waits are in no total.
+    pub cancelled: u64,
+    /// Durations that are in no total, since a signal handler left them out.
+    pub left_out: u64,
+    /// The totals may be wrong: events are missing of one that has no aggregate, or what an
+    /// aggregate says is doubtful.
+    pub approximate: bool,
+}
+
+/// All names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByName {
+    all: Map<NameId, Named>,
+    pub(super) has_aggregates: bool,
+}
+
+impl Census {
+    /// The totals of all coroutines of each name, those that are over included, in no order.
+    pub fn by_name(&self) -> Vec<Named> {
+        self.all_named().into_list()
+    }
+
+    /// The totals of the coroutines of this name, unless there are none.
+    pub fn named(&self, name: NameId) -> Option<Named> {
+        let mut named = self.named.only(name);
+        let all = self.coroutines.all().iter();
+        all.filter(|one| one.name == name)
+            .for_each(|one| named.add(one, self.end_of(one.process)));
+        named.into_list().pop()
+    }
+
+    pub(super) fn all_named(&self) -> ByName {
+        let mut named = self.named.clone();
+        for one in self.coroutines.all() {
+            named.add(one, self.end_of(one.process));
+        }
+        named
+    }
+
+    /// Events that no record tells of, but totals do.
+    pub fn summed_up(&self) -> u64 {
+        let all = self.coroutines.all().iter().map(Coroutine::summed_up);
+        all.fold(self.totals.summed_up_of_the_dead, u64::saturating_add)
+    }
+
+    /// Whether the program itself summed up what its coroutines did.
+    pub fn has_aggregates(&self) -> bool {
+        let mut all = self.coroutines.all().iter();
+        self.named.has_aggregates || all.any(|one| one.aggregate.is_some())
+    }
+}
+
+impl ByName {
+    fn of(&mut self, name: NameId) -> &mut Named {
+        self.all.entry(name).or_insert_with(|| Named {
+            name,
+            bins: Bins::USUAL,
+            ..Named::default()
+        })
+    }
+
+    pub(super) fn get(&self, name: NameId) -> Option<&Named> {
+        self.all.get(&name)
+    }
+
+    /// The same without the other names.
+    pub(super) fn only(&self, name: NameId) -> Self {
+        let mut only = ByName::default();
+        if let Some(named) = self.get(name) {
+            only.all.insert(name, named.clone());
+        }
+        only
+    }
+
+    pub(super) fn into_list(self) -> Vec<Named> {
+        self.all.into_values().collect()
+    }
+
+    /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
+    pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
+        self.has_aggregates |= one.aggregate.is_some();
+        let named = self.of(one.name);
+        if named.coroutines == 0 {
+            named.spawn_site = one.spawn_site;
+        }
+        named.coroutines += 1;
+        named.cancelled += u64::from(one.cancelled);
+        named.approximate |= one.is_approximate();
+        if let Some(wait) = one.suspend() {
+            named.open.add(wait.at.until(end));
+        }
+        match &one.aggregate {
+            Some(it) => named.merge(it.bins, &it.waiting, &it.running, it.left_out),
+            None => named.approximate |= one.dialect == Dialect::Extended,
+        }
+    }
+
+    /// A plain peer's coroutine came to the end of a span.
+    pub(super) fn tell(&mut self, name: NameId, span: &Span, ended_by: EventKind) {
+        let named = self.of(name);
+        match span.doing {
+            Doing::Waiting(..) if ended_by == EventKind::Death => {}
+            Doing::Waiting(..) => named.waiting.add(span.length(), named.bins),
+            Doing::Running(_) => named.running.add(span.length(), named.bins),
+        }
+    }
+}
+
+impl Named {
+    /// Of other bins only the figures beside them are added.
+    fn merge(&mut self, bins: Bins, waiting: &Durations, running: &Durations, left_out: u64) {
+        if self.waiting.count == 0 && self.running.count == 0 {
+            self.bins = bins;
+        }
+        self.left_out = self.left_out.saturating_add(left_out);
+        self.approximate |= waiting.is_saturated() || running.is_saturated() || bins != self.bins;
+        self.waiting.merge(waiting);
+        self.running.merge(running);
+    }
+}
+
+impl Past {
+    /// What is usual for all coroutines of a name, wherever they waited. How long they queued is
+    /// not known, but no longer than they waited: what rests on that can be likely at most.
+    pub(super) fn of_name(self, named: Option<&Named>) -> Past {
+        let Some(Named { waiting, bins, .. }) = named else {
+            return Past::default();
+        };
+        let longest = waiting.max.max(self.longest);
+        Past {
+            waits: waiting.count,
+            p99: waiting.bound(99, *bins).unwrap_or_default(),
+            longest,
+            queued: 0,
+            longest_queued: longest,
+        }
+    }
+}

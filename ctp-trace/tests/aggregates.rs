@@ -1,0 +1,251 @@
+//! What is made of what programs summed up themselves.
+
+use ctp_trace::Census;
+use ctp_trace::census::Named;
+use ctp_trace::record::*;
+use ctp_trace::verdict::Verdict;
+use proptest::prelude::*;
+
+const SECOND: u64 = 1_000_000_000;
+const READ: SiteId = SiteId(7);
+
+fn birth(id: u32, name: &str, dialect: Dialect) -> Record {
+    Record::Birth(Birth {
+        coroutine: CoroutineId(id),
+        name: name.to_owned(),
+        dialect,
+        ..Birth::default()
+    })
+}
+
+fn event(id: u32, n: u64, at: u64, kind: EventKind) -> Record {
+    let (site, wait) = match kind {
+        EventKind::Suspend => (READ, WaitKind::Readable),
+        _ => Default::default(),
+    };
+    Record::Event(Event {
+        coroutine: CoroutineId(id),
+        n,
+        at: Nanos(at),
+        kind,
+        site,
+        wait,
+        ..Event::default()
+    })
+}
+
+fn tally(id: u32, attempted: u64, recorded: u64) -> Record {
+    Record::Tally(Tally {
+        coroutine: CoroutineId(id),
+        attempted,
+        recorded,
+        ..Tally::default()
+    })
+}
+
+fn end(at: u64) -> Record {
+    Record::End(End {
+        at: Nanos(at),
+        ..End::default()
+    })
+}
+
+fn durations(all: &[u64]) -> Durations {
+    let mut durations = Durations::default();
+    all.iter()
+        .for_each(|ns| durations.add(Nanos(*ns), Bins::USUAL));
+    durations
+}
+
+fn aggregate(id: u32, waits: &[u64], runs: &[u64]) -> Aggregate {
+    Aggregate {
+        coroutine: CoroutineId(id),
+        stands_for_events: true,
+        bins: Bins::USUAL,
+        waiting: durations(waits),
+        running: durations(runs),
+        ..Aggregate::default()
+    }
+}
+
+fn told(aggregate: Aggregate) -> Record {
+    Record::Aggregate(Box::new(aggregate))
+}
+
+fn census(records: &[Record]) -> Census {
+    let mut census = Census::new();
+    for record in records {
+        census.feed(record);
+    }
+    census
+}
+
+fn only_name(census: &Census) -> Named {
+    let mut all = census.by_name();
+    assert_eq!(all.len(), 1);
+    all.remove(0)
+}
+
+use EventKind::{Death, Run, Suspend};
+
+/// One that had a hundred events, of which two are in the trace, and waits since.
+fn summed_up(id: u32, waits: &[u64], since: u64) -> [Record; 5] {
+    [
+        birth(id, "worker", Dialect::Extended),
+        told(aggregate(id, waits, &[1; 49])),
+        event(id, 98, since - 1, Run),
+        event(id, 99, since, Suspend),
+        tally(id, 100, 2),
+    ]
+}
+
+// CT-24, AGG-07
+#[test]
+fn totals_that_were_summed_up_are_exact_whatever_is_not_in_the_trace() {
+    let mut census = census(&summed_up(1, &[40; 49], 1_000));
+    census.feed(&end(2_000));
+    assert_eq!((census.lost(), census.summed_up()), (0, 98));
+    assert!(!census.is_approximate());
+    let named = only_name(&census);
+    assert_eq!(
+        (named.waiting, named.running),
+        (durations(&[40; 49]), durations(&[1; 49]))
+    );
+    assert!(!named.approximate);
+    let site = census.sites().remove(0);
+    assert!(
+        site.approximate,
+        "what is known of the site comes from two events"
+    );
+}
+
+// AGG-19
+#[test]
+fn a_wait_that_goes_on_is_an_age_and_in_no_total() {
+    let mut census = census(&summed_up(1, &[40; 49], 1_000));
+    census.feed(&end(7_000));
+    let named = only_name(&census);
+    assert_eq!(
+        (named.open.count(), named.open.max()),
+        (1, Some(Nanos(6_000)))
+    );
+    assert_eq!(named.waiting.max, Nanos(40));
+}
+
+// AGG-11
+#[test]
+fn an_aggregate_replaces_the_one_before() {
+    let mut census = census(&summed_up(1, &[40; 49], 1_000));
+    let before = only_name(&census);
+    census.feed(&told(aggregate(1, &[40; 49], &[1; 49])));
+    assert_eq!(only_name(&census).waiting, before.waiting);
+    census.feed(&told(aggregate(1, &[40; 50], &[1; 49])));
+    assert_eq!(only_name(&census).waiting, durations(&[40; 50]));
+}
+
+// AGG-16, CT-24
+#[test]
+fn totals_of_which_something_was_left_out_say_so() {
+    let left_out = Record::Aggregate(Box::new(Aggregate {
+        left_out: 3,
+        ..aggregate(1, &[5], &[5])
+    }));
+    let census = census(&[birth(1, "worker", Dialect::Extended), left_out]);
+    let named = only_name(&census);
+    assert_eq!((named.left_out, named.approximate), (3, true));
+    assert!(census.is_approximate());
+}
+
+// AGG-22, CT-24
+#[test]
+fn totals_of_a_plain_peer_come_from_its_events_and_say_when_some_are_lost() {
+    let whole = [
+        birth(1, "", Dialect::V1PerSlot),
+        event(1, 0, 0, Run),
+        event(1, 1, 10, Suspend),
+        event(1, 2, 110, Run),
+    ];
+    let named = only_name(&census(&whole));
+    assert_eq!(
+        (named.waiting, named.running),
+        (durations(&[100]), durations(&[10]))
+    );
+    assert!(!named.approximate);
+    let lossy = [&whole[..], &[event(1, 9, 200, Suspend)]].concat();
+    assert!(only_name(&census(&lossy)).approximate);
+}
+
+/// Seven of them come and go within a microsecond, and are over.
+fn siblings(longest: u64) -> Vec<Record> {
+    let mut records = Vec::new();
+    for id in 2..9 {
+        let mut waits = [900; 49];
+        waits[id as usize] = longest;
+        records.extend(summed_up(id, &waits, 1_000));
+        records.insert(records.len() - 1, event(id, 100, 2_000, Death));
+    }
+    records
+}
+
+fn verdict_of_the_first(records: Vec<Record>) -> Verdict {
+    census(&records).judge(Nanos(SECOND))[0].1.verdict
+}
+
+#[test]
+fn what_is_usual_is_known_from_all_waits_of_that_name_not_from_the_last_few() {
+    let one = summed_up(1, &[900; 49], 1_000);
+    let with = |longest| [&one[..], &siblings(longest), &[end(60 * SECOND)]].concat();
+    assert_eq!(verdict_of_the_first(with(1_000)), Verdict::MaybeStuck);
+    assert_eq!(verdict_of_the_first(with(50 * SECOND)), Verdict::Waiting);
+}
+
+#[test]
+fn nothing_is_certain_by_a_past_of_which_only_totals_are_known() {
+    let wake = |id, at| {
+        Record::Wake(Wake {
+            coroutine: CoroutineId(id),
+            count: 1,
+            at: Nanos(at),
+            ..Wake::default()
+        })
+    };
+    let mut records = summed_up(1, &[900; 49], 1_000).to_vec();
+    records.push(wake(1, 2_000));
+    records.extend(siblings(1_000));
+    records.push(birth(10, "worker", Dialect::Extended));
+    records.push(event(10, 0, 59 * SECOND, Run));
+    records.push(end(60 * SECOND));
+    assert_eq!(verdict_of_the_first(records), Verdict::MaybeStuck);
+}
+
+proptest! {
+    // AGG-10
+    #[test]
+    fn the_totals_by_name_are_those_of_all_coroutines(
+        all in prop::collection::vec(
+            (0u8..4, prop::collection::vec(any::<u32>(), 0..20), any::<bool>()), 1..30),
+    ) {
+        let mut census = Census::new();
+        let mut sum = Durations::default();
+        for (id, (name, waits, is_over)) in (1..).zip(&all) {
+            let waits: Vec<u64> = waits.iter().map(|ns| u64::from(*ns)).collect();
+            census.feed(&birth(id, &name.to_string(), Dialect::Extended));
+            census.feed(&told(aggregate(id, &waits, &[])));
+            sum.merge(&durations(&waits));
+            if *is_over {
+                census.feed(&event(id, 0, 1, Death));
+                census.feed(&tally(id, 1, 1));
+            }
+        }
+        let mut merged = Durations::default();
+        let named = census.by_name();
+        named.iter().for_each(|named| merged.merge(&named.waiting));
+        prop_assert_eq!(merged, sum);
+        let coroutines: u64 = named.iter().map(|named| named.coroutines).sum();
+        prop_assert_eq!(coroutines, all.len() as u64);
+        for of_name in named {
+            let again = census.named(of_name.name).unwrap();
+            prop_assert_eq!(again.waiting, of_name.waiting);
+        }
+    }
+}
