@@ -360,7 +360,9 @@ impl<P: Platform> Seat<P> {
             }
             head = complete;
             station.event_head.store(head, Ordering::Release); // E5
-            if station.begun.load(Ordering::Relaxed) == begun {
+            // One that has come after that tells of itself.
+            let has_gone_on = station.event_head.load(Ordering::Relaxed) != head;
+            if has_gone_on || station.begun.load(Ordering::Relaxed) == begun {
                 return;
             }
         }
