@@ -27,7 +27,8 @@ const AFTER: &str = "\
 Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
 executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
 rule is broken.
-Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.";
+Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
+While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
 
 /// Runs a program and records what its coroutines do, from outside.
 #[derive(Parser, Debug)]

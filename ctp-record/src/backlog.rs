@@ -20,7 +20,7 @@ struct Account {
 }
 
 /// Enough rows for the encoder to go on with; what comes after them stays copies, which are smaller.
-const ENOUGH_ROWS_BYTES: u64 = 8 << 20;
+const ENOUGH_ROWS_BYTES: u64 = 4 << 20;
 
 impl Default for Backlog {
     /// Without a limit.

@@ -251,14 +251,15 @@ impl<'c> Closing<'c> {
         let counters = self.counters;
         format!(
             "rung {} times, {} found it awake, {} without a socket, {} rescued by the safety tick; \
-             {} left out, {} unnamed; {}",
+             {} left out, {} unnamed; {}, at most {} waited to be written",
             counters.wakes_sent,
             counters.wakes_would_block,
             counters.wakes_failed,
             counters.wakes_rescued,
             self.end.quarantined,
             self.end.unnamed,
-            counted(self.lanes.0.into(), "lane")
+            counted(self.lanes.0.into(), "lane"),
+            size(self.backlog.as_ref().map_or(0, Backlog::most_bytes))
         )
     }
 

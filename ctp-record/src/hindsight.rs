@@ -15,11 +15,15 @@ const THRESHOLD: Nanos = Nanos(1_000_000_000);
 /// A larger trace is left to the report, so that the prompt comes back soon.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// How many coroutines look stuck in a trace; nothing if that is not worth the time, or it cannot
-/// be read back (a pipe).
-pub fn stuck_in(mut trace: &File) -> Option<usize> {
+/// The same, of events that take little room.
+const MOST_EVENTS: u64 = 10_000_000;
+
+/// How many coroutines look stuck in a trace of so many events; nothing if that is not worth the
+/// time, or it cannot be read back (a pipe).
+pub fn stuck_in(mut trace: &File, events: u64) -> Option<usize> {
     let metadata = trace.metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+    let is_large = MOST_BYTES < metadata.len() || MOST_EVENTS < events;
+    if !metadata.is_file() || is_large {
         return None;
     }
     let mut bytes = Vec::new();

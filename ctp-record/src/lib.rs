@@ -302,7 +302,7 @@ fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<()
     let written = output.finish(&closing.end);
     if let Ok(trace) = &written {
         closing.bytes = trace.metadata().ok().map(|metadata| metadata.len());
-        closing.stuck = hindsight::stuck_in(trace);
+        closing.stuck = hindsight::stuck_in(trace, closing.end.events);
     }
     if config.talk > Talk::Quiet {
         let text = closing.text(config.talk == Talk::Verbose);

@@ -49,7 +49,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // One that took its place is not here any more; one that cannot be removed is empty.
+        // One that took its place is not here any more; one that cannot be removed has no events.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -24,6 +24,7 @@ mod peers;
 mod privacy;
 mod recorder_dies;
 mod reuse;
+mod status;
 mod summary;
 mod talk;
 mod terminal;

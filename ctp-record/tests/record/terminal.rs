@@ -29,14 +29,7 @@ struct Terminal {
 
 impl Terminal {
     fn start(lab: &Lab, manner: &str) -> Self {
-        let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC);
-        let user = user.expect("there are pseudo-terminals");
-        grantpt(&user)
-            .and_then(|()| unlockpt(&user))
-            .expect("is ours");
-        let name = ptsname(&user, Vec::new()).expect("has a name");
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let program = rustix::fs::open(name, flags, Mode::empty()).expect("can be opened");
+        let (user, program) = pseudo_terminal();
         let mut command = lab.recorder(&[], fixture("signals"));
         command.args(["log", manner]);
         let recorder = in_terminal(&mut command, program);
@@ -54,6 +47,19 @@ impl Terminal {
     fn kill_recorder(&self, signal: Signal) {
         send(signal, self.recorder.id());
     }
+}
+
+/// The user's side and the program's.
+pub fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC);
+    let user = user.expect("there are pseudo-terminals");
+    grantpt(&user)
+        .and_then(|()| unlockpt(&user))
+        .expect("is ours");
+    let name = ptsname(&user, Vec::new()).expect("has a name");
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let program = rustix::fs::open(name, flags, Mode::empty()).expect("can be opened");
+    (user, program)
 }
 
 /// Starts it in a session of its own, with this as controlling terminal and as stdin; its group

@@ -11,6 +11,9 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
 use crate::varint::{put_bytes, put_int, put_uint, zigzag};
 
+/// How often its length is looked at, in rows: they are of less than a hundred bytes.
+const ROWS_A_LOOK: usize = 64;
+
 /// The block being written.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
@@ -87,9 +90,10 @@ impl Encoder {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        let bytes: usize = self.columns.iter().map(Vec::len).sum();
         let records = self.rows() + self.columns[Column::Act.index()].len();
-        records >= MAX_RECORDS || bytes >= FULL_PAYLOAD_BYTES
+        let bytes = || self.columns.iter().map(Vec::len).sum::<usize>();
+        let may_be_full = records.is_multiple_of(ROWS_A_LOOK);
+        records >= MAX_RECORDS || (may_be_full && FULL_PAYLOAD_BYTES <= bytes())
     }
 
     /// Appends the block to `out` and begins the next one.

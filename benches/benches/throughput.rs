@@ -1,0 +1,116 @@
+//! How much of a program that is flat out is recorded, and what does that cost? One thread, 64
+//! coroutines, 10 000 000 events without a pause, under the recorder with its defaults. The time of
+//! each thread is what the kernel says that it ran, an event; beside it the program's own, by which
+//! to compare runs on machines that are busy with something else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ctp_nostd::{Task, Wait};
+use ctp_trace::Reader;
+use ctp_trace::record::Record;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+const COROUTINES: u64 = 64;
+const ROUNDS: u64 = 78_125;
+const EVENTS: u64 = COROUTINES * ROUNDS * 2;
+const RUNS: usize = 7;
+
+fn main() {
+    if std::env::args().any(|argument| argument == "--as=target") {
+        return target();
+    }
+    let me = std::env::current_exe().expect("has a path");
+    let recorder = me.with_file_name("../ctp-record");
+    if !recorder.exists() {
+        println!("skipped, build the recorder first: cargo build --release");
+        return;
+    }
+    for _ in 0..RUNS {
+        measure(&recorder, &me);
+    }
+}
+
+fn target() {
+    ctp_nostd::attach();
+    let tasks: Vec<Task> = (0..COROUTINES).map(|_| Task::born("hot")).collect();
+    for round in 0..ROUNDS {
+        for task in &tasks {
+            task.run();
+        }
+        for task in &tasks {
+            task.suspend(Wait::user(round % 8));
+        }
+    }
+}
+
+fn measure(recorder: &Path, me: &Path) {
+    // A pipe, so that the recorder does not read its trace again to say what looks stuck.
+    let pipe = std::env::temp_dir().join(format!("ctp-throughput-{}", std::process::id()));
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("can be made");
+    let its = pipe.clone();
+    let reader = std::thread::spawn(move || fs::read(its).expect("is written to"));
+    let mut child = Command::new(recorder)
+        .args(["-q", "-o"])
+        .arg(&pipe)
+        .arg("--")
+        .arg(me)
+        .arg("--as=target")
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("can run the recorder");
+    let spent = watch(&mut child);
+    let trace = reader.join().expect("it reads");
+    let (lost, bytes) = (lost_in(&trace), trace.len());
+    let each = |ns: u64| ns as f64 / EVENTS as f64;
+    let list = spent
+        .iter()
+        .map(|(who, ns)| format!("{who} {:.1} ns", each(*ns)));
+    println!(
+        "{EVENTS} events, {lost} lost ({:.2} %), {:.2} B an event; {}",
+        lost as f64 * 100.0 / EVENTS as f64,
+        bytes as f64 / (EVENTS - lost).max(1) as f64,
+        list.collect::<Vec<_>>().join(", ")
+    );
+    fs::remove_file(pipe).expect("was made");
+}
+
+/// Time on a processor, in ns, of each of the recorder's threads and of the program, as far as it
+/// was seen before they ended.
+fn watch(recorder: &mut Child) -> BTreeMap<String, u64> {
+    let mut spent = BTreeMap::new();
+    let threads = PathBuf::from(format!("/proc/{}/task", recorder.id()));
+    while recorder.try_wait().expect("was started here").is_none() {
+        for thread in fs::read_dir(&threads).into_iter().flatten().flatten() {
+            note(&thread.path(), &mut spent);
+            let children = fs::read_to_string(thread.path().join("children"));
+            for child in children.unwrap_or_default().split_whitespace() {
+                note(&PathBuf::from(format!("/proc/{child}")), &mut spent);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    spent
+}
+
+fn note(thread: &Path, spent: &mut BTreeMap<String, u64>) {
+    let name = fs::read_to_string(thread.join("comm"));
+    let stat = fs::read_to_string(thread.join("schedstat"));
+    if let (Ok(name), Ok(stat)) = (name, stat)
+        && let Some(Ok(ns)) = stat.split(' ').next().map(str::parse)
+    {
+        spent.insert(name.trim().to_owned(), ns);
+    }
+}
+
+fn lost_in(trace: &[u8]) -> u64 {
+    let records = Reader::new(trace).expect("is a trace");
+    let ends = records.filter_map(|record| match record {
+        Ok(Record::End(end)) => Some(end.lost),
+        _ => None,
+    });
+    ends.last().expect("it ended")
+}
