@@ -151,7 +151,8 @@ impl Lanes {
         self.round += 1;
         self.taken = 0;
         self.is_held = reach != Reach::End && self.backlog.has_enough_rows();
-        self.has_looked = reach == Reach::End || !(self.is_helped && self.was_cut_short);
+        let has_enough = self.was_cut_short || self.is_held;
+        self.has_looked = reach == Reach::End || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
         if self.has_looked {
             copies.copy(region, reach == Reach::End);
