@@ -33,9 +33,12 @@ pub struct Encoder {
 
 /// A record; what is seldom and large lies apart.
 #[derive(Debug)]
-enum Row {
+pub enum Row {
+    /// A change of state.
     Event(Event),
+    /// A wake.
     Wake(Wake),
+    /// All else.
     Other(Box<Record>),
 }
 
@@ -105,8 +108,8 @@ impl Encoder {
 
     /// Takes one.
     #[inline]
-    pub fn take(&mut self, record: Record) {
-        self.rows.push(record.into());
+    pub fn take(&mut self, row: Row) {
+        self.rows.push(row);
         if self.rows.len() == BATCH {
             self.hand_over();
         }
@@ -194,7 +197,7 @@ impl Desk {
 
     fn write_row(&mut self, row: Row) -> io::Result<()> {
         match row {
-            Row::Event(event) => self.writer.write(&Record::Event(event)),
+            Row::Event(event) => self.writer.write_event(&event),
             Row::Wake(wake) => self.writer.write(&Record::Wake(wake)),
             Row::Other(record) => self.writer.write(&record),
         }

@@ -22,7 +22,7 @@ use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, Nanos, ProcessId, Record, SiteId, Tally};
+use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record, SiteId, Tally};
 
 use crate::backlog::Backlog;
 use crate::pace::Found;
@@ -37,6 +37,11 @@ pub trait Sink {
     /// Takes one. A failure to store it is the sink's to remember: the pass goes on, so that the
     /// program is drained whatever happens to the file.
     fn take(&mut self, record: Record);
+
+    /// The same of an event, of which there are many.
+    fn take_event(&mut self, event: Event) {
+        self.take(Record::Event(event));
+    }
 }
 
 /// How a station's process is known.

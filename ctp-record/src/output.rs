@@ -9,11 +9,11 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use ctp_trace::Writer;
-use ctp_trace::record::{End, Record, Start};
+use ctp_trace::record::{End, Event, Record, Start};
 use rustix::fs::fstat;
 
 use crate::backlog::Backlog;
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, Row};
 use crate::error::Error;
 use crate::harvest::Sink;
 use crate::leftovers;
@@ -135,7 +135,12 @@ impl Output {
 impl Sink for Output {
     fn take(&mut self, record: Record) {
         self.flushed = None;
-        self.encoder.take(record);
+        self.encoder.take(record.into());
+    }
+
+    fn take_event(&mut self, event: Event) {
+        self.flushed = None;
+        self.encoder.take(Row::Event(event));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::format::{
     PROCESS, PROCESS_END, SITE, START,
 };
 use crate::header;
-use crate::record::{Birth, End, ProcessEnd, Record, Start};
+use crate::record::{Birth, End, Event, ProcessEnd, Record, Start};
 use crate::varint::put_bytes;
 
 /// Writes a trace, one record after the other.
@@ -75,7 +75,7 @@ impl<W: Write> Writer<W> {
             Record::Site(it) => self.define(2, |out| definition::put_site(out, it)),
             Record::Birth(it) => self.birth(it),
             Record::Aggregate(it) => self.define(4, |out| it.put(out)),
-            Record::Event(it) => self.row(|block| block.event(it)),
+            Record::Event(it) => self.write_event(it),
             Record::Wake(it) => self.row(|block| block.wake(it)),
             Record::Deed(it) => self.row(|block| block.deed(it)),
             Record::Tally(it) => self.row(|block| block.tally(it)),
@@ -84,6 +84,14 @@ impl<W: Write> Writer<W> {
                 Err(refused("a start or an end amid the records of a trace"))
             }
         }
+    }
+
+    /// The same as [`write`](Self::write), of an event.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_event(&mut self, event: &Event) -> io::Result<()> {
+        self.row(|block| block.event(event))
     }
 
     /// Ends the current chunks and flushes, so that a reader sees everything so far.

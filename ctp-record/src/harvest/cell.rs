@@ -320,7 +320,7 @@ impl Harvest {
             self.describe_wait(&mut event, process, plain, epoch, pass);
         }
         self.totals.events += 1;
-        pass.sink.take(Record::Event(event));
+        pass.sink.take_event(event);
     }
 
     fn describe_wait(
