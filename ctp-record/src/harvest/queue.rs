@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use ctp_nostd::lane::Copied;
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 
 /// Oldest first, in blocks that are used again.
 #[derive(Debug, Default)]
@@ -15,8 +15,8 @@ pub(super) struct Queue {
     records: usize,
 }
 
-/// Room for some records, on pages of its own: what a burst needs at once, the kernel then gives in
-/// large pages, which costs a tenth of as many small ones.
+/// Room for some records, which goes back to the kernel after a burst. In small pages: large ones are
+/// given sooner, but not where a virtual machine has lent its free memory to its host.
 #[derive(Debug)]
 struct Block {
     map: MmapMut,
@@ -25,19 +25,11 @@ struct Block {
 
 const RECORD_BYTES: usize = size_of::<Copied>();
 /// 64 KiB.
-const SMALL_RECORDS: usize = 2048;
-/// More at once than what is put in order in one round.
-const BURST_RECORDS: usize = 16_384;
-/// 2 MiB, a large page.
-const LARGE_RECORDS: usize = 65_536;
+const BLOCK_BYTES: usize = 2048 * RECORD_BYTES;
 
 impl Block {
-    fn new(capacity: usize) -> io::Result<Self> {
-        let map = MmapMut::map_anon(capacity * RECORD_BYTES)?;
-        if capacity == LARGE_RECORDS {
-            // Where there are no large pages, small ones do.
-            let _ = map.advise(Advice::HugePage);
-        }
+    fn new() -> io::Result<Self> {
+        let map = MmapMut::map_anon(BLOCK_BYTES)?;
         Ok(Block { map, records: 0 })
     }
 
@@ -69,40 +61,26 @@ impl Block {
 
 /// Blocks of all queues that hold nothing.
 #[derive(Debug, Default)]
-pub(super) struct Spare {
-    small: Vec<Block>,
-    large: Vec<Block>,
-}
+pub(super) struct Spare(Vec<Block>);
 
-/// 2 MiB.
-const MOST_SMALL: usize = 32;
 /// 4 MiB.
-const MOST_LARGE: usize = 2;
+const MOST_SPARE: usize = 64;
 
 impl Spare {
-    fn take(&mut self, capacity: usize) -> io::Result<Block> {
-        let kept = match capacity {
-            LARGE_RECORDS => self.large.pop(),
-            _ => self.small.pop(),
-        };
-        kept.map_or_else(|| Block::new(capacity), Ok)
+    fn take(&mut self) -> io::Result<Block> {
+        self.0.pop().map_or_else(Block::new, Ok)
     }
 
     fn put(&mut self, mut block: Block) {
-        let (kept, most) = match block.capacity() {
-            LARGE_RECORDS => (&mut self.large, MOST_LARGE),
-            _ => (&mut self.small, MOST_SMALL),
-        };
-        if kept.len() < most {
+        if self.0.len() < MOST_SPARE {
             block.records = 0;
-            kept.push(block);
+            self.0.push(block);
         }
     }
 
     /// Takes those of another one.
     pub fn add(&mut self, other: &mut Spare) {
-        let blocks = other.small.drain(..).chain(other.large.drain(..));
-        blocks.for_each(|block| self.put(block));
+        other.0.drain(..).for_each(|block| self.put(block));
     }
 }
 
@@ -144,16 +122,13 @@ impl Queue {
         false
     }
 
-    /// The last block, or a new one behind it: a large one where some small ones did not do.
+    /// The last block, or a new one behind it.
     fn last_with_room(&mut self, spare: &mut Spare) -> io::Result<Block> {
         match self.blocks.pop_back() {
             Some(block) if block.records < block.capacity() => Ok(block),
             full => {
                 self.blocks.extend(full);
-                match self.records < BURST_RECORDS {
-                    true => spare.take(SMALL_RECORDS),
-                    false => spare.take(LARGE_RECORDS),
-                }
+                spare.take()
             }
         }
     }
