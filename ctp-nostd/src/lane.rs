@@ -4,7 +4,8 @@
 //!   the thread (and its signal handlers)        the recorder
 //!   T1 head -> h            (relaxed)           R1 head -> limit                  (relaxed)
 //!   T2 tail -> t            (acquire, R5)       R2 ring[r].commit -> lap of r?    (acquire, T6)
-//!      full if h - t = length: lost += 1           else nobody has committed it yet: stop
+//!      full if h - t >= length: lost += 1,       else nobody has committed it yet: stop
+//!      unless head != h: T1
 //!   T3 what time is it                          R3 payload -> copy                (relaxed)
 //!   T4 head: h -> h + 1     (one instruction)   R4 r += 1, to R2 while r < limit
 //!      else a handler came between: T1          R5 tail = r                       (release)
@@ -107,6 +108,10 @@ impl<'m> Ring<'m> {
             let tail = self.lane.tail.load(Ordering::Acquire); // T2, pairs with R5
             let at = now(); // T3
             if head.wrapping_sub(tail) >= self.length() {
+                if self.lane.head.load(Ordering::Relaxed) != head {
+                    // A handler came between, and the recorder may have read what it recorded.
+                    continue;
+                }
                 self.count_lost();
                 return (at, None);
             }
