@@ -115,6 +115,12 @@ impl Station {
         core::array::from_fn(|index| self.slots[index].seq.load(Ordering::Acquire))
     }
 
+    /// Events that were begun, modulo 2^32: those ahead of the head are not complete, or not all of
+    /// those amid which they came.
+    pub fn begun(&self) -> u32 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
     /// Events that were kept out by a filter. Nobody does so yet.
     pub fn filtered(&self) -> u32 {
         self.dropped_filtered.load(Ordering::Relaxed)

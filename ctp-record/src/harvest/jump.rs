@@ -13,10 +13,11 @@ const READABLE: u64 = SLOTS as u64 - 1;
 
 impl Cell {
     /// A probe of ours writes its next event where the head says. A reader is ahead of a head by one
-    /// event at most, for that is written last.
+    /// event and those that came amid it at most, for that is written last.
     pub(super) fn follow(&mut self, station: &Station, head: u64) {
-        let is_ahead_by_one = head.wrapping_add(1) == self.next_n();
-        if !self.is_ours() || is_ahead_by_one || head.wrapping_sub(self.next_n()) <= MOST_AT_ONCE {
+        let most_ahead = u64::from(station.begun().wrapping_sub(head as u32)).min(READABLE);
+        let is_ahead = (1..=most_ahead).contains(&self.next_n().wrapping_sub(head));
+        if !self.is_ours() || is_ahead || head.wrapping_sub(self.next_n()) <= MOST_AT_ONCE {
             return;
         }
         self.go_on_at(self.first_unread(station, head));
