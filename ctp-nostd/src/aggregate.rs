@@ -274,9 +274,11 @@ impl Station {
         self.state.store(kind.into(), Ordering::Relaxed);
     }
 
-    /// Recorder: was its latest event a death, as far as it keeps aggregates?
-    pub fn has_ended(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == EventKind::Death as u32
+    /// Recorder: has its occupant's latest event been counted, and is another one to come? Not if
+    /// that was a death, and not of a probe that keeps no aggregates.
+    pub fn is_counting(&self) -> bool {
+        let kind = self.state.load(Ordering::Relaxed);
+        kind != 0 && kind != EventKind::Death as u32
     }
 }
 

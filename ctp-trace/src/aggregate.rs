@@ -55,7 +55,8 @@ pub struct Durations {
     pub min: Nanos,
     /// The longest.
     pub max: Nanos,
-    /// How many fell into each bin; 2^32 − 1 says so many or more, each time they were read.
+    /// How many fell into each bin. A bin of a program is full at 2^32 − 1, and then stands for so
+    /// many or more.
     pub bins: [u64; BINS],
 }
 

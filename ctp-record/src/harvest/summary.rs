@@ -64,12 +64,13 @@ impl Harvest {
         self.summary.is_some() && self.cells[index].plain.is_none()
     }
 
-    /// Something happened here: who is new is introduced, who has ended is read and closed.
+    /// Something happened here: who is new is introduced, and who has ended is read and closed. Who
+    /// counts nothing is read like any other.
     pub(super) fn glance(&mut self, index: usize, pass: &mut Pass<'_>) {
         let station = &pass.region.stations[index];
         let head = station.event_head();
         let is_known = self.cells[index].is_known() || self.introduce(index, None, pass);
-        if !is_known || station.has_ended() {
+        if !is_known || !station.is_counting() {
             return self.drain(index, pass);
         }
         self.heads[index] = head;

@@ -189,9 +189,15 @@ fn what_a_probe_without_aggregates_did_is_lost_not_summed_up() {
     let mut desk = Desk::summing_up_nothing();
     let coroutine = desk.born("task");
     live(&coroutine, 100);
-    std::mem::forget(coroutine);
-    let records = desk.finish();
+    assert_eq!(desk.events().len(), 8);
+    live(&coroutine, 1);
+    drop(coroutine);
+    let (_, records) = desk.pass();
     assert_eq!(aggregates_in(&records), []);
-    assert!(!tallies_in(&records)[0].inexact);
+    let tally = tallies_in(&records)[0];
+    assert_eq!(
+        (tally.attempted, tally.recorded, tally.inexact),
+        (204, 11, false)
+    );
     assert_eq!((desk.totals().lost, desk.totals().summed_up), (193, 0));
 }
