@@ -5,11 +5,11 @@
 use crate::sync::{AtomicU32, AtomicU64};
 
 macro_rules! exchange {
-    ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt) => {
+    ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt, $has_it:meta) => {
         /// `word`: `old` -> `new`. False, and nothing is written, if a handler has come between.
         #[inline]
         pub(crate) fn $name(word: &$atomic, old: $word, new: $word) -> bool {
-            #[cfg(all(target_arch = "x86_64", not(loom)))]
+            #[cfg(all($has_it, not(loom)))]
             {
                 let is_done: u8;
                 // SAFETY: the word is valid and aligned, being behind a reference, and an atomic,
@@ -28,7 +28,7 @@ macro_rules! exchange {
                 }
                 is_done != 0
             }
-            #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+            #[cfg(not(all($has_it, not(loom))))]
             {
                 // On AArch64 a pair of exclusive accesses, without any barrier.
                 use crate::sync::Ordering;
@@ -44,12 +44,14 @@ exchange!(
     AtomicU64,
     u64,
     "cmpxchg qword ptr [{word}], {new}",
-    "rax"
+    "rax",
+    target_arch = "x86_64"
 );
 exchange!(
     exchange_u32,
     AtomicU32,
     u32,
     "cmpxchg dword ptr [{word}], {new:e}",
-    "eax"
+    "eax",
+    any(target_arch = "x86", target_arch = "x86_64")
 );

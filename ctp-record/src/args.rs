@@ -56,7 +56,8 @@ pub struct Args {
     /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
     #[arg(long, value_name = "SIZE", value_parser = size::backlog)]
     backlog: Option<u64>,
-    /// Keep totals and each coroutine's last events, not its history: the trace stays small
+
+    /// Keep totals and the latest events, not history: a small trace of days
     #[arg(long, conflicts_with_all = ["buffer", "check_probe", "image"])]
     summary: bool,
 

@@ -3,14 +3,17 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use ctp_nostd::aggregate::Bins;
-use ctp_nostd::{Coroutine, Wait};
+use ctp_nostd::aggregate::{Bins, MODE_SUMMARY};
+use ctp_nostd::create::Recording;
+use ctp_nostd::{Coroutine, Probe, Wait};
+use ctp_record::harvest::Harvest;
 use ctp_trace::Census;
 use ctp_trace::census::Doing;
-use ctp_trace::record::{self, Aggregate, Durations, EventKind, Nanos, Record};
+use ctp_trace::record::{self, Aggregate, Durations, EventKind, Nanos, ProcessId, Record};
 use proptest::prelude::*;
 
-use crate::desk::{Bare, Desk, events_in, let_pass, tallies_in};
+use crate::desk::{Bare, Desk, Nowhere, Tray, births_in, events_in, let_pass, tallies_in};
+use crate::sweep::memory;
 
 fn aggregates_in(records: &[Record]) -> Vec<Aggregate> {
     let aggregate = |record: &Record| match record {
@@ -111,6 +114,37 @@ fn what_is_in_totals_is_not_lost() {
     let tally = tallies_in(&records)[0];
     assert_eq!((tally.attempted, tally.recorded), (40_001, 8));
     assert_eq!((desk.totals().lost, desk.totals().summed_up), (0, 39_993));
+}
+
+// AGG-13, AGG-21
+#[test]
+fn who_moves_in_where_another_was_killed_has_totals_of_its_own() {
+    let recording = Recording {
+        mode: MODE_SUMMARY,
+        ..Recording::default()
+    };
+    let region = memory(1, &recording);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0).summing_up(Bins::USUAL);
+    let probe: Probe<Bare> = Probe::new(region, 1);
+    let first = probe.born("first");
+    live(&first, 100);
+    std::mem::forget(first); // as if its process were no more
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    harvest.bury(ProcessId(1), &region, &mut nowhere, &mut tray);
+    let_pass(1_000_000);
+    let second = probe.born("second");
+    live(&second, 2);
+    std::mem::forget(second);
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let told = aggregates_in(&tray.0);
+    let counts = told.iter().map(|it| (it.waiting.count, it.running.count));
+    assert_eq!(counts.collect::<Vec<_>>(), [(99, 100), (1, 2)]);
+    assert!(
+        told[1].waiting.max < Nanos(1_000_000),
+        "nothing of the time between"
+    );
+    assert_eq!(births_in(&tray.0)[1].generation, 4);
 }
 
 // AGG-13

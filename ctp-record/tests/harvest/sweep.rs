@@ -12,19 +12,20 @@ use crate::desk::{Bare, Nowhere, Tray, births_in, events_in, tallies_in};
 #[repr(align(1024))]
 struct Kib(#[expect(dead_code, reason = "room")] [u8; 1024]);
 
-fn memory(stations: u32) -> Region<'static> {
+/// Memory with a ring of free stations.
+pub fn memory(stations: u32, recording: &Recording) -> Region<'static> {
     let plan = Plan::without_lanes(stations);
     let kibs = plan.bytes().div_ceil(1024) as usize;
     let memory = Box::leak(vec![Kib([0; 1024]); kibs].into_boxed_slice());
     let (base, bytes) = (memory.as_mut_ptr().cast(), kibs * 1024);
     // SAFETY: zeroed, aligned, leaked, and touched by nothing but this region.
-    unsafe { Region::create(base, bytes, plan, &Recording::default()) }.expect("it fits")
+    unsafe { Region::create(base, bytes, plan, recording) }.expect("it fits")
 }
 
 // CTP-19, CTP-22, CTP-34
 #[test]
 fn stations_of_a_process_that_was_killed_are_used_again() {
-    let region = memory(2);
+    let region = memory(2, &Recording::default());
     let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
     let mut harvest = Harvest::new(0);
     let probe: Probe<Bare> = Probe::new(region, 1);
