@@ -100,30 +100,27 @@ impl Harvest {
             return false;
         };
         let station = &pass.region.stations[index];
-        let cell = &self.cells[index];
-        let (told, next_n) = (cell.told_totals, cell.next_n());
-        if told == Some(next_n) {
-            return true;
+        let cell = &mut self.cells[index];
+        if cell.told_totals != Some(cell.next_n()) {
+            match totals_of(station, cell.generation()) {
+                Statistics::Both(both) => {
+                    let [waiting, running] = *both;
+                    cell.told_totals = Some(cell.next_n());
+                    pass.sink.take(Record::Aggregate(Box::new(Aggregate {
+                        coroutine: cell.coroutine,
+                        at: self.now(),
+                        stands_for_events: true,
+                        left_out: station.nested().into(),
+                        bins: summary.bins,
+                        waiting,
+                        running,
+                    })));
+                }
+                Statistics::Nonsense => cell.inexact = true,
+                Statistics::Nothing => {}
+            }
         }
-        let both = totals_of(station, cell.generation());
-        let Some((waiting, running)) = both.filter(|(a, b)| is_kept(a) && is_kept(b)) else {
-            return told.is_some();
-        };
-        let (Some(waiting), Some(running)) = (durations(&waiting), durations(&running)) else {
-            self.cells[index].inexact = true;
-            return told.is_some();
-        };
-        self.cells[index].told_totals = Some(next_n);
-        pass.sink.take(Record::Aggregate(Box::new(Aggregate {
-            coroutine: self.cells[index].coroutine,
-            at: self.now(),
-            stands_for_events: true,
-            left_out: station.nested().into(),
-            bins: summary.bins,
-            waiting,
-            running,
-        })));
-        true
+        self.cells[index].told_totals.is_some()
     }
 
     /// Events of this station's coroutine become no records. Of one whose totals are told it is
@@ -160,17 +157,29 @@ fn add(counter: &mut u64, events: u64) {
     *counter = counter.saturating_add(events);
 }
 
-/// Both statistics of this occupant; nothing if the program was too quick, or somebody else is in.
-fn totals_of(
-    station: &Station,
-    generation: u32,
-) -> Option<(aggregate::Durations, aggregate::Durations)> {
-    let read = |it: Latched<'_>| it.read();
+/// What can be read of a station's statistics.
+enum Statistics {
+    /// Waiting and running.
+    Both(Box<[Durations; 2]>),
+    /// Words that no probe of ours wrote.
+    Nonsense,
+    /// The program was too quick, or somebody else is in, or its probe keeps none.
+    Nothing,
+}
+
+fn totals_of(station: &Station, generation: u32) -> Statistics {
+    let read = |it: Latched<'_>| it.read().filter(is_kept);
     let both = read(station.waiting()).zip(read(station.running()));
     let is_its_own = station
         .identity()
         .is_some_and(|it| it.generation == generation);
-    both.filter(|_| is_its_own)
+    let Some((waiting, running)) = both.filter(|_| is_its_own) else {
+        return Statistics::Nothing;
+    };
+    match (durations(&waiting), durations(&running)) {
+        (Some(waiting), Some(running)) => Statistics::Both(Box::new([waiting, running])),
+        _ => Statistics::Nonsense,
+    }
 }
 
 /// A probe that keeps no aggregates leaves the zeros there that the memory was made of.
