@@ -467,7 +467,7 @@ impl Harvest {
     }
 
     fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
-        let is_summed_up = self.tell_totals(index, pass);
+        let is_summed_up = self.tell_totals_at_last(index, pass);
         let station = &pass.region.stations[index];
         let cell = &self.cells[index];
         let attempted = cell.attempted(station);

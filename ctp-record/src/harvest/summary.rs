@@ -93,6 +93,15 @@ impl Harvest {
         }
     }
 
+    /// As [`tell_totals`](Harvest::tell_totals), for the last time: totals that were told before and
+    /// cannot be read again do not tell of all that there was.
+    pub(super) fn tell_totals_at_last(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
+        let is_told = self.tell_totals(index, pass);
+        let cell = &mut self.cells[index];
+        cell.inexact |= is_told && cell.told_totals != Some(cell.next_n());
+        is_told
+    }
+
     /// Tells the totals of this coroutine, unless nothing happened since they were told last, or
     /// they cannot be read. True if any were ever told.
     pub(super) fn tell_totals(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {

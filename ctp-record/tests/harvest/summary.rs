@@ -235,3 +235,26 @@ fn what_a_probe_without_aggregates_did_is_lost_not_summed_up() {
     );
     assert_eq!((desk.totals().lost, desk.totals().summed_up), (193, 0));
 }
+
+static OWNERS_NS: AtomicU64 = AtomicU64::new(0);
+
+// AGG-05
+#[test]
+fn totals_that_can_be_read_no_more_stay_as_they_were_told_and_are_marked() {
+    const GENERATION: usize = 1024 + 0x14;
+    let mut desk = Desk::summing_up_by(|| OWNERS_NS.load(Relaxed));
+    let coroutine = desk.born("task");
+    live(&coroutine, 100);
+    let mut told = Vec::new();
+    for second in 2..5 {
+        OWNERS_NS.store(second * 1_000_000_000, Relaxed);
+        told.extend(aggregates_in(&desk.pass().1));
+    }
+    assert_eq!(told.len(), 1);
+    live(&coroutine, 100);
+    desk.put_u32(GENERATION, 3); // as if somebody moved in, for ever
+    let records = desk.finish();
+    assert_eq!(aggregates_in(&records), []);
+    assert!(tallies_in(&records)[0].inexact);
+    std::mem::forget(coroutine);
+}
