@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Nanos, SiteId};
+use ctp_trace::census::{Closing, Coroutine};
+use ctp_trace::record::{CoroutineId, Nanos, SiteId};
 use ctp_trace::verdict::{Fact, Judgement, Verdict};
 use serde::Serialize;
 
+use crate::culprits::{self, ClosedBy, LostRecords, UsualWaker};
 use crate::model::Model;
 use crate::names::Names;
 use crate::proof::{self, Proof};
@@ -53,6 +54,15 @@ pub struct Group {
     pub close_call: bool,
     /// What is usual where they wait.
     pub usual: Option<Usual>,
+    /// Where what they wait for was closed, as far as that was told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closed_by: Vec<ClosedBy>,
+    /// Who usually wakes those that wait there, as far as that was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usual_waker: Option<UsualWaker>,
+    /// Records that threads lost while these waited, where that is why nothing can be said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lost_records: Vec<LostRecords>,
     /// The records that prove it of the oldest of them.
     pub proof: Proof,
     /// The place, to look up more.
@@ -94,6 +104,7 @@ pub struct Usual {
     pub by_name: bool,
 }
 
+type Closings = BTreeMap<CoroutineId, Closing>;
 type Member<'a> = (&'a Coroutine, Judgement);
 type Key = (Verdict, Fact, &'static str, SiteId, String);
 
@@ -108,7 +119,8 @@ pub fn groups(model: &Model, names: &Names, threshold: Nanos) -> Vec<Group> {
                 .push((one, judgement));
         }
     }
-    let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members);
+    let closings = model.census.closings();
+    let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members, &closings);
     let mut groups: Vec<Group> = members.iter().map(make).collect();
     groups.sort_by_key(Group::rank);
     groups
@@ -135,7 +147,13 @@ fn place(model: &Model, one: &Coroutine) -> SiteId {
         .unwrap_or(one.spawn_site)
 }
 
-fn group(model: &Model, names: &Names, key: &Key, members: &[Member]) -> Group {
+fn group(
+    model: &Model,
+    names: &Names,
+    key: &Key,
+    members: &[Member],
+    closings: &Closings,
+) -> Group {
     let (verdict, fact, reason, site, ref function) = *key;
     let label = names.of(site).cloned().unwrap_or_default();
     let ages = || members.iter().map(|(_, judgement)| judgement.age);
@@ -162,7 +180,16 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member]) -> Group {
             .fold(0, |sum: u64, (one, _)| sum.saturating_add(one.lost())),
         close_call: members.iter().any(|(_, judgement)| judgement.close_call),
         usual: usual(model, oldest.0),
-        proof: proof::of(model, names, oldest.0, &oldest.1),
+        closed_by: culprits::closed_by(model, names, closings, members.iter().map(|(one, _)| *one)),
+        usual_waker: culprits::usual_waker(model, names, oldest.0),
+        lost_records: culprits::lost_records(model, oldest.0, verdict),
+        proof: proof::of(
+            model,
+            names,
+            oldest.0,
+            &oldest.1,
+            closings.get(&oldest.0.id),
+        ),
         site,
         judged: (verdict, fact, oldest.1),
     }

@@ -2,8 +2,8 @@
 //! that is, and where all the time went.
 //!
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
-//! `model` (what the trace says), `names` (what places are called), `sites`, `histogram`, `groups`, `leaks`,
-//! `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
+//! `model` (what the trace says), `names` (what places are called), `sites`, `histogram`, `groups`,
+//! `leaks`, `culprits`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
 //! `view` and `json` (what is printed), `output` (where to).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
@@ -23,6 +23,7 @@ mod names;
 
 mod broken;
 mod crash;
+mod culprits;
 mod export;
 mod fold;
 mod groups;

@@ -39,6 +39,12 @@ impl Label {
             _ => self.module.clone(),
         }
     }
+
+    /// The same without the directories.
+    pub fn short(&self) -> Option<String> {
+        let at = self.at()?;
+        Some(at.rsplit('/').next().unwrap_or(&at).to_owned())
+    }
 }
 
 /// The labels of all places of a trace.

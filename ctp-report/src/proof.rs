@@ -1,12 +1,12 @@
 //! The records that a verdict rests on, in the order of time.
 
-use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Wake, Waker};
+use ctp_trace::census::{Closing, Coroutine};
+use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Fact, Judgement, Reason, State, wakes_since};
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::names::Names;
+use crate::names::{Label, Names};
 use crate::text::escape;
 use crate::units;
 use crate::waits;
@@ -33,10 +33,17 @@ pub struct Step {
     pub what: String,
 }
 
-/// The proof of one judgement.
-pub fn of(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Proof {
+/// The proof of one judgement of a coroutine, and what it lost while it waited.
+pub fn of(
+    model: &Model,
+    names: &Names,
+    one: &Coroutine,
+    judgement: &Judgement,
+    lost: Option<&Closing>,
+) -> Proof {
     let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
-    steps.extend(wake(model, one));
+    steps.extend(wake(model, names, one));
+    steps.extend(lost.and_then(|closing| close(names, one, closing)));
     steps.extend(evidence(judgement.reason));
     steps.sort_by_key(|step| step.at_ns);
     steps.push(end(model, one, judgement));
@@ -88,7 +95,23 @@ fn suspend(model: &Model, names: &Names, event: &Event) -> String {
     }
 }
 
-fn wake(model: &Model, one: &Coroutine) -> Option<Step> {
+/// The end of what a coroutine waits for.
+fn close(names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
+    let wait = one.suspend()?;
+    let thing = waits::thing(wait.wait, wait.arg);
+    let what = format!("close {thing}{}", at(names, closing.site));
+    Some(step(closing.at, &format!("tid {}", closing.tid), what))
+}
+
+/// ` at reactor.rs:141`, or nothing if the place is not known.
+fn at(names: &Names, site: SiteId) -> String {
+    let short = names.of(site).and_then(Label::short);
+    short
+        .map(|short| format!(" at {short}"))
+        .unwrap_or_default()
+}
+
+fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     let wake = one.wake.filter(|wake| wake.count > 0)?;
     let by = match wake.waker {
         Waker::Foreign => "foreign".to_owned(),
@@ -103,7 +126,10 @@ fn wake(model: &Model, one: &Coroutine) -> Option<Step> {
         (None, State::Born) => "before any run".to_owned(),
         _ => return None,
     };
-    Some(step(wake.at, &by, format!("wake #{}, {when}", wake.count)))
+    let told = one.woken.filter(|woken| woken.count == wake.count);
+    let at = told.map(|woken| at(names, woken.site)).unwrap_or_default();
+    let what = format!("wake #{}{at}, {when}", wake.count);
+    Some(step(wake.at, &by, what))
 }
 
 /// When the last wake of one that waits came: before its last run or after that began.

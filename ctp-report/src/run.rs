@@ -205,6 +205,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         to.map_or(model.duration(), |to| to.min(model.duration())),
     );
     let threads = crowd.threads();
+    let lives = std::mem::take(&mut crowd.lives).pick(&model.census, &scale);
     let crash = crash::crash(&model, &names);
     let crashed = crash.as_ref().and_then(Crash::culprit);
     let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
@@ -217,6 +218,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         crash: crash.as_ref(),
         scale,
         threads,
+        lives: &lives,
     };
     let said = view::timeline::write(&picture, view, out)?;
     if config.detail != Detail::Quiet

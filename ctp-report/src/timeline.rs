@@ -11,12 +11,15 @@ mod marks;
 mod pick;
 mod row;
 mod scale;
+mod threads;
 mod track;
 
 pub use collect::collect;
 pub use crowd::{Crowd, Member};
-pub use lane::{Bar, Lane, Layer, Look, lane};
+pub use lane::{Bar, Lane, Layer, Look, Pin, lane};
+pub use marks::{By, Mark};
 pub use pick::{Group, Selection, pick};
 pub use row::Row;
 pub use scale::{Scale, Tick, UNITS};
+pub use threads::{Shown, Thread};
 pub use track::{Doing, Piece};

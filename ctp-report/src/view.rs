@@ -2,6 +2,7 @@
 
 pub mod because;
 pub mod crash;
+pub mod culprits;
 pub mod dump;
 pub mod export;
 pub mod flame;

@@ -74,6 +74,14 @@ impl WaitsFor {
     }
 }
 
+/// What can be closed: `fd 17`.
+pub fn thing(wait: WaitKind, arg: u64) -> String {
+    match wait {
+        WaitKind::Readable | WaitKind::Writable => format!("fd {arg}"),
+        wait => one(wait, arg, None),
+    }
+}
+
 /// What one coroutine waits for: `fd 17 readable`.
 pub fn one(wait: WaitKind, arg: u64, deadline: Option<Nanos>) -> String {
     match (wait, deadline) {

@@ -5,7 +5,9 @@
 //! the sites that exist, not with the length of the recording.
 
 mod broken;
+mod closings;
 mod coroutine;
+mod losses;
 mod named;
 mod names;
 mod population;
@@ -13,14 +15,19 @@ mod runners;
 mod site;
 mod span;
 mod step;
+mod wakers;
+
+use std::collections::BTreeMap;
 
 use crate::hash::Map;
 use crate::record::{
-    Aggregate, Birth, CoroutineId, Dialect, End, Event, EventKind, Nanos, ProcessEnd,
+    Act, Aggregate, Birth, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos, ProcessEnd,
     ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
 };
 use crate::verdict::{Judgement, Past, Standing, judge};
 use broken::Breakages;
+use closings::Closings;
+use losses::Losses;
 use named::ByName;
 use names::Names;
 use population::Population;
@@ -28,12 +35,15 @@ use runners::Runners;
 use site::{Pasts, Places};
 
 pub use broken::{Breach, Broken, Contradiction};
+pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
+pub use losses::ThreadLoss;
 pub use named::Named;
 pub use names::NameId;
 pub use site::SiteStats;
 pub use span::{Doing, Span};
 pub use step::Totals;
+pub use wakers::{Wakers, Woken};
 
 /// The account of a trace, kept up record by record.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +58,8 @@ pub struct Census {
     /// When processes ended that ended before the recording.
     ends: Map<ProcessId, ProcessEnd>,
     breakages: Breakages,
+    closings: Closings,
+    losses: Losses,
     totals: Totals,
     /// What those had summed up that are forgotten.
     named: ByName,
@@ -66,6 +78,7 @@ impl Census {
             Record::Birth(birth) => self.birth(birth),
             Record::Event(event) => return self.event(event),
             Record::Wake(wake) => self.wake(wake),
+            Record::Deed(deed) => self.deed(deed),
             Record::Tally(tally) => self.tally(tally),
             Record::Aggregate(it) => self.aggregate(it),
             Record::ProcessEnd(end) => self.process_end(end),
@@ -167,6 +180,19 @@ impl Census {
     /// How this process ended, if that was before the recording did.
     pub fn ended_early(&self, process: ProcessId) -> Option<&ProcessEnd> {
         self.ends.get(&process)
+    }
+
+    /// The first closing of what each that waits does wait for, since it does.
+    pub fn closings(&self) -> BTreeMap<CoroutineId, Closing> {
+        let lost = self.closings.lost(self.coroutines.all());
+        let closing = |(id, (_, closing))| (id, closing);
+        lost.into_iter().map(closing).collect()
+    }
+
+    /// Losses of threads of a process after a moment, the latest of each thread, in order. Of very
+    /// many threads only the latest losses are known.
+    pub fn losses_since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
+        self.losses.since(process, since)
     }
 
     /// Whether a sum over the events of some coroutine may be wrong.
@@ -274,6 +300,21 @@ impl Census {
         self.see(wake.at);
         let one = self.coroutines.of(wake.coroutine);
         one.wake(wake, &mut self.places);
+    }
+
+    /// One that is forgotten stays so, whoever wakes it.
+    fn deed(&mut self, deed: &Deed) {
+        self.see(deed.at);
+        match &deed.act {
+            Act::Wake(call) => {
+                if let Some(one) = self.coroutines.known(call.coroutine) {
+                    one.called(deed, call, &mut self.places);
+                }
+            }
+            Act::Loss(records) => self.losses.note(deed, *records),
+            Act::Close(close) => self.closings.note(deed, close, self.coroutines.all()),
+            _ => {}
+        }
     }
 
     /// The final account; whoever is over is forgotten.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ctp_trace::Reader;
-use ctp_trace::record::{CoroutineId, Record};
+use ctp_trace::record::{Act, CoroutineId, Deed, EventKind, Record};
 
 use super::pick::Selection;
 use super::row::Row;
@@ -13,33 +13,74 @@ use super::scale::Scale;
 pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> Vec<Row> {
     let members = || selection.groups.iter().flat_map(|group| &group.members);
     let count = members().count().max(1);
-    let mut rows: Vec<Row> = members().map(|one| Row::new(one, scale, count)).collect();
-    let places: HashMap<CoroutineId, usize> = members().map(|it| it.id).zip(0..).collect();
+    let rows: Vec<Row> = members().map(|one| Row::new(one, scale, count)).collect();
+    let places = members().map(|it| it.id).zip(0..).collect();
+    let awaited = vec![None; rows.len()];
+    let mut table = Table {
+        rows,
+        places,
+        awaited,
+    };
     for record in reader.flatten() {
+        table.take(&record, scale);
+    }
+    table.rows.iter_mut().for_each(|row| row.close(scale));
+    table.rows
+}
+
+/// The rows, and how those are found that a record is about.
+struct Table {
+    rows: Vec<Row>,
+    places: HashMap<CoroutineId, usize>,
+    /// What each of them waits for, side by side: closings are many and concern few.
+    awaited: Vec<Option<u64>>,
+}
+
+impl Table {
+    fn take(&mut self, record: &Record, scale: &Scale) {
         match record {
             Record::Event(event) => {
-                if let Some(&place) = places.get(&event.coroutine) {
-                    rows[place].event(&event, scale);
+                if let Some(&place) = self.places.get(&event.coroutine) {
+                    self.rows[place].event(event, scale);
+                    let waits = event.kind == EventKind::Suspend;
+                    self.awaited[place] = waits.then_some(event.arg);
                 }
             }
             Record::Wake(wake) => {
-                if let Some(&place) = places.get(&wake.coroutine) {
-                    rows[place].woken(&wake, scale);
+                if let Some(&place) = self.places.get(&wake.coroutine) {
+                    self.rows[place].woken(wake, scale);
+                }
+            }
+            Record::Deed(deed) => self.deed(deed, scale),
+            _ => {}
+        }
+    }
+
+    fn deed(&mut self, deed: &Deed, scale: &Scale) {
+        match &deed.act {
+            Act::Wake(call) => {
+                if let Some(&place) = self.places.get(&call.coroutine) {
+                    self.rows[place].called(deed, call, scale);
+                }
+            }
+            Act::Close(close) => {
+                let rows = self.rows.iter_mut().zip(&self.awaited);
+                for (row, _) in rows.filter(|(_, arg)| **arg == Some(close.arg)) {
+                    row.closed(deed, close, scale);
                 }
             }
             _ => {}
         }
     }
-    rows.iter_mut().for_each(|row| row.close(scale));
-    rows
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::marks::{By, Mark, Marks};
     use super::super::{Crowd, Doing, Piece, pick};
     use super::*;
     use ctp_trace::record::{
-        Birth, End, Event, EventKind, Nanos, SiteId, Start, WaitKind, Wake, Waker,
+        Birth, Close, End, Event, Nanos, SiteId, Start, WaitKind, Wake, WakeCall, Waker,
     };
     use ctp_trace::verdict::Verdict;
     use ctp_trace::{Census, Writer};
@@ -86,6 +127,73 @@ mod tests {
         row.near.pieces().iter().map(parts).collect()
     }
 
+    fn when(marks: &Marks) -> Vec<u64> {
+        marks.all().iter().map(|mark| mark.at.0).collect()
+    }
+
+    // CT-19: each wake that a thread told of, once, and the end of what it waited for, once
+    #[test]
+    fn deeds_become_marks_with_names() {
+        let wait = |n, at| {
+            let mut suspend = event(n, at, EventKind::Suspend, 2);
+            if let Record::Event(event) = &mut suspend {
+                (event.wait, event.arg) = (WaitKind::Readable, 7);
+            }
+            suspend
+        };
+        let deed = |at, act| {
+            Record::Deed(Deed {
+                at: Nanos(at),
+                tid: 9,
+                act,
+                ..Deed::default()
+            })
+        };
+        let site = SiteId(3);
+        let call = |count| {
+            Act::Wake(WakeCall {
+                coroutine: ONE,
+                count,
+                site,
+                ..WakeCall::default()
+            })
+        };
+        let close = Act::Close(Close {
+            wait: WaitKind::Readable,
+            arg: 7,
+            site,
+        });
+        let word = Record::Wake(Wake {
+            coroutine: ONE,
+            count: 2,
+            at: Nanos(41),
+            ..Wake::default()
+        });
+        let row = row(
+            &[
+                deed(15, close),
+                event(0, 20, EventKind::Run, 2),
+                wait(1, 30),
+                deed(35, call(1)),
+                deed(40, call(2)),
+                word,
+                event(2, 50, EventKind::Run, 2),
+                wait(3, 60),
+                deed(70, close),
+                deed(80, close),
+            ],
+            0,
+        );
+        let by = Some(By { tid: 9, site });
+        let at = Nanos(70);
+        assert_eq!(
+            (when(&row.wakes), when(&row.closes)),
+            (vec![35, 40], vec![70])
+        );
+        assert!(row.wakes.all().iter().all(|mark| mark.by == by));
+        assert_eq!(row.lost, Some(Mark { at, by }));
+    }
+
     // CT-19: spans, thread changes, the latest wake of a wait, an open end
     #[test]
     fn events_become_pieces_and_marks() {
@@ -115,10 +223,7 @@ mod tests {
             (50, 90, waits),
         ];
         assert_eq!(near(&row), expected);
-        assert_eq!(
-            (row.wakes.moments(), row.moves.moments()),
-            (&[Nanos(80)][..], &[Nanos(90)][..])
-        );
+        assert_eq!((when(&row.wakes), when(&row.moves)), (vec![80], vec![90]));
         assert_eq!(row.member.verdict, Verdict::Busy);
         let open = row.open.unwrap();
         assert_eq!(

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Census, Coroutine, NameId};
-use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId};
+use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId};
 use ctp_trace::verdict::{Fact, Judgement, Verdict};
 
 use super::Scale;
+use super::threads::Threads;
 
 /// So many of those that ended at one site are remembered, the longest-lived.
 const REMEMBERED: usize = 200;
@@ -16,6 +17,8 @@ const REMEMBERED: usize = 200;
 pub struct Member {
     /// Its number.
     pub id: CoroutineId,
+    /// The process it belongs to.
+    pub process: ProcessId,
     /// Its name.
     pub name: NameId,
     /// Where it is, or was when it ended.
@@ -48,6 +51,8 @@ pub struct Ended {
 pub struct Crowd {
     /// Those that are over.
     pub ended: BTreeMap<SiteId, Ended>,
+    /// The threads that told of themselves.
+    pub lives: Threads,
     window: Scale,
     threads: BTreeSet<u64>,
     latest_thread: Option<u64>,
@@ -58,6 +63,7 @@ impl Crowd {
     pub fn new(window: Scale) -> Self {
         Crowd {
             ended: BTreeMap::new(),
+            lives: Threads::default(),
             window,
             threads: BTreeSet::new(),
             latest_thread: None,
@@ -66,8 +72,10 @@ impl Crowd {
 
     /// Takes note of a record, before the census does: it forgets who is over.
     pub fn see(&mut self, census: &Census, record: &Record) {
-        let Record::Event(event) = record else {
-            return;
+        let event = match record {
+            Record::Event(event) => event,
+            Record::Deed(deed) => return self.lives.see(deed),
+            _ => return,
         };
         if self.latest_thread != Some(event.tid) {
             self.latest_thread = Some(event.tid);
@@ -142,6 +150,7 @@ fn member(census: &Census, one: &Coroutine, until: Nanos, rule: (Verdict, Fact))
     let (_, since) = one.state();
     Member {
         id: one.id,
+        process: one.process,
         name: one.name,
         site: place(census, one),
         spawned: one.spawn_site,

@@ -1,8 +1,9 @@
 //! From pieces of time to bars on the line of time.
 
-use ctp_trace::record::{Nanos, WaitKind};
+use ctp_trace::record::WaitKind;
 use ctp_trace::verdict::Verdict;
 
+use super::marks::{By, Mark};
 use super::row::Row;
 use super::scale::Scale;
 use super::track::{Doing, Piece, Track};
@@ -47,6 +48,15 @@ pub struct Bar {
     pub piece: Piece,
 }
 
+/// A mark on the line of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// Where.
+    pub x: u64,
+    /// Who made it, if that was told.
+    pub by: Option<By>,
+}
+
 /// What is drawn in one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lane {
@@ -56,6 +66,8 @@ pub struct Lane {
     pub near: Option<Layer>,
     /// What it does at the end.
     pub open: Option<Bar>,
+    /// Where what it waited for was closed.
+    pub closes: Vec<Pin>,
     /// Where it was born, if that is in sight.
     pub birth: Option<u64>,
     /// Where it ended, if it did.
@@ -68,7 +80,7 @@ pub struct Layer {
     /// Bars, in the order of time.
     pub bars: Vec<Bar>,
     /// Where it was woken.
-    pub wakes: Vec<u64>,
+    pub wakes: Vec<Pin>,
     /// Where it went to another thread.
     pub moves: Vec<u64>,
 }
@@ -80,6 +92,7 @@ pub fn lane(row: &Row, scale: &Scale) -> Lane {
         far: layer(row, &row.far, scale),
         near: row.has_more().then(|| layer(row, &row.near, scale)),
         open: row.open.as_ref().map(open),
+        closes: pins(row.closes.all().iter(), scale),
         birth: Some(row.member.born)
             .filter(|at| scale.has(*at))
             .map(|at| scale.x(at)),
@@ -89,19 +102,38 @@ pub fn lane(row: &Row, scale: &Scale) -> Lane {
 
 /// Where bars are only shades, marks would hide them and show too few; the latest wake tells most.
 fn layer(row: &Row, track: &Track, scale: &Scale) -> Layer {
-    let places = |marks: &[Nanos]| -> Vec<u64> {
-        let seen = marks.iter().filter(|at| track.tells_apart(**at));
-        seen.map(|at| scale.x(*at)).collect()
+    let seen = |marks: &[Mark]| {
+        let seen = marks.iter().filter(|mark| track.tells_apart(mark.at));
+        pins(seen, scale)
     };
-    let latest = row.wake.filter(|wake| 0 < wake.count && scale.has(wake.at));
-    let mut wakes = places(row.wakes.moments());
-    wakes.extend(latest.map(|wake| scale.x(wake.at)));
-    wakes.dedup();
+    let mut wakes = seen(row.wakes.all());
+    wakes.extend(latest_wake(row, scale));
+    wakes.dedup_by_key(|pin| pin.x);
+    let moves = seen(row.moves.all());
     Layer {
         bars: bars(track, scale),
         wakes,
-        moves: places(row.moves.moments()),
+        moves: moves.iter().map(|pin| pin.x).collect(),
     }
+}
+
+fn latest_wake(row: &Row, scale: &Scale) -> Option<Pin> {
+    let wake = row
+        .wake
+        .filter(|wake| 0 < wake.count && scale.has(wake.at))?;
+    let told = row.called.filter(|(count, _)| *count == wake.count);
+    Some(Pin {
+        x: scale.x(wake.at),
+        by: told.map(|(_, by)| by),
+    })
+}
+
+fn pins<'a>(marks: impl Iterator<Item = &'a Mark>, scale: &Scale) -> Vec<Pin> {
+    let pin = |mark: &Mark| Pin {
+        x: scale.x(mark.at),
+        by: mark.by,
+    };
+    marks.map(pin).collect()
 }
 
 fn bars(track: &Track, scale: &Scale) -> Vec<Bar> {
@@ -153,6 +185,7 @@ fn at_the_end(piece: &Piece, verdict: Verdict) -> Look {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctp_trace::record::Nanos;
 
     fn piece(from: u64, to: u64, doing: Doing) -> Piece {
         Piece {

@@ -1,14 +1,33 @@
 //! Moments that are marked in a row, and never more than there is room for.
 
-use ctp_trace::record::Nanos;
+use ctp_trace::record::{Nanos, SiteId};
 
 use super::scale::Scale;
 use super::track::Track;
 
-/// Moments, at most so many: where there are more, of those that stand close only one is kept.
+/// A moment, and who made it worth a mark, if that was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub at: Nanos,
+    /// Who.
+    pub by: Option<By>,
+}
+
+/// A thread, at a place of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct By {
+    /// Its id.
+    pub tid: u64,
+    /// Where; 0 if that is not known.
+    pub site: SiteId,
+}
+
+/// Marks, at most so many: where there are more, of those that stand close only one is kept.
 #[derive(Clone, Debug)]
 pub struct Marks {
-    at: Vec<Nanos>,
+    all: Vec<Mark>,
+    thinned: bool,
     apart: u64,
     room: usize,
 }
@@ -17,36 +36,43 @@ impl Marks {
     /// None yet, and room for so many.
     pub fn new(room: usize) -> Self {
         Marks {
-            at: Vec::new(),
+            all: Vec::new(),
+            thinned: false,
             apart: 1,
             room: room.max(16),
         }
     }
 
-    /// The moments, in the order in which they were told.
-    pub fn moments(&self) -> &[Nanos] {
-        &self.at
+    /// The marks, in the order in which they were told.
+    pub fn all(&self) -> &[Mark] {
+        &self.all
+    }
+
+    /// Whether some were left out for want of room.
+    pub fn is_thinned(&self) -> bool {
+        self.thinned
     }
 
     /// Adds the next one, if it is shown and there is none so near. For want of room, those go
     /// first that stand where the track tells nothing apart.
-    pub fn add(&mut self, at: Nanos, scale: &Scale, track: &Track) {
-        let near = |last: &Nanos| last.0.abs_diff(at.0) < self.apart;
-        if !scale.has(at) || self.at.last().is_some_and(near) {
+    pub fn add(&mut self, mark: Mark, scale: &Scale, track: &Track) {
+        let near = |last: &Mark| last.at.0.abs_diff(mark.at.0) < self.apart;
+        if !scale.has(mark.at) || self.all.last().is_some_and(near) {
             return;
         }
-        self.at.push(at);
-        if self.room < self.at.len() {
-            self.at.retain(|at| track.tells_apart(*at));
+        self.all.push(mark);
+        if self.room < self.all.len() {
+            self.thinned = true;
+            self.all.retain(|mark| track.tells_apart(mark.at));
             self.thin_out(scale.length());
         }
     }
 
     fn thin_out(&mut self, length: u64) {
-        while self.room / 8 * 7 < self.at.len() && self.apart < length {
+        while self.room / 8 * 7 < self.all.len() && self.apart < length {
             self.apart = (2 * self.apart).max(length >> 14);
             let apart = self.apart;
-            self.at.dedup_by(|b, a| a.0.abs_diff(b.0) < apart);
+            self.all.dedup_by(|b, a| a.at.0.abs_diff(b.at.0) < apart);
         }
     }
 }
@@ -56,15 +82,21 @@ mod tests {
     use super::*;
     use crate::timeline::{Doing, Piece};
 
+    fn mark(at: u64) -> Mark {
+        Mark {
+            at: Nanos(at),
+            by: None,
+        }
+    }
+
     // CT-19: marks are bounded, too
     #[test]
     fn many_marks_are_thinned_out() {
         let (scale, mut marks) = (Scale::new(Nanos(0), Nanos(1_000_000)), Marks::new(100));
         let track = Track::new(1_000_000, 0, 100);
-        (0..1_000_000).for_each(|at| marks.add(Nanos(at), &scale, &track));
-        let moments = marks.moments();
-        assert!((20..=100).contains(&moments.len()));
-        assert!(moments.windows(2).all(|two| two[0] < two[1]));
+        (0..1_000_000).for_each(|at| marks.add(mark(at), &scale, &track));
+        assert!(marks.is_thinned() && (20..=100).contains(&marks.all().len()));
+        assert!(marks.all().windows(2).all(|two| two[0].at < two[1].at));
     }
 
     // CT-19: what can be told apart keeps its marks, however many there are elsewhere
@@ -79,13 +111,13 @@ mod tests {
         };
         for at in 0..100_000 {
             track.push(run(at, at + 1, at));
-            marks.add(Nanos(at), &scale, &track);
+            marks.add(mark(at), &scale, &track);
         }
         for at in 1..10 {
             track.push(run(at * 100_000, (at + 1) * 100_000, at));
-            marks.add(Nanos(at * 100_000 + 50_000), &scale, &track);
+            marks.add(mark(at * 100_000 + 50_000), &scale, &track);
         }
-        let kept = marks.moments().iter().filter(|at| 100_000 < at.0);
+        let kept = marks.all().iter().filter(|mark| 100_000 < mark.at.0);
         assert_eq!(kept.count(), 9);
     }
 }

@@ -157,11 +157,13 @@ fn cut(groups: &mut [Group]) {
 mod tests {
     use super::*;
     use ctp_trace::census::NameId;
+    use ctp_trace::record::ProcessId;
     use ctp_trace::verdict::Fact;
 
     fn group(verdict: Verdict, site: u32, count: u32) -> Group {
         let member = |i: u32| Member {
             id: CoroutineId(1_000 * site + i),
+            process: ProcessId(1),
             name: NameId::default(),
             site: SiteId(site),
             spawned: SiteId(0),

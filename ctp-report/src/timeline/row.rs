@@ -1,10 +1,10 @@
 //! What one of those that are shown did, gathered event by event.
 
-use ctp_trace::record::{Event, EventKind, Nanos, Wake};
+use ctp_trace::record::{Close, Deed, Event, EventKind, Nanos, SiteId, Wake, WakeCall};
 use ctp_trace::verdict::Verdict;
 
 use super::crowd::Member;
-use super::marks::Marks;
+use super::marks::{By, Mark, Marks};
 use super::scale::{Scale, UNITS};
 use super::track::{Doing, Piece, Track};
 
@@ -33,6 +33,8 @@ pub struct Row {
     pub open: Option<Piece>,
     /// When it was woken.
     pub wakes: Marks,
+    /// When what it waited for was closed.
+    pub closes: Marks,
     /// When it went on on another thread.
     pub moves: Marks,
     /// How often it went on on another thread.
@@ -41,6 +43,10 @@ pub struct Row {
     pub events: (u64, u64),
     /// Its wake word at the end.
     pub wake: Option<Wake>,
+    /// The latest call of `wake()` that a thread told of: the count of wakes with it, and who.
+    pub called: Option<(u32, By)>,
+    /// When and by whom what it waits for at the end was closed.
+    pub lost: Option<Mark>,
     last: Option<Event>,
     thread: Option<u64>,
 }
@@ -58,10 +64,13 @@ impl Row {
             near: Track::new(length, 0, room(NEAR)),
             open: None,
             wakes: Marks::new(marks),
+            closes: Marks::new(marks),
             moves: Marks::new(marks),
             moved: 0,
             events: (0, 0),
             wake: None,
+            called: None,
+            lost: None,
             last: None,
             thread: None,
         }
@@ -70,7 +79,8 @@ impl Row {
     /// Whether there is more to show than there is room for.
     pub fn is_merged(&self) -> bool {
         let merged = |it: &Piece| matches!(it.doing, Doing::Mixed { .. });
-        self.near.pieces().iter().any(merged)
+        let thinned = self.wakes.is_thinned() || self.closes.is_thinned();
+        thinned || self.near.pieces().iter().any(merged)
     }
 
     /// Whether looking from near by shows more.
@@ -99,7 +109,7 @@ impl Row {
         if event.kind == EventKind::Run {
             self.runs_on(event, scale);
         }
-        self.last = Some(*event);
+        (self.last, self.lost) = (Some(*event), None);
     }
 
     fn doing(&self) -> Option<Doing> {
@@ -131,16 +141,41 @@ impl Row {
     fn runs_on(&mut self, event: &Event, scale: &Scale) {
         if self.thread.is_some_and(|thread| thread != event.tid) {
             self.moved += 1;
-            self.moves.add(event.at, scale, &self.near);
+            let (at, by) = (event.at, None);
+            self.moves.add(Mark { at, by }, scale, &self.near);
         }
         self.thread = Some(event.tid);
     }
 
-    /// Takes note of its wake word.
+    /// Takes note of its wake word. A wake that its thread told of is marked already.
     pub fn woken(&mut self, wake: &Wake, scale: &Scale) {
         self.wake = Some(*wake);
-        if 0 < wake.count {
-            self.wakes.add(wake.at, scale, &self.near);
+        let told = self.called.is_some_and(|(count, _)| count == wake.count);
+        if 0 < wake.count && !told {
+            let (at, by) = (wake.at, None);
+            self.wakes.add(Mark { at, by }, scale, &self.near);
+        }
+    }
+
+    /// Takes note of a call of `wake()`.
+    pub fn called(&mut self, deed: &Deed, call: &WakeCall, scale: &Scale) {
+        let mark = mark(deed, call.site);
+        self.called = mark.by.map(|by| (call.count, by));
+        self.wakes.add(mark, scale, &self.near);
+    }
+
+    /// Takes note that a resource is gone. Only the first time since it waits can it be what it
+    /// waits for: later the number is another's.
+    pub fn closed(&mut self, deed: &Deed, close: &Close, scale: &Scale) {
+        let waits = |last: &Event| {
+            let since = last.kind == EventKind::Suspend && last.at < deed.at;
+            since && close.is_of(last.wait, last.arg)
+        };
+        let is_ours = self.member.process == deed.process && self.last.as_ref().is_some_and(waits);
+        if is_ours && self.lost.is_none() {
+            let mark = mark(deed, close.site);
+            self.lost = Some(mark);
+            self.closes.add(mark, scale, &self.near);
         }
     }
 
@@ -152,5 +187,13 @@ impl Row {
             _ => self.doing(),
         };
         self.open = self.piece(doing, self.member.until, scale);
+    }
+}
+
+fn mark(deed: &Deed, site: SiteId) -> Mark {
+    let tid = deed.tid;
+    Mark {
+        at: deed.at,
+        by: Some(By { tid, site }),
     }
 }

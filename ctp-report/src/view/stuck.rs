@@ -12,8 +12,8 @@ use crate::page::Page;
 use crate::source;
 use crate::text;
 use crate::units;
-use crate::view::because;
 use crate::view::sites::HINT_GAP;
+use crate::view::{because, culprits};
 
 /// Writes all groups, the worst first.
 pub fn page(page: &mut Page, groups: &[Group], names: &Names, view: &StuckView) -> io::Result<()> {
@@ -91,6 +91,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         ))?;
     }
     page.gap()?;
+    culprits::write(page, group)?;
     proof(page, group)
 }
 
@@ -166,7 +167,8 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
             text::cut_middle(&group.function, 40)
         );
         page.line(&text::spread(&left, &text::cut_middle(&group.at(), 50)))?;
-        page.line(&format!("     ids {}", text::few(&group.ids)))
+        page.line(&format!("     ids {}", text::few(&group.ids)))?;
+        culprits::lost(page, group)
     })?;
     page.gap()
 }

@@ -3,6 +3,7 @@
 mod frame;
 mod row;
 mod summary;
+mod threads;
 mod words;
 
 use std::io::Write;
@@ -14,7 +15,7 @@ use crate::crash::Crash;
 use crate::model::Model;
 use crate::names::Names;
 use crate::output;
-use crate::timeline::{Lane, Member, Row, Scale, Selection, lane};
+use crate::timeline::{Lane, Member, Row, Scale, Selection, Shown, lane};
 use crate::units;
 
 const STYLE: &str = include_str!("../../assets/timeline.css");
@@ -45,6 +46,8 @@ pub struct Picture<'a> {
     pub scale: Scale,
     /// On how many threads.
     pub threads: u64,
+    /// Those threads that told of themselves.
+    pub lives: &'a Shown,
 }
 
 impl Picture<'_> {
@@ -91,6 +94,7 @@ pub fn write(
 fn draw(picture: &Picture, title: Option<&str>) -> String {
     let (head, top) = frame::head(picture, title);
     let (body, bottom) = body(picture, top + frame::AXIS);
+    let (threads, bottom) = threads::draw(picture, bottom);
     let axes = frame::axes(&picture.scale, top, bottom);
     let height = bottom + frame::AXIS + 10;
     let Scale { from, to } = picture.scale;
@@ -100,7 +104,7 @@ fn draw(picture: &Picture, title: Option<&str>) -> String {
          viewBox=\"0 0 {WIDTH} {height}\" data-from=\"{}\" data-to=\"{}\" data-left=\"{LEFT}\" \
          data-chart=\"{CHART}\">\n<style><![CDATA[\n{STYLE}]]></style>\n{}\
          <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n\
-         {head}{axes}{body}<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n",
+         {head}{axes}{body}{threads}<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n",
         from.0,
         to.0,
         frame::PATTERNS,

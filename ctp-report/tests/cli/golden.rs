@@ -6,6 +6,7 @@
 //! | row | pages |
 //! | --- | --- |
 //! | CT-14 | `stuck_lost_wakeup`, `stuck_fixed`, `gate_*`: 47 stuck, the healthy and the idle apart |
+//! | CT-14 | `stuck_closed`, `json_stuck_closed`: who closed what they wait for, who usually wakes |
 //! | CT-15 | `stuck_lost_wakeup`, `stuck_woken`, `stuck_queueing`: the three variants |
 //! | CT-16 | `stuck_cancelled`: none of 20 |
 //! | CT-17 | `import_*`: three runs in one file, 115 broken lines |
@@ -13,6 +14,7 @@
 //! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: who ran when a fault came |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
+//! | CT-24 | `stuck_robbed`: which threads lost records while it waited |
 //! | AGG-08 | `histogram_*`, `sites_summary`: count, sum, mean, bounds and bins, by site and by name |
 //! | AGG-09 | `histogram_summary`: no data is told as such |
 //! | AGG-16 | `histogram_summary`: what was left out stands beside the figures |

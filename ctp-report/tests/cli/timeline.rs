@@ -132,6 +132,42 @@ fn what_is_lost_is_hatched() {
     assert!(svg.contains("what came is not known since") && svg.contains(">UNKNOWN<"));
 }
 
+#[test]
+fn who_wakes_and_who_closes_is_told_at_the_mark() {
+    let svg = scriptless(&draw(&Desk::new(), "closed", &[]));
+    let rows: Vec<&str> = svg.split("<g class=\"row\"").skip(1).collect();
+    let closes = |row: &str| row.matches("<g class=\"closes\"").count();
+    let marked = rows.iter().filter(|row| closes(row) == 1).count();
+    assert_eq!((marked, rows.iter().map(|row| closes(row)).sum()), (9, 9));
+    let titles = |start: &str| -> Vec<String> {
+        let marks = svg.split(start).skip(1);
+        let title = |mark: &str| mark.split("</title>").next().map(str::to_owned);
+        marks.filter_map(title).collect()
+    };
+    let closed = "<title>what it waited for was closed +0.700000 s by thread 4126, vendor/";
+    let told = |titles: Vec<String>, said: &str| titles.iter().any(|it| it.contains(said));
+    assert!(told(titles("<g class=\"closes\""), closed));
+    let woken = "<title>woken by thread 4126, vendor/";
+    assert!(told(titles("<path class=\"wakes\""), woken));
+    assert!(
+        svg.contains("by thread 4126, vendor/runtime-with-a-long-name/src/net/poll/reactor.rs:141")
+    );
+    assert!(svg.contains("last woken +0.708000 s by thread 4127, vendor/"));
+}
+
+#[test]
+fn threads_that_tell_of_themselves_have_rows_with_their_losses() {
+    let svg = scriptless(&draw(&Desk::new(), "closed", &[]));
+    let threads: Vec<&str> = svg.split("<g class=\"thread\">").skip(1).collect();
+    assert_eq!(threads.len(), 2);
+    assert!(threads[0].contains("thread 4126: first seen +0.002000 s; 0 records of it lost"));
+    assert!(threads[1].contains("ended +9.000000 s; 212 records of it lost</title>"));
+    assert!(threads[1].contains("<title>212 records of it lost just before +5.000000 s</title>"));
+    assert!(svg.contains(">2 threads</text>"));
+    let old = draw(&Desk::new(), "lost_wakeup", &[]);
+    assert!(!old.contains("class=\"thread\""), "nobody told of any");
+}
+
 // CT-18: the end is marked in the row of whoever ran on the faulting thread, and only there
 #[test]
 fn a_crash_is_marked_where_it_came_from() {
@@ -174,6 +210,7 @@ fn every_trace_gives_a_whole_picture_the_same_each_time() {
         "peers",
         "woken",
         "queueing",
+        "closed",
         "busy",
         "torn",
         "lossy",

@@ -2,6 +2,7 @@
 
 use super::names::NameId;
 use super::site::Places;
+use super::wakers::Woken;
 use crate::record::{
     Aggregate, Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, ProcessId,
     SiteId, Tally, WaitKind, Wake,
@@ -34,6 +35,8 @@ pub struct Coroutine {
     pub last: Option<Event>,
     /// The latest wake word.
     pub wake: Option<Wake>,
+    /// The latest call of `wake()` that a thread told of.
+    pub woken: Option<Woken>,
     /// Start of its latest run.
     pub ran_at: Option<Nanos>,
     /// Time it waited, as far as it went on since.
@@ -89,6 +92,8 @@ pub(super) struct Resumed {
     pub(super) site: u32,
     /// The delay between wake and run has been counted.
     pub(super) queued: bool,
+    /// The place that ended it has been counted.
+    pub(super) credited: bool,
 }
 
 impl Coroutine {

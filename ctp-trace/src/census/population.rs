@@ -29,6 +29,15 @@ impl Population {
         &mut self.coroutines[self.latest]
     }
 
+    /// The coroutine of this id, if it is known and not yet forgotten.
+    pub(super) fn known(&mut self, id: CoroutineId) -> Option<&mut Coroutine> {
+        let is_latest = |one: &Coroutine| one.id == id;
+        if !self.coroutines.get(self.latest).is_some_and(is_latest) {
+            self.latest = *self.index.get(&id)? as usize;
+        }
+        self.coroutines.get_mut(self.latest)
+    }
+
     fn place_of(&mut self, id: CoroutineId) -> usize {
         let at = *self.index.entry(id).or_insert_with(|| {
             self.coroutines.push(Coroutine::named(id));

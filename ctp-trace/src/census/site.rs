@@ -1,6 +1,7 @@
 //! What is kept of one site: how long coroutines waited there, and ran from there on.
 
 use super::names::NameId;
+use super::wakers::Wakers;
 use crate::hash::Map;
 use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
@@ -24,6 +25,8 @@ pub struct SiteStats {
     pub runs: Histogram,
     /// Delays between a wake and the run that followed, as far as known.
     pub queued: Histogram,
+    /// Who ended the waits, as far as known.
+    pub wakers: Wakers,
     /// Coroutines that have waited here.
     pub coroutines: u64,
     /// Suspends here.

@@ -118,8 +118,10 @@ impl Coroutine {
             suspended_at: from.at,
             site,
             queued: false,
+            credited: false,
         });
         self.count_queueing(places);
+        self.count_waker(places);
         Doing::Waiting(from.site, from.wait)
     }
 

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use crate::support::{line_of, record, record_with, report, report_json};
 use serde_json::Value;
 use tempfile::tempdir;
 
 const SOURCE: &str = include_str!("../../src/bin/lost_wakeup.rs");
+const REACTOR: &str = include_str!("../../mini-rt/src/reactor.rs");
 
 /// The program's own account: descriptors whose readers never came back.
 fn truth(path: &std::path::Path) -> BTreeSet<u64> {
@@ -72,12 +74,47 @@ fn the_47_are_named(flags: &[&str]) {
     let fds = readable.flat_map(|wait| list(&wait["resources"]));
     let reported: BTreeSet<u64> = fds.map(|fd| fd.as_u64().expect("a number")).collect();
     assert_eq!(reported, truth(&account));
+    the_reactor_is_named(directory.path(), stuck);
     assert_eq!(
         report(directory.path(), &["--stuck", "--fail"])
             .status
             .code(),
         Some(3)
     );
+}
+
+/// The line that closes without a wake, and the one that wakes all others, as the source has them.
+fn the_reactor_is_named(directory: &Path, stuck: &[Value]) {
+    let place = |line| format!("examples/mini-rt/src/reactor.rs:{line}");
+    let close = place(line_of(REACTOR, "source.close_fd();"));
+    let wake = place(1 + line_of(REACTOR, "EventFlags::IN | EventFlags::RDHUP) {"));
+    let text = report(directory, &["--stuck"]).stdout;
+    let text = String::from_utf8(text).expect("text");
+    let points = |line: &str| line.contains("closed by") && line.contains("Reactor::on_hangup");
+    let line = text.lines().find(|line| points(line)).expect(&text);
+    assert!(
+        line.ends_with(&format!("{close}   <== look here")),
+        "{line}"
+    );
+    let mut coroutines = 0;
+    for group in stuck {
+        let closed = list(&group["closed_by"]);
+        assert_eq!(closed.len(), 1, "{group}");
+        assert!(ends_with(&closed[0]["at"], &close), "{group}");
+        assert!(ends_with(&closed[0]["function"], "Reactor::on_hangup"));
+        coroutines += closed[0]["coroutines"].as_u64().expect("a count");
+        let waker = &group["usual_waker"];
+        assert!(ends_with(&waker["at"], &wake), "{group}");
+        assert!(
+            ends_with(&waker["function"], "Reactor::dispatch"),
+            "{group}"
+        );
+    }
+    assert_eq!(coroutines, 47);
+}
+
+fn ends_with(value: &Value, end: &str) -> bool {
+    value.as_str().is_some_and(|text| text.ends_with(end))
 }
 
 // CT-14

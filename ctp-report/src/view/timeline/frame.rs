@@ -31,7 +31,7 @@ const COLUMNS: usize = 190;
 const HEADLINE: usize = 100;
 
 /// Class, width in columns and meaning of what is in the legend, line by line.
-const LEGEND: [&[(&str, &str)]; 2] = [
+const LEGEND: [&[(&str, &str)]; 3] = [
     &[
         ("stuck", "stuck: red to an open end"),
         ("busy", "has kept its thread for long"),
@@ -46,11 +46,15 @@ const LEGEND: [&[(&str, &str)]; 2] = [
         ("others", "a lock, channel, coroutine"),
         ("turn", "its turn"),
         ("untold", "its own, or not told"),
+    ],
+    &[
         ("wakes", "woken"),
+        ("closes", "what it waits for is closed"),
         ("moves", "other thread"),
         ("birth", "birth"),
         ("death", "death"),
         ("burst", "crash"),
+        ("losses", "records of a thread lost"),
     ],
 ];
 
@@ -108,7 +112,10 @@ fn legend(items: &[(&str, &str)], y: u64) -> String {
         let mark = match *class {
             "wakes" => format!("<path class=\"wakes\" d=\"M{} {}v8\"/>", x + 10, top - 1),
             "moves" => format!("<path class=\"moves\" d=\"M{} {}v8\"/>", x + 10, top + 5),
-            "birth" | "death" => format!("<path class=\"{class}\" d=\"M{} {top}v12\"/>", x + 10),
+            "birth" | "death" | "losses" => {
+                format!("<path class=\"{class}\" d=\"M{} {top}v12\"/>", x + 10)
+            }
+            "closes" => row::closing(x + 10, top, 12, meaning),
             "burst" => row::burst(x + 10, top),
             "shades" => ["m0", "m2", "m4"]
                 .iter()

@@ -8,7 +8,7 @@ use ctp_trace::verdict::Verdict;
 use super::{CHART, LEFT, Picture, RIGHT, words};
 use crate::svg::escape;
 use crate::text;
-use crate::timeline::{Bar, Lane, Layer, Look, Member, Row, UNITS};
+use crate::timeline::{Bar, By, Lane, Layer, Look, Member, Pin, Row, UNITS};
 
 /// Columns for name, number and place, and for the place alone.
 const WHO: usize = 45;
@@ -17,6 +17,9 @@ const PLACE: usize = 20;
 /// Least width, in pixels, of a bar with a label in it, and of one with a tooltip.
 const LABELLED: u64 = 60;
 const TOLD: u64 = 4;
+
+/// Sorts of wakes of one row that have a tooltip.
+const SORTS: usize = 16;
 
 /// A pixel on the line of time.
 const PIXEL: u64 = UNITS / CHART;
@@ -90,6 +93,7 @@ fn strip(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) -> St
         Some(near) => format!("<g class=\"far\">{far}</g>\n<g class=\"near\">{near}</g>\n"),
     };
     drawn += &open.unwrap_or_default();
+    drawn += &closes(picture, row, lane, height);
     let all: Vec<u64> = lane.birth.into_iter().collect();
     drawn += &marks("birth", &all, 0, height);
     let all: Vec<u64> = lane.death.into_iter().collect();
@@ -114,7 +118,46 @@ fn layer(picture: &Picture, layer: &Layer, style: &Style) -> String {
     let (height, mark) = (style.lane(), style.lane() / 3);
     let bars = bars(picture, &layer.bars, style);
     let moves = marks("moves", &layer.moves, height - mark, mark);
-    bars + &moves + &marks("wakes", &layer.wakes, 0, mark)
+    bars + &moves + &wakes(picture, &layer.wakes, mark)
+}
+
+/// Those by one thread at one place together, with a tooltip, if they are not too many sorts.
+fn wakes(picture: &Picture, pins: &[Pin], height: u64) -> String {
+    let mut sorts: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
+    for pin in pins {
+        let has_room = sorts.len() < SORTS || sorts.contains_key(&pin.by);
+        let by = pin.by.filter(|_| has_room);
+        sorts.entry(by).or_default().push(pin.x);
+    }
+    let drawn = sorts.iter().map(|(by, places)| match by {
+        Some(by) => told("wakes", places, height, &words::woken_by(picture, by)),
+        None => marks("wakes", places, 0, height),
+    });
+    drawn.collect()
+}
+
+/// The ends of what it waited for, from edge to edge.
+fn closes(picture: &Picture, row: &Row, lane: &Lane, height: u64) -> String {
+    let pins = lane.closes.iter().zip(row.closes.all());
+    pins.map(|(pin, mark)| closing(pin.x, 0, height, &words::closed(picture, mark)))
+        .collect()
+}
+
+/// The sign of a closed resource: yellow on black, so that it is seen on every colour.
+pub fn closing(x: u64, y: u64, height: u64, said: &str) -> String {
+    let path = |class| marks(class, &[x], y, height);
+    format!(
+        "<g class=\"closes\"><title>{}</title>{}{}</g>",
+        escape(said),
+        path("under"),
+        path("over")
+    )
+}
+
+/// Marks with a tooltip.
+fn told(class: &str, places: &[u64], height: u64, said: &str) -> String {
+    let title = format!("><title>{}</title></path>", escape(said));
+    marks(class, places, 0, height).replace("/>", &title)
 }
 
 /// Wide bars one by one, with tooltips; thin ones of the same look together.

@@ -5,8 +5,8 @@ use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
 use crate::crash::Crash;
-use crate::names;
-use crate::timeline::{Doing, Member, Piece, Row};
+use crate::names::{self, Label};
+use crate::timeline::{By, Doing, Mark, Member, Piece, Row};
 use crate::units::{count, counted, duration, moment};
 use crate::waits;
 
@@ -159,7 +159,8 @@ pub fn row(picture: &Picture, row: &Row) -> String {
     if 0 < row.moved {
         said.push(counted(row.moved, "thread change"));
     }
-    said.extend(wake(row));
+    said.extend(wake(picture, row));
+    said.extend(row.lost.map(|mark| closed(picture, &mark)));
     said.join("\n")
 }
 
@@ -181,12 +182,35 @@ fn place(picture: &Picture, member: &Member) -> String {
     format!("at {} {at}", function(picture, member))
 }
 
-fn wake(row: &Row) -> Option<String> {
+/// Who woke it, where.
+pub fn woken_by(picture: &Picture, by: &By) -> String {
+    format!("woken by {}", self::by(picture, by))
+}
+
+/// Who closed what it waited for, where and when.
+pub fn closed(picture: &Picture, mark: &Mark) -> String {
+    let by = mark.by.map(|it| format!(" by {}", by(picture, &it)));
+    let by = by.unwrap_or_default();
+    format!("what it waited for was closed {}{by}", moment(mark.at))
+}
+
+/// `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
+fn by(picture: &Picture, by: &By) -> String {
+    let label = picture.names.of(by.site);
+    let function = label.and_then(|label| label.function.as_ref());
+    let function = function.map(|it| format!(" in {it}")).unwrap_or_default();
+    let at = label.and_then(Label::at).map(|at| format!(", {at}"));
+    format!("thread {}{function}{}", by.tid, at.unwrap_or_default())
+}
+
+fn wake(picture: &Picture, row: &Row) -> Option<String> {
     let wake = row.wake?;
-    let by = match wake.waker {
-        Waker::Foreign => String::new(),
-        Waker::Thread(tid) => format!(" by thread {tid}"),
-        Waker::Coroutine(id) => format!(" by #{}", id.0),
+    let told = row.called.filter(|(count, _)| *count == wake.count);
+    let by = match (told, wake.waker) {
+        (_, Waker::Coroutine(id)) => format!(" by #{}", id.0),
+        (Some((_, by)), _) => format!(" by {}", self::by(picture, &by)),
+        (None, Waker::Foreign) => String::new(),
+        (None, Waker::Thread(tid)) => format!(" by thread {tid}"),
     };
     Some(match wake.count {
         0 => "never woken".to_owned(),

@@ -17,6 +17,8 @@ pub struct Trace {
     lost: u64,
     /// Where coroutines are born.
     pub process: ProcessId,
+    /// Where healthy coroutines are woken, if their threads tell.
+    pub dispatch: Option<SiteId>,
     pub end: End,
 }
 
@@ -52,6 +54,7 @@ impl Trace {
             sites: 0,
             lost: 0,
             process: ProcessId(1),
+            dispatch: None,
             end,
         }
     }
@@ -164,6 +167,32 @@ impl Trace {
         }));
     }
 
+    pub fn deed(&mut self, at: u64, tid: u64, act: Act) {
+        self.add(Record::Deed(Deed {
+            process: self.process,
+            tid,
+            at: Nanos(at),
+            act,
+        }));
+    }
+
+    /// A call of `wake()` that its thread tells of.
+    pub fn call(&mut self, one: Coroutine, count: u32, at: u64, tid: u64, site: SiteId) {
+        let by = Waker::Thread(u32::try_from(tid).unwrap());
+        let coroutine = one.0;
+        let call = WakeCall {
+            coroutine,
+            count,
+            by,
+            site,
+        };
+        self.deed(at, tid, Act::Wake(call));
+    }
+
+    pub fn close(&mut self, at: u64, tid: u64, wait: WaitKind, arg: u64, site: SiteId) {
+        self.deed(at, tid, Act::Close(Close { wait, arg, site }));
+    }
+
     /// Events that happened but were not recorded.
     pub fn lose(&mut self, one: Coroutine, events: u64) {
         self.events[one.0.0 as usize - 1] += events;
@@ -232,12 +261,11 @@ impl Trace {
                     ..wait
                 },
             );
-            self.wake(
-                one,
-                u32::from(i) + 1,
-                at + length - queued,
-                Waker::Thread(4126),
-            );
+            let (count, woken) = (u32::from(i) + 1, at + length - queued);
+            if let Some(site) = self.dispatch {
+                self.call(one, count, woken, 4126, site);
+            }
+            self.wake(one, count, woken, Waker::Thread(4126));
             self.run(one, at + length, 4127);
         }
         times

@@ -3,6 +3,7 @@
 mod broken;
 mod builder;
 mod crash;
+mod deeds;
 pub mod foreign;
 mod many;
 mod summed;
@@ -23,6 +24,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("peers", peers()),
         ("woken", woken()),
         ("queueing", queueing()),
+        ("closed", deeds::closed()),
+        ("robbed", deeds::robbed()),
         ("busy", busy()),
         ("torn", broken::torn()),
         ("dubious", broken::dubious()),

@@ -1,0 +1,128 @@
+//! Who should have woken coroutines that wait: who closed what they wait for, and who usually
+//! wakes those that wait where they do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ctp_trace::census::{Closing, Coroutine};
+use ctp_trace::record::{CoroutineId, Nanos, SiteId};
+use ctp_trace::verdict::Verdict;
+use serde::Serialize;
+
+use crate::model::Model;
+use crate::names::Names;
+
+/// A place that closed what coroutines of a group waited for, while they did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClosedBy {
+    /// The function there, if known.
+    pub function: Option<String>,
+    /// Its file and line, or what is known instead.
+    pub at: Option<String>,
+    /// On which threads.
+    pub threads: Vec<u64>,
+    /// How many resources.
+    pub closes: usize,
+    /// How many coroutines waited for them.
+    pub coroutines: usize,
+    /// How long ago the first of them was closed.
+    pub oldest_ns: u64,
+    /// How long ago the last.
+    pub youngest_ns: u64,
+}
+
+/// The place that ended most of the known waits of a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UsualWaker {
+    /// The function there, if known.
+    pub function: Option<String>,
+    /// Its file and line, or what is known instead.
+    pub at: Option<String>,
+    /// Waits that it ended.
+    pub wakes: u64,
+    /// All waits of which it is known what ended them.
+    pub of: u64,
+}
+
+/// Records that a thread lost while coroutines of a group waited: a wake may be among them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LostRecords {
+    /// Which thread.
+    pub tid: u64,
+    /// Just before when.
+    pub at_ns: u64,
+    /// How many records.
+    pub records: u64,
+}
+
+/// What may have been lost of the wakes of one that waits, and of which that is not known to be
+/// all: the largest losses first.
+pub fn lost_records(model: &Model, one: &Coroutine, verdict: Verdict) -> Vec<LostRecords> {
+    let Some(wait) = one.suspend().filter(|_| verdict == Verdict::Unknown) else {
+        return Vec::new();
+    };
+    let losses = model.census.losses_since(one.process, wait.at);
+    let mut lost: Vec<LostRecords> = losses
+        .iter()
+        .map(|loss| LostRecords {
+            tid: loss.tid,
+            at_ns: loss.at.0,
+            records: loss.records,
+        })
+        .collect();
+    lost.sort_by_key(|loss| std::cmp::Reverse(loss.records));
+    lost
+}
+
+/// Where that which each of these waits for was closed: what most of them lost first.
+pub fn closed_by<'a>(
+    model: &Model,
+    names: &Names,
+    closings: &BTreeMap<CoroutineId, Closing>,
+    members: impl Iterator<Item = &'a Coroutine>,
+) -> Vec<ClosedBy> {
+    let mut places: BTreeMap<SiteId, Vec<(Closing, Nanos)>> = BTreeMap::new();
+    for one in members {
+        if let Some(closing) = closings.get(&one.id) {
+            let age = closing.at.until(model.census.end_of(one.process));
+            places
+                .entry(closing.site)
+                .or_default()
+                .push((*closing, age));
+        }
+    }
+    let place = |(site, closings): (&SiteId, &Vec<_>)| place(names, *site, closings);
+    let mut places: Vec<ClosedBy> = places.iter().map(place).collect();
+    places.sort_by_key(|it| std::cmp::Reverse(it.coroutines));
+    places
+}
+
+/// Of several that waited for the same, each lost the same closing.
+fn place(names: &Names, site: SiteId, closings: &[(Closing, Nanos)]) -> ClosedBy {
+    let label = names.of(site);
+    let ages = || closings.iter().map(|(_, age)| age.0);
+    let threads: BTreeSet<u64> = closings.iter().map(|(it, _)| it.tid).collect();
+    let closes: BTreeSet<_> = closings.iter().map(|(it, _)| (it.at, it.tid)).collect();
+    ClosedBy {
+        function: label.and_then(|label| label.function.clone()),
+        at: label.and_then(|label| label.at()),
+        threads: threads.into_iter().collect(),
+        closes: closes.len(),
+        coroutines: closings.len(),
+        oldest_ns: ages().max().unwrap_or_default(),
+        youngest_ns: ages().min().unwrap_or_default(),
+    }
+}
+
+/// Who usually wakes those that wait where this one does.
+pub fn usual_waker(model: &Model, names: &Names, one: &Coroutine) -> Option<UsualWaker> {
+    let wait = one.suspend()?;
+    let wakers = &model.census.site(wait.site, wait.wait)?.wakers;
+    let (site, wakes) = wakers.usual()?;
+    let label = names.of(site);
+    Some(UsualWaker {
+        function: label.and_then(|label| label.function.clone()),
+        at: label.and_then(|label| label.at()),
+        wakes,
+        of: wakers.count(),
+    })
+}

@@ -1,0 +1,119 @@
+//! The lines that say who should have woken the coroutines of a group.
+
+use std::io;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Fact;
+
+use crate::culprits::ClosedBy;
+use crate::groups::Group;
+use crate::page::Page;
+use crate::text;
+use crate::units;
+
+/// Places that closed something, of which a group tells.
+const PLACES: usize = 3;
+
+/// Points at the line that is to be looked at first.
+const LOOK: &str = "   <== look here";
+
+/// Where what is said of a field begins.
+const INDENT: usize = 18;
+
+/// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
+pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
+    let (_, fact, _) = group.judged;
+    let is_told = !group.closed_by.is_empty() || group.usual_waker.is_some();
+    if !is_told || !matches!(fact, Fact::NotWoken | Fact::Suspended) {
+        return Ok(());
+    }
+    page.line("  who should have woken them")?;
+    closed(page, group)?;
+    if let Some(waker) = &group.usual_waker {
+        page.line(&place("usual waker", &waker.function, &waker.at))?;
+        let (wakes, of) = (units::count(waker.wakes), units::counted(waker.of, "time"));
+        detail(page, &format!("woke this site {wakes} of {of}"))?;
+    }
+    page.gap()
+}
+
+/// Writes which threads lost records while a group waited, the largest losses of them.
+pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
+    for loss in group.lost_records.iter().take(PLACES) {
+        let records = units::counted(loss.records, "record");
+        let at = units::moment(Nanos(loss.at_ns));
+        let what = format!("{records} of tid {} lost just before {at}", loss.tid);
+        page.line(&format!("     {what}; a wake may be among them"))?;
+    }
+    Ok(())
+}
+
+fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
+    for (i, by) in group.closed_by.iter().take(PLACES).enumerate() {
+        let (field, look) = if i == 0 {
+            ("closed by", LOOK)
+        } else {
+            ("", "")
+        };
+        page.line(&(place(field, &by.function, &by.at) + look))?;
+        detail(page, &when(by))?;
+    }
+    match group.closed_by.len().saturating_sub(PLACES) {
+        0 => Ok(()),
+        more => detail(
+            page,
+            &format!("and {}", units::counted(more as u64, "more place")),
+        ),
+    }
+}
+
+fn detail(page: &mut Page, said: &str) -> io::Result<()> {
+    page.line(&format!("{:INDENT$}{said}", ""))
+}
+
+/// `tid 4127, 11.77 .. 11.80 s ago, 47 closes`.
+fn when(by: &ClosedBy) -> String {
+    let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
+    let closes = units::counted(by.closes as u64, "close");
+    format!("tid {}, {ago} ago, {closes}", text::few(&by.threads))
+}
+
+/// A function, and at the right edge its place. Where no function is known, the place alone.
+fn place(field: &str, function: &Option<String>, at: &Option<String>) -> String {
+    let room = text::EDGE - INDENT - 2;
+    let at = at.as_deref().unwrap_or("(place not recorded)");
+    let Some(function) = function else {
+        return format!("     {field:<13}{}", text::cut_middle(at, room));
+    };
+    let at = text::cut_middle(at, room * 2 / 3);
+    let function = short(function, room.saturating_sub(text::columns(&at)));
+    text::spread(&format!("     {field:<13}{function}"), &at)
+}
+
+/// A function with as many of its modules as there is room for.
+fn short(function: &str, room: usize) -> String {
+    let mut rest = function;
+    while room < text::columns(rest)
+        && let Some((module, more)) = rest.split_once("::")
+        && module.chars().all(|c| c.is_alphanumeric() || c == '_')
+    {
+        rest = more;
+    }
+    text::cut_middle(rest, room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-14
+    #[test]
+    fn a_long_name_loses_its_modules_first() {
+        let name = "mini_rt::reactor::Reactor::on_hangup";
+        assert_eq!(short(name, 40), name);
+        assert_eq!(short(name, 30), "reactor::Reactor::on_hangup");
+        assert_eq!(short(name, 9), "on_hangup");
+        let of_a_trait = "<a::B as core::task::Wake>::wake";
+        assert!(text::columns(&short(of_a_trait, 20)) <= 20);
+    }
+}

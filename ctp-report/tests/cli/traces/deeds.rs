@@ -1,0 +1,106 @@
+//! Threads that tell what they do: who woke whom, and who closed what others waited for.
+
+use ctp_trace::record::*;
+
+use super::builder::{self, Beat, Coroutine, MS, SECOND, Trace, wait};
+
+const NET: &str = "vendor/runtime-with-a-long-name/src/net/poll/reactor.rs";
+
+struct Sites {
+    spawn: SiteId,
+    read: SiteId,
+    queue: SiteId,
+    dispatch: SiteId,
+    hangup: SiteId,
+    drop: SiteId,
+}
+
+/// Eight readers lose their descriptors and are never woken, one waits for a queue that is gone,
+/// and one was woken but never run. Numbers are used again, and closed again in good order.
+pub fn closed() -> Vec<u8> {
+    let mut t = Trace::of("./closed");
+    let sites = Sites {
+        spawn: t.source("src/session.rs", 6),
+        read: t.source("src/session.rs", 17),
+        queue: t.source("src/session.rs", 22),
+        dispatch: t.source(NET, 127),
+        hangup: t.source(NET, 141),
+        drop: t.source(NET, 60),
+    };
+    t.dispatch = Some(sites.dispatch);
+    t.deed(2 * MS, 4126, Act::Begin);
+    t.deed(2 * MS, 4127, Act::Begin);
+    let readers: Vec<_> = (0..10).map(|i| reader(&mut t, &sites, i)).collect();
+    queuer(&mut t, &sites);
+    for (i, one) in (0..).zip(&readers) {
+        let at = 700 * MS + i * MS;
+        let site = if i == 3 { sites.drop } else { sites.hangup };
+        if i < 8 {
+            t.close(at, 4126 + i % 2, WaitKind::Readable, 17 + i, site);
+            t.close(at + SECOND, 4126, WaitKind::Readable, 17 + i, sites.drop);
+        } else if i == 8 {
+            t.call(*one, 201, at, 4127, sites.dispatch);
+            t.wake(*one, 201, at, Waker::Thread(4127));
+        }
+    }
+    t.deed(5 * SECOND, 4127, Act::Loss(212));
+    t.deed(9 * SECOND, 4127, Act::End);
+    readers.iter().for_each(|one| t.tally(*one, None, false));
+    t.finish()
+}
+
+/// One died in the middle of an event, and threads lost records before and after it last waited.
+pub fn robbed() -> Vec<u8> {
+    let mut t = Trace::of("./robbed");
+    let (spawn, read) = (
+        t.source("src/session.rs", 6),
+        t.source("src/session.rs", 17),
+    );
+    let one = t.born("session", spawn, MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 2 * MS, 4128);
+    t.deed(3 * MS, 4126, Act::Loss(7));
+    t.suspend(one, 4 * MS, 4128, wait(read, WaitKind::Readable, 17));
+    t.deed(3_100 * MS, 4127, Act::Loss(212));
+    t.deed(3_200 * MS, 4128, Act::Loss(1));
+    t.tally(one, Some(3), false);
+    t.finish()
+}
+
+/// The last one goes on to the end.
+fn reader(t: &mut Trace, sites: &Sites, i: u64) -> Coroutine {
+    let one = t.born("session", sites.spawn, 3 * MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 4 * MS, 4127);
+    let fd = wait(sites.read, WaitKind::Readable, 17 + i);
+    let times = if i == 9 { 4_100 } else { 200 };
+    let beat = Beat {
+        from: 5 * MS + i,
+        period: 3 * MS,
+        length: 2 * MS,
+        queued: MS / 20,
+        times,
+    };
+    let wake_seen = t.healthy(one, fd, &beat);
+    let last = beat.from + u64::from(times) * beat.period;
+    t.suspend(one, last, 4127, builder::Wait { wake_seen, ..fd });
+    one
+}
+
+fn queuer(t: &mut Trace, sites: &Sites) {
+    let one = t.born("queuer", sites.spawn, 3 * MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 4 * MS, 4127);
+    let queue = wait(sites.queue, WaitKind::Channel, 0x7f00_1234);
+    let beat = Beat {
+        from: 5 * MS,
+        period: 3 * MS,
+        length: 2 * MS,
+        queued: MS / 20,
+        times: 10,
+    };
+    let wake_seen = t.healthy(one, queue, &beat);
+    t.suspend(one, 40 * MS, 4127, builder::Wait { wake_seen, ..queue });
+    t.close(60 * MS, 4126, WaitKind::Lock, 0x7f00_1234, SiteId(0));
+    t.tally(one, None, false);
+}

@@ -1,0 +1,190 @@
+//! Closed resources, and the coroutines that waited for them.
+//!
+//! A number may be used again and closed again: what a coroutine lost is what was closed first
+//! after it began to wait. Closings are kept in a log until it is full; then those are set aside
+//! that somebody who still waits has lost, and the older half of the rest is forgotten. So memory
+//! grows with the coroutines that live, however much a program closes.
+
+use std::collections::BTreeMap;
+
+use super::coroutine::Coroutine;
+use crate::record::{Close, CoroutineId, Deed, Event, Nanos, ProcessId, SiteId, WaitKind};
+
+/// Length of the log, unless there are more coroutines than that.
+const ROOM: usize = 1 << 14;
+
+/// A resource is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Closing {
+    /// When.
+    pub at: Nanos,
+    /// On which thread.
+    pub tid: u64,
+    /// Where; 0 if that is not known.
+    pub site: SiteId,
+}
+
+/// What can be closed, in which process: descriptors, locks with channels, and the program's own
+/// things are numbered each for themselves.
+type Resource = (ProcessId, WaitKind, u64);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Closings {
+    log: Vec<(Resource, Closing)>,
+    /// What those lost that waited when the log was last full, each with the index of its suspend.
+    set_aside: BTreeMap<CoroutineId, (u64, Closing)>,
+}
+
+impl Closings {
+    pub(super) fn note(&mut self, deed: &Deed, close: &Close, coroutines: &[Coroutine]) {
+        let Some(resource) = resource(deed.process, close.wait, close.arg) else {
+            return;
+        };
+        let closing = Closing {
+            at: deed.at,
+            tid: deed.tid,
+            site: close.site,
+        };
+        self.log.push((resource, closing));
+        if ROOM.max(coroutines.len()) <= self.log.len() {
+            self.set_aside = self.lost(coroutines);
+            self.log.drain(..self.log.len() / 2);
+        }
+    }
+
+    /// What each that waits lost: the first closing of it since it does.
+    pub(super) fn lost(&self, coroutines: &[Coroutine]) -> BTreeMap<CoroutineId, (u64, Closing)> {
+        let mut sorted: Vec<_> = self.log.iter().collect();
+        sorted.sort_by_key(|(resource, closing)| (*resource, closing.at));
+        let of = |one: &Coroutine| {
+            let suspend = one.suspend()?;
+            let known = self.set_aside.get(&one.id).filter(|(n, _)| *n == suspend.n);
+            let closing = match known {
+                Some((_, closing)) => *closing,
+                None => first(&sorted, one.process, suspend)?,
+            };
+            Some((one.id, (suspend.n, closing)))
+        };
+        coroutines.iter().filter_map(of).collect()
+    }
+}
+
+impl Close {
+    /// Whether one who waits so waits for what is closed here, if both are of one process.
+    pub fn is_of(&self, wait: WaitKind, arg: u64) -> bool {
+        self.arg == arg && sort(wait).is_some_and(|it| sort(self.wait) == Some(it))
+    }
+}
+
+fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -> Option<Closing> {
+    let wanted = resource(process, suspend.wait, suspend.arg)?;
+    let place = sorted.partition_point(|(it, closing)| (*it, closing.at) <= (wanted, suspend.at));
+    let (found, closing) = sorted.get(place)?;
+    (*found == wanted).then_some(*closing)
+}
+
+fn resource(process: ProcessId, wait: WaitKind, arg: u64) -> Option<Resource> {
+    Some((process, sort(wait)?, arg))
+}
+
+/// What is closed with one stroke counts as one.
+fn sort(wait: WaitKind) -> Option<WaitKind> {
+    match wait {
+        WaitKind::Readable | WaitKind::Writable => Some(WaitKind::Readable),
+        WaitKind::Lock | WaitKind::Channel => Some(WaitKind::Lock),
+        WaitKind::User => Some(WaitKind::User),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::EventKind;
+
+    fn waits(id: u32, at: u64, wait: WaitKind, arg: u64) -> Coroutine {
+        let mut one = Coroutine::named(CoroutineId(id));
+        one.last = Some(Event {
+            at: Nanos(at),
+            kind: EventKind::Suspend,
+            wait,
+            arg,
+            ..Event::default()
+        });
+        one
+    }
+
+    fn close(closings: &mut Closings, at: u64, wait: WaitKind, arg: u64, all: &[Coroutine]) {
+        let deed = Deed {
+            at: Nanos(at),
+            ..Deed::default()
+        };
+        let close = Close {
+            wait,
+            arg,
+            ..Close::default()
+        };
+        closings.note(&deed, &close, all);
+    }
+
+    fn when(closings: &Closings, all: &[Coroutine]) -> Vec<(u32, u64)> {
+        let lost = closings.lost(all);
+        let parts = |(id, (_, closing)): (&CoroutineId, &(u64, Closing))| (id.0, closing.at.0);
+        lost.iter().map(parts).collect()
+    }
+
+    // CT-14
+    #[test]
+    fn the_first_closing_since_the_wait_began_is_what_was_lost() {
+        let (mut closings, fd) = (Closings::default(), WaitKind::Readable);
+        let all = [
+            waits(1, 100, fd, 7),
+            waits(2, 350, fd, 7),
+            waits(3, 100, fd, 8),
+        ];
+        for at in [50, 100, 200, 300, 400] {
+            close(&mut closings, at, fd, 7, &all);
+        }
+        assert_eq!(when(&closings, &all), [(1, 200), (2, 400)]);
+    }
+
+    // CT-14
+    #[test]
+    fn a_closing_is_of_both_directions_and_of_one_sort_and_process() {
+        let all = [
+            waits(1, 1, WaitKind::Writable, 7),
+            waits(2, 1, WaitKind::Channel, 7),
+            waits(3, 1, WaitKind::User, 7),
+            waits(4, 1, WaitKind::Timer, 7),
+        ];
+        for (wait, lost) in [
+            (WaitKind::Readable, 1),
+            (WaitKind::Lock, 2),
+            (WaitKind::User, 3),
+        ] {
+            let mut closings = Closings::default();
+            close(&mut closings, 5, wait, 7, &all);
+            assert_eq!(when(&closings, &all), [(lost, 5)]);
+        }
+        let mut elsewhere = waits(1, 1, WaitKind::Writable, 7);
+        elsewhere.process = ProcessId(2);
+        let mut closings = Closings::default();
+        close(&mut closings, 5, WaitKind::Readable, 7, &[]);
+        assert_eq!(when(&closings, &[elsewhere]), []);
+    }
+
+    // CT-14
+    #[test]
+    fn a_million_closings_are_bounded_and_what_somebody_lost_stays() {
+        let mut closings = Closings::default();
+        let all = [waits(1, 10, WaitKind::Lock, 4)];
+        for i in 0..1_000_000 {
+            close(&mut closings, 2 * i, WaitKind::Lock, i % 500_000, &all);
+        }
+        assert!(closings.log.len() <= ROOM && closings.set_aside.len() == 1);
+        assert_eq!(when(&closings, &all), [(1, 1_000_008)]);
+        let mut again = waits(1, 1_500_000, WaitKind::Lock, 4);
+        again.last.as_mut().unwrap().n = 5;
+        assert_eq!(when(&closings, &[again]), []);
+    }
+}

@@ -1,0 +1,70 @@
+//! When records of threads were lost, which may have been of wakes.
+
+use crate::record::{Deed, Nanos, ProcessId};
+
+/// Threads of which the latest loss is kept: those whose loss was the latest.
+const THREADS: usize = 64;
+
+/// The latest loss of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadLoss {
+    /// In which process.
+    pub process: ProcessId,
+    /// Which thread.
+    pub tid: u64,
+    /// Just before when.
+    pub at: Nanos,
+    /// How many records.
+    pub records: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Losses {
+    /// The latest last.
+    latest: Vec<ThreadLoss>,
+}
+
+impl Losses {
+    pub(super) fn note(&mut self, deed: &Deed, records: u64) {
+        let (process, tid, at) = (deed.process, deed.tid, deed.at);
+        self.latest
+            .retain(|loss| (loss.process, loss.tid) != (process, tid));
+        if self.latest.len() == THREADS {
+            self.latest.remove(0);
+        }
+        self.latest.push(ThreadLoss {
+            process,
+            tid,
+            at,
+            records,
+        });
+    }
+
+    pub(super) fn since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
+        let is_later = |loss: &&ThreadLoss| loss.process == process && since < loss.at;
+        self.latest.iter().filter(is_later).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-24
+    #[test]
+    fn the_latest_losses_are_known_however_many_there_were() {
+        let mut losses = Losses::default();
+        for at in 0..10_000 {
+            let deed = Deed {
+                tid: at % 1_000,
+                at: Nanos(at),
+                ..Deed::default()
+            };
+            losses.note(&deed, at);
+        }
+        assert_eq!(losses.latest.len(), THREADS);
+        let last = losses.since(ProcessId(0), Nanos(9_998));
+        assert_eq!((last.len(), last[0].tid, last[0].records), (1, 999, 9_999));
+        assert!(losses.since(ProcessId(1), Nanos(0)).is_empty());
+    }
+}

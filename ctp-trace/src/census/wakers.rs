@@ -1,0 +1,100 @@
+//! Who wakes coroutines: the latest call for each, and how often which place did it at a site.
+
+use super::coroutine::Coroutine;
+use super::site::Places;
+use crate::record::{Deed, Nanos, SiteId, WakeCall};
+
+/// So many places that wake one site are told apart.
+const TOLD_APART: usize = 8;
+
+/// A call of `wake()`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// When.
+    pub at: Nanos,
+    /// On which thread.
+    pub tid: u64,
+    /// Where; 0 if that is not known.
+    pub site: SiteId,
+    /// Wakes of that coroutine so far, with this one, modulo 2^20.
+    pub count: u32,
+}
+
+/// How often the waits of a site ended since which place called `wake()`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wakers {
+    places: Vec<(SiteId, u64)>,
+    others: u64,
+}
+
+impl Wakers {
+    /// All waits of which it is known where they were ended.
+    pub fn count(&self) -> u64 {
+        let told = self.places.iter().map(|(_, count)| *count);
+        told.fold(self.others, u64::saturating_add)
+    }
+
+    /// The place that ended most of them, and how many. Of many places only those that came
+    /// first are told apart.
+    pub fn usual(&self) -> Option<(SiteId, u64)> {
+        let known = self.places.iter().filter(|(site, _)| *site != SiteId(0));
+        known
+            .max_by_key(|(site, count)| (*count, std::cmp::Reverse(*site)))
+            .copied()
+    }
+
+    fn add(&mut self, site: SiteId) {
+        match self.places.iter().position(|(known, _)| *known == site) {
+            Some(known) => self.places[known].1 += 1,
+            None if self.places.len() < TOLD_APART => self.places.push((site, 1)),
+            None => self.others += 1,
+        }
+    }
+}
+
+impl Coroutine {
+    /// Somebody woke it.
+    pub(super) fn called(&mut self, deed: &Deed, call: &WakeCall, places: &mut Places) {
+        self.woken = Some(Woken {
+            at: deed.at,
+            tid: deed.tid,
+            site: call.site,
+            count: call.count,
+        });
+        self.count_waker(places);
+    }
+
+    /// A call within the wait that ended in the latest run is what ended it.
+    pub(super) fn count_waker(&mut self, places: &mut Places) {
+        let (Some(woken), Some(ran_at)) = (self.woken, self.ran_at) else {
+            return;
+        };
+        let Some(resumed) = self.resumed.as_mut().filter(|resumed| !resumed.credited) else {
+            return;
+        };
+        if resumed.suspended_at < woken.at && woken.at <= ran_at {
+            resumed.credited = true;
+            places.by_number(resumed.site).wakers.add(woken.site);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-14
+    #[test]
+    fn the_usual_place_is_told_of_however_many() {
+        let mut wakers = Wakers::default();
+        assert_eq!((wakers.usual(), wakers.count()), (None, 0));
+        wakers.add(SiteId(0));
+        wakers.add(SiteId(0));
+        wakers.add(SiteId(3));
+        (100..100_000).for_each(|site| wakers.add(SiteId(site)));
+        wakers.add(SiteId(3));
+        assert_eq!(wakers.usual(), Some((SiteId(3), 2)));
+        assert_eq!(wakers.count(), 4 + 99_900);
+        assert_eq!(wakers.places.len(), TOLD_APART);
+    }
+}
