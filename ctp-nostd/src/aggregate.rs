@@ -260,13 +260,15 @@ impl Station {
     }
 
     /// The owner: `ns` went by between the event before, of kind `before`, and this one. A wait that
-    /// ends in a death was cancelled, and is not counted.
+    /// ends in a death was cancelled, and is not counted. What is before a birth is another's.
     #[inline]
     pub(crate) fn account(&self, before: u8, kind: u8, ns: u64, bins: Bins) {
         const RUN: u8 = EventKind::Run as u8;
         const SUSPEND: u8 = EventKind::Suspend as u8;
         const DEATH: u8 = EventKind::Death as u8;
+        const BIRTH: u8 = EventKind::Birth as u8;
         match before {
+            _ if kind == BIRTH => true,
             RUN => self.running().add(ns, bins),
             SUSPEND if kind != DEATH => self.waiting().add(ns, bins),
             _ => true,
@@ -289,7 +291,6 @@ mod tests {
     const BIRTH: u8 = EventKind::Birth as u8;
     const RUN: u8 = EventKind::Run as u8;
     const SUSPEND: u8 = EventKind::Suspend as u8;
-    const DEATH: u8 = EventKind::Death as u8;
 
     /// Its owner died in the middle of an update, after so many of three steps.
     fn left_amid_an_update(station: &Station, step: u32) {
@@ -317,7 +318,7 @@ mod tests {
             station.clear_aggregates();
             let latch = station.latch_running.load(Ordering::Relaxed);
             assert_eq!(latch, 8, "it goes on");
-            station.account(DEATH, BIRTH, 1000, Bins::USUAL);
+            station.account(RUN, BIRTH, 1000, Bins::USUAL);
             assert_eq!(station.running().read().map(|it| it.count), Some(0));
             station.account(BIRTH, RUN, 1000, Bins::USUAL);
             station.account(RUN, SUSPEND, 9, Bins::USUAL);
