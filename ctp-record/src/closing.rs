@@ -39,6 +39,8 @@ pub struct Closing<'c> {
     pub doubtful: u32,
     /// Lanes that threads have had, and events that found one full.
     pub lanes: (u32, u64),
+    /// Lanes that somebody has overwritten.
+    pub damaged_lanes: u32,
     /// What waited in memory to be written.
     pub backlog: Option<Backlog>,
     /// Events of which only totals tell, as asked for.
@@ -64,6 +66,7 @@ impl<'c> Closing<'c> {
             damaged: 0,
             doubtful: 0,
             lanes: (0, 0),
+            damaged_lanes: 0,
             backlog: None,
             summed_up: 0,
             counters,
@@ -82,6 +85,7 @@ impl<'c> Closing<'c> {
         lines.extend(self.laneless());
         lines.extend(self.turned_away());
         lines.extend(self.damaged());
+        lines.extend(self.damaged_lanes());
         lines.extend(self.doubtful());
         lines.extend(self.survivors());
         if verbose {
@@ -224,6 +228,17 @@ impl<'c> Closing<'c> {
         Some(format!(
             "{whose} overwrote the recording's memory: what was read there before is sound, \
              figures of its coroutines are marked"
+        ))
+    }
+
+    fn damaged_lanes(&self) -> Option<String> {
+        let whose = match self.damaged_lanes {
+            0 => return None,
+            1 => "a thread's buffer was".to_owned(),
+            many => format!("{many} threads' buffers were"),
+        };
+        Some(format!(
+            "{whose} overwritten: from then on only the latest events of its coroutines were read"
         ))
     }
 

@@ -126,6 +126,8 @@ pub struct Totals {
     pub lanes: u32,
     /// Events that found their thread's lane full.
     pub crowded_out: u64,
+    /// Lanes that somebody has overwritten, so that they are not read any more.
+    pub damaged_lanes: u32,
 }
 
 impl AddAssign for Totals {
@@ -140,6 +142,7 @@ impl AddAssign for Totals {
         self.doubtful += other.doubtful;
         self.lanes += other.lanes;
         self.crowded_out += other.crowded_out;
+        self.damaged_lanes += other.damaged_lanes;
     }
 }
 
@@ -230,6 +233,7 @@ impl Harvest {
             unnamed: self.places.unnamed,
             lanes: self.lanes.count(),
             crowded_out: self.lanes.crowded_out(),
+            damaged_lanes: self.lanes.damaged(),
             ..self.totals
         }
     }

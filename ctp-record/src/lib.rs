@@ -201,6 +201,7 @@ fn closing_of<'c>(
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,
         lanes: (memories.totals().lanes, memories.totals().crowded_out),
+        damaged_lanes: memories.totals().damaged_lanes,
         backlog: Some(session.backlog.clone()),
         summed_up: memories.totals().summed_up,
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())

@@ -109,6 +109,11 @@ impl Copies {
         let readers = self.readers.iter();
         readers.map(|reader| (!reader.is_damaged).then_some(reader.lost))
     }
+
+    /// Lanes whose words cannot be true: they are not read any more.
+    pub fn damaged(&self) -> u32 {
+        self.losses().filter(Option::is_none).count() as u32
+    }
 }
 
 /// A lane is never used before those in front of it.

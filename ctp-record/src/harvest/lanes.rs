@@ -134,6 +134,11 @@ impl Lanes {
         locked(&self.copies).crowded_out()
     }
 
+    /// Lanes that somebody has overwritten.
+    pub fn damaged(&self) -> u32 {
+        locked(&self.copies).damaged()
+    }
+
     /// The thread whose records come out of this lane now.
     pub fn author(&mut self, lane: usize) -> &mut Author {
         &mut self.cursors[lane].author

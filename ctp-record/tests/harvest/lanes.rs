@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Act, Event, Record};
@@ -15,9 +16,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 4] = [const { [const { Local::new() }; THREADS] }; 4];
-static ON_STAGE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
-static NOW: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static LOCALS: [[Local; THREADS]; 8] = [const { [const { Local::new() }; THREADS] }; 8];
+static ON_STAGE: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
+static NOW: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -183,4 +184,54 @@ fn a_loss_is_told_at_its_place_and_before_the_next_thread() {
         (first + second, THREADS as u64, Act::Begin),
     ];
     assert_eq!(deeds_in(&tray.0), expected);
+}
+
+/// What two threads did, after somebody has written these words all over the second one's lane.
+fn beside_a_vandal<const TEST: usize>(words: impl Iterator<Item = u64>) -> (Vec<Event>, u32) {
+    let region = memory(2);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let (sane, victim) = (probe.born("sane"), probe.born("victim"));
+    cycles(&sane, 20);
+    enter(TEST, 2);
+    cycles(&victim, 20);
+    let (lane, records) = (&raw const region.lanes[1], &region.records[128..]);
+    let lane_words = words_of(lane.cast(), size_of::<Lane>());
+    let record_words = words_of(records.as_ptr().cast(), size_of_val(records));
+    for (place, word) in lane_words.iter().chain(record_words).zip(words) {
+        place.store(word, Relaxed);
+    }
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    (0..3).for_each(|_| {
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    });
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let of_the_sane = events_in(&tray.0).into_iter().filter(|it| it.tid == 1);
+    (of_the_sane.collect(), harvest.totals().damaged_lanes)
+}
+
+fn words_of(start: *const AtomicU64, bytes: usize) -> &'static [AtomicU64] {
+    // SAFETY: within the leaked memory, which consists of atomics.
+    unsafe { std::slice::from_raw_parts(start, bytes / 8) }
+}
+
+/// Numbers without order, by the generator of Numerical Recipes.
+fn noise(seed: u64) -> impl Iterator<Item = u64> {
+    let next = |it: &u64| {
+        Some(
+            it.wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407),
+        )
+    };
+    std::iter::successors(Some(seed), next).skip(1)
+}
+
+// LT-16, LT-32
+#[test]
+fn noise_in_one_lane_changes_nothing_of_another_and_is_told() {
+    let (undisturbed, damaged) = beside_a_vandal::<4>(std::iter::empty());
+    assert_eq!((undisturbed.len(), damaged), (42, 0));
+    assert_eq!(beside_a_vandal::<5>(noise(1)), (undisturbed.clone(), 1));
+    assert_eq!(beside_a_vandal::<6>(noise(2)), (undisturbed.clone(), 1));
+    assert_eq!(beside_a_vandal::<7>(noise(3)), (undisturbed, 1));
 }
