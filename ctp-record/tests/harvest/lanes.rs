@@ -4,10 +4,11 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_trace::record::{Act, Event, Record};
+use ctp_trace::record::{Act, CoroutineId, Event, Record};
 
 use crate::desk::{Nowhere, Tray, events_in, tallies_in};
 
@@ -16,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 8] = [const { [const { Local::new() }; THREADS] }; 8];
-static ON_STAGE: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
-static NOW: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
+static LOCALS: [[Local; THREADS]; 9] = [const { [const { Local::new() }; THREADS] }; 9];
+static ON_STAGE: [AtomicUsize; 9] = [const { AtomicUsize::new(0) }; 9];
+static NOW: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -234,4 +235,39 @@ fn noise_in_one_lane_changes_nothing_of_another_and_is_told() {
     assert_eq!(beside_a_vandal::<5>(noise(1)), (undisturbed.clone(), 1));
     assert_eq!(beside_a_vandal::<6>(noise(2)), (undisturbed.clone(), 1));
     assert_eq!(beside_a_vandal::<7>(noise(3)), (undisturbed, 1));
+}
+
+// LT-28
+#[test]
+fn a_thread_that_stands_still_amid_a_record_holds_up_nobody_and_may_go_on() {
+    const TEST: usize = 8;
+    let region = memory(2);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let (stopped, other) = (probe.born("stopped"), probe.born("other"));
+    cycles(&stopped, 1);
+    let ring = region.ring(0).expect("there is one");
+    let (at, place) = ring.reserve(Stage::<TEST>::now_ns);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    enter(TEST, 2);
+    for so_far in 1..=5 {
+        cycles(&other, 1);
+        harvest.pass(&region, &mut nowhere, &mut tray);
+        let others = events_in(&tray.0).into_iter().filter(|it| it.tid == 2);
+        assert_eq!(others.count(), 2 * so_far);
+    }
+    let void = Payload {
+        kind: Deed::Void as u8,
+        ..Payload::default()
+    };
+    ring.commit(place.expect("there is room"), at, void);
+    enter(TEST, 1);
+    cycles(&stopped, 1);
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let of_the_stopped = |it: &Event| it.coroutine == CoroutineId(1);
+    let events: Vec<Event> = events_in(&tray.0)
+        .into_iter()
+        .filter(of_the_stopped)
+        .collect();
+    assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);
 }
