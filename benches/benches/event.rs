@@ -25,7 +25,10 @@ fn main() {
         .as_deref()
     {
         Some("--as=attached") => attached("fallback: kernel clock, full fence"),
-        Some("--as=recorded") => attached("attached, under ctp-record"),
+        Some("--as=recorded") => {
+            attached("attached, under ctp-record");
+            kept_out();
+        }
         Some("--as=slots") => attached("attached, under ctp-record --buffer 0: slot"),
         Some("--as=summary") => {
             attached("attached, under ctp-record --summary: slot and aggregate")
@@ -104,6 +107,35 @@ fn attached(what: &str) {
     report("  wake()", wake, beside);
 }
 
+/// LT-10, LT-31: what an event costs that is kept out, beside one that is not.
+fn kept_out() {
+    let task = Task::born("bench");
+    let pair = || {
+        median_ns(ROUNDS, CALLS, || {
+            task.run();
+            task.suspend(Wait::readable(3));
+        })
+    };
+    let event = pair() / 2.0;
+    let beside = Some(("an event", event));
+    control(&["filter", "kind=birth,death"]);
+    report("  event of a kind that is kept out", pair() / 2.0, beside);
+    control(&["stop"]);
+    report("  event while recording is stopped", pair() / 2.0, beside);
+}
+
+fn control(words: &[&str]) {
+    let me = std::process::id().to_string();
+    let mut command = Command::new(recorder());
+    command.args(["control", &me]).args(words);
+    let said = command.output().expect("can be asked");
+    assert!(said.status.success(), "{said:?}");
+}
+
+fn recorder() -> PathBuf {
+    this_program().with_file_name("../ctp-record")
+}
+
 fn kernel_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -164,7 +196,7 @@ fn run_self_in_own_memory() {
 }
 
 fn run_self_under_recorder(role: &str, flags: &[&str]) {
-    let recorder = this_program().with_file_name("../ctp-record");
+    let recorder = recorder();
     if !recorder.exists() {
         println!("event, under the recorder: skipped, build it first: cargo build --release");
         return;

@@ -20,6 +20,7 @@
 //! The idea, of two copies of which readers take the one that is not being written, is that of
 //! DTrace's principal buffers and of the Linux kernel's `seqcount_latch`.
 
+use crate::control::AFTER_FILTERED;
 use crate::layout::{Aggregate, Header, Station};
 use crate::slot::EventKind;
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -256,31 +257,33 @@ impl Station {
     pub(crate) fn clear_aggregates(&self) {
         self.waiting().clear();
         self.running().clear();
-        self.state.store(0, Ordering::Relaxed);
     }
 
     /// The owner: `ns` went by between the event before, of kind `before`, and this one. A wait that
-    /// ends in a death was cancelled, and is not counted. What is before a birth is another's.
+    /// ends in a death was cancelled, and is not counted. What is before a birth is another's, and
+    /// where events were kept out, what went by is not known.
     #[inline]
     pub(crate) fn account(&self, before: u8, kind: u8, ns: u64, bins: Bins) {
+        const BIRTH: u8 = EventKind::Birth as u8;
         const RUN: u8 = EventKind::Run as u8;
         const SUSPEND: u8 = EventKind::Suspend as u8;
         const DEATH: u8 = EventKind::Death as u8;
-        const BIRTH: u8 = EventKind::Birth as u8;
-        match before {
-            _ if kind == BIRTH => true,
+        if kind == BIRTH || kind & AFTER_FILTERED != 0 {
+            return;
+        }
+        match before & !AFTER_FILTERED {
             RUN => self.running().add(ns, bins),
             SUSPEND if kind != DEATH => self.waiting().add(ns, bins),
             _ => true,
         };
-        self.state.store(kind.into(), Ordering::Relaxed);
     }
 
     /// Recorder: has its occupant's latest event been counted, and is another one to come? Not if
-    /// that was a death, and not of a probe that keeps no aggregates.
+    /// that was a death, and not of a probe that keeps no aggregates, which leaves zeros there.
     pub fn is_counting(&self) -> bool {
-        let kind = self.state.load(Ordering::Relaxed);
-        kind != 0 && kind != EventKind::Death as u32
+        let Aggregate { count, min, .. } = &self.waiting_a;
+        let is_kept = min.load(Ordering::Relaxed) != 0 || count.load(Ordering::Relaxed) != 0;
+        is_kept && !self.has_ended()
     }
 }
 
@@ -302,9 +305,6 @@ mod tests {
             &station.running_b
         };
         torn.sum.store(77, Ordering::Relaxed);
-        station
-            .state
-            .store(EventKind::Run as u32, Ordering::Relaxed);
     }
 
     // AGG-06, AGG-21
@@ -327,6 +327,19 @@ mod tests {
                 assert_eq!((it.count, it.sum_ns, it.min_ns, it.max_ns), (1, 9, 9, 9));
             }
         }
+    }
+
+    // LT-11
+    #[test]
+    fn what_went_by_while_events_were_kept_out_is_not_counted() {
+        let station = Station::default();
+        station.clear_aggregates();
+        station.account(RUN, SUSPEND | AFTER_FILTERED, 1000, Bins::USUAL);
+        station.account(SUSPEND, RUN | AFTER_FILTERED, 1000, Bins::USUAL);
+        assert_eq!(station.running().read().map(|it| it.count), Some(0));
+        assert_eq!(station.waiting().read().map(|it| it.count), Some(0));
+        station.account(RUN | AFTER_FILTERED, SUSPEND, 7, Bins::USUAL);
+        assert_eq!(station.running().read().map(|it| it.sum_ns), Some(7));
     }
 
     // AGG-23

@@ -3,6 +3,7 @@
 use core::cell::Cell;
 
 use crate::aggregate::Bins;
+use crate::control;
 use crate::lane::Payload;
 use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, SLOTS, Station, seat_word};
 use crate::platform::{Local, Platform};
@@ -55,6 +56,15 @@ struct Seat<P> {
     generation: u32,
 }
 
+/// An event that has its index `n`, its time, its place in the lane, and what its kind carries
+/// besides.
+struct Begun {
+    n: u64,
+    at: u64,
+    place: Option<Place>,
+    mark: u8,
+}
+
 /// Events of a coroutine that may be amid another one of the same: with that one, and the one
 /// before it, as many as there are slots.
 const MOST_AMID: u32 = SLOTS as u32 - 2;
@@ -80,7 +90,7 @@ impl<P: Platform> Coroutine<P> {
             generation,
         };
         seat.move_in(kind, meta);
-        seat.event(EventKind::Birth, Epoch::default());
+        seat.event(EventKind::Birth, Epoch::default);
         Coroutine {
             seat: Some(seat),
             wake_seen: Cell::new(0),
@@ -105,18 +115,17 @@ impl<P: Platform> Coroutine<P> {
             wake_seen: self.wake_seen.get(),
             ..Tail::default()
         };
-        let epoch = Epoch {
+        seat.event(EventKind::Run, || Epoch {
             tail,
             ..Epoch::default()
-        };
-        seat.event(EventKind::Run, epoch);
+        });
     }
 
     /// It waits from now on. Call it before anybody can resume it elsewhere.
     #[inline]
     pub fn suspend(&self, wait: Wait) {
         if let Some(seat) = self.live_seat() {
-            let site = seat.probe.site(wait.place);
+            let site = || seat.probe.site(wait.place);
             self.suspend_at(seat, site, wait.kind, wait.resource);
         }
     }
@@ -133,8 +142,8 @@ impl<P: Platform> Coroutine<P> {
     pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord) {
         let Some(seat) = self.live_seat() else { return };
         match P::local().and_then(noted) {
-            Some((site, kind, arg)) => self.suspend_at(seat, site, kind, arg),
-            None => self.suspend_at(seat, otherwise, WaitKind::Unknown, 0),
+            Some((site, kind, arg)) => self.suspend_at(seat, || site, kind, arg),
+            None => self.suspend_at(seat, || otherwise, WaitKind::Unknown, 0),
         }
     }
 
@@ -154,14 +163,21 @@ impl<P: Platform> Coroutine<P> {
         )
     }
 
+    /// The site is looked up only if the event is kept.
     #[inline]
-    fn suspend_at(&self, seat: &Seat<P>, site: SiteWord, kind: WaitKind, arg: u64) {
+    fn suspend_at(
+        &self,
+        seat: &Seat<P>,
+        site: impl FnOnce() -> SiteWord,
+        kind: WaitKind,
+        arg: u64,
+    ) {
         if let Some(local) = P::local() {
             self.leave(seat, local);
         }
-        let epoch = Epoch {
+        seat.event(EventKind::Suspend, || Epoch {
             addr: core::ptr::from_ref(self).addr() as u64,
-            site: site.0,
+            site: site().0,
             arg,
             tail: Tail {
                 wait_kind: kind as u8,
@@ -169,8 +185,7 @@ impl<P: Platform> Coroutine<P> {
                 ..Tail::default()
             },
             ..Epoch::default()
-        };
-        seat.event(EventKind::Suspend, epoch);
+        });
     }
 
     /// It is the one that runs here, and what an earlier one announced is void.
@@ -205,7 +220,7 @@ impl<P: Platform> Drop for Coroutine<P> {
         if let Some(local) = P::local() {
             self.leave(seat, local);
         }
-        seat.event(EventKind::Death, Epoch::default());
+        seat.event(EventKind::Death, Epoch::default);
         seat.station.is_dead.store(1, Ordering::Release);
     }
 }
@@ -243,6 +258,8 @@ impl<P: Platform> Seat<P> {
         station.probe_id.store(self.probe_id(), Ordering::Relaxed);
         station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
         station.flags.store(0, Ordering::Relaxed);
+        station.state.store(0, Ordering::Relaxed);
+        station.dropped_filtered.store(0, Ordering::Relaxed);
         station.waker.store(0, Ordering::Relaxed);
         station.wake_ts.store(0, Ordering::Relaxed);
         station.kind.store(kind as u8, Ordering::Relaxed);
@@ -270,7 +287,8 @@ impl<P: Platform> Seat<P> {
     }
 
     /// Completes the epoch, publishes it as the next event in the station and in the thread's
-    /// lane, and rings if the recorder sleeps. The head comes last: what it counts is in both.
+    /// lane, and rings if the recorder sleeps, unless a filter keeps it out. The head comes last:
+    /// what it counts is in both.
     ///
     /// ```text
     ///   E1 begun -> n                      a handler that comes before E3 and records an event of
@@ -280,15 +298,19 @@ impl<P: Platform> Seat<P> {
     ///   E5 head = begun, by the outermost, for the events inside of it too
     /// ```
     #[inline(always)] // so that what the callers know of the epoch does not go through memory
-    fn event(&self, kind: EventKind, mut epoch: Epoch) {
+    fn event(&self, kind: EventKind, epoch: impl FnOnce() -> Epoch) {
         let station = self.station;
-        let Some((n, at, place)) = self.begin() else {
+        if self.probe.keeps_out(kind) {
+            return station.leave_out(kind);
+        }
+        let mut epoch = epoch();
+        let Some(Begun { n, at, place, mark }) = self.begin(kind) else {
             return;
         };
         epoch.timestamp = at;
         epoch.tid = P::thread_in(self.probe.attachment);
         epoch.generation = self.generation;
-        epoch.tail.kind = kind as u8;
+        epoch.tail.kind = kind as u8 | mark;
         epoch.tail.is_active = !matches!(kind, EventKind::Suspend);
         slot::publish(&station.slots[slot::index_of(n)], n, &epoch);
         if let Some(place) = place {
@@ -298,10 +320,9 @@ impl<P: Platform> Seat<P> {
         self.probe.call_recorder();
     }
 
-    /// The next event's index, its time, and its place in the lane; nothing if too many came amid
-    /// one.
+    /// The next event; nothing if too many came amid one, or if it is kept out after all.
     #[inline]
-    fn begin(&self) -> Option<(u64, u64, Option<Place>)> {
+    fn begin(&self, kind: EventKind) -> Option<Begun> {
         let station = self.station;
         loop {
             let head = station.event_head.load(Ordering::Relaxed);
@@ -312,16 +333,32 @@ impl<P: Platform> Seat<P> {
                 continue;
             }
             let last_ts = station.last_ts.load(Ordering::Relaxed);
+            let state = station.state.load(Ordering::Relaxed);
             let (at, place) = self.probe.reserve(|| P::now_ns().max(last_ts)); // E2
-            if unlocked::exchange_u32(&station.begun, begun, begun.wrapping_add(1)) {
+            if control::enter(&station.begun, begun) {
                 // E3. A handler that has come since was later.
+                if self.probe.keeps_out(kind) && control::withdraw(&station.begun, begun) {
+                    return self.leave_out_late(kind, place, at);
+                }
                 unlocked::exchange(&station.last_ts, last_ts, at);
-                return Some((head.wrapping_add(amid.into()), at, place));
+                let n = head.wrapping_add(amid.into());
+                let mark = control::take_mark(&station.state, state);
+                return Some(Begun { n, at, place, mark });
             }
             if let Some(place) = place {
                 place.void(at);
             }
         }
+    }
+
+    /// A filter came into force when the event had a place already.
+    #[cold]
+    fn leave_out_late(&self, kind: EventKind, place: Option<Place>, at: u64) -> Option<Begun> {
+        if let Some(place) = place {
+            place.void(at);
+        }
+        self.station.leave_out(kind);
+        None
     }
 
     /// Counts an event that is left out: gives nothing. More than that there never are: then somebody
@@ -382,7 +419,7 @@ impl<P: Platform> Seat<P> {
     #[inline]
     fn record(&self, kind: EventKind, n: u64, epoch: &Epoch) -> Payload {
         Payload {
-            kind: kind as u8,
+            kind: epoch.tail.kind,
             wait_kind: epoch.tail.wait_kind,
             uses: (self.generation / 2) as u8,
             station: self.index,

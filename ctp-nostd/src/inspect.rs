@@ -121,11 +121,6 @@ impl Station {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Events that were kept out by a filter. Nobody does so yet.
-    pub fn filtered(&self) -> u32 {
-        self.dropped_filtered.load(Ordering::Relaxed)
-    }
-
     /// Events of this occupant that were left out since too many came amid one.
     pub fn nested(&self) -> u32 {
         self.dropped_nested.load(Ordering::Relaxed)
@@ -224,10 +219,14 @@ impl Region<'_> {
     }
 
     /// Puts back the station with this index: its occupant is over, and its `next_n` events have
-    /// all been read. Of one that was killed amid an event the head may lag behind.
+    /// all been read. Of one that was killed amid an event the head may lag behind, and it
+    /// would be [inside](Station::is_inside) for ever.
     pub fn put_back(&self, index: u32, next_n: u64) {
         if let Some(station) = self.stations.get(index as usize) {
             station.event_head.store(next_n, Ordering::Relaxed);
+            station.begun.store(next_n as u32, Ordering::Relaxed);
+            station.state.store(0, Ordering::Relaxed);
+            station.dropped_filtered.store(0, Ordering::Relaxed);
             alloc::put_back(&self.header.free_tail, self.free, index);
         }
     }

@@ -83,6 +83,7 @@ pub mod audit;
 #[cfg(not(loom))]
 mod bare;
 pub mod clock;
+pub mod control;
 mod coroutine;
 pub mod create;
 pub mod dialect;

@@ -5,12 +5,14 @@ use core::panic::Location;
 
 use crate::aggregate::Bins;
 use crate::alloc;
+use crate::control;
 use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
 use crate::intern::{self, Entry};
 use crate::platform::Platform;
 use crate::region::Region;
 use crate::site::{self, SiteWord};
+use crate::slot::EventKind;
 use crate::sync::Ordering;
 use crate::wait::Wait;
 
@@ -76,6 +78,13 @@ impl<P: Platform> Probe<P> {
             Some(index) => Coroutine::occupy(self, index, kind, self.name(name, place)),
             None => Coroutine::mute(),
         }
+    }
+
+    /// Does the recorder want no such event now?
+    #[inline(always)]
+    pub(crate) fn keeps_out(&self, kind: EventKind) -> bool {
+        let word = self.region.header.kind_mask.load(Ordering::Relaxed);
+        word != 0 && control::keeps_out(word, kind, P::thread_in(self.attachment))
     }
 
     /// Rings if the recorder sleeps.

@@ -124,7 +124,7 @@ impl<P: Platform> Probe<P> {
     #[track_caller]
     pub fn closed(self, resource: impl Into<Resource>) {
         let Resource { kind, number } = resource.into();
-        if self.is_live() {
+        if self.is_live() && !self.region.header.is_stopped() {
             self.tell(Payload {
                 kind: Deed::Close as u8,
                 wait_kind: kind as u8,

@@ -55,3 +55,19 @@ exchange!(
     "eax",
     any(target_arch = "x86", target_arch = "x86_64")
 );
+
+/// `word` + 1, modulo 2^32.
+#[inline]
+pub(crate) fn count(word: &AtomicU32) {
+    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom)))]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!(
+            "inc dword ptr [{word}]",
+            word = in(reg) word.as_ptr(),
+            options(nostack),
+        );
+    }
+    #[cfg(not(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom))))]
+    word.fetch_add(1, crate::sync::Ordering::Relaxed);
+}

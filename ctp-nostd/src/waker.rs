@@ -112,7 +112,8 @@ impl Target {
                 ..Payload::default()
             })
         };
-        let at_ns = P::probe().map_or_else(P::now_ns, tell);
+        let probe = P::probe().filter(|probe| !probe.region.header.is_stopped());
+        let at_ns = probe.map_or_else(P::now_ns, tell);
         // The next occupant may have come meanwhile.
         if station.generation.load(Ordering::Relaxed) == self.generation {
             station.waker.store(by, Ordering::Relaxed);

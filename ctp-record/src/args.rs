@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 use ctp_nostd::layout::{LaneRecord, MOST_STATIONS};
 
+use crate::control::ask::Ask;
+use crate::control::{Filter, Verb};
 use crate::size;
 
 const EXAMPLES: &str = "\
@@ -18,6 +20,7 @@ Examples:
   ctp-record --summary -- ./app          totals instead of history, for days
   ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
   ctp-record --check-probe -- ./app      does its probe keep to the protocol?
+  ctp-record control 1234 stop           keep no events of process 1234 for now; then start
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
 
 The program links a probe (ctp-nostd, or any that speaks cTP v1) and attaches by itself. It keeps
@@ -37,9 +40,13 @@ While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves 
     version = concat!(env!("CARGO_PKG_VERSION"), " (cTP v1, trace format 1)"),
     before_help = EXAMPLES,
     after_help = AFTER,
-    disable_help_subcommand = true
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true
 )]
 pub struct Args {
+    #[command(subcommand)]
+    subcommand: Option<Sub>,
+
     /// The trace; an earlier one is kept as FILE.old
     #[arg(short, long, value_name = "FILE", default_value = "ctp.data")]
     output: PathBuf,
@@ -120,6 +127,60 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+#[derive(Subcommand, Debug)]
+enum Sub {
+    Control(ControlArgs),
+}
+
+const CONTROL_AFTER: &str = "\
+PID is a process that is recorded: it alone is meant. Or it is the recorder: all that it records
+are meant, also those still to come. Only their user may do so.
+
+EXPR says which events are kept; all others are counted as filtered, which is not lost:
+  kind=run,suspend   events of these kinds. Births and deaths are always kept
+  tid=N              runs and suspends on the thread with this id, as in the trace
+  pid=N              events of this one of several processes
+  none               all events: the filter is taken away
+Several are joined by spaces, and an event must meet all of them. A filter replaces the one before.
+
+Stop and filter answer once they are in force: no event is later in the trace that they keep out.
+What coroutines wait for meanwhile is not known, and no verdict is built on what came before.
+Plain v1 peers know no control and are recorded on.
+
+Exit status: 0, 1 for an error, 2 for wrong usage.";
+
+/// Stops, resumes or filters a recording that goes on, or tells how it stands
+#[derive(clap::Args, Debug)]
+#[command(after_help = CONTROL_AFTER, disable_help_subcommand = true)]
+struct ControlArgs {
+    /// A process that is recorded, or its recorder
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pid: u32,
+
+    #[command(subcommand)]
+    verb: VerbArgs,
+
+    /// Print the figures as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum VerbArgs {
+    /// Keep no events
+    Stop,
+    /// Keep events again, as the filter in force says
+    Start,
+    /// Keep only events that meet EXPR
+    Filter {
+        /// Predicates, or `none`
+        #[arg(required = true)]
+        expr: Vec<String>,
+    },
+    /// Tell how the recording stands
+    Status,
+}
+
 /// What to record, and how.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -142,6 +203,8 @@ pub enum Task {
     CheckProbe(Launch),
     /// Read a dump.
     Image(Image),
+    /// Ask a recorder.
+    Control(Ask),
     /// Print a completion script.
     Completions(Shell),
     /// Print the man page.
@@ -210,6 +273,9 @@ impl Args {
     }
 
     fn task(self) -> Result<Task, clap::Error> {
+        if let Some(Sub::Control(control)) = self.subcommand {
+            return control.ask().map(Task::Control);
+        }
         if let Some(shell) = self.completions {
             return Ok(Task::Completions(shell));
         }
@@ -243,6 +309,24 @@ impl Args {
             false => Task::Launch(launch),
         })
     }
+}
+
+impl ControlArgs {
+    fn ask(self) -> Result<Ask, clap::Error> {
+        let verb = match self.verb {
+            VerbArgs::Stop => Verb::Stop,
+            VerbArgs::Start => Verb::Start,
+            VerbArgs::Status => Verb::Status,
+            VerbArgs::Filter { expr } => Verb::Filter(filter(&expr)?),
+        };
+        let (pid, json) = (self.pid, self.json);
+        Ok(Ask { pid, verb, json })
+    }
+}
+
+fn filter(words: &[String]) -> Result<Filter, clap::Error> {
+    let filter = words.join(" ").parse();
+    filter.map_err(|bad| Args::command().error(ErrorKind::ValueValidation, bad))
 }
 
 /// At least so many bytes of records, or none.

@@ -37,6 +37,8 @@ pub struct Closing<'c> {
     pub damaged: u32,
     /// Coroutines of which the counts cannot be trusted.
     pub doubtful: u32,
+    /// Events that were kept out on purpose.
+    pub filtered: u64,
     /// Lanes that threads have had, and events that found one full.
     pub lanes: (u32, u64),
     /// Lanes that somebody has overwritten.
@@ -65,6 +67,7 @@ impl<'c> Closing<'c> {
             turned_away: 0,
             damaged: 0,
             doubtful: 0,
+            filtered: 0,
             lanes: (0, 0),
             damaged_lanes: 0,
             backlog: None,
@@ -81,6 +84,7 @@ impl<'c> Closing<'c> {
             _ => lines.push(self.what_was_recorded()),
         }
         lines.extend(self.refused());
+        lines.extend(self.filtered());
         lines.extend(self.crowded_out());
         lines.extend(self.laneless());
         lines.extend(self.turned_away());
@@ -179,6 +183,15 @@ impl<'c> Closing<'c> {
             grouped(self.stations.into()),
             grouped(self.end.refused)
         ))
+    }
+
+    fn filtered(&self) -> Option<String> {
+        (self.filtered > 0).then(|| {
+            format!(
+                "{} kept out by ctp-record control",
+                counted(self.filtered, "event")
+            )
+        })
     }
 
     /// Some of those slots still had, so that fewer are lost.

@@ -40,6 +40,18 @@ pub enum Error {
     BadImage(PathBuf, Refused),
     /// An ELF file is none.
     NotElf(PathBuf),
+    /// There is no such process to control.
+    NoProcess(u32),
+    /// This process neither records nor is recorded.
+    NoRecording(u32),
+    /// This process is another user's.
+    NotPermitted(u32),
+    /// The recording of this process is over.
+    Ended(u32),
+    /// The recorder of this process said nothing.
+    Unanswered(u32, io::Error),
+    /// The recorder will not, for this reason.
+    Refused(String),
 }
 
 impl Error {
@@ -113,6 +125,22 @@ impl fmt::Display for Error {
                 "{} is no ELF file; --elf wants the program that the dump was taken from",
                 path.display()
             ),
+            Error::NoProcess(pid) => write!(out, "there is no process {pid}"),
+            Error::NoRecording(pid) => write!(
+                out,
+                "process {pid} neither records nor was started by a recorder: start it with \
+                 ctp-record -- PROGRAM"
+            ),
+            Error::NotPermitted(pid) => write!(
+                out,
+                "not permitted: process {pid} is another user's, and so is its recording"
+            ),
+            Error::Ended(pid) => write!(out, "the recording of process {pid} has ended"),
+            Error::Unanswered(pid, error) => write!(
+                out,
+                "the recorder of process {pid} does not answer: {error}; is it stopped?"
+            ),
+            Error::Refused(sentence) => write!(out, "{sentence}"),
         }
     }
 }

@@ -7,6 +7,7 @@ mod cell;
 mod convert;
 mod copies;
 mod deeds;
+mod filtered;
 mod jump;
 mod lanes;
 mod places;
@@ -128,6 +129,8 @@ pub struct Totals {
     pub crowded_out: u64,
     /// Lanes that somebody has overwritten, so that they are not read any more.
     pub damaged_lanes: u32,
+    /// Events that were kept out on purpose.
+    pub filtered: u64,
 }
 
 impl AddAssign for Totals {
@@ -143,6 +146,7 @@ impl AddAssign for Totals {
         self.lanes += other.lanes;
         self.crowded_out += other.crowded_out;
         self.damaged_lanes += other.damaged_lanes;
+        self.filtered = self.filtered.saturating_add(other.filtered);
     }
 }
 
@@ -166,6 +170,8 @@ pub struct Harvest {
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
     places: Places,
+    /// Somebody has controlled what is kept: each pass counts what is not.
+    is_controlled: bool,
     totals: Totals,
     latest: Nanos,
     start_ns: u64,
@@ -188,6 +194,7 @@ impl Harvest {
             lanes: Lanes::default(),
             summary: None,
             places: Places::default(),
+            is_controlled: false,
             totals: Totals::default(),
             latest: Nanos(0),
             start_ns,
@@ -283,6 +290,7 @@ impl Harvest {
             }
         }
         self.take_stock(now_ns, &mut pass);
+        self.count_filtered(&mut pass);
         pass.found.short &= was_full;
         pass.found
     }
@@ -303,6 +311,7 @@ impl Harvest {
             found: Found::default(),
         };
         self.drain_lanes(Reach::End, &mut pass);
+        self.count_filtered(&mut pass);
         for index in 0..self.cells.len() {
             if self.cells[index].process != process {
                 continue;
@@ -471,6 +480,7 @@ impl Harvest {
     }
 
     fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
+        self.count_filtered_of(index, pass);
         let is_summed_up = self.tell_totals_at_last(index, pass);
         let station = &pass.region.stations[index];
         let cell = &self.cells[index];
@@ -480,7 +490,12 @@ impl Harvest {
             attempted: attempted.unwrap_or(cell.accounted()),
             recorded: cell.recorded,
             torn: cell.torn(station),
-            inexact: cell.inexact || attempted.is_none() || !pass.region.is_intact(),
+            inexact: cell.inexact
+                || attempted.is_none()
+                || !pass.region.is_intact()
+                || self.is_filtered_by_nobody(cell),
+            filtered: cell.filtered(),
+            hidden: cell.hidden(station),
         };
         self.write_off(index, &tally, is_summed_up);
         self.totals.doubtful += u32::from(tally.inexact);

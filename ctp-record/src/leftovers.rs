@@ -15,8 +15,13 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
+use crate::rendezvous::CONTROL;
+
 /// Only its owner enters it, and it is a directory.
 const PRIVATE_DIRECTORY: u32 = 0o040_700;
+
+/// The name of the socket at which programs ring.
+const SOCK: &[u8] = b"sock";
 
 /// Removes the directories `ctp-PID-N` in `parent` whose process is gone, with their sockets.
 pub fn remove_sockets(parent: &Path) {
@@ -71,12 +76,14 @@ fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
     if !is_ours {
         return Ok(());
     }
-    match &names_in(&directory)?[..] {
-        [] => {}
-        [name] if name.to_bytes() == b"sock" && is_dead_socket(&directory) => {
-            unlinkat(&directory, name, AtFlags::empty())?;
-        }
-        _ => return Ok(()),
+    let names = names_in(&directory)?;
+    let is_known = |name: &CString| [SOCK, CONTROL.as_bytes()].contains(&name.to_bytes());
+    let has_listener = names.iter().any(|name| name.to_bytes() == SOCK);
+    if !names.iter().all(is_known) || (has_listener && !is_dead_socket(&directory)) {
+        return Ok(());
+    }
+    for name in &names {
+        unlinkat(&directory, name, AtFlags::empty())?;
     }
     unlinkat(CWD, parent.join(name), AtFlags::REMOVEDIR)
 }

@@ -11,6 +11,7 @@ mod calibrate;
 mod check;
 mod clock;
 mod closing;
+mod control;
 mod cost;
 mod crash;
 mod drainer;
@@ -54,6 +55,7 @@ use backlog::Backlog;
 use calibrate::Calibrator;
 use clock::Clock;
 use closing::Closing;
+use control::desk::Desk;
 use crash::Crashes;
 pub use error::Error;
 use harvest::{Harvest, Totals};
@@ -77,6 +79,7 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Launch(launch) => record(config, launch),
         Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => read_image(config, image),
+        Task::Control(ask) => print(control::ask::ask(ask)?.as_bytes()),
         Task::Completions(shell) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "ctp-record", &mut script);
@@ -163,12 +166,15 @@ fn begin<'r>(
     };
     let running = prepared.launch(launch)?;
     wait.watch_program(&running).map_err(Error::Wait)?;
+    wait.watch_control(rendezvous.control())
+        .map_err(Error::Wait)?;
     output.take_place();
     Ok(Session {
         processes: Processes::new(clock, running.pid(), memories.first().inode()),
         memories,
         rendezvous,
         alarms: Alarms::default(),
+        desk: Desk::default(),
         wait,
         running,
         signals,
@@ -204,6 +210,7 @@ fn closing_of<'c>(
         damaged_lanes: memories.totals().damaged_lanes,
         backlog: Some(session.backlog.clone()),
         summed_up: memories.totals().summed_up,
+        filtered: memories.totals().filtered,
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())
     }
 }

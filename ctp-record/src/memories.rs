@@ -10,10 +10,11 @@ use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
 use ctp_nostd::layout::Header;
 use ctp_nostd::request;
-use ctp_trace::record::ProcessId;
+use ctp_trace::record::{Control, Nanos, ProcessId};
 
 use crate::backlog::Backlog;
 use crate::clock::monotonic_ns;
+use crate::control::{Orders, Verb};
 use crate::drainer::Drainer;
 use crate::harvest::{Harvest, Sink, Totals};
 use crate::pace::Found;
@@ -31,6 +32,10 @@ pub struct Memories {
     held: Vec<Held>,
     /// What was read of those that are no more.
     gone: Account,
+    /// What is kept of a process that comes new.
+    orders: Orders,
+    /// Counts the changes of that and of what each has.
+    generation: u32,
 }
 
 /// A memory and its reader.
@@ -40,6 +45,8 @@ struct Held {
     harvest: Harvest,
     /// The only process that has it, unless it is the first memory.
     tenant: Option<u32>,
+    /// What is kept of it.
+    orders: Orders,
 }
 
 /// What is known of some memories together.
@@ -100,6 +107,8 @@ impl Memories {
             drainer: (0 < plan.lanes).then(Drainer::start).transpose()?,
             held: Vec::new(),
             gone: Account::default(),
+            orders: Orders::default(),
+            generation: 0,
         };
         memories.hold(memory, None);
         Ok(memories)
@@ -115,11 +124,15 @@ impl Memories {
             memory: Arc::new(memory),
             harvest: harvest.within(self.backlog.clone()),
             tenant,
+            orders: self.orders,
         };
         if let Some(drainer) = &self.drainer {
             drainer.add(&held.memory, &held.harvest.share_copies());
         }
         self.held.push(held);
+        if self.orders.are_in_force() {
+            self.pass_on_orders();
+        }
     }
 
     /// The one that programs find by their environment.
@@ -179,6 +192,84 @@ impl Memories {
             let region = held.memory.region();
             held.harvest.bury(process, &region, &mut tenant, sink);
         }
+    }
+
+    /// From now on other events are kept, of this process or of all. It is in force once all have
+    /// left who were [`inside`](Memories::inside).
+    pub fn order(&mut self, verb: Verb, pid: Option<u32>) {
+        self.generation += 1;
+        let meant: Vec<bool> = self.held.iter().map(|it| self.is_of(it, pid)).collect();
+        for (held, _) in self.held.iter_mut().zip(meant).filter(|(_, meant)| *meant) {
+            held.orders = held.orders.after(verb);
+        }
+        if pid.is_none() {
+            self.orders = self.orders.after(verb);
+        }
+        self.pass_on_orders();
+    }
+
+    fn pass_on_orders(&mut self) {
+        let only_process = |held: &Held| match held.orders.filter.only_process {
+            0 => None,
+            pid => Some(pid),
+        };
+        let of = |held| self.is_of(held, only_process(held));
+        let chosen: Vec<bool> = self.held.iter().map(of).collect();
+        for (held, is_chosen) in self.held.iter_mut().zip(chosen) {
+            held.header().command(held.orders.of_process(is_chosen));
+            held.harvest.note_control();
+        }
+    }
+
+    /// Is this the memory of that process? The first memory is that of all that have none of their
+    /// own.
+    fn is_of(&self, held: &Held, pid: Option<u32>) -> bool {
+        let has_own = |pid| self.held.iter().any(|it| it.tenant == Some(pid));
+        match (pid, held.tenant) {
+            (None, _) => true,
+            (Some(pid), Some(tenant)) => pid == tenant,
+            (Some(pid), None) => !has_own(pid),
+        }
+    }
+
+    /// The coroutines of this process, or of all, that are amid an event, which may have been judged
+    /// by earlier orders: memory and station of each.
+    pub fn inside(&self, pid: Option<u32>) -> Vec<(usize, usize)> {
+        let stations = |(number, held): (usize, &Held)| {
+            let all = held.memory.region().allocated().iter().enumerate();
+            let inside = all.filter(|(_, station)| station.is_inside());
+            let inside: Vec<_> = inside.map(|(index, _)| (number, index)).collect();
+            inside
+        };
+        let held = self.held.iter().enumerate();
+        let meant = held.filter(|(_, held)| self.is_of(held, pid));
+        meant.flat_map(stations).collect()
+    }
+
+    /// Forgets those that have left the event in which they were: the next one is judged anew.
+    pub fn dismiss_those_outside(&self, inside: &mut Vec<(usize, usize)>) {
+        inside.retain(|(number, index)| {
+            let held = self.held.get(*number);
+            held.is_some_and(|held| held.memory.region().stations[*index].is_inside())
+        });
+    }
+
+    /// Are any events kept out?
+    pub fn are_controlled(&self) -> bool {
+        self.held.iter().any(|held| held.orders.are_in_force())
+    }
+
+    /// What is kept of this process, or of one that comes new.
+    pub fn orders_of(&self, pid: Option<u32>) -> Orders {
+        let mut held = self.held.iter().filter(|_| pid.is_some());
+        let found = held.find(|held| self.is_of(held, pid));
+        found.map_or(self.orders, |held| held.orders)
+    }
+
+    /// The latest change, for the trace.
+    pub fn change(&self, at: Nanos, pid: Option<u32>) -> Control {
+        let orders = self.orders_of(pid);
+        orders.record(at, self.generation, pid.unwrap_or(0))
     }
 
     /// Announces that nobody looks.

@@ -105,6 +105,11 @@ impl Output {
         }
     }
 
+    /// Where it goes, as the user named it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Bytes that are in the file.
     pub fn written_bytes(&self) -> u64 {
         self.encoder.written_bytes()

@@ -101,6 +101,11 @@ impl Processes {
         id
     }
 
+    /// How many were met and are there.
+    pub fn count(&self) -> usize {
+        self.known.len()
+    }
+
     /// A process that was met, while it is there.
     pub fn id_of(&self, pid: u32) -> Option<ProcessId> {
         self.known.get(&pid).map(|known| known.id)

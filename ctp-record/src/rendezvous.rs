@@ -1,4 +1,5 @@
-//! The socket at which programs ring: in a directory of its own that nobody else can enter.
+//! The socket at which programs ring, and the one for control: in a directory of their own that
+//! nobody else can enter.
 
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder};
@@ -22,6 +23,8 @@ use crate::leftovers;
 pub struct Rendezvous {
     directory: PathBuf,
     listener: UnixListener,
+    /// Where `ctp-record control` asks.
+    control: UnixListener,
     /// Given up to let somebody in when there is no other descriptor left.
     spare: RefCell<Option<OwnedFd>>,
 }
@@ -35,6 +38,9 @@ pub struct Caller {
     pub pid: Option<u32>,
 }
 
+/// Name of the socket for control, beside the one of programs.
+pub const CONTROL: &str = "control";
+
 /// Attempts at a name that nobody has taken.
 const TRIES: u32 = 100;
 
@@ -44,13 +50,15 @@ impl Rendezvous {
     /// # Errors
     /// Those of the kernel.
     pub fn open() -> io::Result<Self> {
-        let (directory, listener) = listen_in_private(&parent())?;
+        let (directory, listener, control) = listen_in_private(&parent())?;
         let rendezvous = Rendezvous {
             directory,
             listener,
+            control,
             spare: RefCell::default(),
         };
         rendezvous.listener.set_nonblocking(true)?;
+        rendezvous.control.set_nonblocking(true)?;
         *rendezvous.spare.borrow_mut() = Some(rendezvous.listener.try_clone()?.into());
         Ok(rendezvous)
     }
@@ -70,6 +78,11 @@ impl Rendezvous {
     /// What becomes readable when one connects.
     pub fn listener(&self) -> &UnixListener {
         &self.listener
+    }
+
+    /// What becomes readable when somebody wants to control the recording.
+    pub fn control(&self) -> &UnixListener {
+        &self.control
     }
 
     /// The next one that connected, if any.
@@ -135,6 +148,7 @@ impl Drop for Rendezvous {
     fn drop(&mut self) {
         // If it cannot be removed, an empty directory stays behind.
         let _ = fs::remove_file(self.path());
+        let _ = fs::remove_file(self.directory.join(CONTROL));
         let _ = fs::remove_dir(&self.directory);
     }
 }
@@ -148,10 +162,10 @@ fn parent() -> PathBuf {
     }
 }
 
-/// 107 bytes less `/ctp-4194304-99/sock`.
-const LONGEST_PARENT: usize = 87;
+/// 107 bytes less `/ctp-4194304-99/control`.
+const LONGEST_PARENT: usize = 84;
 
-fn listen_in_private(parent: &Path) -> io::Result<(PathBuf, UnixListener)> {
+fn listen_in_private(parent: &Path) -> io::Result<(PathBuf, UnixListener, UnixListener)> {
     let pid = std::process::id();
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
     for number in 0..TRIES {
@@ -161,12 +175,15 @@ fn listen_in_private(parent: &Path) -> io::Result<(PathBuf, UnixListener)> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
         }
-        match UnixListener::bind(directory.join("sock")) {
-            Ok(listener) => return Ok((directory, listener)),
+        let programs = UnixListener::bind(directory.join("sock"));
+        let both = programs.and_then(|it| Ok((it, UnixListener::bind(directory.join(CONTROL))?)));
+        match both {
+            Ok((listener, control)) => return Ok((directory, listener, control)),
             // A recorder in another process namespace took it for left over while it was empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
             Err(error) => {
-                // If it cannot be removed, an empty directory stays behind.
+                // If they cannot be removed, a directory without a listener stays behind.
+                let _ = fs::remove_file(directory.join("sock"));
                 let _ = fs::remove_dir(&directory);
                 return Err(error);
             }

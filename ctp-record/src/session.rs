@@ -1,5 +1,7 @@
 //! A program under the recorder, from its start to its end: the loop that reads its memory.
 
+mod control;
+
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,7 @@ use crate::alarms::Alarms;
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
+use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
 use crate::memories::Memories;
@@ -34,6 +37,8 @@ pub struct Session<'s> {
     pub wait: Wait,
     /// What of that was in vain.
     pub alarms: Alarms,
+    /// Who wants to control it.
+    pub desk: Desk,
     /// Who asks for an end.
     pub signals: Signals,
     /// What time it is for probes, unless the processor's counter cannot tell.
@@ -207,6 +212,8 @@ impl Session<'_> {
             CROWD.. => CROWDED_TICK,
             1.. => QUICK_TICK,
             0 if deaf => QUICK_TICK,
+            // Deaths that are kept out do not ring, and their stations are wanted.
+            0 if self.memories.are_controlled() => CROWDED_TICK,
             0 => SAFETY_TICK,
         }
     }
@@ -217,6 +224,9 @@ impl Session<'_> {
         }
         if happened.rang {
             self.grant_memory();
+        }
+        if happened.asked {
+            self.serve();
         }
         if happened.departed {
             for pid in self.wait.departed() {

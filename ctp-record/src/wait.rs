@@ -28,6 +28,8 @@ pub struct Happened {
     pub signalled: bool,
     /// Another process ended.
     pub departed: bool,
+    /// Somebody wants to control the recording, or asks.
+    pub asked: bool,
 }
 
 /// What to wait for.
@@ -55,6 +57,7 @@ pub fn order() {
 const KNOCK: u64 = 0;
 const END: u64 = 1;
 const SIGNAL: u64 = 2;
+const CONTROL: u64 = 3;
 /// With the number of a line in the low half.
 const LINE: u64 = 1 << 32;
 /// With a process id in the low half.
@@ -77,6 +80,16 @@ impl Wait {
             watched: Vec::new(),
             departed: Vec::new(),
         })
+    }
+
+    /// From now on also for this one, who wants to control the recording, or for those who knock
+    /// for that.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn watch_control(&self, socket: impl AsFd) -> io::Result<()> {
+        let data = EventData::new_u64(CONTROL);
+        Ok(epoll::add(&self.epoll, socket, data, EventFlags::IN)?)
     }
 
     /// From now on also for the end of the program.
@@ -190,6 +203,7 @@ impl Wait {
             KNOCK => happened.knocked = true,
             END => happened.ended = true,
             SIGNAL => happened.signalled = true,
+            CONTROL => happened.asked = true,
             line if line & LINE != 0 => {
                 happened.rang = true;
                 self.lines.hear((line & LOW_HALF) as u32);

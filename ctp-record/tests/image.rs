@@ -301,8 +301,7 @@ fn every_event_is_there_or_counted_as_lost() {
             coroutine: birth.coroutine,
             attempted: told.events(),
             recorded: told.events() - first,
-            torn: None,
-            inexact: false,
+            ..Tally::default()
         };
         assert_eq!(trace.tally(birth.coroutine), expected);
         assert_eq!(birth.kind, CoroutineKind::Bare);

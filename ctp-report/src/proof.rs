@@ -181,6 +181,9 @@ fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
 fn since(one: &Coroutine, judgement: &Judgement) -> String {
     match (judgement.fact, one.wake) {
         _ if matches!(judgement.reason, Reason::Lost(_)) => "what came since is lost".to_owned(),
+        _ if matches!(judgement.reason, Reason::Filtered(_)) => {
+            "a filter kept out what came since".to_owned()
+        }
         (Fact::Running, _) => "no suspend since".to_owned(),
         (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
         (Fact::NotWoken, _) => "no wake, no run since".to_owned(),

@@ -32,8 +32,11 @@ const SEEN_HIT: u8 = 0x80;
 /// Flags of a tally.
 const TORN: u8 = 1;
 const INEXACT: u8 = 2;
+/// Above the flags in column 27: the kind of the latest event, or this one.
+const HIDDEN_SHIFT: u32 = 2;
+const NOT_HIDDEN: u8 = 4;
 
-const COLUMNS: usize = 25;
+const COLUMNS: usize = 27;
 
 /// A column, by its number in the file.
 #[derive(Clone, Copy)]
@@ -63,6 +66,8 @@ enum Column {
     DeedSite,
     Closed,
     Lost,
+    AfterFiltered,
+    Hidden,
 }
 
 impl Column {

@@ -7,6 +7,7 @@
 mod broken;
 mod closings;
 mod coroutine;
+mod filtering;
 mod losses;
 mod named;
 mod names;
@@ -21,8 +22,8 @@ use std::collections::BTreeMap;
 
 use crate::hash::Map;
 use crate::record::{
-    Act, Aggregate, Birth, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos, ProcessEnd,
-    ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
+    Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
+    ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
 };
 use crate::verdict::{Judgement, Past, Standing, judge};
 use broken::Breakages;
@@ -37,6 +38,7 @@ use site::{Pasts, Places};
 pub use broken::{Breach, Broken, Contradiction};
 pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
+pub use filtering::Filtering;
 pub use losses::ThreadLoss;
 pub use named::Named;
 pub use names::NameId;
@@ -63,6 +65,7 @@ pub struct Census {
     totals: Totals,
     /// What those had summed up that are forgotten.
     named: ByName,
+    filtering: Filtering,
 }
 
 impl Census {
@@ -82,6 +85,7 @@ impl Census {
             Record::Tally(tally) => self.tally(tally),
             Record::Aggregate(it) => self.aggregate(it),
             Record::ProcessEnd(end) => self.process_end(end),
+            Record::Control(control) => self.control(control),
             Record::End(end) => self.end = Some(*end),
             _ => {}
         }
@@ -94,6 +98,25 @@ impl Census {
         for one in self.coroutines.all_mut() {
             one.shaken = one.attempted.is_none();
         }
+    }
+
+    /// Other events are kept from here on. Until it is told what they were, those that are kept out
+    /// may be the latest of any coroutine.
+    fn control(&mut self, control: &Control) {
+        if control.is_in_force() {
+            self.damaged();
+        }
+        self.filtering.note(control);
+    }
+
+    /// When something was kept out, and what.
+    pub fn filtering(&self) -> &Filtering {
+        &self.filtering
+    }
+
+    /// Events that filters kept out.
+    pub fn filtered(&self) -> u64 {
+        self.totals.filtered
     }
 
     /// The coroutines that are not known to be over, by id.
@@ -182,11 +205,16 @@ impl Census {
         self.ends.get(&process)
     }
 
-    /// The first closing of what each that waits does wait for, since it does.
+    /// The first closing of what each that waits does wait for, since it does. Not if recording was
+    /// stopped in between: an earlier one may have gone unseen.
     pub fn closings(&self) -> BTreeMap<CoroutineId, Closing> {
         let lost = self.closings.lost(self.coroutines.all());
-        let closing = |(id, (_, closing))| (id, closing);
-        lost.into_iter().map(closing).collect()
+        let seen = |(id, (_, closing)): (CoroutineId, (u64, Closing))| {
+            let since = self.get(id)?.suspend()?.at;
+            let is_sure = !self.filtering.was_stopped_between(since, closing.at);
+            is_sure.then_some((id, closing))
+        };
+        lost.into_iter().filter_map(seen).collect()
     }
 
     /// Losses of threads of a process after a moment, the latest of each thread, in order. Of very
@@ -276,6 +304,7 @@ impl Census {
             self.breakages.note(one, contradiction);
         }
         let span = one.step(event, &mut self.places, &mut self.totals);
+        one.shaken = self.filtering.is_in_force();
         if let Some(span) = span.filter(|_| one.dialect != Dialect::Extended) {
             self.named.tell(one.name, &span, event.kind);
         }
@@ -321,6 +350,7 @@ impl Census {
     fn tally(&mut self, tally: &Tally) {
         let one = self.coroutines.of(tally.coroutine);
         one.account(tally);
+        self.totals.filtered = self.totals.filtered.saturating_add(tally.filtered);
         if !one.is_alive() {
             self.forget(tally.coroutine);
         }

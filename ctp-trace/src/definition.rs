@@ -4,8 +4,8 @@
 
 use crate::error::Malformed;
 use crate::record::{
-    Birth, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place, Process,
-    ProcessEnd, ProcessEnding, ProcessId, Site, SiteId, Start,
+    Birth, Control, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place,
+    Process, ProcessEnd, ProcessEnding, ProcessId, Site, SiteId, Start,
 };
 use crate::varint::{Input, put_bytes, put_int, put_uint};
 
@@ -83,6 +83,39 @@ pub(crate) fn process_end(mut input: Input) -> Result<ProcessEnd, Malformed> {
             (2, _) => ProcessEnding::Exec,
             _ => ProcessEnding::Gone,
         },
+    })
+}
+
+pub(crate) fn put_control(out: &mut Vec<u8>, control: &Control) {
+    let flags = [
+        control.stopped,
+        control.without_runs,
+        control.without_suspends,
+    ];
+    let flags = flags
+        .iter()
+        .rev()
+        .fold(0, |bits, &bit| bits << 1 | u8::from(bit));
+    put_uint(out, control.at.0);
+    put_uint(out, control.generation.into());
+    put_uint(out, control.pid.into());
+    out.push(flags);
+    put_uint(out, control.only_thread.into());
+    put_uint(out, control.only_process.into());
+}
+
+pub(crate) fn control(mut input: Input) -> Result<Control, Malformed> {
+    let (at, generation, pid) = (input.uint()?, input.small()?, input.small()?);
+    let flags = input.byte()?;
+    Ok(Control {
+        at: Nanos(at),
+        generation,
+        pid,
+        stopped: flags & 1 != 0,
+        without_runs: flags & 2 != 0,
+        without_suspends: flags & 4 != 0,
+        only_thread: input.small()?,
+        only_process: input.small()?,
     })
 }
 

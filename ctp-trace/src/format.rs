@@ -42,6 +42,9 @@ pub const PROCESS_END: u16 = 8;
 /// Chunk type, since 1.2: aggregates.
 pub const AGGREGATE: u16 = 10;
 
+/// Chunk type, since 1.2: changes of what is kept.
+pub const CONTROL: u16 = 11;
+
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Most records in one chunk.

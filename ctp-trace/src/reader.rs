@@ -7,7 +7,7 @@ use crate::chunk::{Chunk, Chunks};
 use crate::definition::{self, Births};
 use crate::error::{Error, Malformed};
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, END, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
+    AGGREGATE, BIRTH, BLOCK, CONTROL, END, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
 };
 use crate::header;
 use crate::record::{Aggregate, Record, Start};
@@ -115,7 +115,7 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
 
 /// Nothing, for a type that a later version added.
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
-    if !(START..=PROCESS_END).contains(&chunk.kind) && chunk.kind != AGGREGATE {
+    if !matches!(chunk.kind, START..=PROCESS_END | AGGREGATE | CONTROL) {
         return Ok(Vec::new());
     }
     let payload = chunk.payload()?;
@@ -134,6 +134,9 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         }),
         AGGREGATE => each(&payload, |input| {
             Aggregate::get(input).map(|it| Record::Aggregate(it.into()))
+        }),
+        CONTROL => each(&payload, |input| {
+            definition::control(input).map(Record::Control)
         }),
         BLOCK => block::decode(&payload),
         END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),

@@ -44,6 +44,8 @@ pub enum Record {
     ProcessEnd(ProcessEnd),
     /// What the program summed up of a coroutine, in place of what it had before.
     Aggregate(Box<Aggregate>),
+    /// From here on other events are kept.
+    Control(Control),
     /// Last record of a whole trace.
     End(End),
 }
@@ -237,7 +239,8 @@ pub enum WaitKind {
 pub struct Event {
     /// Whose.
     pub coroutine: CoroutineId,
-    /// Index among this coroutine's events, from 0. A jump is a loss of what lies between.
+    /// Index among this coroutine's events, from 0. A jump is a loss of what lies between. Events
+    /// that a filter kept out, as many as lie together, have one index.
     pub n: u64,
     /// When.
     pub at: Nanos,
@@ -253,6 +256,8 @@ pub struct Event {
     pub arg: u64,
     /// Low 16 bits of the wake count that the coroutine knew when its last run began.
     pub wake_seen: u16,
+    /// Between its event before and this one, others were kept out by a filter.
+    pub after_filtered: bool,
 }
 
 /// Who called `wake()`.
@@ -343,7 +348,8 @@ pub struct Close {
 pub struct Tally {
     /// Whose.
     pub coroutine: CoroutineId,
-    /// Events that it had. What was not recorded of them is lost.
+    /// Events that it had, without those that a filter kept out. What was not recorded of them is
+    /// lost.
     pub attempted: u64,
     /// Events of it in this trace.
     pub recorded: u64,
@@ -351,6 +357,39 @@ pub struct Tally {
     pub torn: Option<u64>,
     /// The counts cannot be trusted (a sequence went back, or two processes wrote).
     pub inexact: bool,
+    /// Events that a filter kept out.
+    pub filtered: u64,
+    /// What its latest event was, if a filter kept that out.
+    pub hidden: Option<EventKind>,
+}
+
+/// What is kept from now on, as the user asked while the program ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// When it was in force: no event is later that it keeps out.
+    pub at: Nanos,
+    /// Counts these changes, from 1.
+    pub generation: u32,
+    /// Of the process with this id only (the kernel's); 0: of all.
+    pub pid: u32,
+    /// No event is kept.
+    pub stopped: bool,
+    /// No run is kept.
+    pub without_runs: bool,
+    /// No suspend is kept.
+    pub without_suspends: bool,
+    /// The only thread whose runs and suspends are kept; 0: all are.
+    pub only_thread: u32,
+    /// The only process whose events are kept (the kernel's id); 0: all are.
+    pub only_process: u32,
+}
+
+impl Control {
+    /// Is anything kept out?
+    pub fn is_in_force(&self) -> bool {
+        let of_some = self.only_thread | self.only_process;
+        self.stopped || self.without_runs || self.without_suspends || of_some != 0
+    }
 }
 
 /// When and how a process ended before the recording did.

@@ -31,6 +31,8 @@ pub struct Standing {
     pub dialect: Dialect,
     /// Set if its last state may not be its last: this many events of it are lost.
     pub doubt: Option<u64>,
+    /// Not 0 if a filter kept out what it did last: so many of its events were kept out.
+    pub filtered: u64,
     /// What its wake word says; `None` if its runtime does not tell.
     pub wake: Option<WakeStanding>,
     /// When its timer was due, if it waits for one and said so.
@@ -136,6 +138,10 @@ impl Case<'_> {
             State::Cancelled => (Fact::Cancelled, Verdict::Over, Reason::Over),
             state => match self.standing.doubt {
                 Some(lost) => (fact(state, None), Verdict::Unknown, Reason::Lost(lost)),
+                None if 0 < self.standing.filtered => {
+                    let reason = Reason::Filtered(self.standing.filtered);
+                    (fact(state, None), Verdict::Unknown, reason)
+                }
                 None => self.decide_alive(state),
             },
         }

@@ -6,11 +6,11 @@ use crate::block;
 use crate::chunk::{ChunkWriter, Payload};
 use crate::definition::{self, Births};
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, END, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES, MAX_RECORDS, MODULE,
-    PROCESS, PROCESS_END, SITE, START,
+    AGGREGATE, BIRTH, BLOCK, CONTROL, END, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES, MAX_RECORDS,
+    MODULE, PROCESS, PROCESS_END, SITE, START,
 };
 use crate::header;
-use crate::record::{Birth, End, Event, ProcessEnd, Record, Start};
+use crate::record::{Birth, End, Event, Record, Start};
 use crate::varint::put_bytes;
 
 /// Writes a trace, one record after the other.
@@ -79,7 +79,10 @@ impl<W: Write> Writer<W> {
             Record::Wake(it) => self.row(|block| block.wake(it)),
             Record::Deed(it) => self.row(|block| block.deed(it)),
             Record::Tally(it) => self.row(|block| block.tally(it)),
-            Record::ProcessEnd(it) => self.process_end(it),
+            Record::ProcessEnd(it) => {
+                self.mark(PROCESS_END, |out| definition::put_process_end(out, it))
+            }
+            Record::Control(it) => self.mark(CONTROL, |out| definition::put_control(out, it)),
             Record::Start(_) | Record::End(_) => {
                 Err(refused("a start or an end amid the records of a trace"))
             }
@@ -149,12 +152,12 @@ impl<W: Write> Writer<W> {
         self.push(class)
     }
 
-    /// Behind everything of that process: in a chunk of its own.
-    fn process_end(&mut self, end: &ProcessEnd) -> io::Result<()> {
+    /// Behind everything before it: in a chunk of its own.
+    fn mark(&mut self, kind: u16, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         self.end_definitions()?;
         self.end_block()?;
-        let mut definitions = Definitions::new(PROCESS_END);
-        self.encode(|out| definition::put_process_end(out, end))?;
+        let mut definitions = Definitions::new(kind);
+        self.encode(put)?;
         definitions.push(&self.scratch.bytes);
         definitions.end(&mut self.chunks)
     }

@@ -296,6 +296,7 @@ prop_compose! {
             end: ms(times[0].max(times[1])),
             dialect: if v1 { Dialect::V1PerSlot } else { Dialect::Extended },
             doubt,
+        filtered: 0,
             wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: ms(times[2]), close_call }),
             deadline: timer.then(|| ms(times[3])),
             past: Past {

@@ -3,11 +3,12 @@
 
 use ctp_nostd::doorbell;
 use loom::sync::Arc;
-use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use loom::sync::atomic::{AtomicBool, AtomicU32, fence};
+use loom::sync::atomic::AtomicU32;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::thread;
 
 use crate::check;
+use crate::membarrier::Membarrier;
 
 #[derive(Default)]
 struct Bell {
@@ -93,33 +94,6 @@ fn without_the_recorders_fence_a_wake_is_lost() {
 #[should_panic = "lost"]
 fn without_the_probes_fence_a_wake_is_lost() {
     no_wake_is_lost(doorbell::arm, must_ring_without_fence, 1);
-}
-
-/// The kernel's membarrier: asks a processor to run a full fence at whatever instruction it is
-/// just at, and returns when it has.
-#[derive(Default)]
-struct Membarrier {
-    asked: AtomicBool,
-    done: AtomicBool,
-}
-
-impl Membarrier {
-    fn issue(&self) {
-        fence(SeqCst);
-        self.asked.store(true, Release);
-        while !self.done.load(Acquire) {
-            thread::yield_now();
-        }
-        fence(SeqCst);
-    }
-
-    fn interrupt(&self) {
-        while !self.asked.load(Acquire) {
-            thread::yield_now();
-        }
-        fence(SeqCst);
-        self.done.store(true, Release);
-    }
 }
 
 /// The interrupt hits the probe before, in the middle of, or after its event.

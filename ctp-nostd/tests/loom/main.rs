@@ -12,10 +12,12 @@
 
 mod aggregate;
 mod clock;
+mod control;
 mod dialect;
 mod doorbell;
 mod intern;
 mod lane;
+mod membarrier;
 mod slot;
 mod station;
 mod wake;

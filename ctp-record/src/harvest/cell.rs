@@ -46,6 +46,10 @@ pub(super) struct Cell {
     pub inexact: bool,
     /// The next event to read when its totals were told last.
     pub told_totals: Option<u64>,
+    /// Events that were kept out.
+    pub(super) filtered: u64,
+    /// Events that came after some that were kept out: in the trace, those before each have one index.
+    pub(super) breaks: u64,
 }
 
 /// Who writes a station.
@@ -111,15 +115,16 @@ impl Cell {
         self.plain.unwrap_or(Dialect::PerSlot)
     }
 
-    /// Events that the coroutine had, as far as its station tells; nothing if what it tells
-    /// cannot be true. Nobody keeps events out on purpose yet.
+    /// Events that the coroutine had, without those that were kept out, as far as its station tells;
+    /// nothing if what it tells cannot be true.
     pub fn attempted(&self, station: &Station) -> Option<u64> {
         let unread = match self.plain {
             Some(_) => 0,
             None => self.ahead(station.event_head()),
         };
         let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
-        let is_credible = unread <= MOST_AT_ONCE && station.filtered() == 0;
+        let is_counted = self.filtered > 0 || station.filtered() == 0;
+        let is_credible = unread <= MOST_AT_ONCE && is_counted;
         let others = u64::from(self.death_told) + u64::from(self.left_out(station));
         is_credible.then(|| gone_by.saturating_add(others))
     }
@@ -223,6 +228,11 @@ impl Cell {
         self.next_n = n;
     }
 
+    /// The number of event `n` in the trace.
+    fn index_of(&self, n: u64) -> u64 {
+        n.wrapping_sub(self.base_n).wrapping_add(self.breaks)
+    }
+
     /// The next event to read.
     pub fn next_n(&self) -> u64 {
         self.next_n
@@ -235,7 +245,7 @@ impl Cell {
     /// The event at which its writer died, if it did.
     pub fn torn(&self, station: &Station) -> Option<u64> {
         match self.dialect().fetch(station, self.next_n) {
-            Fetched::Torn => Some(self.next_n.wrapping_sub(self.base_n)),
+            Fetched::Torn => Some(self.index_of(self.next_n)),
             _ => None,
         }
     }
@@ -300,6 +310,8 @@ impl Harvest {
             return;
         };
         cell.recorded += 1;
+        let after_filtered = !plain && convert::is_after_filtered(epoch);
+        cell.breaks += u64::from(after_filtered);
         match kind {
             EventKind::Run => cell.wakes_seen = Some(epoch.tail.wake_seen),
             EventKind::Death => cell.has_ended = !plain,
@@ -307,10 +319,11 @@ impl Harvest {
         }
         let mut event = Event {
             coroutine: cell.coroutine,
-            n: n.wrapping_sub(cell.base_n),
+            n: cell.index_of(n),
             at: self.nanos(epoch.timestamp),
             tid: epoch.tid,
             kind,
+            after_filtered,
             ..Event::default()
         };
         self.cells[index].last_at = event.at;

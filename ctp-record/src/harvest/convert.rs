@@ -1,6 +1,7 @@
 //! Codes of the shared memory to the words of the trace, each checked.
 
 use ctp_nostd::WaitKind as Stored;
+use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Dialect as Numbering;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::slot::Epoch;
@@ -10,7 +11,7 @@ use ctp_trace::record::{
 
 /// What an event says, or nothing if it cannot be one.
 pub(super) fn event_kind(epoch: &Epoch, plain: bool) -> Option<EventKind> {
-    match (plain, epoch.tail.kind) {
+    match (plain, epoch.tail.kind & !AFTER_FILTERED) {
         _ if epoch.timestamp == 0 => None,
         (true, _) if epoch.tail.is_active => Some(EventKind::Run),
         (true, _) => Some(EventKind::Suspend),
@@ -20,6 +21,11 @@ pub(super) fn event_kind(epoch: &Epoch, plain: bool) -> Option<EventKind> {
         (false, 4) => Some(EventKind::Death),
         (false, _) => None,
     }
+}
+
+/// Were events of ours kept out before it?
+pub(super) fn is_after_filtered(epoch: &Epoch) -> bool {
+    epoch.tail.kind & AFTER_FILTERED != 0
 }
 
 pub(super) fn wait_kind(code: u8) -> WaitKind {

@@ -10,6 +10,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
+use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Deed, Payload};
@@ -360,7 +361,7 @@ impl Harvest {
 
     fn epoch(&self, lane: usize, index: usize, record: &Record, pass: &Pass<'_>) -> Epoch {
         let Record { at, payload } = *record;
-        let is_run = payload.kind == EventKind::Run as u8;
+        let is_run = payload.kind & !AFTER_FILTERED == EventKind::Run as u8;
         let cell = &self.cells[index];
         Epoch {
             timestamp: at,
@@ -374,7 +375,7 @@ impl Harvest {
                 wait_kind: payload.wait_kind,
                 wake_seen: match is_run {
                     true => payload.arg as u16,
-                    false => wakes_seen(cell, &pass.region.stations[index]),
+                    false => wakes_seen(cell, &payload, &pass.region.stations[index]),
                 },
                 ..Tail::default()
             },
@@ -387,14 +388,16 @@ fn uses(generation: u32) -> u8 {
     (generation / 2) as u8
 }
 
-/// What a suspend has seen is what the run before it saw. If that is missing and the slot has been
-/// written over, then a later event tells.
-fn wakes_seen(cell: &Cell, station: &Station) -> u16 {
+/// What a suspend has seen is what the run before it saw. If that is missing, or was kept out, and
+/// the slot has been written over, then a later event tells.
+fn wakes_seen(cell: &Cell, payload: &Payload, station: &Station) -> u16 {
+    let is_next = payload.kind & AFTER_FILTERED == 0;
     let in_the_slot = || match cell.dialect().fetch(station, cell.next_n()) {
         Fetched::Whole(epoch) => Some(epoch.tail.wake_seen),
         _ => None,
     };
-    cell.wakes_seen().or_else(in_the_slot).unwrap_or(0)
+    let run = cell.wakes_seen().filter(|_| is_next);
+    run.or_else(in_the_slot).unwrap_or(0)
 }
 
 impl Cell {

@@ -7,6 +7,7 @@
 mod backlog;
 mod capacity;
 mod check_probe;
+mod control;
 mod coroutines;
 mod crashes;
 mod deeds;

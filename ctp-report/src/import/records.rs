@@ -81,6 +81,7 @@ fn tally(coroutine: CoroutineId, indices: &[u64], life: &[Line]) -> Tally {
         recorded: life.len() as u64,
         torn: None,
         inexact: life.last().is_some_and(|last| last.is_active),
+        ..Tally::default()
     }
 }
 

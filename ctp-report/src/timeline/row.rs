@@ -97,10 +97,13 @@ impl Row {
     /// Goes one event on.
     pub fn event(&mut self, event: &Event, scale: &Scale) {
         let expected = self.last.map_or(0, |last| last.n.saturating_add(1));
+        let expected = expected.saturating_add(event.after_filtered.into());
         self.events.0 += 1;
         if let Some(gap) = event.n.checked_sub(expected) {
             self.events.1 = self.events.1.saturating_add(gap);
             let doing = match gap {
+                // What it did in between is not known, though nothing is lost.
+                0 if event.after_filtered => Some(Doing::Lost(0)),
                 0 => self.doing(),
                 lost => Some(Doing::Lost(lost)),
             };

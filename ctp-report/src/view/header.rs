@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ctp_trace::record::Ending;
+use ctp_trace::record::{Control, Ending, Nanos};
 
 use crate::config::Detail;
 use crate::import::{Fault, Imported};
@@ -108,6 +108,7 @@ fn about_the_totals(model: &Model) -> Option<String> {
 
 fn missing(model: &Model) -> Vec<String> {
     let exact = match (model.refused(), model.is_exact()) {
+        _ if model.census.filtered() > 0 => "(figures are of what was kept)",
         (1.., _) => "(figures are of those recorded)",
         (0, true) => "(every figure below is exact)",
         (0, false) => "(figures marked ~ are approximate)",
@@ -199,6 +200,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
             "{refused} found no station; record with a larger -n/--stations to see them"
         ));
     }
+    notes.extend(filtered(model));
     notes.extend(torn(model));
     let end = model.census.end().copied().unwrap_or_default();
     if let Some(imported) = &model.imported {
@@ -227,6 +229,60 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     }
     notes.extend(names.misses().map(str::to_owned));
     notes
+}
+
+/// What was kept out on purpose, and when.
+fn filtered(model: &Model) -> Option<String> {
+    let filtering = model.census.filtering();
+    let mut changes = filtering.changes().iter().map(change).collect::<Vec<_>>();
+    if changes.is_empty() {
+        return None;
+    }
+    let more = changes.len().saturating_sub(MOST_CHANGES);
+    changes.truncate(MOST_CHANGES);
+    if more > 0 {
+        changes.push(format!("{} more changes", units::count(more as u64)));
+    }
+    let events = units::counted(model.census.filtered(), "event");
+    let stopped = match filtering.stopped_until(model.duration()) {
+        Nanos(0) => String::new(),
+        ns => format!(", recording stopped for {} in all", units::duration(ns)),
+    };
+    Some(format!(
+        "{events} filtered by ctp-record control{stopped}: {}",
+        changes.join("; ")
+    ))
+}
+
+/// Changes that are listed.
+const MOST_CHANGES: usize = 4;
+
+fn change(control: &Control) -> String {
+    let kinds = match (control.without_runs, control.without_suspends) {
+        (false, false) => "",
+        (true, false) => " without runs",
+        (false, true) => " without suspends",
+        (true, true) => " without runs and suspends",
+    };
+    let id = |what, id| match id {
+        0 => String::new(),
+        id => format!(" {what} {id}"),
+    };
+    let what = match (control.stopped, control.is_in_force()) {
+        (true, _) => "stopped".to_owned(),
+        (false, false) => "everything kept".to_owned(),
+        (false, true) => format!(
+            "kept{}{}{kinds}",
+            id("of process", control.only_process),
+            id("on thread", control.only_thread)
+        ),
+    };
+    let whose = id("(process", control.pid);
+    let close = if control.pid == 0 { "" } else { ")" };
+    format!(
+        "from {} on {what}{whose}{close}",
+        units::duration(control.at)
+    )
 }
 
 /// The events that nobody will ever read, since their writer died amid them.

@@ -3,7 +3,7 @@
 use std::io;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{Fact, Verdict};
+use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
 use crate::groups::Group;
@@ -34,7 +34,10 @@ pub fn page(page: &mut Page, groups: &[Group], names: &Names, view: &StuckView) 
             .chunk_by(same)
             .try_for_each(|section| self::section(page, section, names, view))?;
     }
-    unknown(page, &of(Verdict::Unknown).collect::<Vec<_>>())?;
+    let (filtered, others): (Vec<&Group>, Vec<&Group>) =
+        of(Verdict::Unknown).partition(|group| is_filtered(group));
+    unknown(page, &others)?;
+    unknown(page, &filtered)?;
     waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>())
 }
 
@@ -149,6 +152,9 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let coroutines = units::counted(count as u64, "coroutine");
     let running = groups.iter().all(|group| group.judged.1 == Fact::Running);
     let why = match lost {
+        _ if groups.iter().all(|group| is_filtered(group)) => {
+            "a filter kept out what they did last".to_owned()
+        }
         0 if running => {
             "last seen running; whether they go on or have ended is not told".to_owned()
         }
@@ -171,6 +177,10 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
         culprits::lost(page, group)
     })?;
     page.gap()
+}
+
+fn is_filtered(group: &Group) -> bool {
+    matches!(group.judged.2.reason, Reason::Filtered(_))
 }
 
 /// Those that do what is usual where they wait, and those of which nothing says so.

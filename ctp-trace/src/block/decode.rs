@@ -2,8 +2,8 @@
 
 use super::deed::Expected;
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, INEXACT, KIND, N_HIT, Oracle, RUN, SEEN_HIT,
-    SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait,
+    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN,
+    Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait,
 };
 use crate::error::Malformed;
 use crate::format::MAX_RECORDS;
@@ -22,7 +22,8 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     while let Some(record) = decoder.record()? {
         records.push(record);
     }
-    if decoder.columns.iter().any(|column| !column.is_empty()) {
+    let is_pending = decoder.after_filtered.is_some() || decoder.hidden.is_some();
+    if is_pending || decoder.columns.iter().any(|column| !column.is_empty()) {
         return Err(Malformed("a column is too long"));
     }
     Ok(records)
@@ -30,6 +31,11 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
 
 pub(super) struct Decoder<'a> {
     columns: [Input<'a>; COLUMNS],
+    /// The number of the row that is read.
+    row: u64,
+    /// The next entry of the sparse columns.
+    after_filtered: Option<u64>,
+    hidden: Option<u64>,
     oracle: Oracle,
     pub expected: Expected,
     spots: Vec<Spot>,
@@ -54,12 +60,27 @@ impl<'a> Decoder<'a> {
             }
             *known = column;
         }
-        Ok(Decoder {
+        let mut decoder = Decoder {
             columns,
+            row: 0,
+            after_filtered: None,
+            hidden: None,
             oracle: Oracle::new(),
             expected: Expected::default(),
             spots: Vec::new(),
-        })
+        };
+        decoder.after_filtered = decoder.next_row(Column::AfterFiltered)?;
+        decoder.hidden = decoder.next_row(Column::Hidden)?;
+        Ok(decoder)
+    }
+
+    /// The row that the next entry of a sparse column belongs to.
+    fn next_row(&mut self, column: Column) -> Result<Option<u64>, Malformed> {
+        let column = self.column(column);
+        match column.is_empty() {
+            true => Ok(None),
+            false => column.uint().map(Some),
+        }
     }
 
     fn record(&mut self) -> Result<Option<Record>, Malformed> {
@@ -75,6 +96,12 @@ impl<'a> Decoder<'a> {
     }
 
     fn row(&mut self) -> Result<Record, Malformed> {
+        let record = self.kind_of_row()?;
+        self.row += 1;
+        Ok(record)
+    }
+
+    fn kind_of_row(&mut self) -> Result<Record, Malformed> {
         let control = self.column(Column::Control).byte()?;
         match control & KIND {
             BIRTH => self.event(control, EventKind::Birth),
@@ -105,6 +132,7 @@ impl<'a> Decoder<'a> {
             wait: spot.wait,
             arg: spot.arg,
             wake_seen: seen.try_into().map_err(|_| TOO_LARGE)?,
+            after_filtered: self.is_after_filtered()?,
         };
         self.oracle.tid = tid;
         self.oracle.state(coroutine.0).learn(&event);
@@ -141,14 +169,39 @@ impl<'a> Decoder<'a> {
         } else {
             None
         };
-        let inexact = flags & INEXACT != 0;
-        Ok(Record::Tally(Tally {
+        let mut tally = Tally {
             coroutine,
             attempted,
             recorded,
             torn,
-            inexact,
-        }))
+            inexact: flags & INEXACT != 0,
+            ..Tally::default()
+        };
+        if self.hidden == Some(self.row) {
+            self.filtered(&mut tally)?;
+        }
+        Ok(Record::Tally(tally))
+    }
+
+    fn filtered(&mut self, tally: &mut Tally) -> Result<(), Malformed> {
+        let column = self.column(Column::Hidden);
+        tally.filtered = column.uint()?;
+        let flags = column.byte()?;
+        tally.inexact = flags & INEXACT != 0;
+        tally.hidden = hidden(flags >> HIDDEN_SHIFT)?;
+        if flags & TORN != 0 || (tally.filtered == 0 && tally.hidden.is_none()) {
+            return Err(Malformed("a tally of no filtered events"));
+        }
+        self.hidden = self.next_row(Column::Hidden)?;
+        Ok(())
+    }
+
+    fn is_after_filtered(&mut self) -> Result<bool, Malformed> {
+        let is_it = self.after_filtered == Some(self.row);
+        if is_it {
+            self.after_filtered = self.next_row(Column::AfterFiltered)?;
+        }
+        Ok(is_it)
     }
 
     pub fn column(&mut self, column: Column) -> &mut Input<'a> {
@@ -205,6 +258,17 @@ impl<'a> Decoder<'a> {
         self.spots.push(spot);
         Ok(spot)
     }
+}
+
+fn hidden(code: u8) -> Result<Option<EventKind>, Malformed> {
+    Ok(Some(match code {
+        BIRTH => EventKind::Birth,
+        RUN => EventKind::Run,
+        SUSPEND => EventKind::Suspend,
+        DEATH => EventKind::Death,
+        NOT_HIDDEN => return Ok(None),
+        _ => return Err(Malformed("an unknown kind of event")),
+    }))
 }
 
 const TOO_LARGE: Malformed = Malformed("a number is too large");

@@ -2,8 +2,8 @@
 
 use super::deed::Expected;
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, INEXACT, N_HIT, Oracle, RUN, SEEN_HIT, SPOT_HIT,
-    SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait_code,
+    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
+    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait_code,
 };
 use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_RECORDS};
@@ -34,6 +34,10 @@ impl Encoder {
     }
 
     pub(crate) fn event(&mut self, event: &Event) {
+        if event.after_filtered {
+            let row = self.rows() as u64;
+            put_uint(self.column(Column::AfterFiltered), row);
+        }
         let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
         let state = self.oracle.state(event.coroutine.0);
         let foretold = state.foretell(event.kind, tid_before);
@@ -67,11 +71,18 @@ impl Encoder {
     }
 
     pub(crate) fn tally(&mut self, tally: &Tally) {
+        if tally.filtered > 0 || tally.hidden.is_some() {
+            self.filtered(tally);
+        }
         let control = TALLY | self.coroutine(tally.coroutine);
         self.column(Column::Control).push(control);
         let column = self.column(Column::Tally);
         let torn = if tally.torn.is_some() { TORN } else { 0 };
-        let inexact = if tally.inexact { INEXACT } else { 0 };
+        // Readers before 1.2 would else build a verdict on what is not the latest event.
+        let inexact = match tally.inexact || tally.hidden.is_some() {
+            true => INEXACT,
+            false => 0,
+        };
         column.push(torn | inexact);
         put_uint(column, tally.attempted);
         put_int(column, tally.attempted.wrapping_sub(tally.recorded) as i64);
@@ -79,6 +90,16 @@ impl Encoder {
             put_uint(column, n);
         }
         self.expected.row(self.oracle.at, self.oracle.tid);
+    }
+
+    /// What a tally has since 1.2.
+    fn filtered(&mut self, tally: &Tally) {
+        let row = self.rows() as u64;
+        let column = self.column(Column::Hidden);
+        put_uint(column, row);
+        put_uint(column, tally.filtered);
+        let inexact = if tally.inexact { INEXACT } else { 0 };
+        column.push(inexact | tally.hidden.map_or(NOT_HIDDEN, kind_code) << HIDDEN_SHIFT);
     }
 
     pub(crate) fn is_empty(&self) -> bool {

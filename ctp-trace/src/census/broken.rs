@@ -85,7 +85,7 @@ impl Coroutine {
     /// What is wrong with its next event, if anything.
     pub(super) fn contradiction(&self, after: &Event) -> Option<Contradiction> {
         let before = self.last?;
-        let is_next = before.n.checked_add(1) == Some(after.n);
+        let is_next = before.n.checked_add(1) == Some(after.n) && !after.after_filtered;
         let trusted = self.dialect == Dialect::Extended && !self.inexact && !self.shaken;
         let breach = (is_next && trusted).then(|| breach(&before, after))??;
         Some(Contradiction {

@@ -51,6 +51,10 @@ pub struct Coroutine {
     pub attempted: Option<Attempted>,
     /// Index of an event whose writer died in the middle of it.
     pub torn: Option<u64>,
+    /// Events that a filter kept out.
+    pub filtered: u64,
+    /// What it did last, if a filter kept that out.
+    pub hidden: Option<EventKind>,
     /// Its counts cannot be trusted.
     pub inexact: bool,
     /// A part of the trace that may tell more of it could not be read.
@@ -101,12 +105,12 @@ impl Coroutine {
     pub fn suspend(&self) -> Option<&Event> {
         self.last
             .as_ref()
-            .filter(|event| event.kind == EventKind::Suspend)
+            .filter(|event| event.kind == EventKind::Suspend && self.hidden.is_none())
     }
 
     /// Whether it has not ended.
     pub fn is_alive(&self) -> bool {
-        self.last.is_none_or(|event| event.kind != EventKind::Death)
+        self.hidden.or(self.last.map(|last| last.kind)) != Some(EventKind::Death)
     }
 
     /// Events that it had but that are not in the trace, or could not be read from it, unless its
@@ -155,25 +159,26 @@ impl Coroutine {
         self.is_approximate() || self.summed_up() > 0
     }
 
-    /// What it was last seen doing, and since when.
+    /// What it does, as far as known, and since when; since its last known event if a filter kept
+    /// out what came after.
     pub fn state(&self) -> (State, Nanos) {
-        let Some(last) = &self.last else {
-            return (State::Born, self.born);
-        };
-        let state = match last.kind {
+        let since = self.last.map_or(self.born, |last| last.at);
+        let kind = self.hidden.or(self.last.map(|last| last.kind));
+        let state = match kind.unwrap_or(EventKind::Birth) {
             EventKind::Birth => State::Born,
             EventKind::Run => State::Running,
             EventKind::Suspend => State::Suspended,
             EventKind::Death if self.cancelled => State::Cancelled,
             EventKind::Death => State::Dead,
         };
-        (state, last.at)
+        (state, since)
     }
 
     /// Since when it runs, if it was seen to, and nothing that may have come after is missing.
     pub fn runs_since(&self) -> Option<Nanos> {
         let (state, since) = self.state();
-        (state == State::Running && self.doubt().is_none()).then_some(since)
+        let is_known = self.doubt().is_none() && self.hidden.is_none();
+        (state == State::Running && is_known).then_some(since)
     }
 
     /// All that the rule needs, but for what only others can tell.
@@ -184,6 +189,10 @@ impl Coroutine {
             since,
             dialect: self.dialect,
             doubt: self.doubt(),
+            filtered: match self.hidden {
+                Some(_) => self.filtered,
+                None => 0,
+            },
             wake: self.wake_standing(),
             deadline: self.deadline(started_monotonic_ns),
             past,
@@ -259,6 +268,8 @@ impl Coroutine {
             recorded,
             torn,
             inexact,
+            filtered,
+            hidden,
             ..
         } = *tally;
         self.attempted = Some(Attempted {
@@ -266,6 +277,7 @@ impl Coroutine {
             recorded,
         });
         self.torn = torn;
+        (self.filtered, self.hidden) = (filtered, hidden);
         self.inexact |= inexact;
         self.shaken = false;
     }

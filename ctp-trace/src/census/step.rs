@@ -17,6 +17,8 @@ pub struct Totals {
     pub lost_by_the_dead: u64,
     /// Events in no record but an aggregate, of coroutines that have ended.
     pub summed_up_of_the_dead: u64,
+    /// Events that a filter kept out, of coroutines of which the account is closed.
+    pub filtered: u64,
     /// A sum over the events of one that has ended may be wrong.
     pub approximate: bool,
     /// Coroutines that were dropped while they waited.
@@ -37,6 +39,7 @@ impl Coroutine {
         self.events += 1;
         self.shaken = false;
         let expected = self.last.map_or(0, |last| last.n.saturating_add(1));
+        let expected = expected.saturating_add(event.after_filtered.into());
         let Some(gap) = event.n.checked_sub(expected) else {
             self.inexact = true;
             return None;
@@ -45,7 +48,9 @@ impl Coroutine {
             self.ran_at = Some(event.at);
         }
         let span = match self.last {
-            Some(last) if gap == 0 => self.bound(&last, event, places, totals),
+            Some(last) if gap == 0 && !event.after_filtered => {
+                self.bound(&last, event, places, totals)
+            }
             _ => self.jump(gap, places),
         };
         if event.kind == EventKind::Suspend {
@@ -61,6 +66,7 @@ impl Coroutine {
         self.count_queueing(places);
     }
 
+    /// What a filter kept out is no loss, but bounds nothing either.
     fn jump(&mut self, gap: u64, places: &mut Places) -> Option<Span> {
         self.gaps = self.gaps.saturating_add(gap);
         self.resumed = None;

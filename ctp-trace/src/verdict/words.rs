@@ -113,6 +113,9 @@ pub enum Reason {
     Over,
     /// So many events are lost that its last state is not known.
     Lost(u64),
+    /// A filter kept out what it did last, and so many of its events in all: since when it has been
+    /// in its state is not known.
+    Filtered(u64),
     /// It has been in this state for less than the threshold.
     Young,
     /// It has run all this time.
@@ -153,6 +156,7 @@ impl Reason {
         match self {
             Reason::Over => "over",
             Reason::Lost(_) => "lost",
+            Reason::Filtered(_) => "filtered",
             Reason::Young => "young",
             Reason::Runs => "runs",
             Reason::Overlooked(_) => "overlooked",

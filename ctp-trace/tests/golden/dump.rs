@@ -1,8 +1,9 @@
-//! A trace as text, one record a line, with the fields that version 1 has.
+//! A trace as text, one record a line, with the fields that version 1 has. What a later version
+//! added is there only where it says something.
 
 use ctp_trace::record::{
-    Birth, Deed, Durations, End, Event, Module, Place, Process, ProcessEnd, Record, Start, Tally,
-    Wake,
+    Birth, Control, Deed, Durations, End, Event, Module, Place, Process, ProcessEnd, Record, Start,
+    Tally, Wake,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -59,23 +60,14 @@ fn line(record: &Record) -> String {
                 coroutine.0, at.0
             )
         }
-        Record::Tally(Tally {
-            coroutine,
-            attempted,
-            recorded,
-            torn,
-            inexact,
-            ..
-        }) => format!(
-            "tally {} attempted={attempted} recorded={recorded} torn={torn:?} inexact={inexact}",
-            coroutine.0
-        ),
+        Record::Tally(it) => tally(it),
         Record::Deed(Deed {
             process,
             tid,
             at,
             act,
         }) => format!("deed process={} tid={tid} at={} {act:?}", process.0, at.0),
+        Record::Control(it) => control(it),
         Record::ProcessEnd(ProcessEnd { process, at, how }) => {
             format!("process end {} at={} how={how:?}", process.0, at.0)
         }
@@ -157,9 +149,41 @@ fn birth(it: &Birth) -> String {
 }
 
 fn event(it: &Event) -> String {
+    let mark = if it.after_filtered {
+        " after_filtered"
+    } else {
+        ""
+    };
     format!(
-        "event {} n={} at={} tid={} kind={:?} site={} wait={:?} arg={} wake_seen={}",
+        "event {} n={} at={} tid={} kind={:?} site={} wait={:?} arg={} wake_seen={}{mark}",
         it.coroutine.0, it.n, it.at.0, it.tid, it.kind, it.site.0, it.wait, it.arg, it.wake_seen
+    )
+}
+
+fn tally(it: &Tally) -> String {
+    let mut line = format!(
+        "tally {} attempted={} recorded={} torn={:?} inexact={}",
+        it.coroutine.0, it.attempted, it.recorded, it.torn, it.inexact
+    );
+    if it.filtered > 0 {
+        line += &format!(" filtered={} hidden={:?}", it.filtered, it.hidden);
+    }
+    line
+}
+
+fn control(it: &Control) -> String {
+    let switches = [
+        (it.stopped, " stopped"),
+        (it.without_runs, " without_runs"),
+        (it.without_suspends, " without_suspends"),
+    ];
+    let on: String = switches
+        .iter()
+        .filter_map(|(is_on, word)| is_on.then_some(*word))
+        .collect();
+    format!(
+        "control {} at={} pid={}{on} only_thread={} only_process={}",
+        it.generation, it.at.0, it.pid, it.only_thread, it.only_process
     )
 }
 

@@ -9,7 +9,7 @@ use super::frames::{frame, frames, renumbered};
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 8] = [
+pub const V1_2: [(&str, Make); 9] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -18,6 +18,7 @@ pub const V1_2: [(&str, Make); 8] = [
     ("v1.2-processes.ctp", processes),
     ("v1.2-deeds.ctp", deeds),
     ("v1.2-aggregates.ctp", aggregates),
+    ("v1.2-control.ctp", control),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -243,6 +244,7 @@ fn first_events() -> Vec<Record> {
             wait,
             arg: u64::MAX >> (number * 7),
             wake_seen: (number as u16).wrapping_mul(9_999),
+            ..Event::default()
         })
     };
     (0..).zip(waits).map(event).collect()
@@ -299,6 +301,7 @@ fn last_facts() -> Vec<Record> {
             recorded: 9,
             torn,
             inexact,
+            ..Tally::default()
         })
     };
     vec![
@@ -525,6 +528,68 @@ fn aggregates() -> Vec<u8> {
         at: Nanos(2_000),
         events: 2,
         coroutines: 2,
+        ..End::default()
+    };
+    written(&Start::default(), &records, &end)
+}
+
+/// Recording that is stopped, resumed and filtered, and what coroutines do meanwhile.
+fn control() -> Vec<u8> {
+    let event = |n, at, kind| Event {
+        coroutine: CoroutineId(1),
+        n,
+        at: Nanos(at),
+        kind,
+        ..Event::default()
+    };
+    let stop = Control {
+        at: Nanos(300),
+        generation: 1,
+        stopped: true,
+        ..Control::default()
+    };
+    let start = Control {
+        at: Nanos(500),
+        generation: 2,
+        ..Control::default()
+    };
+    let filter = Control {
+        at: Nanos(700),
+        generation: 3,
+        pid: 4321,
+        without_runs: true,
+        without_suspends: true,
+        only_thread: 4322,
+        only_process: 4321,
+        ..Control::default()
+    };
+    let tally = |id, filtered, hidden| Tally {
+        coroutine: CoroutineId(id),
+        attempted: 4,
+        recorded: 4,
+        filtered,
+        hidden,
+        ..Tally::default()
+    };
+    let records = [
+        Record::Event(event(0, 100, EventKind::Birth)),
+        Record::Event(event(1, 200, EventKind::Run)),
+        Record::Control(stop),
+        Record::Control(start),
+        Record::Event(Event {
+            after_filtered: true,
+            ..event(3, 600, EventKind::Run)
+        }),
+        Record::Event(event(4, 650, EventKind::Suspend)),
+        Record::Control(filter),
+        Record::Tally(tally(1, 7, Some(EventKind::Run))),
+        Record::Tally(tally(2, 3, None)),
+        Record::Tally(tally(3, 1, Some(EventKind::Death))),
+        Record::Tally(tally(4, 0, None)),
+    ];
+    let end = End {
+        at: Nanos(900),
+        events: 4,
         ..End::default()
     };
     written(&Start::default(), &records, &end)

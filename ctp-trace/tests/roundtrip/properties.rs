@@ -143,7 +143,7 @@ fn class(record: &Record) -> usize {
         Record::Site(_) => 3,
         Record::Birth(_) => 4,
         Record::Aggregate(_) => 5,
-        Record::ProcessEnd(_) => 7,
+        Record::ProcessEnd(_) | Record::Control(_) => 7,
         Record::End(_) => 8,
         _ => 6,
     }

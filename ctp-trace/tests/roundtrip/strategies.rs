@@ -9,7 +9,7 @@ use ctp_trace::record::*;
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
-        2 => aggregate()];
+        2 => aggregate(), 1 => control()];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
         records.push(end);
@@ -119,6 +119,23 @@ fn durations() -> impl Strategy<Value = Durations> {
         bins: bins.try_into().expect("as many as asked for"),
     });
     prop_oneof![Just(Durations::default()), some].boxed()
+}
+
+fn control() -> impl Strategy<Value = Record> {
+    let numbers = (any_u64(), any_u32(), any_u32(), any_u32(), any_u32());
+    let switches = any::<(bool, bool, bool)>();
+    (numbers, switches).prop_map(|((at, generation, pid, thread, process), switches)| {
+        Record::Control(Control {
+            at: Nanos(at),
+            generation,
+            pid,
+            stopped: switches.0,
+            without_runs: switches.1,
+            without_suspends: switches.2,
+            only_thread: thread,
+            only_process: process,
+        })
+    })
 }
 
 fn module() -> impl Strategy<Value = Record> {
@@ -233,9 +250,10 @@ fn row() -> impl Strategy<Value = Record> {
 /// An event as schedulers cause them: few coroutines, few places, times that go on.
 fn orderly() -> impl Strategy<Value = Record> {
     let who = (1..6u32, 0..9u64, 0..4u64);
-    let what = (event_kind(), 0..3u32, wait(), 0..3u64, 0..5u16);
+    let seen = (0..5u16, any::<bool>());
+    let what = (event_kind(), 0..3u32, wait(), 0..3u64, seen);
     (who, 0..100_000u64, what).prop_map(
-        |((coroutine, n, tid), at, (kind, site, wait, arg, wake_seen))| {
+        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered)))| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
                 n,
@@ -246,6 +264,7 @@ fn orderly() -> impl Strategy<Value = Record> {
                 wait,
                 arg,
                 wake_seen,
+                after_filtered,
             })
         },
     )
@@ -253,9 +272,10 @@ fn orderly() -> impl Strategy<Value = Record> {
 
 fn event() -> impl Strategy<Value = Record> {
     let who = (any_u32(), any_u64(), any_u64());
-    let what = (event_kind(), any_u32(), wait(), any_u64(), any::<u16>());
+    let seen = any::<(u16, bool)>();
+    let what = (event_kind(), any_u32(), wait(), any_u64(), seen);
     (who, any_u64(), what).prop_map(
-        |((coroutine, n, tid), at, (kind, site, wait, arg, wake_seen))| {
+        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered)))| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
                 n,
@@ -266,6 +286,7 @@ fn event() -> impl Strategy<Value = Record> {
                 wait,
                 arg,
                 wake_seen,
+                after_filtered,
             })
         },
     )
@@ -324,8 +345,9 @@ fn deed() -> impl Strategy<Value = Record> {
 
 fn tally() -> impl Strategy<Value = Record> {
     let torn = proptest::option::of(any_u64());
-    (any_u32(), any_u64(), any_u64(), torn, any::<bool>()).prop_map(
-        |(coroutine, attempted, recorded, torn, inexact)| {
+    let hidden = (any_u64(), proptest::option::of(event_kind()));
+    (any_u32(), any_u64(), any_u64(), torn, any::<bool>(), hidden).prop_map(
+        |(coroutine, attempted, recorded, torn, inexact, (filtered, hidden))| {
             let coroutine = CoroutineId(coroutine);
             Record::Tally(Tally {
                 coroutine,
@@ -333,6 +355,8 @@ fn tally() -> impl Strategy<Value = Record> {
                 recorded,
                 torn,
                 inexact,
+                filtered,
+                hidden,
             })
         },
     )

@@ -132,6 +132,17 @@ impl Trace {
         self.event(one, EventKind::Run, at, tid, Event::default());
     }
 
+    /// The same, after events that a filter kept out.
+    pub fn run_after_filtered(&mut self, one: Coroutine, at: u64, tid: u64) {
+        let number = one.0.0 as usize - 1;
+        self.events[number] += 1;
+        let rest = Event {
+            after_filtered: true,
+            ..Event::default()
+        };
+        self.event(one, EventKind::Run, at, tid, rest);
+    }
+
     pub fn suspend(&mut self, one: Coroutine, at: u64, tid: u64, wait: Wait) {
         let Wait {
             site,
@@ -226,18 +237,26 @@ impl Trace {
     }
 
     pub fn tally(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) {
+        let tally = self.account(one, torn, inexact);
+        self.add(Record::Tally(tally));
+    }
+
+    pub fn account(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) -> Tally {
         let of = |record: &&Record| matches!(record, Record::Event(e) if e.coroutine == one.0);
         let recorded = self.records.iter().filter(of).count() as u64;
-        let attempted = self.events[one.0.0 as usize - 1] + u64::from(torn.is_some());
+        let breaks =
+            |record: &&Record| of(record) && matches!(record, Record::Event(e) if e.after_filtered);
+        let breaks = self.records.iter().filter(breaks).count() as u64;
+        let attempted = self.events[one.0.0 as usize - 1] - breaks + u64::from(torn.is_some());
         self.lost += u64::from(torn.is_some());
-        let tally = Tally {
+        Tally {
             coroutine: one.0,
             attempted,
             recorded,
             torn,
             inexact,
-        };
-        self.add(Record::Tally(tally));
+            ..Tally::default()
+        }
     }
 
     /// Waits that each end after `length`, one every `period`, from `from` on. Wakes are told, and

@@ -4,6 +4,7 @@ mod broken;
 mod builder;
 mod crash;
 mod deeds;
+mod filtered;
 pub mod foreign;
 mod many;
 mod summed;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("summary", summed::summary()),
         ("mixed", summed::mixed()),
         ("three_runs", foreign::three_runs().bytes),
+        ("filtered", filtered::stopped()),
         ("empty", Vec::new()),
         (
             "alien",

@@ -1,0 +1,105 @@
+//! A target whose recording is stopped and filtered: `controlled DIRECTORY`.
+//!
+//! Two threads let a coroutine each run and suspend, flat out, all the time; a suspend carries the
+//! time at which it began, on the monotonic clock. Now and then each has a short coroutine, that is
+//! born, runs and dies. Meanwhile the main thread goes through two steps, each when there is a file
+//! of its name in DIRECTORY, and makes a file `NAME.done` behind it:
+//!
+//! - `during`: resource 1 is closed, `sleeper` runs and suspends again, `mortal` dies, `late` is born,
+//!   runs and suspends;
+//! - `after`: resource 2 is closed, `late` runs and suspends again. `idle` does nothing in either.
+//!
+//! `end` ends it. `tids` holds the ids of the two threads; `truth` in the end a line for each
+//! coroutine that is not short: its name and its events, and for all short ones together.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, Platform as _, Task, Wait};
+
+/// Rounds between two short coroutines.
+const SHORT_EVERY: u64 = 1000;
+
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+fn main() {
+    ctp::attach();
+    let directory = PathBuf::from(std::env::args().nth(1).expect("a directory"));
+    let directory = directory.canonicalize().expect("it exists");
+    let [sleeper, mortal, idle] = ["sleeper", "mortal", "idle"].map(|name| {
+        let task = Task::born(name);
+        step(&task);
+        task
+    });
+    let workers = [0, 1].map(|number| thread::spawn(move || work(number)));
+    let mut tids = std::fs::read_dir("/proc/self/task")
+        .expect("it has threads")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|tid| *tid != std::process::id().to_string())
+        .collect::<Vec<_>>();
+    tids.sort();
+    make(&directory, "tids", &tids.join("\n"));
+
+    await_file(&directory, "during");
+    ctp::closed(1_u64);
+    step(&sleeper);
+    drop(mortal);
+    let late = Task::born("late");
+    step(&late);
+    make(&directory, "during.done", "");
+    await_file(&directory, "after");
+    ctp::closed(2_u64);
+    step(&late);
+    make(&directory, "after.done", "");
+    await_file(&directory, "end");
+    IS_OVER.store(true, Ordering::Relaxed);
+    let mut truth = "sleeper 5\nmortal 4\nidle 3\nlate 5\n".to_owned();
+    let mut short = 0;
+    for (number, worker) in workers.into_iter().enumerate() {
+        let (events, of_short) = worker.join().expect("it does not panic");
+        short += of_short;
+        writeln!(truth, "worker-{number} {events}").expect("a string");
+    }
+    writeln!(truth, "short {short}").expect("a string");
+    make(&directory, "truth", &truth);
+    [sleeper, idle, late].into_iter().for_each(std::mem::forget);
+}
+
+fn step(task: &Task) {
+    task.run();
+    task.suspend(Wait::user(0));
+}
+
+/// Its own events, and those of the short ones.
+fn work(number: usize) -> (u64, u64) {
+    let task = Task::born(&format!("worker-{number}"));
+    let (mut rounds, mut short) = (0, 0);
+    while !IS_OVER.load(Ordering::Relaxed) {
+        task.run();
+        task.suspend(Wait::user(ctp::Linux::now_ns()));
+        rounds += 1;
+        if rounds % SHORT_EVERY == 0 {
+            Task::born("short").run();
+            short += 3;
+        }
+    }
+    std::mem::forget(task);
+    (1 + 2 * rounds, short)
+}
+
+/// Under another name at first, so that whoever finds it finds all of it.
+fn make(directory: &Path, name: &str, text: &str) {
+    let draft = directory.join("draft");
+    std::fs::write(&draft, text).expect("can be written");
+    std::fs::rename(draft, directory.join(name)).expect("can be renamed");
+}
+
+fn await_file(directory: &Path, name: &str) {
+    while !directory.join(name).exists() {
+        assert!(directory.exists(), "nobody is interested any more");
+        sleep(Duration::from_millis(1));
+    }
+}

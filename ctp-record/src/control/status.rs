@@ -1,0 +1,161 @@
+//! How a recording stands: as the recorder tells it, and as the user reads it.
+
+use std::fmt::Write as _;
+
+use super::Orders;
+
+/// Figures of a recording that goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    /// Its process.
+    pub recorder: u32,
+    /// Where the trace goes.
+    pub output: String,
+    /// Bytes of it so far.
+    pub bytes: u64,
+    /// Since the recording began.
+    pub at_ns: u64,
+    /// What is kept.
+    pub orders: Orders,
+    /// Coroutines in an event that began before the latest command and did not end.
+    pub inside: usize,
+    /// Processes that attached.
+    pub processes: usize,
+    /// Coroutines so far.
+    pub coroutines: u32,
+    /// Those of v1 peers, which know no control.
+    pub plain: u32,
+    /// Events in the trace.
+    pub events: u64,
+    /// Events that were kept out.
+    pub filtered: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// Coroutines that found no room.
+    pub refused: u32,
+    /// Lanes that threads have had.
+    pub lanes: u32,
+}
+
+/// By name, each with its value.
+pub type Facts = Vec<(String, String)>;
+
+impl Status {
+    /// By name; all but `recording`, `filter` and `output` are numbers.
+    pub fn to_facts(&self) -> Facts {
+        let recording = match self.orders.stopped {
+            true => "stopped",
+            false => "on",
+        };
+        let words = [
+            ("recording", recording.to_owned()),
+            ("filter", self.orders.filter.to_string()),
+            ("output", self.output.escape_default().to_string()),
+        ];
+        let numbers = [
+            ("recorder", self.recorder.into()),
+            ("at_ns", self.at_ns),
+            ("events", self.events),
+            ("filtered", self.filtered),
+            ("lost", self.lost),
+            ("refused", self.refused.into()),
+            ("coroutines", self.coroutines.into()),
+            ("plain", self.plain.into()),
+            ("processes", self.processes as u64),
+            ("lanes", self.lanes.into()),
+            ("bytes", self.bytes),
+            ("inside", self.inside as u64),
+        ];
+        let numbers = numbers.map(|(name, number): (_, u64)| (name, number.to_string()));
+        let all = words.into_iter().chain(numbers);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// The words in which facts are numbers to be printed as they are.
+const IN_WORDS: [&str; 3] = ["recording", "filter", "output"];
+
+/// One fact a line, the values in one column.
+pub fn to_text(facts: &Facts) -> String {
+    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, value) in facts {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name:width$}  {value}");
+    }
+    text
+}
+
+/// One object; what is not a number is a string.
+pub fn to_json(facts: &Facts) -> String {
+    let member = |(name, value): &(String, String)| match IN_WORDS.contains(&name.as_str()) {
+        true => format!("\"{name}\": \"{}\"", escaped(value)),
+        false => format!("\"{name}\": {value}"),
+    };
+    let members: Vec<String> = facts.iter().map(member).collect();
+    format!("{{{}}}\n", members.join(", "))
+}
+
+/// As JSON wants it: what comes has no control characters in it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// What a command came to, in a line or two.
+pub fn in_a_sentence(facts: &Facts) -> String {
+    let fact = |name: &str| {
+        let found = facts.iter().find(|(fact, _)| fact == name);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let seconds = fact("at_ns").parse().unwrap_or(0.0) / 1e9;
+    let filter = match fact("filter") {
+        "none" => "no filter".to_owned(),
+        filter => format!("filter {filter}"),
+    };
+    let what = match fact("recording") {
+        "stopped" => "stopped",
+        _ => "recording",
+    };
+    let mut text = format!("{what} as of {seconds:.3} s, {filter}\n");
+    if !matches!(fact("inside"), "0" | "") {
+        let _ = writeln!(
+            text,
+            "{} coroutines are amid an event that began before: it may still come, if whoever \
+             writes it is not dead",
+            fact("inside")
+        );
+    }
+    if !matches!(fact("plain"), "0" | "") {
+        let _ = writeln!(
+            text,
+            "{} coroutines are of plain v1 peers, which know no control: they are recorded on",
+            fact("plain")
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_aligned_text_or_one_object() {
+        let status = Status {
+            output: "a\"b".to_owned(),
+            events: 12,
+            ..Status::default()
+        };
+        let facts = status.to_facts();
+        let text = to_text(&facts);
+        assert!(text.contains("\nfilter      none\n"), "{text}");
+        assert!(text.contains("\nevents      12\n"), "{text}");
+        let json = to_json(&facts);
+        assert!(
+            json.contains(r#""recording": "on", "filter": "none""#),
+            "{json}"
+        );
+        assert!(json.contains(r#""output": "a\\\"b""#), "{json}");
+        assert!(json.contains(r#""events": 12"#), "{json}");
+    }
+}

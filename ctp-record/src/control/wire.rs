@@ -1,0 +1,168 @@
+//! The words on the control socket: text, one question and one answer a connection.
+//!
+//! ```text
+//! question   ctp-control 1 \n  PID \n  stop | start | status | filter EXPR \n
+//! answer     ok \n             then a line `name value` for each fact
+//!            error SENTENCE \n
+//! ```
+//! A recorder of another version answers with an error that names its own. It reads no more than
+//! [`LONGEST`] bytes of a question.
+
+use std::fmt;
+
+use super::Verb;
+use super::filter::BadFilter;
+
+/// First line of a question.
+const HELLO: &str = "ctp-control 1";
+/// A question is not longer.
+pub const LONGEST: usize = 1024;
+
+/// What is asked of a recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// As the user named whom it is about: the recorder or a process that it records.
+    pub pid: u32,
+    /// What to do.
+    pub verb: Verb,
+}
+
+/// Why a question cannot be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadQuestion {
+    /// It is of another version, or none at all: what it began with.
+    Version(String),
+    /// There is no process id in it.
+    Pid(String),
+    /// It asks for something unknown.
+    Verb(String),
+    /// Its filter is none.
+    Filter(BadFilter),
+}
+
+impl fmt::Display for BadQuestion {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadQuestion::Version(found) => write!(
+                out,
+                "this recorder understands {HELLO:?}, not {found:?}: use the ctp-record that recorded"
+            ),
+            BadQuestion::Pid(found) => write!(out, "{found:?} is no process id"),
+            BadQuestion::Verb(found) => write!(out, "this recorder cannot {found:?}"),
+            BadQuestion::Filter(bad) => write!(out, "{bad}"),
+        }
+    }
+}
+
+impl Question {
+    /// As it is sent.
+    pub fn to_text(self) -> String {
+        let verb = match self.verb {
+            Verb::Stop => "stop".to_owned(),
+            Verb::Start => "start".to_owned(),
+            Verb::Status => "status".to_owned(),
+            Verb::Filter(filter) => format!("filter {filter}"),
+        };
+        format!("{HELLO}\n{}\n{verb}\n", self.pid)
+    }
+
+    /// Is all of it there?
+    pub fn is_whole(bytes: &[u8]) -> bool {
+        LONGEST <= bytes.len() || bytes.iter().filter(|byte| **byte == b'\n').count() >= 3
+    }
+
+    /// From what was sent.
+    ///
+    /// # Errors
+    /// [`BadQuestion`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadQuestion> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = text.lines();
+        let mut line = || lines.next().unwrap_or_default();
+        let (hello, pid, verb) = (line(), line(), line());
+        if hello != HELLO {
+            return Err(BadQuestion::Version(hello.to_owned()));
+        }
+        Ok(Question {
+            pid: pid.parse().map_err(|_| BadQuestion::Pid(pid.to_owned()))?,
+            verb: self::verb(verb)?,
+        })
+    }
+}
+
+fn verb(line: &str) -> Result<Verb, BadQuestion> {
+    match line.split_once(' ').unwrap_or((line, "")) {
+        ("stop", "") => Ok(Verb::Stop),
+        ("start", "") => Ok(Verb::Start),
+        ("status", "") => Ok(Verb::Status),
+        ("filter", expression) => match expression.parse() {
+            Ok(filter) => Ok(Verb::Filter(filter)),
+            Err(bad) => Err(BadQuestion::Filter(bad)),
+        },
+        _ => Err(BadQuestion::Verb(line.to_owned())),
+    }
+}
+
+/// What a recorder answers: facts by name, or a sentence.
+pub type Answer = Result<Vec<(String, String)>, String>;
+
+/// As it is sent.
+pub fn answer_to_text(answer: &Answer) -> String {
+    match answer {
+        Ok(facts) => facts.iter().fold("ok\n".to_owned(), |text, (name, value)| {
+            text + name + " " + value + "\n"
+        }),
+        Err(sentence) => format!("error {sentence}\n"),
+    }
+}
+
+/// From what was sent; nothing if that is no whole answer.
+pub fn answer_from_text(text: &str) -> Option<Answer> {
+    let body = text.strip_suffix('\n')?;
+    if let Some(sentence) = body.strip_prefix("error ") {
+        return Some(Err(sentence.to_owned()));
+    }
+    let facts = body.strip_prefix("ok")?.lines().filter(|it| !it.is_empty());
+    let fact = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.to_owned()))
+    };
+    Some(Ok(facts.filter_map(fact).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_and_answers_arrive_as_they_were_sent() {
+        let filter = "kind=run tid=7".parse().expect("a filter");
+        for verb in [Verb::Stop, Verb::Start, Verb::Status, Verb::Filter(filter)] {
+            let question = Question { pid: 4321, verb };
+            let text = question.to_text();
+            assert!(Question::is_whole(text.as_bytes()));
+            assert!(!Question::is_whole(&text.as_bytes()[..text.len() - 1]));
+            assert_eq!(Question::from_bytes(text.as_bytes()), Ok(question));
+        }
+        let facts = vec![("events".to_owned(), "12".to_owned())];
+        for answer in [Ok(facts), Ok(Vec::new()), Err("no such process".to_owned())] {
+            let text = answer_to_text(&answer);
+            assert_eq!(answer_from_text(&text), Some(answer));
+        }
+        assert_eq!(answer_from_text("ok\nevents 1"), None);
+    }
+
+    #[test]
+    fn another_version_and_nonsense_are_refused_by_name() {
+        let refused = |text: &str| Question::from_bytes(text.as_bytes()).expect_err("is none");
+        let version = BadQuestion::Version("ctp-control 2".into());
+        assert_eq!(refused("ctp-control 2\n1\nstop\n"), version);
+        assert_eq!(refused(""), BadQuestion::Version(String::new()));
+        assert_eq!(
+            refused("ctp-control 1\nx\nstop\n"),
+            BadQuestion::Pid("x".into())
+        );
+        let verb = BadQuestion::Verb("snapshot".into());
+        assert_eq!(refused("ctp-control 1\n7\nsnapshot\n"), verb);
+    }
+}

@@ -1,0 +1,117 @@
+//! Questions of `ctp-record control`, answered amid the recording.
+
+use std::thread::{sleep, yield_now};
+use std::time::{Duration, Instant};
+
+use ctp_trace::record::Record;
+
+use super::Session;
+use crate::control::Verb;
+use crate::control::status::Status;
+use crate::control::wire::{Answer, Question};
+use crate::harvest::Sink as _;
+use crate::wait;
+
+/// So long may events that began before a command take to be written. One whose thread is stopped
+/// or was killed may take for ever.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Looks at those inside between two passes: a busy coroutine is outside only for moments.
+const LOOKS: usize = 256;
+/// After so long a store has arrived wherever no `membarrier` reaches.
+const SETTLED: Duration = Duration::from_millis(1);
+
+impl Session<'_> {
+    /// Lets in who knocks at the control socket, and answers those who have asked.
+    pub(super) fn serve(&mut self) {
+        let wait = &self.wait;
+        // One who is not watched is heard when the next one calls.
+        self.desk.let_in(self.rendezvous.control(), |stream| {
+            let _ = wait.watch_control(stream);
+        });
+        for asked in self.desk.asked() {
+            let answer = match &asked.question {
+                Ok(question) => self.comply(question),
+                Err(bad) => Err(bad.to_string()),
+            };
+            asked.answer(&answer);
+        }
+    }
+
+    fn comply(&mut self, question: &Question) -> Answer {
+        let pid = self.meant(question.pid)?;
+        if let Verb::Filter(filter) = question.verb
+            && filter.only_process != 0
+            && self.processes.id_of(filter.only_process).is_none()
+        {
+            return Err(not_recorded(filter.only_process));
+        }
+        let inside = match question.verb {
+            Verb::Status => 0,
+            verb => self.put_into_force(verb, pid),
+        };
+        Ok(self.status(pid, inside).to_facts())
+    }
+
+    /// Whom a request is about: nothing for all processes.
+    fn meant(&self, pid: u32) -> Result<Option<u32>, String> {
+        let is_recorded = self.processes.id_of(pid).is_some();
+        match pid == std::process::id() || pid == self.running.pid() {
+            _ if is_recorded => Ok(Some(pid)),
+            true => Ok(None),
+            false => Err(not_recorded(pid)),
+        }
+    }
+
+    /// The order of [`ctp_nostd::control`]: command, fence, wait until nobody is inside, read, and
+    /// only then say in the trace that it is so. How many are inside after all patience.
+    fn put_into_force(&mut self, verb: Verb, pid: Option<u32>) -> usize {
+        self.memories.order(verb, pid);
+        wait::order();
+        sleep(SETTLED);
+        let begin = Instant::now();
+        let mut inside = self.memories.inside(pid);
+        while !self.has_read_all_before(&mut inside, verb) && begin.elapsed() < PATIENCE {}
+        let change = self.memories.change(self.clock.now(), pid);
+        self.output.take(Record::Control(change));
+        self.output.flush(self.memories.totals().lost);
+        inside.len()
+    }
+
+    /// Has everybody left, and was all read since? While events are kept, that never ends.
+    fn has_read_all_before(&mut self, inside: &mut Vec<(usize, usize)>, verb: Verb) -> bool {
+        for _ in 0..LOOKS {
+            self.memories.dismiss_those_outside(inside);
+            if inside.is_empty() {
+                break;
+            }
+            yield_now();
+        }
+        let found = self.memories.pass(&mut self.processes, &mut self.output);
+        let is_all_read = found.events == 0 && !found.is_cut_short && !found.is_held;
+        inside.is_empty() && (is_all_read || verb != Verb::Stop)
+    }
+
+    fn status(&self, pid: Option<u32>, inside: usize) -> Status {
+        let (totals, counters) = (self.memories.totals(), self.memories.counters());
+        Status {
+            recorder: std::process::id(),
+            output: self.output.path().display().to_string(),
+            bytes: self.output.written_bytes(),
+            at_ns: self.clock.now().0,
+            orders: self.memories.orders_of(pid),
+            inside,
+            processes: self.processes.count(),
+            coroutines: totals.coroutines,
+            plain: totals.plain,
+            events: totals.events,
+            filtered: totals.filtered,
+            lost: totals.lost,
+            refused: counters.refused,
+            lanes: totals.lanes,
+        }
+    }
+}
+
+fn not_recorded(pid: u32) -> String {
+    format!("process {pid} is not one of those that are recorded here")
+}

@@ -1,0 +1,383 @@
+//! Recording that is stopped, resumed and filtered while the program runs flat out. The program
+//! counts what it does (`examples/controlled.rs`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Child;
+
+use ctp_trace::record::{Act, Close, Deed, EventKind, Record, Tally};
+use ctp_trace::verdict::Verdict;
+use ctp_trace::{Census, Reader};
+use rustix::process::Signal;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::lab::{Lab, Outcome, fixture, only_child, send};
+use crate::trace::{Coroutine, Trace};
+
+/// A recording of `controlled`, and the process that is recorded.
+struct Recording {
+    lab: Lab,
+    recorder: Child,
+    program: u32,
+}
+
+impl Recording {
+    fn start(flags: &[&str]) -> Self {
+        let lab = Lab::new();
+        let mut command = lab.recorder(flags, fixture("controlled"));
+        let recorder = command.arg(".").spawn().expect("can be started");
+        let program = only_child(recorder.id());
+        lab.wait_for_file("tids");
+        Recording {
+            lab,
+            recorder,
+            program,
+        }
+    }
+
+    /// `ctp-record control PID WORDS`, of the program or of the recorder.
+    fn try_control(&self, pid: u32, words: &[&str]) -> Outcome {
+        let mut command = self.lab.bare_recorder();
+        // Not into the files of the recording itself.
+        let create = |name| fs::File::create(self.lab.path(name)).expect("can be made");
+        command.stdout(create("said")).stderr(create("complained"));
+        command.args(["control", &pid.to_string()]).args(words);
+        let status = command.status().expect("can be started");
+        Outcome {
+            status,
+            stdout: self.lab.read("said"),
+            stderr: self.lab.read("complained"),
+        }
+    }
+
+    fn control(&self, words: &[&str]) -> String {
+        let outcome = self.try_control(self.program, words);
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        outcome.stdout
+    }
+
+    /// Lets the program go one step on.
+    fn step(&self, name: &str) {
+        fs::write(self.lab.path(name), "").expect("can be made");
+        self.lab.wait_for_file(&format!("{name}.done"));
+    }
+
+    fn end(self) -> (Lab, Outcome) {
+        self.end_of("end")
+    }
+
+    fn end_of(self, name: &str) -> (Lab, Outcome) {
+        fs::write(self.lab.path(name), "").expect("can be made");
+        let outcome = self.lab.outcome(self.recorder);
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        (self.lab, outcome)
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Each coroutine's account by its name, those of the short ones together.
+fn accounts(trace: &Trace) -> BTreeMap<&str, Tally> {
+    let mut accounts: BTreeMap<&str, Tally> = BTreeMap::new();
+    for one in trace.coroutines.values() {
+        let (tally, sum) = (one.tally(), accounts.entry(&one.birth.name).or_default());
+        assert!(!tally.inexact, "{one:?}");
+        sum.attempted += tally.attempted;
+        sum.recorded += tally.recorded;
+        sum.filtered += tally.filtered;
+        sum.hidden = tally.hidden;
+    }
+    accounts
+}
+
+/// What the program counted is what was recorded, lost or filtered: of each coroutine.
+fn assert_nothing_is_missing(lab: &Lab, trace: &Trace) {
+    let accounts = accounts(trace);
+    for line in lab.truth("truth") {
+        let events: u64 = line[1].parse().expect("a number");
+        let account = accounts[line[0].as_str()];
+        assert_eq!(account.attempted + account.filtered, events, "{line:?}");
+    }
+}
+
+fn verdicts(lab: &Lab) -> BTreeMap<String, Verdict> {
+    let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
+    let mut census = Census::new();
+    for record in Reader::new(&bytes).expect("a trace") {
+        census.feed(&record.expect("it is whole"));
+    }
+    let name = |id| census.name(census.get(id).expect("it is there").name);
+    let judged = census.judge(ctp_trace::record::Nanos(1)).into_iter();
+    judged
+        .map(|(id, it)| (name(id).to_owned(), it.verdict))
+        .collect()
+}
+
+fn times(one: &Coroutine, trace: &Trace) -> Vec<u64> {
+    let start = trace.start.started_monotonic_ns;
+    one.events.iter().map(|event| event.at.0 + start).collect()
+}
+
+/// Which resources were closed, as far as was told.
+fn closed(trace: &Trace) -> Vec<u64> {
+    let close = |deed: &Deed| match deed.act {
+        Act::Close(Close { arg, .. }) => Some(arg),
+        _ => None,
+    };
+    trace.deeds.iter().filter_map(close).collect()
+}
+
+fn a_stop_is_exact(flags: &[&str]) -> Trace {
+    let recording = Recording::start(flags);
+    let said = recording.control(&["stop"]);
+    assert!(said.starts_with("stopped as of "), "{said}");
+    let stopped = monotonic_ns();
+    recording.step("during");
+    let resumed = monotonic_ns();
+    recording.control(&["start"]);
+    recording.step("after");
+    let (lab, outcome) = recording.end();
+    let said = &outcome.stderr;
+    assert!(said.contains("kept out by ctp-record control"), "{said}");
+    let trace = lab.trace();
+    assert_nothing_is_missing(&lab, &trace);
+    for one in trace.coroutines.values() {
+        let between = |at: &&u64| (stopped..resumed).contains(*at);
+        assert_eq!(times(one, &trace).iter().find(between), None, "{one:?}");
+        // A suspend began at the time that it carries.
+        let mut events = one.events.iter().filter(|event| event.arg != 0);
+        assert!(!events.any(|event| (stopped..resumed).contains(&event.arg)));
+    }
+    let accounts = accounts(&trace);
+    let account = |name: &str| (accounts[name].filtered, accounts[name].hidden);
+    assert_eq!(account("sleeper"), (2, Some(EventKind::Suspend)));
+    assert_eq!(account("mortal"), (1, Some(EventKind::Death)));
+    assert_eq!(account("idle"), (0, None));
+    assert_eq!(account("late"), (3, None));
+    assert!(trace.named("late").events[0].after_filtered);
+    assert!(0 < accounts["worker-0"].filtered && 0 < accounts["short"].filtered);
+    let verdicts = verdicts(&lab);
+    assert_eq!(verdicts["sleeper"], Verdict::Unknown);
+    assert_ne!(verdicts["idle"], Verdict::Unknown);
+    assert_eq!(verdicts.get("mortal"), None);
+    trace
+}
+
+// LT-10, LT-11
+#[test]
+fn no_event_comes_after_a_stop_and_each_is_recorded_lost_or_counted_as_filtered() {
+    let trace = a_stop_is_exact(&[]);
+    assert_eq!(closed(&trace), [2], "1 was closed meanwhile");
+}
+
+// LT-10
+#[test]
+fn so_it_is_where_only_slots_are_kept() {
+    a_stop_is_exact(&["--buffer", "0"]);
+}
+
+// LT-10, LT-11
+#[test]
+fn no_total_reaches_across_a_stop() {
+    let trace = a_stop_is_exact(&["--summary"]);
+    let counts = |name| {
+        let it = trace.named(name).aggregate.as_ref().expect("it was told");
+        (it.waiting.count, it.running.count)
+    };
+    assert_eq!(counts("sleeper"), (0, 1));
+    assert_eq!(counts("late"), (0, 1), "it ran once while recorded");
+}
+
+// LT-10
+#[test]
+fn a_program_that_is_stopped_amid_an_event_holds_up_nobody() {
+    let recording = Recording::start(&[]);
+    send(Signal::STOP, recording.program);
+    let said = recording.control(&["stop"]);
+    assert!(said.starts_with("stopped as of "), "{said}");
+    send(Signal::CONT, recording.program);
+    recording.step("during");
+    recording.control(&["start"]);
+    recording.step("after");
+    let (lab, _) = recording.end();
+    assert_nothing_is_missing(&lab, &lab.trace());
+}
+
+// LT-11
+#[test]
+fn of_two_filters_in_turn_each_event_meets_one() {
+    let recording = Recording::start(&[]);
+    let tids = recording.lab.truth("tids");
+    let [a, b] = [&tids[0][0], &tids[1][0]];
+    let filters = [
+        [
+            "filter".to_owned(),
+            "kind=run".to_owned(),
+            format!("tid={a}"),
+        ],
+        [
+            "filter".to_owned(),
+            "kind=suspend".to_owned(),
+            format!("tid={b}"),
+        ],
+    ];
+    let apply = |filter: &[String; 3]| {
+        recording.control(&[&filter[0], &filter[1], &filter[2]]);
+    };
+    apply(&filters[0]);
+    let first = monotonic_ns();
+    for round in 1..20 {
+        apply(&filters[round % 2]);
+    }
+    let status = recording.control(&["status", "--json"]);
+    let expected = format!("\"filter\": \"kind=suspend tid={b}\"");
+    assert!(status.contains(&expected), "{status}");
+    recording.step("during");
+    recording.step("after");
+    let (lab, _) = recording.end();
+    let trace = lab.trace();
+    assert_nothing_is_missing(&lab, &trace);
+    let start = trace.start.started_monotonic_ns;
+    let late = |one: &Coroutine| -> Vec<(u64, EventKind)> {
+        let late = one.events.iter().filter(|event| first < event.at.0 + start);
+        late.map(|event| (event.tid, event.kind)).collect()
+    };
+    let [a, b] = [a, b].map(|tid| tid.parse::<u64>().expect("an id"));
+    for one in trace.coroutines.values() {
+        for (tid, kind) in late(one) {
+            let is_kept = match kind {
+                EventKind::Run => tid == a,
+                EventKind::Suspend => tid == b,
+                EventKind::Birth | EventKind::Death => true,
+            };
+            assert!(is_kept, "{tid} {kind:?}");
+        }
+    }
+    let short = trace
+        .coroutines
+        .values()
+        .filter(|one| one.birth.name == "short");
+    assert!(
+        short
+            .map(|one| one.last())
+            .all(|last| last == EventKind::Death)
+    );
+    let workers = ["worker-0", "worker-1"].map(|name| trace.named(name));
+    assert!(workers.into_iter().all(|one| !late(one).is_empty()));
+}
+
+#[test]
+fn who_cannot_be_controlled_is_told_why() {
+    let recording = Recording::start(&[]);
+    let refused = |pid: u32, words: &[&str]| {
+        let outcome = recording.try_control(pid, words);
+        (outcome.status.code(), outcome.stderr)
+    };
+    let (status, said) = refused(std::process::id(), &["stop"]);
+    assert_eq!(status, Some(1));
+    assert!(said.contains("neither records nor was started"), "{said}");
+    let (status, said) = refused(4_194_305, &["stop"]);
+    assert_eq!(status, Some(1));
+    assert!(said.contains("there is no process 4194305"), "{said}");
+    let (status, said) = refused(recording.program, &["filter", "pid=1"]);
+    assert_eq!(status, Some(1));
+    assert!(said.contains("process 1 is not one of those"), "{said}");
+    let (status, said) = refused(recording.program, &["filter", "min=1ms"]);
+    assert_eq!(status, Some(2));
+    assert!(said.contains("is no predicate"), "{said}");
+    let status = recording.try_control(recording.recorder.id(), &["status"]);
+    assert!(status.stdout.contains("recording   on\n"), "{status:?}");
+    assert!(status.stdout.contains("filtered    0\n"), "{status:?}");
+    recording.step("during");
+    recording.step("after");
+    let (lab, _) = recording.end();
+    assert_nothing_is_missing(&lab, &lab.trace());
+}
+
+#[test]
+fn a_program_called_control_is_run() {
+    let lab = Lab::new();
+    std::os::unix::fs::symlink("/bin/true", lab.path("control")).expect("can be made");
+    let mut command = lab.bare_recorder();
+    command.args(["--", "control"]).env("PATH", lab.path("."));
+    assert_eq!(lab.run(&mut command).status.code(), Some(0));
+    assert!(lab.path("ctp.data").exists());
+}
+
+/// The records that tell of the changes.
+#[test]
+fn the_trace_says_what_was_in_force_and_when() {
+    let recording = Recording::start(&[]);
+    recording.control(&["stop"]);
+    recording.control(&["filter", "kind=run"]);
+    recording.control(&["start"]);
+    let program = recording.program;
+    recording.step("during");
+    recording.step("after");
+    let (lab, _) = recording.end();
+    let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
+    let records = Reader::new(&bytes).expect("a trace").flatten();
+    let changes: Vec<_> = records
+        .filter_map(|record| match record {
+            Record::Control(control) => Some(control),
+            _ => None,
+        })
+        .collect();
+    let told = changes.iter().map(|it| (it.stopped, it.without_suspends));
+    assert!(told.eq([(true, false), (true, true), (false, true)]));
+    assert!(
+        changes
+            .iter()
+            .all(|it| it.pid == program && !it.without_runs)
+    );
+    assert!(changes.is_sorted_by_key(|it| (it.generation, it.at)));
+}
+
+/// The process that this thread is of.
+fn process_of(tid: &str) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    line.and_then(|id| id.trim().parse().ok())
+        .expect("it has one")
+}
+
+// LT-11
+#[test]
+fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
+    let lab = Lab::new();
+    let program = fixture("controlled");
+    let both = format!("{0} a & {0} b & wait", program.display());
+    for name in ["a", "b"] {
+        fs::create_dir(lab.path(name)).expect("can be made");
+    }
+    let mut command = lab.recorder(&["--wait-all"], "/bin/sh");
+    let recorder = command.args(["-c", &both]).spawn().expect("can be started");
+    for name in ["a/tids", "b/tids"] {
+        lab.wait_for_file(name);
+    }
+    let program = process_of(&lab.truth("a/tids")[0][0]);
+    let recording = Recording {
+        lab,
+        recorder,
+        program,
+    };
+    recording.control(&["stop"]);
+    for name in ["a/during", "b/during", "a/after", "b/after"] {
+        recording.step(name);
+    }
+    fs::write(recording.lab.path("b/end"), "").expect("can be made");
+    let (lab, _) = recording.end_of("a/end");
+    let trace = lab.trace();
+    let stopped = trace.processes.iter().find(|it| it.pid == program);
+    let stopped = stopped.expect("it attached").id;
+    let sleepers = trace.coroutines.values();
+    let sleepers = sleepers.filter(|one| one.birth.name == "sleeper");
+    let mut told: Vec<_> = sleepers
+        .map(|one| (one.birth.process == stopped, one.tally().filtered))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, [(false, 0), (true, 2)]);
+}

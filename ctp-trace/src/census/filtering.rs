@@ -1,0 +1,57 @@
+//! Since when, and for how long, events were kept out on purpose.
+
+use crate::record::{Control, Nanos};
+
+/// What the changes of control come to.
+#[derive(Clone, Debug, Default)]
+pub struct Filtering {
+    /// The changes, in their order; of very many, the first and the latest.
+    changes: Vec<Control>,
+    /// The latest of each process, and of all.
+    current: Vec<Control>,
+    /// For how long recording was stopped, until the latest change.
+    stopped: Nanos,
+}
+
+/// So many changes are remembered, so that a file cannot take memory without end.
+const MOST: usize = 4096;
+
+impl Filtering {
+    /// One more change.
+    pub(super) fn note(&mut self, control: &Control) {
+        self.stopped = self.stopped_until(control.at);
+        if self.changes.len() == MOST {
+            self.changes.pop();
+        }
+        self.changes.push(*control);
+        let is_replaced = |old: &Control| control.pid == 0 || old.pid == control.pid;
+        self.current.retain(|old| !is_replaced(old));
+        if self.current.len() < MOST {
+            self.current.push(*control);
+        }
+    }
+
+    /// May events be kept out, as far as has been read?
+    pub fn is_in_force(&self) -> bool {
+        self.current.iter().any(Control::is_in_force)
+    }
+
+    /// The changes, in their order; of very many, the first and the latest.
+    pub fn changes(&self) -> &[Control] {
+        &self.changes
+    }
+
+    /// Was recording stopped within this time, of all processes or of some?
+    pub(super) fn was_stopped_between(&self, from: Nanos, to: Nanos) -> bool {
+        let is_within = |it: &Control| it.stopped && from <= it.at && it.at <= to;
+        self.changes.iter().any(is_within)
+    }
+
+    /// For how long recording was stopped, of all processes or of some.
+    pub fn stopped_until(&self, end: Nanos) -> Nanos {
+        let is_stopped = self.current.iter().any(|control| control.stopped);
+        let since = self.changes.last().filter(|_| is_stopped);
+        let more = since.map_or(Nanos(0), |latest| latest.at.until(end));
+        Nanos(self.stopped.0.saturating_add(more.0))
+    }
+}
