@@ -6,7 +6,7 @@
 //! of its name in DIRECTORY, and makes a file `NAME.done` behind it:
 //!
 //! - `during`: resource 1 is closed, `sleeper` runs and suspends again, `mortal` dies, `late` is born,
-//!   runs and suspends;
+//!   runs and suspends, and each thread has had a short coroutine from its birth to its death;
 //! - `after`: resource 2 is closed, `late` runs and suspends again. `idle` does nothing in either.
 //!
 //! `end` ends it. `tids` holds the ids of the two threads; `truth` in the end a line for each
@@ -14,7 +14,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ use ctp_nostd::{self as ctp, Platform as _, Task, Wait};
 const SHORT_EVERY: u64 = 1000;
 
 static IS_OVER: AtomicBool = AtomicBool::new(false);
+/// Short coroutines of each thread that are over.
+static SHORT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 fn main() {
     ctp::attach();
@@ -49,6 +51,7 @@ fn main() {
     drop(mortal);
     let late = Task::born("late");
     step(&late);
+    await_short_ones();
     make(&directory, "during.done", "");
     await_file(&directory, "after");
     ctp::closed(2_u64);
@@ -73,6 +76,16 @@ fn step(task: &Task) {
     task.suspend(Wait::user(0));
 }
 
+/// The second one from here on has its whole life ahead.
+fn await_short_ones() {
+    for count in &SHORT {
+        let before = count.load(Ordering::Relaxed);
+        while count.load(Ordering::Relaxed) < before + 2 {
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 /// Its own events, and those of the short ones.
 fn work(number: usize) -> (u64, u64) {
     let task = Task::born(&format!("worker-{number}"));
@@ -84,6 +97,7 @@ fn work(number: usize) -> (u64, u64) {
         if rounds % SHORT_EVERY == 0 {
             Task::born("short").run();
             short += 3;
+            SHORT[number].fetch_add(1, Ordering::Relaxed);
         }
     }
     std::mem::forget(task);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Child;
 
+use ctp_nostd::request::FIRST_OWN_ID;
 use ctp_trace::record::{Act, Close, Deed, EventKind, Record, Tally};
 use ctp_trace::verdict::Verdict;
 use ctp_trace::{Census, Reader};
@@ -375,9 +376,13 @@ fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
     let stopped = stopped.expect("it attached").id;
     let sleepers = trace.coroutines.values();
     let sleepers = sleepers.filter(|one| one.birth.name == "sleeper");
-    let mut told: Vec<_> = sleepers
-        .map(|one| (one.birth.process == stopped, one.tally().filtered))
-        .collect();
-    told.sort_unstable();
-    assert_eq!(told, [(false, 0), (true, 2)]);
+    let sleepers: Vec<_> = sleepers.collect();
+    let shares = |one: &&Coroutine| (one.birth.probe_id >> 48) < u64::from(FIRST_OWN_ID);
+    // On a busy machine the second may not have waited for memory of its own: then they are one.
+    let is_meant = |one: &&Coroutine| one.birth.process == stopped || sleepers.iter().all(shares);
+    assert_eq!(sleepers.len(), 2);
+    for one in &sleepers {
+        let filtered = if is_meant(one) { 2 } else { 0 };
+        assert_eq!(one.tally().filtered, filtered, "{one:?}");
+    }
 }
