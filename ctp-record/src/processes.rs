@@ -77,6 +77,17 @@ impl Processes {
 
     /// A process attached, or is about to: describes it while it is there.
     pub fn meet(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
+        self.meet_while(pid, || true, sink)
+    }
+
+    /// The same of an image that called. What is mapped is told only if it `is_there` still after
+    /// the look: else it may be another one's.
+    pub fn meet_while(
+        &mut self,
+        pid: u32,
+        is_there: impl Fn() -> bool,
+        sink: &mut dyn Sink,
+    ) -> ProcessId {
         if let Some(known) = self.known.get(&pid) {
             return known.id;
         }
@@ -97,7 +108,7 @@ impl Processes {
         );
         let attached: Nanos = self.clock.now();
         sink.take(Record::Process(Process { id, pid, attached }));
-        self.look_again(pid, sink);
+        self.look_while(pid, is_there, sink);
         id
     }
 
@@ -125,7 +136,15 @@ impl Processes {
 
     /// Reads a process's maps once more and describes what is new in them.
     pub fn look_again(&mut self, pid: u32, sink: &mut dyn Sink) {
+        self.look_while(pid, || true, sink);
+    }
+
+    /// The same, unless it is not there any more after the look.
+    pub fn look_while(&mut self, pid: u32, is_there: impl Fn() -> bool, sink: &mut dyn Sink) {
         let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        if !is_there() {
+            return;
+        }
         for mapping in maps::executable(&text) {
             self.describe(pid, mapping, sink);
         }
@@ -338,6 +357,29 @@ mod tests {
             launched,
             "it has no such memory"
         );
+    }
+
+    /// How many modules were told.
+    struct Modules(usize);
+
+    impl Sink for Modules {
+        fn take(&mut self, record: Record) {
+            self.0 += usize::from(matches!(record, Record::Module(_)));
+        }
+    }
+
+    // CTP-33
+    #[test]
+    fn what_may_be_mapped_by_the_next_image_is_not_told() {
+        let told = |is_there: bool| {
+            let pid = std::process::id();
+            let mut processes = Processes::new(Clock::start(), pid, u64::MAX);
+            let mut modules = Modules(0);
+            processes.meet_while(pid, || is_there, &mut modules);
+            modules.0
+        };
+        assert_eq!(told(false), 0);
+        assert!(told(true) > 0);
     }
 
     #[test]

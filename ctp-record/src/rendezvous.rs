@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ctp_nostd::request::{DENIED, GRANTED};
 use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -36,6 +37,18 @@ pub struct Caller {
     pub socket: Option<OwnedFd>,
     /// Its process id, if the kernel tells.
     pub pid: Option<u32>,
+}
+
+impl Caller {
+    /// Is the image that called still there? Its end and an exec close what it called from.
+    pub fn is_there(&self) -> bool {
+        let Some(socket) = &self.socket else {
+            return true;
+        };
+        let mut ends = [PollFd::new(socket, PollFlags::RDHUP)];
+        let now = Timespec::default();
+        poll(&mut ends, Some(&now)) == Ok(0)
+    }
 }
 
 /// Name of the socket for control, beside the one of programs.
@@ -190,4 +203,22 @@ fn listen_in_private(parent: &Path) -> io::Result<(PathBuf, UnixListener, UnixLi
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CTP-33
+    #[test]
+    fn a_caller_is_there_until_its_end_is_closed() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
+        let caller = Caller {
+            socket: Some(ours.into()),
+            pid: None,
+        };
+        assert!(caller.is_there());
+        drop(theirs);
+        assert!(!caller.is_there());
+    }
 }

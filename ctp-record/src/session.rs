@@ -282,9 +282,10 @@ impl Session<'_> {
             if self.wait.lines().has_hung_up(pid) {
                 self.bury(pid, ProcessEnding::Exec);
             }
+            let is_there = || caller.is_there();
             match self.processes.id_of(pid) {
-                Some(_) => self.processes.look_again(pid, &mut self.output),
-                None => drop(self.processes.meet(pid, &mut self.output)),
+                Some(_) => self.processes.look_while(pid, is_there, &mut self.output),
+                None => drop(self.processes.meet_while(pid, is_there, &mut self.output)),
             }
             self.watch(pid)?;
         }

@@ -74,7 +74,10 @@ fn the_47_are_named(flags: &[&str]) {
     let fds = readable.flat_map(|wait| list(&wait["resources"]));
     let reported: BTreeSet<u64> = fds.map(|fd| fd.as_u64().expect("a number")).collect();
     assert_eq!(reported, truth(&account));
-    the_reactor_is_named(directory.path(), stuck);
+    if flags.is_empty() {
+        // Totals do not tell what threads did.
+        the_reactor_is_named(directory.path(), stuck);
+    }
     assert_eq!(
         report(directory.path(), &["--stuck", "--fail"])
             .status
