@@ -63,6 +63,8 @@ struct Begun {
     at: u64,
     place: Option<Place>,
     mark: u8,
+    /// Events of the same coroutine that were begun and not told of.
+    amid: u32,
 }
 
 /// Events of a coroutine that may be amid another one of the same: with that one, and the one
@@ -106,7 +108,13 @@ impl<P: Platform> Coroutine<P> {
     /// It runs from now on, on this thread.
     #[inline]
     pub fn run(&self) {
-        let Some(seat) = self.live_seat() else { return };
+        if let Some(seat) = self.live_seat() {
+            self.run_in(seat);
+        }
+    }
+
+    /// Apart, so that the branch of those that nobody records is in the caller.
+    fn run_in(&self, seat: &Seat<P>) {
         self.wake_seen.set(wake::seen(&seat.station.wake));
         if let Some(local) = P::local() {
             self.enter(seat, local);
@@ -125,9 +133,13 @@ impl<P: Platform> Coroutine<P> {
     #[inline]
     pub fn suspend(&self, wait: Wait) {
         if let Some(seat) = self.live_seat() {
-            let site = || seat.probe.site(wait.place);
-            self.suspend_at(seat, site, wait.kind, wait.resource);
+            self.suspend_in(seat, wait);
         }
+    }
+
+    fn suspend_in(&self, seat: &Seat<P>, wait: Wait) {
+        let site = || seat.probe.site(wait.place);
+        self.suspend_at(seat, site, wait.kind, wait.resource);
     }
 
     /// It waits from now on, for what a leaf future [announced](Probe::waits_for) since the run
@@ -304,24 +316,25 @@ impl<P: Platform> Seat<P> {
             return station.leave_out(kind);
         }
         let mut epoch = epoch();
-        let Some(Begun { n, at, place, mark }) = self.begin(kind) else {
+        let Some(begun) = self.begin(kind) else {
             return;
         };
+        let Begun { n, at, .. } = begun;
         epoch.timestamp = at;
         epoch.tid = P::thread_in(self.probe.attachment);
         epoch.generation = self.generation;
-        epoch.tail.kind = kind as u8 | mark;
+        epoch.tail.kind = kind as u8 | begun.mark;
         epoch.tail.is_active = !matches!(kind, EventKind::Suspend);
         slot::publish(&station.slots[slot::index_of(n)], n, &epoch);
-        if let Some(place) = place {
+        if let Some(place) = begun.place {
             place.commit(at, self.record(kind, n, &epoch));
         }
-        self.complete(n);
+        self.complete(n, begun.amid);
         self.probe.call_recorder();
     }
 
     /// The next event; nothing if too many came amid one, or if it is kept out after all.
-    #[inline]
+    #[inline(always)] // what it gives does not go through memory, either
     fn begin(&self, kind: EventKind) -> Option<Begun> {
         let station = self.station;
         loop {
@@ -335,19 +348,36 @@ impl<P: Platform> Seat<P> {
             let last_ts = station.last_ts.load(Ordering::Relaxed);
             let state = station.state.load(Ordering::Relaxed);
             let (at, place) = self.probe.reserve(|| P::now_ns().max(last_ts)); // E2
+            station.last_ts.store(at, Ordering::Relaxed); // a handler from here on is later
             if control::enter(&station.begun, begun) {
-                // E3. A handler that has come since was later.
+                // E3
                 if self.probe.keeps_out(kind) && control::withdraw(&station.begun, begun) {
                     return self.leave_out_late(kind, place, at);
                 }
-                unlocked::exchange(&station.last_ts, last_ts, at);
-                let n = head.wrapping_add(amid.into());
-                let mark = control::take_mark(&station.state, state);
-                return Some(Begun { n, at, place, mark });
+                return Some(Begun {
+                    n: head.wrapping_add(amid.into()),
+                    at,
+                    place,
+                    mark: control::take_mark(&station.state, state),
+                    amid,
+                });
             }
-            if let Some(place) = place {
-                place.void(at);
-            }
+            self.give_way(place, at);
+        }
+    }
+
+    /// A handler has begun and ended an event meanwhile: this one begins anew, after it.
+    #[cold]
+    fn give_way(&self, place: Option<Place>, at: u64) {
+        if let Some(place) = place {
+            place.void(at);
+        }
+        let station = self.station;
+        let latest = station.begun.load(Ordering::Relaxed).wrapping_sub(1);
+        let (latest_at, _) = slot::when_and_what(&station.slots[slot::index_of(latest.into())]);
+        let mut last_ts = station.last_ts.load(Ordering::Relaxed);
+        while last_ts < latest_at && !unlocked::exchange(&station.last_ts, last_ts, latest_at) {
+            last_ts = station.last_ts.load(Ordering::Relaxed);
         }
     }
 
@@ -377,31 +407,41 @@ impl<P: Platform> Seat<P> {
         Some(())
     }
 
-    /// Event `n` is in its slot and in its lane. The outermost adds what all of them ended to the
-    /// aggregates, one after the other, and tells of all of them.
-    #[inline]
-    fn complete(&self, n: u64) {
-        let station = self.station;
-        let mut head = n;
-        if station.event_head.load(Ordering::Relaxed) != head {
+    /// Event `n` is in its slot and in its lane. One that came amid another leaves the rest to that.
+    #[inline(always)]
+    fn complete(&self, n: u64, amid: u32) {
+        if amid > 0 {
             return;
         }
-        loop {
+        if let Some(bins) = self.probe.bins {
+            self.account(n, bins);
+        }
+        let head = n.wrapping_add(1);
+        self.station.event_head.store(head, Ordering::Release); // E5
+        if self.station.begun.load(Ordering::Relaxed) != head as u32 {
+            self.complete_those_amid(head);
+        }
+    }
+
+    /// The events that came amid the one before `head` are added to the aggregates, one after the
+    /// other, and told of.
+    #[cold]
+    fn complete_those_amid(&self, mut head: u64) {
+        let station = self.station;
+        // One that has come after E5, and found nothing untold, has told of itself.
+        while station.event_head.load(Ordering::Relaxed) == head {
             let begun = station.begun.load(Ordering::Relaxed);
             let complete = head.wrapping_add(begun.wrapping_sub(head as u32).into());
-            while let Some(bins) = self.probe.bins
-                && head != complete
-            {
-                self.account(head, bins);
-                head = head.wrapping_add(1);
-            }
-            head = complete;
-            station.event_head.store(head, Ordering::Release); // E5
-            // One that has come after that tells of itself.
-            let has_gone_on = station.event_head.load(Ordering::Relaxed) != head;
-            if has_gone_on || station.begun.load(Ordering::Relaxed) == begun {
+            if head == complete {
                 return;
             }
+            while head != complete {
+                if let Some(bins) = self.probe.bins {
+                    self.account(head, bins);
+                }
+                head = head.wrapping_add(1);
+            }
+            station.event_head.store(head, Ordering::Release); // E5
         }
     }
 

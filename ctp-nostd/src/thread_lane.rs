@@ -43,7 +43,7 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 
 impl<P: Platform> Probe<P> {
     /// The time, and a place in this thread's lane if there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place>) {
         let with_ring = |local| Some((local, self.ring(local)?));
         let Some((local, ring)) = P::local().and_then(with_ring) else {
