@@ -341,6 +341,9 @@ impl<P: Platform> Seat<P> {
             let head = station.event_head.load(Ordering::Relaxed);
             let begun = station.begun.load(Ordering::Relaxed); // E1
             let amid = begun.wrapping_sub(head as u32);
+            if amid > 0 && station.event_head.load(Ordering::Relaxed) != head {
+                continue; // handlers came between the looks at the two words
+            }
             if amid > MOST_AMID {
                 self.too_many_amid(amid, head)?;
                 continue;
@@ -396,9 +399,6 @@ impl<P: Platform> Seat<P> {
     #[cold]
     fn too_many_amid(&self, amid: u32, head: u64) -> Option<()> {
         let station = self.station;
-        if station.event_head.load(Ordering::Relaxed) != head {
-            return Some(()); // handlers came between the looks at the two words
-        }
         if amid == MOST_AMID + 1 {
             station.dropped_nested.fetch_add(1, Ordering::Relaxed);
             return None;
