@@ -3,11 +3,10 @@
 
 use std::hint::black_box;
 use std::os::fd::AsRawFd as _;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-use ctp_benches::{median_ns, report};
+use ctp_benches::{median_ns, recorder, report, this_program};
 use ctp_nostd::aggregate::{Bins, Latched};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::layout::Aggregate;
@@ -126,14 +125,11 @@ fn kept_out() {
 
 fn control(words: &[&str]) {
     let me = std::process::id().to_string();
-    let mut command = Command::new(recorder());
+    let Some(recorder) = recorder() else { return };
+    let mut command = Command::new(recorder);
     command.args(["control", &me]).args(words);
     let said = command.output().expect("can be asked");
     assert!(said.status.success(), "{said:?}");
-}
-
-fn recorder() -> PathBuf {
-    this_program().with_file_name("../ctp-record")
 }
 
 fn kernel_ns() -> u64 {
@@ -196,11 +192,7 @@ fn run_self_in_own_memory() {
 }
 
 fn run_self_under_recorder(role: &str, flags: &[&str]) {
-    let recorder = recorder();
-    if !recorder.exists() {
-        println!("event, under the recorder: skipped, build it first: cargo build --release");
-        return;
-    }
+    let Some(recorder) = recorder() else { return };
     let status = Command::new(recorder)
         .args(["-q", "-o", "/dev/null"])
         .args(flags)
@@ -209,8 +201,4 @@ fn run_self_under_recorder(role: &str, flags: &[&str]) {
         .arg(role)
         .status();
     assert!(status.expect("can run the recorder").success());
-}
-
-fn this_program() -> PathBuf {
-    std::env::current_exe().expect("has a path")
 }

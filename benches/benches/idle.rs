@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use ctp_benches::{recorder, this_program};
 use ctp_nostd::{Task, Wait};
 
 const COROUTINES: u32 = 100_000;
@@ -15,12 +16,10 @@ fn main() {
     if std::env::args().any(|argument| argument == "--as=target") {
         return target();
     }
-    let me = std::env::current_exe().expect("has a path");
-    let recorder = me.with_file_name("../ctp-record");
-    if !recorder.exists() {
-        println!("skipped, build the recorder first: cargo build --release");
+    let Some(recorder) = recorder() else {
         return;
-    }
+    };
+    let me = this_program();
     let room = (COROUTINES + 1).to_string();
     let mut child = Command::new(&recorder)
         .args(["-q", "-o", "/dev/null", "-n", &room, "--"])

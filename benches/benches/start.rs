@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use ctp_benches::{recorder, this_program};
 use ctp_nostd::{Linux, Platform as _};
 
 const ROUNDS: usize = 101;
@@ -25,12 +26,10 @@ fn main() {
     if std::env::args().any(|argument| argument == "--as=target") {
         return target();
     }
-    let me = std::env::current_exe().expect("has a path");
-    let recorder = me.with_file_name("../ctp-record");
-    if !recorder.exists() {
-        println!("skipped, build the recorder first: cargo build --release -p ctp-record");
+    let Some(recorder) = recorder() else {
         return;
-    }
+    };
+    let me = this_program();
     let (mut alone, mut recorded) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         alone.push(run(&mut Command::new(&me)));

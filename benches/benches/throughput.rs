@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use ctp_benches::{recorder, this_program};
 use ctp_nostd::{Task, Wait};
 use ctp_trace::Reader;
 use ctp_trace::record::Record;
@@ -23,12 +24,10 @@ fn main() {
     if std::env::args().any(|argument| argument == "--as=target") {
         return target();
     }
-    let me = std::env::current_exe().expect("has a path");
-    let recorder = me.with_file_name("../ctp-record");
-    if !recorder.exists() {
-        println!("skipped, build the recorder first: cargo build --release");
+    let Some(recorder) = recorder() else {
         return;
-    }
+    };
+    let me = this_program();
     for _ in 0..RUNS {
         measure(&recorder, &me);
     }

@@ -3,6 +3,7 @@
 
 pub mod traces;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Nanoseconds of one call: the median of `rounds` rounds of `calls` calls each.
@@ -28,4 +29,19 @@ pub fn report(what: &str, ns: f64, beside: Option<(&str, f64)>) {
         }
         None => println!("{what:<52} {ns:>8.2} ns"),
     }
+}
+
+/// This program, which runs itself as its own target.
+pub fn this_program() -> PathBuf {
+    std::env::current_exe().expect("has a path")
+}
+
+/// The recorder that was built beside it. Says so if there is none.
+pub fn recorder() -> Option<PathBuf> {
+    let recorder = this_program().with_file_name("../ctp-record");
+    if !recorder.exists() {
+        println!("skipped, build the recorder first: cargo build --release");
+        return None;
+    }
+    Some(recorder)
 }

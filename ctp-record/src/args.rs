@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = size::backlog)]
     backlog: Option<u64>,
 
-    /// Keep totals and the latest events, not history: a small trace of days
+    /// Keep totals and the latest events, not history: the trace stays small
     #[arg(long, conflicts_with_all = ["buffer", "check_probe", "image"])]
     summary: bool,
 

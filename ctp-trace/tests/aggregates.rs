@@ -1,13 +1,15 @@
 //! What is made of what programs summed up themselves.
 
+mod facts;
+
 use ctp_trace::Census;
 use ctp_trace::census::Named;
 use ctp_trace::record::*;
 use ctp_trace::verdict::Verdict;
+use facts::{census, end, event, tally};
 use proptest::prelude::*;
 
 const SECOND: u64 = 1_000_000_000;
-const READ: SiteId = SiteId(7);
 
 fn birth(id: u32, name: &str, dialect: Dialect) -> Record {
     Record::Birth(Birth {
@@ -15,38 +17,6 @@ fn birth(id: u32, name: &str, dialect: Dialect) -> Record {
         name: name.to_owned(),
         dialect,
         ..Birth::default()
-    })
-}
-
-fn event(id: u32, n: u64, at: u64, kind: EventKind) -> Record {
-    let (site, wait) = match kind {
-        EventKind::Suspend => (READ, WaitKind::Readable),
-        _ => Default::default(),
-    };
-    Record::Event(Event {
-        coroutine: CoroutineId(id),
-        n,
-        at: Nanos(at),
-        kind,
-        site,
-        wait,
-        ..Event::default()
-    })
-}
-
-fn tally(id: u32, attempted: u64, recorded: u64) -> Record {
-    Record::Tally(Tally {
-        coroutine: CoroutineId(id),
-        attempted,
-        recorded,
-        ..Tally::default()
-    })
-}
-
-fn end(at: u64) -> Record {
-    Record::End(End {
-        at: Nanos(at),
-        ..End::default()
     })
 }
 
@@ -70,14 +40,6 @@ fn aggregate(id: u32, waits: &[u64], runs: &[u64]) -> Aggregate {
 
 fn told(aggregate: Aggregate) -> Record {
     Record::Aggregate(Box::new(aggregate))
-}
-
-fn census(records: &[Record]) -> Census {
-    let mut census = Census::new();
-    for record in records {
-        census.feed(record);
-    }
-    census
 }
 
 fn only_name(census: &Census) -> Named {

@@ -2,16 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod facts;
+
 use std::collections::HashMap;
 
 use ctp_trace::Census;
 use ctp_trace::census::{Breach, Contradiction, Coroutine, Doing, SiteStats};
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Fact, Verdict};
+use facts::{READ, census, end, event, tally};
 use proptest::prelude::*;
 
 const SECOND: Nanos = Nanos(1_000_000_000);
-const READ: SiteId = SiteId(7);
 
 fn birth(id: u32) -> Record {
     let coroutine = CoroutineId(id);
@@ -22,23 +24,6 @@ fn birth(id: u32) -> Record {
     })
 }
 
-fn event(id: u32, n: u64, at: u64, kind: EventKind) -> Record {
-    let (site, wait) = match kind {
-        EventKind::Suspend => (READ, WaitKind::Readable),
-        _ => (SiteId(0), WaitKind::Unknown),
-    };
-    let coroutine = CoroutineId(id);
-    Record::Event(Event {
-        coroutine,
-        n,
-        at: Nanos(at),
-        kind,
-        site,
-        wait,
-        ..Event::default()
-    })
-}
-
 fn wake(id: u32, count: u32, at: u64) -> Record {
     Record::Wake(Wake {
         coroutine: CoroutineId(id),
@@ -46,31 +31,6 @@ fn wake(id: u32, count: u32, at: u64) -> Record {
         at: Nanos(at),
         ..Wake::default()
     })
-}
-
-fn tally(id: u32, attempted: u64, recorded: u64) -> Record {
-    let coroutine = CoroutineId(id);
-    Record::Tally(Tally {
-        coroutine,
-        attempted,
-        recorded,
-        ..Tally::default()
-    })
-}
-
-fn end(at: u64) -> Record {
-    Record::End(End {
-        at: Nanos(at),
-        ..End::default()
-    })
-}
-
-fn census(records: &[Record]) -> Census {
-    let mut census = Census::new();
-    for record in records {
-        census.feed(record);
-    }
-    census
 }
 
 fn read_site(census: &Census) -> SiteStats {

@@ -1,0 +1,48 @@
+//! Records with what a test says of them, and a census of some.
+
+use ctp_trace::Census;
+use ctp_trace::record::*;
+
+pub const READ: SiteId = SiteId(7);
+
+pub fn event(id: u32, n: u64, at: u64, kind: EventKind) -> Record {
+    let (site, wait) = match kind {
+        EventKind::Suspend => (READ, WaitKind::Readable),
+        _ => (SiteId(0), WaitKind::Unknown),
+    };
+    let coroutine = CoroutineId(id);
+    Record::Event(Event {
+        coroutine,
+        n,
+        at: Nanos(at),
+        kind,
+        site,
+        wait,
+        ..Event::default()
+    })
+}
+
+pub fn tally(id: u32, attempted: u64, recorded: u64) -> Record {
+    let coroutine = CoroutineId(id);
+    Record::Tally(Tally {
+        coroutine,
+        attempted,
+        recorded,
+        ..Tally::default()
+    })
+}
+
+pub fn end(at: u64) -> Record {
+    Record::End(End {
+        at: Nanos(at),
+        ..End::default()
+    })
+}
+
+pub fn census(records: &[Record]) -> Census {
+    let mut census = Census::new();
+    for record in records {
+        census.feed(record);
+    }
+    census
+}
