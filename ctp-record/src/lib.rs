@@ -30,6 +30,7 @@ mod output;
 pub mod pace;
 mod processes;
 mod promptness;
+mod rate;
 mod rendezvous;
 mod session;
 mod shm;
@@ -64,6 +65,7 @@ use launch::Prepared;
 use memories::Memories;
 use output::Output;
 use processes::Processes;
+use rate::Rate;
 use rendezvous::Rendezvous;
 use session::Session;
 use signals::Signals;
@@ -182,6 +184,7 @@ fn begin<'r>(
         crashes,
         output,
         backlog,
+        rate: Rate::default(),
         status: Status::where_seen(config.talk),
         clock,
         ended: None,

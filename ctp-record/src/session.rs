@@ -18,6 +18,7 @@ use crate::memories::Memories;
 use crate::output::Output;
 use crate::pace::{Next, Pace};
 use crate::processes::Processes;
+use crate::rate::Rate;
 use crate::rendezvous::{self, Rendezvous};
 use crate::signals::{Arrived, Signals};
 use crate::status::{Progress, Status};
@@ -51,6 +52,8 @@ pub struct Session<'s> {
     pub output: Output,
     /// What is not there yet.
     pub backlog: Backlog,
+    /// How fast events come.
+    pub rate: Rate,
     /// What the user sees of it meanwhile.
     pub status: Option<Status>,
     /// What time it is in the trace.
@@ -130,7 +133,9 @@ impl Session<'_> {
             self.keep_time();
             self.show_status();
             if flushed.elapsed() >= FLUSH_EVERY {
-                self.output.flush(self.memories.totals().lost);
+                let totals = self.memories.totals();
+                self.output.flush(totals.lost);
+                self.rate.note(self.clock.now().0, totals.events);
                 self.crashes.hear();
                 flushed = Instant::now();
             }

@@ -27,6 +27,10 @@ pub struct Status {
     pub plain: u32,
     /// Events in the trace.
     pub events: u64,
+    /// The same of the latest second or two.
+    pub events_per_s: u64,
+    /// Bytes that were read and are not written yet.
+    pub waiting_bytes: u64,
     /// Events that were kept out.
     pub filtered: u64,
     /// Events that were lost.
@@ -56,6 +60,7 @@ impl Status {
             ("recorder", self.recorder.into()),
             ("at_ns", self.at_ns),
             ("events", self.events),
+            ("events_per_s", self.events_per_s),
             ("filtered", self.filtered),
             ("lost", self.lost),
             ("refused", self.refused.into()),
@@ -64,6 +69,7 @@ impl Status {
             ("processes", self.processes as u64),
             ("lanes", self.lanes.into()),
             ("bytes", self.bytes),
+            ("waiting_bytes", self.waiting_bytes),
             ("inside", self.inside as u64),
         ];
         let numbers = numbers.map(|(name, number): (_, u64)| (name, number.to_string()));
@@ -148,8 +154,8 @@ mod tests {
         };
         let facts = status.to_facts();
         let text = to_text(&facts);
-        assert!(text.contains("\nfilter      none\n"), "{text}");
-        assert!(text.contains("\nevents      12\n"), "{text}");
+        assert!(text.contains("\nfilter         none\n"), "{text}");
+        assert!(text.contains("\nevents         12\n"), "{text}");
         let json = to_json(&facts);
         assert!(
             json.contains(r#""recording": "on", "filter": "none""#),

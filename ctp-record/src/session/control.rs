@@ -93,17 +93,20 @@ impl Session<'_> {
 
     fn status(&self, pid: Option<u32>, inside: usize) -> Status {
         let (totals, counters) = (self.memories.totals(), self.memories.counters());
+        let at_ns = self.clock.now().0;
         Status {
             recorder: std::process::id(),
             output: self.output.path().display().to_string(),
             bytes: self.output.written_bytes(),
-            at_ns: self.clock.now().0,
+            at_ns,
             orders: self.memories.orders_of(pid),
             inside,
             processes: self.processes.count(),
             coroutines: totals.coroutines,
             plain: totals.plain,
             events: totals.events,
+            events_per_s: self.rate.per_second(at_ns, totals.events),
+            waiting_bytes: self.backlog.bytes(),
             filtered: totals.filtered,
             lost: totals.lost,
             refused: counters.refused,

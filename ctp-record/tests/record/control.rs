@@ -236,6 +236,8 @@ fn of_two_filters_in_turn_each_event_meets_one() {
     let status = recording.control(&["status", "--json"]);
     let expected = format!("\"filter\": \"kind=suspend tid={b}\"");
     assert!(status.contains(&expected), "{status}");
+    assert!(status.contains("\"events_per_s\": "), "{status}");
+    assert!(!status.contains("\"events_per_s\": 0,"), "{status}");
     recording.step("during");
     recording.step("after");
     let (lab, _) = recording.end();
