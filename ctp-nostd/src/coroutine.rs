@@ -5,6 +5,8 @@ use core::cell::Cell;
 use crate::aggregate::Bins;
 use crate::control;
 use crate::lane::Payload;
+#[cfg(feature = "alloc")]
+use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::{EXT_REV, FLAG_TELLS_WAKES, SLOTS, Station, seat_word};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
@@ -175,6 +177,22 @@ impl<P: Platform> Coroutine<P> {
         )
     }
 
+    /// Does anybody record it?
+    #[cfg(feature = "alloc")]
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.live_seat().is_some()
+    }
+
+    /// As [`waker`](Coroutine::waker), of one whose wakers are counted.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn counted_waker(&self) -> Option<Waker<P>> {
+        let waker = self.waker();
+        let station = self.live_seat()?.station;
+        let flags = station.flags.load(Ordering::Relaxed) | FLAG_COUNTS_WAKERS;
+        station.flags.store(flags, Ordering::Relaxed);
+        Some(waker)
+    }
+
     /// The site is looked up only if the event is kept.
     #[inline]
     fn suspend_at(
@@ -277,6 +295,9 @@ impl<P: Platform> Seat<P> {
         station.kind.store(kind as u8, Ordering::Relaxed);
         station
             .wake
+            .store(wake::word(self.generation), Ordering::Relaxed);
+        station
+            .wakers_live
             .store(wake::word(self.generation), Ordering::Relaxed);
         station
             .owner

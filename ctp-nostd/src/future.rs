@@ -10,9 +10,14 @@ use core::task::{Context, Poll};
 use crate::coroutine::Kind;
 use crate::linux::{Task, probe};
 use crate::site::SiteWord;
+#[cfg(feature = "alloc")]
+use crate::wrapped::Wakers;
 
 /// A future that records its birth, each poll, each `Pending`, and its end: completion, panic or
-/// cancellation. Its output, its wakers and its `Send` and `Unpin` are those of the future inside.
+/// cancellation. Its output and its `Send` and `Unpin` are those of the future inside.
+///
+/// With the feature `alloc` each waker that the future takes wakes what the executor's own would,
+/// and tells of it first: so a wake is counted, and it is known when there is no waker left.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Traced<F> {
@@ -21,6 +26,7 @@ pub struct Traced<F> {
     // Dropped in this order: what the future's destructors do comes before its death.
     future: F,
     task: Task,
+    wakers: Wakers,
 }
 
 /// Adds [`traced`](TracedExt::traced) to every future.
@@ -52,6 +58,7 @@ impl<F: Future> Traced<F> {
             site,
             future,
             task: Task::born_as(name, Kind::Future, place),
+            wakers: Wakers::default(),
         }
     }
 }
@@ -63,12 +70,13 @@ impl<F: Future> Future for Traced<F> {
         // SAFETY: `future` is never moved out of a pinned `Traced`: it is pinned again at once,
         // `Traced` has no `Drop` of its own, and is `Unpin` only if `F` is. The other fields are
         // not pinned.
-        let (site, future, task) = unsafe {
+        let (site, future, task, wakers) = unsafe {
             let this = self.get_unchecked_mut();
             (
                 this.site,
                 Pin::new_unchecked(&mut this.future),
                 &mut this.task,
+                &mut this.wakers,
             )
         };
         let mut run = Run {
@@ -76,12 +84,29 @@ impl<F: Future> Future for Traced<F> {
             is_last: true,
         };
         run.task.run();
-        let polled = future.poll(context);
+        let polled = wakers.poll(future, run.task, context);
         if polled.is_pending() {
             run.is_last = false;
             run.task.suspend_noted_or(site);
         }
         polled
+    }
+}
+
+/// Without the feature `alloc` there is nowhere to keep what a waker needs, and wakes are not told.
+#[cfg(not(feature = "alloc"))]
+#[derive(Debug, Default)]
+struct Wakers;
+
+#[cfg(not(feature = "alloc"))]
+impl Wakers {
+    fn poll<F: Future>(
+        &self,
+        future: Pin<&mut F>,
+        _: &Task,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        future.poll(context)
     }
 }
 

@@ -4,8 +4,10 @@ use core::ops::AddAssign;
 
 use crate::alloc;
 use crate::layout::{
-    EXT_REV, FEATURE_NO_CALLS, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
+    EXT_REV, FEATURE_NO_CALLS, FLAG_COUNTS_WAKERS, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station,
+    WAKER_IS_THREAD,
 };
+use crate::live;
 use crate::region::Region;
 use crate::slot::index_of;
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -124,6 +126,14 @@ impl Station {
     /// Events of this occupant that were left out since too many came amid one.
     pub fn nested(&self) -> u32 {
         self.dropped_nested.load(Ordering::Relaxed)
+    }
+
+    /// How many of its occupant's wakers are alive, if they are counted. To be read before its
+    /// [wakes](Station::wakes).
+    pub fn wakers(&self, generation: u32) -> Option<u32> {
+        let flags = self.flags.load(Ordering::Relaxed);
+        let are_counted = flags & FLAG_COUNTS_WAKERS != 0;
+        live::count(&self.wakers_live, generation).filter(|_| are_counted)
     }
 
     /// Its wakes.

@@ -23,6 +23,9 @@ pub const TEXT_BYTES: usize = 216;
 /// Station flag: this coroutine's runtime calls [`Waker::wake`](crate::waker::Waker::wake), so "never
 /// woken" means it.
 pub const FLAG_TELLS_WAKES: u8 = 1;
+/// Station flag: `wakers_live` counts the wakers of this coroutine, so "none" means that nobody can
+/// wake it.
+pub const FLAG_COUNTS_WAKERS: u8 = 2;
 /// Feature bit: the program may be under a filter of system calls. The probe makes none after it
 /// attached, but for a thread's first event.
 pub const FEATURE_NO_CALLS: u32 = 1;

@@ -49,7 +49,7 @@
 //! # async fn serve() -> u32 { 7 }
 //! use ctp_nostd::{self as ctp, TracedExt as _};
 //! ctp::attach(); // first thing in `main`
-//! spawn(serve().traced()); // name, spawn site, arrows 1, 2, 3 and 5 come by themselves
+//! spawn(serve().traced()); // name, spawn site, arrows 1, 2, 3 and 5; with feature `alloc` also 4
 //! # }
 //! ```
 //! Bare metal; dump the memory and read it with `ctp-record --image`:
@@ -77,6 +77,9 @@
 //! itself, or run without 64-bit atomics.
 #![no_std]
 
+#[cfg(feature = "alloc")]
+extern crate alloc as heap; // `alloc` is how stations are handed out
+
 pub mod aggregate;
 pub mod alloc;
 pub mod audit;
@@ -97,6 +100,7 @@ mod lane_record;
 pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;
+pub mod live;
 mod platform;
 mod probe;
 mod region;
@@ -109,6 +113,8 @@ mod unlocked;
 mod wait;
 pub mod wake;
 pub mod waker;
+#[cfg(feature = "alloc")]
+mod wrapped;
 
 #[cfg(not(loom))]
 pub use bare::Memory;

@@ -5,8 +5,11 @@ use core::panic::Location;
 
 use crate::lane::{Deed, Payload};
 use crate::layout::{Station, WAKER_IS_THREAD};
+#[cfg(feature = "alloc")]
+use crate::live;
 use crate::platform::Platform;
 use crate::probe::Probe;
+use crate::site::SiteWord;
 use crate::sync::Ordering;
 use crate::wake;
 
@@ -81,18 +84,45 @@ impl<P: Platform> Waker<P> {
     /// The same, where the runtime knows better which line of the program it is.
     #[inline]
     pub fn wake_at(&self, place: &'static Location<'static>) {
-        let Some(target) = self.target else {
-            return;
-        };
-        if P::attachment() == self.attachment {
-            target.wake::<P>(place);
+        if let Some(target) = self.live_target() {
+            target.wake(|probe: &Probe<P>| probe.site(place));
         }
+    }
+
+    /// The same, where nobody knows which line it is.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn wake_from_nowhere(&self) {
+        if let Some(target) = self.live_target() {
+            target.wake(|_: &Probe<P>| SiteWord::default());
+        }
+    }
+
+    /// One more can wake the coroutine.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn count_one_more(&self) {
+        if let Some(target) = self.live_target() {
+            live::add(&target.station.wakers_live, target.generation);
+        }
+    }
+
+    /// One less, which did before whatever it did.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn count_one_less(&self) {
+        if let Some(target) = self.live_target() {
+            live::subtract(&target.station.wakers_live, target.generation);
+        }
+    }
+
+    /// Nothing in a fork of the program that made it.
+    #[inline]
+    fn live_target(&self) -> Option<Target> {
+        self.target.filter(|_| P::attachment() == self.attachment)
     }
 }
 
 impl Target {
     #[inline]
-    fn wake<P: Platform>(&self, place: &'static Location<'static>) {
+    fn wake<P: Platform>(&self, site: impl FnOnce(&Probe<P>) -> SiteWord) {
         let station = self.station;
         if station.generation.load(Ordering::Relaxed) != self.generation {
             return;
@@ -107,7 +137,7 @@ impl Target {
                 uses: (self.generation / 2) as u8,
                 station: self.index,
                 n: count.into(),
-                site: probe.site(place).0,
+                site: site(probe).0,
                 arg: by.into(),
                 ..Payload::default()
             })

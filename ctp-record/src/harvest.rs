@@ -438,6 +438,7 @@ impl Harvest {
         self.count_filtered_of(index, pass);
         let is_summed_up = self.tell_totals_at_last(index, pass);
         let station = &pass.region.stations[index];
+        let wakers = self.count_wakers(index, station, pass);
         let cell = &self.cells[index];
         let attempted = cell.attempted(station);
         let tally = Tally {
@@ -451,6 +452,7 @@ impl Harvest {
                 || self.is_filtered_by_nobody(cell),
             filtered: cell.filtered(),
             hidden: cell.hidden(station),
+            wakers,
         };
         self.write_off(index, &tally, is_summed_up);
         self.totals.doubtful += u32::from(tally.inexact);

@@ -305,6 +305,7 @@ fn tally(it: &Tally) -> Fields {
             ("recorded", it.recorded.into()),
             ("torn", it.torn.into()),
             ("inexact", it.inexact.into()),
+            ("wakers", it.wakers.into()),
         ],
     )
 }

@@ -36,7 +36,7 @@ const INEXACT: u8 = 2;
 const HIDDEN_SHIFT: u32 = 2;
 const NOT_HIDDEN: u8 = 4;
 
-const COLUMNS: usize = 27;
+const COLUMNS: usize = 28;
 
 /// A column, by its number in the file.
 #[derive(Clone, Copy)]
@@ -68,6 +68,7 @@ enum Column {
     Lost,
     AfterFiltered,
     Hidden,
+    Wakers,
 }
 
 impl Column {

@@ -361,6 +361,8 @@ pub struct Tally {
     pub filtered: u64,
     /// What its latest event was, if a filter kept that out.
     pub hidden: Option<EventKind>,
+    /// How many wakers of it are alive, if that is known. Without any, nobody can wake it.
+    pub wakers: Option<u32>,
 }
 
 /// What is kept from now on, as the user asked while the program ran.

@@ -17,6 +17,7 @@ mod dialect;
 mod doorbell;
 mod intern;
 mod lane;
+mod live;
 mod membarrier;
 mod slot;
 mod station;

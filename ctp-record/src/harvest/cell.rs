@@ -371,6 +371,20 @@ impl Harvest {
         }
     }
 
+    /// How many wakers are alive; whom the last of them woke is told before.
+    pub(super) fn count_wakers(
+        &mut self,
+        index: usize,
+        station: &Station,
+        pass: &mut Pass<'_>,
+    ) -> Option<u32> {
+        let cell = &self.cells[index];
+        let wakers = station.wakers(cell.generation).filter(|_| !cell.has_ended);
+        wakers?;
+        self.tell_wakes(index, station, pass);
+        wakers
+    }
+
     fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         let mut state = station.wakes();
         if state.at_ns < self.cells[index].birth_ts {

@@ -22,7 +22,8 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     while let Some(record) = decoder.record()? {
         records.push(record);
     }
-    let is_pending = decoder.after_filtered.is_some() || decoder.hidden.is_some();
+    let next = [decoder.after_filtered, decoder.hidden, decoder.wakers];
+    let is_pending = next.iter().any(Option::is_some);
     if is_pending || decoder.columns.iter().any(|column| !column.is_empty()) {
         return Err(Malformed("a column is too long"));
     }
@@ -36,6 +37,7 @@ pub(super) struct Decoder<'a> {
     /// The next entry of the sparse columns.
     after_filtered: Option<u64>,
     hidden: Option<u64>,
+    wakers: Option<u64>,
     oracle: Oracle,
     pub expected: Expected,
     spots: Vec<Spot>,
@@ -65,12 +67,14 @@ impl<'a> Decoder<'a> {
             row: 0,
             after_filtered: None,
             hidden: None,
+            wakers: None,
             oracle: Oracle::new(),
             expected: Expected::default(),
             spots: Vec::new(),
         };
         decoder.after_filtered = decoder.next_row(Column::AfterFiltered)?;
         decoder.hidden = decoder.next_row(Column::Hidden)?;
+        decoder.wakers = decoder.next_row(Column::Wakers)?;
         Ok(decoder)
     }
 
@@ -179,6 +183,10 @@ impl<'a> Decoder<'a> {
         };
         if self.hidden == Some(self.row) {
             self.filtered(&mut tally)?;
+        }
+        if self.wakers == Some(self.row) {
+            tally.wakers = Some(self.column(Column::Wakers).small()?);
+            self.wakers = self.next_row(Column::Wakers)?;
         }
         Ok(Record::Tally(tally))
     }

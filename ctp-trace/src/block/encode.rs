@@ -89,6 +89,12 @@ impl Encoder {
         if let Some(n) = tally.torn {
             put_uint(column, n);
         }
+        if let Some(wakers) = tally.wakers {
+            let row = self.rows() as u64 - 1;
+            let column = self.column(Column::Wakers);
+            put_uint(column, row);
+            put_uint(column, wakers.into());
+        }
         self.expected.row(self.oracle.at, self.oracle.tid);
     }
 

@@ -345,9 +345,10 @@ fn deed() -> impl Strategy<Value = Record> {
 
 fn tally() -> impl Strategy<Value = Record> {
     let torn = proptest::option::of(any_u64());
-    let hidden = (any_u64(), proptest::option::of(event_kind()));
-    (any_u32(), any_u64(), any_u64(), torn, any::<bool>(), hidden).prop_map(
-        |(coroutine, attempted, recorded, torn, inexact, (filtered, hidden))| {
+    let wakers = proptest::option::of(any_u32());
+    let later = (any_u64(), proptest::option::of(event_kind()), wakers);
+    (any_u32(), any_u64(), any_u64(), torn, any::<bool>(), later).prop_map(
+        |(coroutine, attempted, recorded, torn, inexact, (filtered, hidden, wakers))| {
             let coroutine = CoroutineId(coroutine);
             Record::Tally(Tally {
                 coroutine,
@@ -357,6 +358,7 @@ fn tally() -> impl Strategy<Value = Record> {
                 inexact,
                 filtered,
                 hidden,
+                wakers,
             })
         },
     )

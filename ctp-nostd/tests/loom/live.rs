@@ -1,0 +1,80 @@
+//! Counting wakers: who finds none left finds what the last one did.
+
+use ctp_nostd::{live, wake};
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU32;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed};
+use loom::thread;
+
+use crate::check;
+
+const GENERATION: u32 = 2;
+
+struct Station {
+    wake: AtomicU32,
+    wakers: AtomicU32,
+    /// Means nothing: where each thread may have to wait for the others. Loom forgets a load that
+    /// came before the load of a compare-and-swap loop, and takes the loop for undisturbed.
+    turn: AtomicU32,
+}
+
+impl Station {
+    fn new() -> Arc<Self> {
+        Arc::new(Station {
+            wake: AtomicU32::new(wake::word(GENERATION)),
+            wakers: AtomicU32::new(wake::word(GENERATION)),
+            turn: AtomicU32::new(0),
+        })
+    }
+
+    fn take_turn(&self) {
+        self.turn.swap(1, Relaxed);
+    }
+
+    fn wake_and_drop(&self) {
+        assert!(wake::advance(&self.wake, GENERATION).is_some()); // L1
+        self.take_turn();
+        live::subtract(&self.wakers, GENERATION); // L3
+    }
+
+    fn drop_and_wake(&self) {
+        live::subtract(&self.wakers, GENERATION);
+        self.take_turn();
+        assert!(wake::advance(&self.wake, GENERATION).is_some());
+    }
+}
+
+/// A poll has left its only waker to a thread, which clones it and drops the clone, then wakes and
+/// drops it. The recorder looks meanwhile.
+fn none_is_left_only_after_the_wake(wake: fn(&Station)) {
+    check(move || {
+        let station = Station::new();
+        live::add(&station.wakers, GENERATION);
+        let waking = Arc::clone(&station);
+        let waker = thread::spawn(move || {
+            live::add(&waking.wakers, GENERATION);
+            waking.take_turn();
+            live::subtract(&waking.wakers, GENERATION);
+            wake(&waking);
+            waking.take_turn();
+        });
+        station.take_turn();
+        let wakers = live::count(&station.wakers, GENERATION); // R1
+        let wakes = wake::count(station.wake.load(Acquire)); // R2
+        assert!(wakers != Some(0) || wakes == 1, "nobody could wake it");
+        waker.join().expect("it does not panic");
+        assert_eq!(live::count(&station.wakers, GENERATION), Some(0));
+    });
+}
+
+// CT-15
+#[test]
+fn a_coroutine_without_wakers_was_woken_or_never_will_be() {
+    none_is_left_only_after_the_wake(Station::wake_and_drop);
+}
+
+#[test]
+#[should_panic = "nobody could wake it"]
+fn without_the_wake_first_it_looks_abandoned() {
+    none_is_left_only_after_the_wake(Station::drop_and_wake);
+}

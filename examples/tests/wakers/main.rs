@@ -1,0 +1,128 @@
+//! Wakers of traced futures, on executors that know nothing of it: each wake is counted once and
+//! reaches the executor once, and who has no waker left is known.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ctp_trace::Reader;
+use ctp_trace::record::{CoroutineId, Record};
+use tempfile::tempdir;
+
+/// What is known of a coroutine: wakes, and wakers that are alive, if it is not over.
+type Account = (u32, Option<u32>);
+
+/// By name.
+type Accounts = BTreeMap<String, Account>;
+
+fn built() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test.parent().and_then(Path::parent);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "ctp-record", "-p", "ctp-examples"]);
+    cargo.args(["--bin", "ctp-record", "--example", "wakers"]);
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().expect("cargo runs").success());
+    profile.expect("in target/<profile>/deps").to_owned()
+}
+
+fn record(directory: &Path, executor: &str) -> Output {
+    let profile = built();
+    let mut command = Command::new(profile.join("ctp-record"));
+    command.arg("--").arg(profile.join("examples/wakers"));
+    let output = command.arg(executor).current_dir(directory).output();
+    output.expect("the recorder runs")
+}
+
+/// What the program says: only those that were shy, or whose wakers were kept or dropped, live on.
+fn noted(output: &Output) -> Accounts {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let account = |line: &str| {
+        let mut words = line.split(' ');
+        let name = words.next()?.to_owned();
+        let wakes = words.next()?.parse().ok()?;
+        let wakers = words.next()?.parse().ok()?;
+        let is_over = name.starts_with("busy");
+        Some((name, (wakes, (!is_over).then_some(wakers))))
+    };
+    text.lines().filter_map(account).collect()
+}
+
+fn traced(directory: &Path) -> Accounts {
+    let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
+    let mut names: BTreeMap<CoroutineId, String> = BTreeMap::new();
+    let mut accounts = Accounts::new();
+    for record in Reader::new(&bytes).expect("a trace") {
+        match record.expect("it is whole") {
+            Record::Birth(birth) => {
+                accounts.insert(birth.name.clone(), (0, None));
+                names.insert(birth.coroutine, birth.name);
+            }
+            Record::Wake(wake) => {
+                let account = accounts.get_mut(&names[&wake.coroutine]);
+                account.expect("it was born").0 = wake.count;
+            }
+            Record::Tally(tally) => {
+                assert!(!tally.inexact && tally.attempted == tally.recorded);
+                let account = accounts.get_mut(&names[&tally.coroutine]);
+                account.expect("it was born").1 = tally.wakers;
+            }
+            _ => {}
+        }
+    }
+    accounts
+}
+
+fn both(executor: &str) -> [Accounts; 2] {
+    let directory = tempdir().expect("room");
+    let output = record(directory.path(), executor);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let noted = noted(&output);
+    assert!(20 < noted.len(), "{said}");
+    [noted, traced(directory.path())]
+}
+
+fn every_wake_is_counted_on(executor: &str) {
+    let [noted, traced] = both(executor);
+    assert_eq!(noted, traced);
+}
+
+// CT-15
+#[test]
+fn on_tokio() {
+    every_wake_is_counted_on("tokio");
+}
+
+#[test]
+fn on_smol() {
+    every_wake_is_counted_on("smol");
+}
+
+#[test]
+fn as_children_of_one_future() {
+    every_wake_is_counted_on("unordered");
+}
+
+#[test]
+fn on_an_executor_of_ones_own() {
+    every_wake_is_counted_on("own");
+}
+
+/// What an earlier poll was given wakes whom it woke, and is not counted as a wake of the coroutine.
+#[test]
+fn on_one_that_gives_another_waker_each_time() {
+    let [noted, traced] = both("fickle");
+    let alive = |accounts: &Accounts| -> Vec<_> {
+        accounts
+            .iter()
+            .map(|(name, (_, wakers))| (name.clone(), *wakers))
+            .collect()
+    };
+    assert_eq!(alive(&noted), alive(&traced));
+    let wakes = |accounts: &Accounts| -> u32 { accounts.values().map(|(wakes, _)| wakes).sum() };
+    assert!(wakes(&traced) < wakes(&noted), "some came late");
+}

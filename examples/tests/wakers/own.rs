@@ -1,0 +1,102 @@
+//! An executor: a queue and two threads.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+
+use crate::Task;
+
+#[derive(Default)]
+struct Queue {
+    ready: Mutex<Vec<Arc<Slot>>>,
+    bell: Condvar,
+}
+
+struct Slot {
+    /// Nothing once it is over.
+    task: Mutex<Option<Task>>,
+    queue: &'static Queue,
+    /// Of these, how many are queued and not taken yet.
+    queued: AtomicU32,
+}
+
+static WOKEN: AtomicU32 = AtomicU32::new(0);
+
+/// How often it was.
+pub fn woken() -> u32 {
+    WOKEN.load(SeqCst)
+}
+
+impl Wake for Slot {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        WOKEN.fetch_add(1, SeqCst);
+        if self.queued.fetch_add(1, SeqCst) == 0 {
+            self.queue.push(self.clone());
+        }
+    }
+}
+
+/// A waker of its own for each poll.
+struct Once(Arc<Slot>);
+
+impl Wake for Once {
+    fn wake(self: Arc<Self>) {
+        self.0.wake_by_ref();
+    }
+}
+
+impl Queue {
+    fn push(&self, slot: Arc<Slot>) {
+        self.ready.lock().expect("whole").push(slot);
+        self.bell.notify_one();
+    }
+
+    fn pop(&self) -> Arc<Slot> {
+        let ready = self.ready.lock().expect("whole");
+        let mut ready = self
+            .bell
+            .wait_while(ready, |ready| ready.is_empty())
+            .expect("whole");
+        ready.remove(0)
+    }
+}
+
+fn work(queue: &'static Queue, is_fickle: bool) {
+    loop {
+        let slot = queue.pop();
+        slot.queued.store(0, SeqCst);
+        let waker = match is_fickle {
+            true => Waker::from(Arc::new(Once(slot.clone()))),
+            false => Waker::from(slot.clone()),
+        };
+        let mut task = slot.task.lock().expect("whole");
+        let poll = |it: &mut Task| it.as_mut().poll(&mut Context::from_waker(&waker));
+        if task
+            .as_mut()
+            .map(poll)
+            .is_some_and(|polled| polled.is_ready())
+        {
+            *task = None;
+        }
+    }
+}
+
+pub fn run(tasks: Vec<Task>, is_fickle: bool) {
+    let queue: &'static Queue = Box::leak(Box::default());
+    for task in tasks {
+        let task = Mutex::new(Some(task));
+        queue.push(Arc::new(Slot {
+            task,
+            queue,
+            queued: AtomicU32::new(1),
+        }));
+    }
+    for _ in 0..2 {
+        thread::spawn(move || work(queue, is_fickle));
+    }
+}
