@@ -96,7 +96,7 @@ impl<F: Future> Future for Traced<F> {
 /// Without the feature `alloc` there is nowhere to keep what a waker needs, and wakes are not told.
 #[cfg(not(feature = "alloc"))]
 #[derive(Debug, Default)]
-struct Wakers;
+struct Wakers {}
 
 #[cfg(not(feature = "alloc"))]
 impl Wakers {
