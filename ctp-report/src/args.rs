@@ -33,11 +33,13 @@ Examples:
 
 const AFTER: &str = "\
 What --stuck says of a coroutine that has not moved for the threshold, and the facts behind it:
-  STUCK    certain: it was woken and never run, though others were, for longer than ever before
-  STUCK?   likely: it waits at least 10 times what 99 % of the waits at its site took (8 or more
-           must have ended) and twice the longest; or its timer is overdue; or it is of a plain
-           cTP v1 program, which tells nothing of wakes. Of a --summary not the site's waits are
-           known but all those of the coroutine's name
+  STUCK    certain: what it waits for was closed without waking it, a second ago or more, and
+           twice as long as any other was resumed after that; or it was woken and never run,
+           though others were, for longer than ever before
+  STUCK?   likely: the same, but a wake may be hidden; or it waits at least 10 times what 99 % of
+           the waits at its site took (8 or more must have ended) and twice the longest; or its
+           timer is overdue; or it is of a plain cTP v1 program, which tells nothing of wakes. Of
+           a --summary not the site's waits are known but all those of the coroutine's name
   BUSY     it runs without a suspend, so that nobody else gets its thread; no failure for --fail
   WAITING  as usual at its site, or there is nothing to compare with
   UNKNOWN  events of it are lost that may have changed everything

@@ -7,7 +7,7 @@ mod words;
 
 use crate::record::{Dialect, Nanos};
 
-pub use words::{Confidence, Fact, Reason, Verdict};
+pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
 
 /// So many waits, or delays in the run queue, make the past of a site an argument.
 pub const ENOUGH: u64 = 8;
@@ -17,6 +17,10 @@ pub const FAR_BEYOND: u64 = 10;
 
 /// And only if it is so many times the longest that ever ended: a record alone proves nothing.
 pub const BEYOND_LONGEST: u64 = 2;
+
+/// Whoever closes something may resume those that wait for it later. After this time it is certain
+/// that they are forgotten, if nobody was ever resumed so late.
+pub const SURE_AFTER_CLOSE: Nanos = Nanos(1_000_000_000);
 
 /// What is known of one coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub struct Standing {
     pub filtered: u64,
     /// What its wake word says; `None` if its runtime does not tell.
     pub wake: Option<WakeStanding>,
+    /// The end of what it waits for, if that came since it does, and was told.
+    pub closed: Option<CloseStanding>,
     /// When its timer was due, if it waits for one and said so.
     pub deadline: Option<Nanos>,
     /// The past of the site where it waits.
@@ -69,6 +75,19 @@ pub struct WakeStanding {
     /// Its last wake came within a millisecond of the start of its last run, so that counting
     /// alone cannot tell which came first.
     pub close_call: bool,
+}
+
+/// What a coroutine waits for is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CloseStanding {
+    /// When it was closed first since the coroutine waits for it.
+    pub at: Nanos,
+    /// The longest that others waited on from there, at the same site or for what was closed at
+    /// the same place; zero if nobody is known to have gone on.
+    pub longest_after: Nanos,
+    /// Nothing is missing of what its process told since it waits: no record is lost, filtered or
+    /// unreadable.
+    pub whole: bool,
 }
 
 /// What usually happens at a site.
@@ -199,7 +218,33 @@ impl Case<'_> {
             }
             (_, Some(due)) if self.is_overdue(due) => (Verdict::MaybeStuck, Reason::Overdue(due)),
             (_, Some(due)) => (Verdict::Waiting, Reason::Timer(due)),
-            _ => self.against_the_past(),
+            _ => self.closed().unwrap_or_else(|| self.against_the_past()),
+        }
+    }
+
+    /// What it waits for is gone for longer than anybody ever took to resume such a one.
+    fn closed(&self) -> Option<(Verdict, Reason)> {
+        let closed = self.standing.closed?;
+        let ago = closed.at.until(self.standing.end);
+        let usual = closed.longest_after.0.saturating_mul(BEYOND_LONGEST);
+        if ago < self.threshold || ago.0 <= usual {
+            return None;
+        }
+        let at = closed.at;
+        Some(match self.doubt_of(closed, ago) {
+            None => (Verdict::Stuck, Reason::Closed { at, doubt: None }),
+            doubt => (Verdict::MaybeStuck, Reason::Closed { at, doubt }),
+        })
+    }
+
+    /// Why somebody may have resumed it after all, or may still do so.
+    fn doubt_of(&self, closed: CloseStanding, ago: Nanos) -> Option<Doubt> {
+        match self.standing.wake {
+            None => Some(Doubt::WakesNotTold),
+            Some(wake) if wake.close_call => Some(Doubt::CloseCall),
+            _ if !closed.whole => Some(Doubt::Incomplete),
+            _ if ago < SURE_AFTER_CLOSE => Some(Doubt::Recent),
+            _ => None,
         }
     }
 

@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
-    Confidence, Fact, Judgement, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
-    wakes_since,
+    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER_CLOSE, Standing,
+    State, Verdict, WakeStanding, judge, wakes_since,
 };
 use proptest::prelude::*;
 
@@ -184,7 +184,83 @@ fn queueing_begins_with_the_suspend() {
     assert_eq!(ready, standing.since);
 }
 
-/// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and never for certain.
+/// Its descriptor was closed at +2 s, 8 s before the end.
+fn closed() -> Standing {
+    let closed = CloseStanding {
+        at: ms(2000),
+        longest_after: Nanos(0),
+        whole: true,
+    };
+    Standing {
+        closed: Some(closed),
+        ..not_woken()
+    }
+}
+
+fn closed_but(change: fn(&mut CloseStanding)) -> Standing {
+    let mut standing = closed();
+    standing.closed.iter_mut().for_each(change);
+    standing
+}
+
+/// CT-14, CT-15: a lost wakeup is one that was not woken though its event happened.
+#[test]
+fn closed_and_not_woken_is_certain() {
+    let stuck = check(&closed(), Fact::NotWoken, Verdict::Stuck, "closed");
+    assert_eq!(stuck.confidence, Confidence::Certain);
+    let mut new_site = closed();
+    new_site.past = Past::default();
+    check(&new_site, Fact::NotWoken, Verdict::Stuck, "closed");
+}
+
+/// CT-14, CT-24: whatever may hide a wake leaves it likely.
+#[test]
+fn closed_is_likely_where_a_wake_may_be_hidden() {
+    let mut close_call = closed();
+    close_call
+        .wake
+        .iter_mut()
+        .for_each(|wake| wake.close_call = true);
+    let untold = Standing {
+        wake: None,
+        ..closed()
+    };
+    let recent = Standing {
+        since: ms(9_000),
+        end: ms(9_900),
+        ..closed_but(|it| it.at = ms(9_001))
+    };
+    for (standing, why) in [
+        (untold, Doubt::WakesNotTold),
+        (close_call, Doubt::CloseCall),
+        (closed_but(|it| it.whole = false), Doubt::Incomplete),
+        (recent, Doubt::Recent),
+    ] {
+        let judgement = judge(&standing, ms(500));
+        assert_eq!(judgement.verdict, Verdict::MaybeStuck, "{why:?}");
+        let Reason::Closed { doubt, .. } = judgement.reason else {
+            panic!("{judgement:?}")
+        };
+        assert_eq!(doubt, Some(why));
+    }
+}
+
+/// CT-14, CT-15: a program that closes first and resumes later is not accused before its time.
+#[test]
+fn closed_proves_nothing_while_others_were_resumed_as_late() {
+    let slow = closed_but(|it| it.longest_after = ms(4000));
+    check(&slow, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond");
+    let quicker = closed_but(|it| it.longest_after = ms(3999));
+    check(&quicker, Fact::NotWoken, Verdict::Stuck, "closed");
+    let mut just = closed_but(|it| it.at = ms(9_001));
+    just.past = Past::default();
+    check(&just, Fact::NotWoken, Verdict::Waiting, "no-past");
+    let mut woken = closed();
+    woken.wake = self::woken().wake;
+    check(&woken, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+}
+
+/// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and so not for certain.
 #[test]
 fn not_woken_is_judged_by_the_past_of_its_site() {
     for (standing, fact) in [
@@ -288,6 +364,7 @@ prop_compose! {
         doubt in prop::option::of(0u64..9),
         wake in prop::option::of(any::<(bool, bool)>()),
         (timer, others, v1) in any::<(bool, bool, bool)>(),
+        closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
         counts in (0u64..20, 0u64..20),
     ) -> Standing {
         Standing {
@@ -298,6 +375,11 @@ prop_compose! {
             doubt,
         filtered: 0,
             wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: ms(times[2]), close_call }),
+            closed: closed.map(|(at, longest_after, whole)| CloseStanding {
+                at: ms(at),
+                longest_after: ms(longest_after),
+                whole,
+            }),
             deadline: timer.then(|| ms(times[3])),
             past: Past {
                 waits: counts.0,
@@ -313,11 +395,16 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn certain_is_only_what_was_woken_and_passed_over(standing in any_standing()) {
+    fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(standing in any_standing()) {
         let judgement = judge(&standing, THRESHOLD);
-        if judgement.verdict == Verdict::Stuck {
-            prop_assert_eq!(judgement.fact, Fact::WokenNotRun);
+        if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
             prop_assert!(THRESHOLD <= Nanos(standing.others_ran.unwrap().0 - standing.since.0));
+        } else if judgement.verdict == Verdict::Stuck {
+            let closed = standing.closed.unwrap();
+            prop_assert_eq!(judgement.fact, Fact::NotWoken);
+            prop_assert!(closed.whole && !judgement.close_call);
+            let ago = Nanos(standing.end.0 - closed.at.0);
+            prop_assert!(SURE_AFTER_CLOSE <= ago && closed.longest_after < ago);
         }
         if judgement.verdict.is_stuck() {
             prop_assert!(standing.doubt.is_none() && THRESHOLD <= judgement.age);

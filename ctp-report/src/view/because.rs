@@ -6,6 +6,7 @@ use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason};
 use crate::groups::{Group, Usual};
 use crate::text;
 use crate::units;
+use crate::view::closed;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
@@ -21,6 +22,7 @@ pub fn section(groups: &[&Group]) -> String {
         Reason::Silent => format!(
             "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it waits for"
         ),
+        Reason::Closed { doubt, .. } => closed::section(groups, doubt),
         Reason::Overdue(_) => {
             format!(
                 "suspended {age} though the timer was due; {}",
@@ -62,8 +64,8 @@ fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
 
 fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
     match fact {
-        Fact::NotWoken if groups.iter().any(|group| group.close_call) => "no wake counted since",
-        Fact::NotWoken => "no wake since (exact)",
+        Fact::NotWoken if groups.iter().all(|group| group.wakes_exact) => "no wake since (exact)",
+        Fact::NotWoken => "no wake counted since",
         _ => "the runtime does not tell of wakes",
     }
 }

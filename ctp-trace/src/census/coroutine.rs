@@ -94,6 +94,8 @@ pub struct Attempted {
 pub(super) struct Resumed {
     pub(super) suspended_at: Nanos,
     pub(super) site: u32,
+    /// Wakes that it knew of when that wait began.
+    pub(super) wake_seen: u16,
     /// The delay between wake and run has been counted.
     pub(super) queued: bool,
     /// The place that ended it has been counted.
@@ -230,10 +232,11 @@ impl Coroutine {
     fn wake_standing(&self) -> Option<WakeStanding> {
         let (wake, last) = (self.wake?, self.suspend()?);
         let close = |ran: Nanos| ran.0.abs_diff(wake.at.0) <= CLOSE_CALL.0;
+        let spent = self.resumed.is_some_and(|it| it.by_one_wake(last));
         wakes_since(wake.count, last.wake_seen).map(|wakes| WakeStanding {
             woken: 0 < wakes,
             at: wake.at,
-            close_call: wake.count > 0 && self.ran_at.is_some_and(close),
+            close_call: wake.count > 0 && self.ran_at.is_some_and(close) && !spent,
         })
     }
 
@@ -287,6 +290,14 @@ impl Coroutine {
         for &site in self.seen.iter().filter(|_| self.misses_events()) {
             places.by_number(site).approximate = true;
         }
+    }
+}
+
+impl Resumed {
+    /// Between the runs before and after the wait there was one wake. It is the one that ended the
+    /// wait, so its coroutine has been queued, and nothing is to come of it any more.
+    fn by_one_wake(&self, next: &Event) -> bool {
+        next.wake_seen.wrapping_sub(self.wake_seen) == 1
     }
 }
 

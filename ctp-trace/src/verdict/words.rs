@@ -136,6 +136,13 @@ pub enum Reason {
         /// When it could have been run.
         ready: Nanos,
     },
+    /// What it waits for was closed, and nobody resumed it.
+    Closed {
+        /// When.
+        at: Nanos,
+        /// Why this is not certain; nothing if it is.
+        doubt: Option<Doubt>,
+    },
     /// Its timer was due at this time.
     Overdue(Nanos),
     /// Its timer is, or was but just, due at this time.
@@ -148,6 +155,33 @@ pub enum Reason {
     NoPast,
     /// It waits to the end, and its runtime tells neither wakes nor waits.
     Silent,
+}
+
+/// Why one that waits for what is closed may not be stuck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// Its runtime does not tell of wakes.
+    WakesNotTold,
+    /// A wake came within a millisecond of the start of its last run, and may not be the one that
+    /// led to that: counting alone cannot tell.
+    CloseCall,
+    /// Records of that time are lost, filtered or unreadable.
+    Incomplete,
+    /// It was closed but just, and somebody may be about to resume it.
+    Recent,
+}
+
+impl Doubt {
+    /// A word for it, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Doubt::WakesNotTold => "wakes-not-told",
+            Doubt::CloseCall => "close-call",
+            Doubt::Incomplete => "incomplete",
+            Doubt::Recent => "recent",
+        }
+    }
 }
 
 impl Reason {
@@ -163,6 +197,7 @@ impl Reason {
             Reason::NobodyRan => "nobody-ran",
             Reason::NotQueued { .. } => "not-queued",
             Reason::Queued { .. } => "queued",
+            Reason::Closed { .. } => "closed",
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",
             Reason::FarBeyond => "far-beyond",

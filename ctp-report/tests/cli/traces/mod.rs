@@ -26,6 +26,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("woken", woken()),
         ("queueing", queueing()),
         ("closed", deeds::closed()),
+        ("forgotten", deeds::forgotten()),
         ("robbed", deeds::robbed()),
         ("busy", busy()),
         ("torn", broken::torn()),
