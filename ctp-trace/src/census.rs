@@ -26,7 +26,7 @@ use crate::record::{
     Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
     ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
 };
-use crate::verdict::{CloseStanding, Judgement, Past, Standing, judge};
+use crate::verdict::{CloseStanding, Judgement, Past, Standing, State, judge};
 use broken::Breakages;
 use closings::Closings;
 use habits::Habits;
@@ -293,11 +293,20 @@ impl Census {
         }
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);
-        standing.others_ran = self
-            .runners
-            .get(&one.process)
-            .and_then(|r| r.besides(one.id));
+        if let Some(runners) = self.runners.get(&one.process) {
+            standing.served = runners.served();
+            self.look_at_its_thread(&mut standing, one, runners);
+        }
         standing
+    }
+
+    /// Whether the thread of its latest event ran another one since, and keeps to that.
+    fn look_at_its_thread(&self, standing: &mut Standing, one: &Coroutine, runners: &Runners) {
+        let latest = one.last.and_then(|last| runners.on(last.tid));
+        if let Some((other, at)) = latest.filter(|(who, _)| *who != one.id) {
+            standing.hosts = standing.state == State::Running && standing.since <= at;
+            standing.held_since = self.get(other).and_then(Coroutine::runs_since);
+        }
     }
 
     fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
@@ -316,10 +325,9 @@ impl Census {
         self.see(event.at);
         let one = self.coroutines.of(event.coroutine);
         if event.kind == EventKind::Run {
-            self.runners
-                .entry(one.process)
-                .or_default()
-                .ran(one.id, event.at);
+            let ready = one.ready_before(event);
+            let runners = self.runners.entry(one.process).or_default();
+            runners.ran(one.id, event.tid, event.at, ready);
         }
         if let Some(contradiction) = one.contradiction(event) {
             one.broken = true;

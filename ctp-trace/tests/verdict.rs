@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
-    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER_CLOSE, Standing,
-    State, Verdict, WakeStanding, judge, wakes_since,
+    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER_CLOSE, Served,
+    Standing, State, Verdict, WakeStanding, judge, wakes_since,
 };
 use proptest::prelude::*;
 
@@ -27,9 +27,17 @@ fn suspended() -> Standing {
             queued: 8,
             longest_queued: ms(1),
         },
-        others_ran: Some(ms(9_900)),
+        served: served(9_900),
         ..Standing::default()
     }
+}
+
+/// One that became ready at this time was run a millisecond later.
+fn served(ready: u64) -> Option<Served> {
+    Some(Served {
+        ready: ms(ready),
+        ran: ms(ready + 1),
+    })
 }
 
 fn not_woken() -> Standing {
@@ -99,6 +107,11 @@ fn running_for_long_is_busy() {
         check(&running, Fact::Running, Verdict::Busy, "runs").age,
         ms(9000)
     );
+    let host = Standing {
+        hosts: true,
+        ..running
+    };
+    check(&host, Fact::Running, Verdict::Waiting, "hosts");
     let brief = Standing {
         since: ms(9001),
         ..running
@@ -114,15 +127,15 @@ fn never_run_is_stuck_only_if_others_were_run() {
     };
     check(&born, Fact::NeverRun, Verdict::MaybeStuck, "overlooked");
     let alone = Standing {
-        others_ran: None,
+        served: None,
         ..born
     };
-    check(&alone, Fact::NeverRun, Verdict::Waiting, "nobody-ran");
+    check(&alone, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
     let idle = Standing {
-        others_ran: Some(ms(1999)),
+        served: served(1999),
         ..born
     };
-    check(&idle, Fact::NeverRun, Verdict::Waiting, "nobody-ran");
+    check(&idle, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
     let young = Standing {
         since: ms(9500),
         ..born
@@ -139,7 +152,7 @@ fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
         stuck.reason,
         Reason::NotQueued {
             ready: ms(2000),
-            others_ran: ms(9_900)
+            served: served(9_900).unwrap_or_default()
         }
     );
 }
@@ -153,10 +166,12 @@ fn woken_not_run_is_queueing_otherwise() {
     };
     let few = past(|past| past.queued = 7);
     check(&few, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
-    let slow = past(|past| past.longest_queued = ms(8000));
+    let slow = past(|past| past.longest_queued = ms(4000));
     check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let slowly = past(|past| past.longest_queued = ms(3999));
+    check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
     let stalled = Standing {
-        others_ran: Some(ms(2999)),
+        served: served(2999),
         ..woken()
     };
     check(&stalled, Fact::WokenNotRun, Verdict::Waiting, "queued");
@@ -167,6 +182,33 @@ fn woken_not_run_is_queueing_otherwise() {
         close_call: false,
     });
     check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
+}
+
+/// A wake that came when its run began may have led to that run; and where one that runs keeps the
+/// thread, those that are bound to it wait for their turn.
+#[test]
+fn woken_not_run_is_likely_where_another_reading_is_left() {
+    let mut close_call = woken();
+    close_call
+        .wake
+        .iter_mut()
+        .for_each(|wake| wake.close_call = true);
+    check(
+        &close_call,
+        Fact::WokenNotRun,
+        Verdict::MaybeStuck,
+        "not-queued",
+    );
+    let held = Standing {
+        held_since: Some(ms(9_000)),
+        ..woken()
+    };
+    check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    let passing = Standing {
+        held_since: Some(ms(9_001)),
+        ..woken()
+    };
+    check(&passing, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
 }
 
 /// A wake during the run cannot be followed before that run has ended.
@@ -360,7 +402,8 @@ prop_compose! {
         state in prop::sample::select(vec![
             State::Born, State::Running, State::Suspended, State::Cancelled, State::Dead,
         ]),
-        times in prop::collection::vec(0u64..20_000, 8),
+        times in prop::collection::vec(0u64..20_000, 9),
+        (hosts, held) in any::<(bool, bool)>(),
         doubt in prop::option::of(0u64..9),
         wake in prop::option::of(any::<(bool, bool)>()),
         (timer, others, v1) in any::<(bool, bool, bool)>(),
@@ -388,7 +431,9 @@ prop_compose! {
                 queued: counts.1,
                 longest_queued: ms(times[6]),
             },
-            others_ran: others.then(|| ms(times[7])),
+            served: if others { served(times[7]) } else { None },
+            hosts,
+            held_since: held.then(|| ms(times[8])),
         }
     }
 }
@@ -398,7 +443,9 @@ proptest! {
     fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(standing in any_standing()) {
         let judgement = judge(&standing, THRESHOLD);
         if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
-            prop_assert!(THRESHOLD <= Nanos(standing.others_ran.unwrap().0 - standing.since.0));
+            let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
+            prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.0)));
+            prop_assert!(!wake.close_call);
         } else if judgement.verdict == Verdict::Stuck {
             let closed = standing.closed.unwrap();
             prop_assert_eq!(judgement.fact, Fact::NotWoken);

@@ -1,5 +1,7 @@
 //! Why a verdict was reached, in one sentence, from the numbers of its groups.
 
+use std::collections::BTreeSet;
+
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason};
 
@@ -30,13 +32,25 @@ pub fn section(groups: &[&Group]) -> String {
             )
         }
         Reason::NotQueued { .. } => format!(
-            "woken, then not run to the end ({age} since suspended), while others were run; {}",
+            "woken, then not run to the end ({age} since suspended), while others were that were \
+             ready only later; {}",
             queueing(groups)
         ),
-        Reason::Overlooked(_) => format!("born {age} ago and never run, while others were"),
-        Reason::Runs => format!("running for {age} without a suspend, so it keeps its thread"),
+        Reason::Overlooked(_) => {
+            format!("born {age} ago and never run, while others were that were ready only later")
+        }
+        Reason::Runs => format!(
+            "running for {age} without a suspend; nobody else gets {}",
+            threads(groups)
+        ),
         reason => format!("{} for {age}", reason.word()),
     }
+}
+
+fn threads(groups: &[&Group]) -> String {
+    let all = groups.iter().flat_map(|group| &group.threads);
+    let all: Vec<u64> = BTreeSet::from_iter(all.copied()).into_iter().collect();
+    format!("tid {}", text::few(&all))
 }
 
 fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
@@ -128,7 +142,7 @@ pub fn is_as_usual(group: &Group) -> bool {
     let (_, _, judgement) = group.judged;
     !matches!(
         judgement.reason,
-        Reason::NoPast | Reason::Queued { .. } | Reason::NobodyRan
+        Reason::NoPast | Reason::Queued { .. } | Reason::NotOvertaken
     )
 }
 
@@ -154,6 +168,7 @@ fn detail(group: &Group) -> String {
             due,
             Nanos(group.proof.steps.last().map_or(0, |end| end.at_ns)),
         ),
+        (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),
         (_, Fact::WokenNotRun, _) => format!("woken and not run for {age} at most"),

@@ -236,8 +236,21 @@ impl Coroutine {
         wakes_since(wake.count, last.wake_seen).map(|wakes| WakeStanding {
             woken: 0 < wakes,
             at: wake.at,
-            close_call: wake.count > 0 && self.ran_at.is_some_and(close) && !spent,
+            close_call: self.ran_at.is_some_and(close) && (0 < wakes || wake.count > 0 && !spent),
         })
+    }
+
+    /// When it became ready for this run, at the earliest: not before it waited, and not before it
+    /// was woken, if that was told. `None` if what it did before is missing.
+    pub(super) fn ready_before(&self, run: &Event) -> Option<Nanos> {
+        let is_next = |last: &Event| last.n.checked_add(1) == Some(run.n) && !run.after_filtered;
+        let from = self.last.filter(is_next)?;
+        if !matches!(from.kind, EventKind::Birth | EventKind::Suspend) {
+            return None;
+        }
+        let wakes = [self.wake.map(|it| it.at), self.woken.map(|it| it.at)];
+        let within = wakes.into_iter().flatten().filter(|at| *at <= run.at);
+        Some(within.fold(from.at, Nanos::max))
     }
 
     fn deadline(&self, started_monotonic_ns: u64) -> Option<Nanos> {

@@ -1,5 +1,6 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
+use super::standing::Served;
 use crate::record::Nanos;
 
 /// What is so, drawn from records alone.
@@ -120,16 +121,19 @@ pub enum Reason {
     Young,
     /// It has run all this time.
     Runs,
-    /// It was never run, while others began to run as late as this.
-    Overlooked(Nanos),
-    /// It was never run, and nobody else was run either.
-    NobodyRan,
-    /// Woken, not run for longer than any of the site's, while others began to run.
+    /// It runs, and others run inside of it.
+    Hosts,
+    /// It was never run, while one was that became ready long after its birth.
+    Overlooked(Served),
+    /// It was never run, but nor was any that became ready long after its birth.
+    NotOvertaken,
+    /// Woken, not run for far longer than any of the site's, while one was run that became ready
+    /// long after it.
     NotQueued {
         /// When it could have been run.
         ready: Nanos,
-        /// The latest start of a run of another coroutine.
-        others_ran: Nanos,
+        /// That one's run.
+        served: Served,
     },
     /// Woken, and this may still be ordinary queueing.
     Queued {
@@ -194,7 +198,8 @@ impl Reason {
             Reason::Young => "young",
             Reason::Runs => "runs",
             Reason::Overlooked(_) => "overlooked",
-            Reason::NobodyRan => "nobody-ran",
+            Reason::Hosts => "hosts",
+            Reason::NotOvertaken => "not-overtaken",
             Reason::NotQueued { .. } => "not-queued",
             Reason::Queued { .. } => "queued",
             Reason::Closed { .. } => "closed",
