@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::census::{Closing, Coroutine};
-use ctp_trace::record::{CoroutineId, Nanos, SiteId};
+use ctp_trace::record::{CoroutineId, SiteId};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
+use crate::config::StuckView;
 use crate::culprits::{self, ClosedBy, LostRecords, UsualWaker};
+use crate::ignore::Ignore;
 use crate::model::Model;
-use crate::names::Names;
+use crate::names::{Label, Names};
 use crate::proof::{self, Proof};
 use crate::waits::{self, WaitsFor};
 
@@ -115,10 +117,14 @@ type Member<'a> = (&'a Coroutine, Judgement);
 type Key = (Verdict, Fact, &'static str, SiteId, String);
 
 /// All coroutines that are not over, grouped: the worst first, then the largest.
-pub fn groups(model: &Model, names: &Names, threshold: Nanos) -> Vec<Group> {
+pub fn groups(model: &Model, names: &Names, view: &StuckView) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
-    for (id, judgement) in model.census.judge(threshold) {
+    for (id, judgement) in model.census.judge(view.threshold) {
         if let Some(one) = model.census.get(id) {
+            let judgement = match is_ignored(model, names, one, &view.ignore) {
+                true => judgement.ignored(),
+                false => judgement,
+            };
             members
                 .entry(key(model, names, one, &judgement))
                 .or_default()
@@ -130,6 +136,13 @@ pub fn groups(model: &Model, names: &Names, threshold: Nanos) -> Vec<Group> {
     let mut groups: Vec<Group> = members.iter().map(make).collect();
     groups.sort_by_key(Group::rank);
     groups
+}
+
+fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
+    let site = place(model, one);
+    let function = names.function(site, model.census.name(one.name));
+    let at = names.of(site).and_then(Label::at);
+    ignore.is_of(&function, at.as_deref())
 }
 
 fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {

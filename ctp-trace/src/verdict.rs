@@ -174,6 +174,7 @@ impl Case<'_> {
             None => Some(Doubt::WakesNotTold),
             Some(wake) if wake.close_call => Some(Doubt::CloseCall),
             _ if !closed.whole => Some(Doubt::Incomplete),
+            _ if self.standing.one_of_several => Some(Doubt::OneOfSeveral),
             _ if ago < SURE_AFTER_CLOSE => Some(Doubt::Recent),
             _ => None,
         }
@@ -184,6 +185,9 @@ impl Case<'_> {
     }
 
     fn against_the_past(&self) -> (Verdict, Reason) {
+        if self.standing.idle {
+            return (Verdict::Waiting, Reason::Idle);
+        }
         let past = &self.standing.past;
         let usual = past.p99.0.saturating_mul(FAR_BEYOND);
         if past.waits < ENOUGH {
@@ -201,6 +205,21 @@ impl Case<'_> {
     fn overtaken_since(&self, ready: Nanos) -> Option<Served> {
         let is_later = |it: &Served| ready <= it.ready && self.threshold <= ready.until(it.ready);
         self.standing.served.filter(is_later)
+    }
+}
+
+impl Judgement {
+    /// The same for one that nobody wants to hear of: if it was bad, it is set apart.
+    pub fn ignored(self) -> Self {
+        if !self.verdict.is_stuck() && self.verdict != Verdict::Busy {
+            return self;
+        }
+        Judgement {
+            verdict: Verdict::Waiting,
+            confidence: Verdict::Waiting.confidence(),
+            reason: Reason::Ignored(self.verdict),
+            ..self
+        }
     }
 }
 

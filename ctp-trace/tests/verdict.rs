@@ -267,6 +267,10 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
         wake: None,
         ..closed()
     };
+    let one_of_several = Standing {
+        one_of_several: true,
+        ..closed()
+    };
     let recent = Standing {
         since: ms(9_000),
         end: ms(9_900),
@@ -276,6 +280,7 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
         (untold, Doubt::WakesNotTold),
         (close_call, Doubt::CloseCall),
         (closed_but(|it| it.whole = false), Doubt::Incomplete),
+        (one_of_several, Doubt::OneOfSeveral),
         (recent, Doubt::Recent),
     ] {
         let judgement = judge(&standing, ms(500));
@@ -329,6 +334,31 @@ fn not_woken_is_judged_by_the_past_of_its_site() {
         };
         check(&young, fact, Verdict::Waiting, "young");
     }
+}
+
+#[test]
+fn a_wait_that_is_meant_to_be_long_is_none_too_long_but_may_be_lost() {
+    let idle = Standing {
+        idle: true,
+        ..not_woken()
+    };
+    check(&idle, Fact::NotWoken, Verdict::Waiting, "idle");
+    let closed = Standing {
+        idle: true,
+        ..closed()
+    };
+    check(&closed, Fact::NotWoken, Verdict::Stuck, "closed");
+}
+
+#[test]
+fn what_is_ignored_is_no_failure_and_says_what_it_was() {
+    let stuck = judge(&closed(), THRESHOLD).ignored();
+    assert_eq!(stuck.reason, Reason::Ignored(Verdict::Stuck));
+    assert_eq!(stuck.verdict, Verdict::Waiting);
+    let mut past = not_woken();
+    past.past.waits = 7;
+    let waiting = judge(&past, THRESHOLD);
+    assert_eq!(waiting.ignored(), waiting);
 }
 
 #[test]
@@ -403,7 +433,7 @@ prop_compose! {
             State::Born, State::Running, State::Suspended, State::Cancelled, State::Dead,
         ]),
         times in prop::collection::vec(0u64..20_000, 9),
-        (hosts, held) in any::<(bool, bool)>(),
+        (hosts, held, idle, one_of_several) in any::<(bool, bool, bool, bool)>(),
         doubt in prop::option::of(0u64..9),
         wake in prop::option::of(any::<(bool, bool)>()),
         (timer, others, v1) in any::<(bool, bool, bool)>(),
@@ -432,6 +462,8 @@ prop_compose! {
                 longest_queued: ms(times[6]),
             },
             served: if others { served(times[7]) } else { None },
+            idle,
+            one_of_several,
             hosts,
             held_since: held.then(|| ms(times[8])),
         }

@@ -168,6 +168,10 @@ fn detail(group: &Group) -> String {
             due,
             Nanos(group.proof.steps.last().map_or(0, |end| end.at_ns)),
         ),
+        (Reason::Ignored(verdict), ..) => {
+            format!("for {age}; {}, but ignored", verdict.word())
+        }
+        (Reason::Idle, ..) => format!("meant to be long, now for {age}"),
         (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),

@@ -54,6 +54,9 @@ fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
         Some(Doubt::Incomplete) => {
             "no wake counted since, but records of that time are missing".to_owned()
         }
+        Some(Doubt::OneOfSeveral) => {
+            "no wake since, but there is something else to wait for".to_owned()
+        }
         Some(Doubt::Recent) => {
             let closings = groups.iter().flat_map(|group| &group.closed_by);
             let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();

@@ -186,6 +186,7 @@ impl Coroutine {
     /// All that the rule needs, but for what only others can tell.
     pub(super) fn standing(&self, past: Past, started_monotonic_ns: u64) -> Standing {
         let (state, since) = self.state();
+        let marks = self.suspend().map(|wait| wait.marks).unwrap_or_default();
         Standing {
             state,
             since,
@@ -197,6 +198,8 @@ impl Coroutine {
             },
             wake: self.wake_standing(),
             deadline: self.deadline(started_monotonic_ns),
+            idle: marks.idle,
+            one_of_several: marks.one_of_several,
             past,
             ..Standing::default()
         }

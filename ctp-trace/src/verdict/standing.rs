@@ -19,6 +19,10 @@ pub struct Standing {
     pub filtered: u64,
     /// What its wake word says; `None` if its runtime does not tell.
     pub wake: Option<WakeStanding>,
+    /// Its wait is meant to be long.
+    pub idle: bool,
+    /// It waits for other things too, which are not told.
+    pub one_of_several: bool,
     /// The end of what it waits for, if that came since it does, and was told.
     pub closed: Option<CloseStanding>,
     /// When its timer was due, if it waits for one and said so.

@@ -153,6 +153,10 @@ pub enum Reason {
     Timer(Nanos),
     /// It waits far beyond what the site usually waits.
     FarBeyond,
+    /// Its program says that this wait is meant to be long.
+    Idle,
+    /// Whoever reads the verdicts asked not to be told of it. This would have been the verdict.
+    Ignored(Verdict),
     /// The site has waited as long before, or nearly.
     Usual,
     /// Too few waits of this site have ended to say what is usual.
@@ -172,6 +176,8 @@ pub enum Doubt {
     CloseCall,
     /// Records of that time are lost, filtered or unreadable.
     Incomplete,
+    /// It waits for something else too.
+    OneOfSeveral,
     /// It was closed but just, and somebody may be about to resume it.
     Recent,
 }
@@ -183,6 +189,7 @@ impl Doubt {
             Doubt::WakesNotTold => "wakes-not-told",
             Doubt::CloseCall => "close-call",
             Doubt::Incomplete => "incomplete",
+            Doubt::OneOfSeveral => "one-of-several",
             Doubt::Recent => "recent",
         }
     }
@@ -206,6 +213,8 @@ impl Reason {
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",
             Reason::FarBeyond => "far-beyond",
+            Reason::Idle => "idle",
+            Reason::Ignored(_) => "ignored",
             Reason::Usual => "usual",
             Reason::NoPast => "no-past",
             Reason::Silent => "silent",

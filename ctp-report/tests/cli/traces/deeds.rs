@@ -59,6 +59,49 @@ fn close_readers(program: &str) -> Trace {
     t
 }
 
+/// A listener that is idle at last, and one that waits for a closed descriptor among others.
+pub fn marked() -> Vec<u8> {
+    let mut t = Trace::of("./marked");
+    let spawn = t.source("src/session.rs", 6);
+    let (accept, read) = (
+        t.source("src/session.rs", 4),
+        t.source("src/session.rs", 17),
+    );
+    let hangup = t.source(NET, 141);
+    let idle = WaitMarks {
+        idle: true,
+        one_of_several: false,
+    };
+    let among_others = WaitMarks {
+        idle: false,
+        one_of_several: true,
+    };
+    for (name, site, fd, marks) in [
+        ("listen", accept, 3, idle),
+        ("session", read, 17, among_others),
+    ] {
+        let one = t.born(name, spawn, 3 * MS);
+        t.wake(one, 0, 0, Waker::Foreign);
+        t.run(one, 4 * MS, 4127);
+        let fd = builder::Wait {
+            marks,
+            ..wait(site, WaitKind::Readable, fd)
+        };
+        let beat = Beat {
+            from: 5 * MS,
+            period: 3 * MS,
+            length: 2 * MS,
+            queued: MS / 20,
+            times: 10,
+        };
+        let wake_seen = t.healthy(one, fd, &beat);
+        t.suspend(one, 40 * MS, 4127, builder::Wait { wake_seen, ..fd });
+        t.tally(one, None, false);
+    }
+    t.close(50 * MS, 4126, WaitKind::Readable, 17, hangup);
+    t.finish()
+}
+
 /// One died in the middle of an event, and threads lost records before and after it last waited.
 pub fn robbed() -> Vec<u8> {
     let mut t = Trace::of("./robbed");

@@ -27,6 +27,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("queueing", queueing()),
         ("closed", deeds::closed()),
         ("forgotten", deeds::forgotten()),
+        ("marked", deeds::marked()),
         ("robbed", deeds::robbed()),
         ("busy", busy()),
         ("torn", broken::torn()),
