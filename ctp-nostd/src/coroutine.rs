@@ -141,7 +141,7 @@ impl<P: Platform> Coroutine<P> {
 
     fn suspend_in(&self, seat: &Seat<P>, wait: Wait) {
         let site = || seat.probe.site(wait.place);
-        self.suspend_at(seat, site, wait.kind, wait.resource);
+        self.suspend_at(seat, site, wait.code(), wait.resource);
     }
 
     /// It waits from now on, for what a leaf future [announced](Probe::waits_for) since the run
@@ -156,8 +156,8 @@ impl<P: Platform> Coroutine<P> {
     pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord) {
         let Some(seat) = self.live_seat() else { return };
         match P::local().and_then(noted) {
-            Some((site, kind, arg)) => self.suspend_at(seat, || site, kind, arg),
-            None => self.suspend_at(seat, || otherwise, WaitKind::Unknown, 0),
+            Some((site, code, arg)) => self.suspend_at(seat, || site, code, arg),
+            None => self.suspend_at(seat, || otherwise, WaitKind::Unknown as u8, 0),
         }
     }
 
@@ -195,13 +195,7 @@ impl<P: Platform> Coroutine<P> {
 
     /// The site is looked up only if the event is kept.
     #[inline]
-    fn suspend_at(
-        &self,
-        seat: &Seat<P>,
-        site: impl FnOnce() -> SiteWord,
-        kind: WaitKind,
-        arg: u64,
-    ) {
+    fn suspend_at(&self, seat: &Seat<P>, site: impl FnOnce() -> SiteWord, code: u8, arg: u64) {
         if let Some(local) = P::local() {
             self.leave(seat, local);
         }
@@ -210,7 +204,7 @@ impl<P: Platform> Coroutine<P> {
             site: site().0,
             arg,
             tail: Tail {
-                wait_kind: kind as u8,
+                wait_kind: code,
                 wake_seen: self.wake_seen.get(),
                 ..Tail::default()
             },
@@ -257,15 +251,11 @@ impl<P: Platform> Drop for Coroutine<P> {
 
 /// Takes what a leaf future announced.
 #[inline]
-fn noted(local: &Local) -> Option<(SiteWord, WaitKind, u64)> {
+fn noted(local: &Local) -> Option<(SiteWord, u8, u64)> {
     let code = local.noted_kind.load(Ordering::Relaxed).checked_sub(1)?;
     local.noted_kind.store(0, Ordering::Relaxed);
     let site = SiteWord(local.noted_site.load(Ordering::Relaxed));
-    Some((
-        site,
-        WaitKind::from_code(code as u8),
-        local.noted_arg.load(Ordering::Relaxed),
-    ))
+    Some((site, code as u8, local.noted_arg.load(Ordering::Relaxed)))
 }
 
 impl<P: Platform> Seat<P> {

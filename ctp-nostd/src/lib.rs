@@ -101,6 +101,7 @@ pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;
 pub mod live;
+mod noted;
 mod platform;
 mod probe;
 mod region;
@@ -127,4 +128,4 @@ pub use linux::{Linux, Task, Waker, attach, closed, probe, thread_ends, waits_fo
 pub use platform::{Local, Platform};
 pub use probe::Probe;
 pub use region::{Refused, Region};
-pub use wait::{Resource, Wait, WaitKind};
+pub use wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};

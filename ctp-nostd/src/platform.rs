@@ -75,7 +75,7 @@ pub struct Local {
     pub(crate) noted_site: AtomicU64,
     /// Its resource.
     pub(crate) noted_arg: AtomicU64,
-    /// Its kind, plus 1.
+    /// The code of its kind and marks, plus 1.
     pub(crate) noted_kind: AtomicU64,
 }
 

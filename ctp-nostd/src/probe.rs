@@ -9,6 +9,7 @@ use crate::control;
 use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
 use crate::intern::{self, Entry};
+use crate::noted;
 use crate::platform::Platform;
 use crate::region::Region;
 use crate::site::{self, SiteWord};
@@ -120,18 +121,13 @@ impl<P: Platform> Probe<P> {
     }
 
     /// A leaf future is about to return `Pending`: says what the coroutine that runs here waits
-    /// for. Its next suspend carries it.
+    /// for. Its next suspend carries it. Of several in one run the last is kept, and marked.
     #[inline]
     pub fn waits_for(self, wait: Wait) {
         let Some(local) = P::local().filter(|_| self.is_live()) else {
             return;
         };
-        let site = self.site(wait.place);
-        local.noted_site.store(site.0, Ordering::Relaxed);
-        local.noted_arg.store(wait.resource, Ordering::Relaxed);
-        local
-            .noted_kind
-            .store(wait.kind as u64 + 1, Ordering::Relaxed);
+        noted::note(local, self.site(wait.place), &wait);
     }
 
     /// The word that stands for this line of the program in an event.

@@ -120,7 +120,8 @@ impl<P: Platform> Probe<P> {
     }
 
     /// Something is gone for which coroutines may wait: they will wait for ever, unless somebody
-    /// wakes them. Call it beside the call that closes or frees it; the caller is where.
+    /// wakes them. Call it just before the call that closes or frees it: afterwards its number may
+    /// be another's, whose coroutines it would be told of. The caller is where.
     #[track_caller]
     pub fn closed(self, resource: impl Into<Resource>) {
         let Resource { kind, number } = resource.into();

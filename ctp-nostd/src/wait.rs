@@ -28,6 +28,13 @@ pub enum WaitKind {
     Yield = 8,
 }
 
+/// Added to the code of a kind: the wait is meant to be long.
+pub const WAIT_IDLE: u8 = 0x20;
+
+/// Added to the code of a kind: it is one of several things that the coroutine waits for, of which
+/// the last that was told is kept.
+pub const WAIT_ONE_OF_SEVERAL: u8 = 0x40;
+
 /// A wait: its kind, its resource, and the line of the program that made it.
 ///
 /// Make it where the user's code is the caller: every constructor is `#[track_caller]`, so a
@@ -35,6 +42,7 @@ pub enum WaitKind {
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     pub(crate) kind: WaitKind,
+    pub(crate) marks: u8,
     pub(crate) resource: u64,
     pub(crate) place: &'static Location<'static>,
 }
@@ -82,6 +90,18 @@ impl Wait {
         Wait::at_caller(WaitKind::User, number)
     }
 
+    /// This wait is meant to be long, as that of a listener: however long it is, that says nothing.
+    pub fn idle(mut self) -> Self {
+        self.marks |= WAIT_IDLE;
+        self
+    }
+
+    /// Kind and marks, as they are stored.
+    #[inline]
+    pub(crate) fn code(&self) -> u8 {
+        self.kind as u8 | self.marks
+    }
+
     /// For nothing: gives way to others.
     #[track_caller]
     pub fn to_yield() -> Self {
@@ -98,6 +118,7 @@ impl Wait {
     fn at_caller(kind: WaitKind, resource: u64) -> Self {
         Wait {
             kind,
+            marks: 0,
             resource,
             place: Location::caller(),
         }
@@ -142,9 +163,9 @@ impl From<u64> for Resource {
 }
 
 impl WaitKind {
-    /// The kind of a stored code; what is not known is unknown.
+    /// The kind of a stored code, whatever its marks; what is not known is unknown.
     pub const fn from_code(code: u8) -> Self {
-        match code {
+        match code & !(WAIT_IDLE | WAIT_ONE_OF_SEVERAL) {
             1 => WaitKind::Readable,
             2 => WaitKind::Writable,
             3 => WaitKind::Timer,

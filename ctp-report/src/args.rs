@@ -15,6 +15,7 @@ use crate::config::{
     By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
     Sort, StuckView, TimelineView, View,
 };
+use crate::ignore::{Ignore, Pattern};
 use crate::output;
 use crate::units;
 
@@ -24,6 +25,7 @@ Examples:
   ctp-report --stuck                    what is stuck, at which line, on what, since when
   ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
+  ctp-report --stuck --ignore 'listen$' the same without what waits in this function
   ctp-report --last-words               after a crash: who ran, and what each did last
   ctp-report --histogram                how long waits and runs took, in powers of two
   ctp-report --flame flame.svg          waiting time as a flame graph
@@ -33,13 +35,15 @@ Examples:
 
 const AFTER: &str = "\
 What --stuck says of a coroutine that has not moved for the threshold, and the facts behind it:
-  STUCK    certain: it was woken and never run, though others were, for longer than ever before
-  STUCK?   likely: it waits at least 10 times what 99 % of the waits at its site took (8 or more
-           must have ended) and twice the longest; or its timer is overdue; or it is of a plain
-           cTP v1 program, which tells nothing of wakes. Of a --summary not the site's waits are
-           known but all those of the coroutine's name
+  STUCK    certain: what it waits for was closed without waking it, a second ago or more, and
+           twice as long as any other was resumed after that; or it was woken and never run for
+           twice as long as ever before, though others were that were ready only later
+  STUCK?   likely: the same, but a wake may be hidden; or it waits at least 10 times what 99 % of
+           the waits at its site took (8 or more must have ended) and twice the longest; or its
+           timer is overdue; or it is of a plain cTP v1 program, which tells nothing of wakes. Of
+           a --summary not the site's waits are known but all those of the coroutine's name
   BUSY     it runs without a suspend, so that nobody else gets its thread; no failure for --fail
-  WAITING  as usual at its site, or there is nothing to compare with
+  WAITING  as usual at its site, or meant to be long, or ignored, or nothing to compare with
   UNKNOWN  events of it are lost that may have changed everything
   NOT_WOKEN, WOKEN_NOT_RUN: by the count of wakes; SUSPENDED: its runtime does not tell of wakes
 
@@ -141,6 +145,9 @@ struct StuckArgs {
     /// Exit with status 3 if anything is stuck
     #[arg(long, requires = "stuck")]
     fail: bool,
+    /// Do not call stuck what waits here: a pattern of a function, or of file:line; may be repeated
+    #[arg(long, value_name = "REGEX", requires = "stuck")]
+    ignore: Vec<Pattern>,
     /// List all ids, not a few of each group
     #[arg(long, requires = "listing")]
     ids: bool,
@@ -326,6 +333,7 @@ impl StuckArgs {
             threshold: self.threshold,
             fail: self.fail,
             all_ids: self.ids,
+            ignore: Ignore(self.ignore),
         })
     }
 }

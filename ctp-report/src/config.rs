@@ -6,6 +6,8 @@ use anstream::ColorChoice;
 use ctp_trace::record::Nanos;
 use symbolize::Places;
 
+use crate::ignore::Ignore;
+
 /// The trace that is read unless another one is named.
 pub const DEFAULT_INPUT: &str = "ctp.data";
 
@@ -69,6 +71,8 @@ pub struct StuckView {
     pub fail: bool,
     /// Whether all ids are listed.
     pub all_ids: bool,
+    /// What is not to be called stuck.
+    pub ignore: Ignore,
 }
 
 /// How much to tell of those that lived at the end.

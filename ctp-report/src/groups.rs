@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::census::{Closing, Coroutine};
-use ctp_trace::record::{CoroutineId, Nanos, SiteId};
-use ctp_trace::verdict::{Fact, Judgement, Verdict};
+use ctp_trace::record::{CoroutineId, SiteId};
+use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
+use crate::config::StuckView;
 use crate::culprits::{self, ClosedBy, LostRecords, UsualWaker};
+use crate::ignore::Ignore;
 use crate::model::Model;
-use crate::names::Names;
+use crate::names::{Label, Names};
 use crate::proof::{self, Proof};
 use crate::waits::{self, WaitsFor};
 
@@ -38,6 +40,9 @@ pub struct Group {
     pub confidence: &'static str,
     /// The reason, as a word.
     pub reason: &'static str,
+    /// Why it is not certain though what the oldest of them waits for was closed, as a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<&'static str>,
     /// The longest that one of them has been in this state.
     pub oldest_ns: u64,
     /// The shortest.
@@ -52,6 +57,9 @@ pub struct Group {
     pub lost: u64,
     /// The last wake of one of them came within a millisecond of the start of its last run.
     pub close_call: bool,
+    /// That they were not woken rests on counts that can be trusted.
+    #[serde(skip)]
+    pub wakes_exact: bool,
     /// What is usual where they wait.
     pub usual: Option<Usual>,
     /// Where what they wait for was closed, as far as that was told.
@@ -109,10 +117,14 @@ type Member<'a> = (&'a Coroutine, Judgement);
 type Key = (Verdict, Fact, &'static str, SiteId, String);
 
 /// All coroutines that are not over, grouped: the worst first, then the largest.
-pub fn groups(model: &Model, names: &Names, threshold: Nanos) -> Vec<Group> {
+pub fn groups(model: &Model, names: &Names, view: &StuckView) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
-    for (id, judgement) in model.census.judge(threshold) {
+    for (id, judgement) in model.census.judge(view.threshold) {
         if let Some(one) = model.census.get(id) {
+            let judgement = match is_ignored(model, names, one, &view.ignore) {
+                true => judgement.ignored(),
+                false => judgement,
+            };
             members
                 .entry(key(model, names, one, &judgement))
                 .or_default()
@@ -124,6 +136,13 @@ pub fn groups(model: &Model, names: &Names, threshold: Nanos) -> Vec<Group> {
     let mut groups: Vec<Group> = members.iter().map(make).collect();
     groups.sort_by_key(Group::rank);
     groups
+}
+
+fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
+    let site = place(model, one);
+    let function = names.function(site, model.census.name(one.name));
+    let at = names.of(site).and_then(Label::at);
+    ignore.is_of(&function, at.as_deref())
 }
 
 fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
@@ -158,6 +177,7 @@ fn group(
     let label = names.of(site).cloned().unwrap_or_default();
     let ages = || members.iter().map(|(_, judgement)| judgement.age);
     let oldest = oldest(members);
+    let close_call = members.iter().any(|(_, judgement)| judgement.close_call);
     Group {
         function: function.clone(),
         file: label.file,
@@ -170,6 +190,7 @@ fn group(
         verdict: verdict.word(),
         confidence: verdict.confidence().word(),
         reason,
+        doubt: doubt(&oldest.1),
         oldest_ns: ages().max().unwrap_or_default().0,
         youngest_ns: ages().min().unwrap_or_default().0,
         ids: members.iter().map(|(one, _)| one.id.0).collect(),
@@ -178,7 +199,8 @@ fn group(
         lost: members
             .iter()
             .fold(0, |sum: u64, (one, _)| sum.saturating_add(one.lost())),
-        close_call: members.iter().any(|(_, judgement)| judgement.close_call),
+        close_call,
+        wakes_exact: !close_call && fact == Fact::NotWoken && model.is_readable(),
         usual: usual(model, oldest.0),
         closed_by: culprits::closed_by(model, names, closings, members.iter().map(|(one, _)| *one)),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
@@ -192,6 +214,13 @@ fn group(
         ),
         site,
         judged: (verdict, fact, oldest.1),
+    }
+}
+
+fn doubt(judgement: &Judgement) -> Option<&'static str> {
+    match judgement.reason {
+        Reason::Closed { doubt, .. } => doubt.map(Doubt::word),
+        _ => None,
     }
 }
 

@@ -14,6 +14,7 @@
 
 pub mod args;
 mod config;
+mod ignore;
 mod run;
 
 mod import;

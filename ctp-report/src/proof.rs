@@ -155,14 +155,14 @@ fn order(wake: Nanos, ran: Nanos) -> String {
 /// What else the reason names.
 fn evidence(reason: Reason) -> Option<Step> {
     match reason {
-        Reason::Overlooked(ran)
-        | Reason::NotQueued {
-            others_ran: ran, ..
-        } => Some(step(
-            ran,
-            "others",
-            "latest run of another coroutine".to_owned(),
-        )),
+        Reason::Overlooked(served) | Reason::NotQueued { served, .. } => {
+            let ready = units::moment(served.ready);
+            Some(step(
+                served.ran,
+                "others",
+                format!("run of one that was ready only at {ready}"),
+            ))
+        }
         Reason::Overdue(due) => Some(step(due, "timer", "was due".to_owned())),
         _ => None,
     }

@@ -133,7 +133,7 @@ fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
 
 fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
     let (model, names) = read(config)?;
-    let groups = groups::groups(&model, &names, view.threshold);
+    let groups = groups::groups(&model, &names, view);
     if config.json {
         let leaks = leaks::leaks(&model, &names);
         let trace = json::told(&model, &names);

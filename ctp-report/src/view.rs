@@ -1,6 +1,7 @@
 //! Pages of text, one file for each thing that a user can ask for.
 
 pub mod because;
+pub mod closed;
 pub mod crash;
 pub mod culprits;
 pub mod dump;

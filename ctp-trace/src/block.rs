@@ -8,7 +8,7 @@ mod deed;
 mod encode;
 
 use crate::hash::Map;
-use crate::record::{Event, EventKind, SiteId, WaitKind};
+use crate::record::{Event, EventKind, SiteId, WaitKind, WaitMarks};
 
 pub(crate) use decode::decode;
 pub(crate) use encode::Encoder;
@@ -83,6 +83,7 @@ impl Column {
 struct Spot {
     site: SiteId,
     wait: WaitKind,
+    marks: WaitMarks,
     arg: u64,
 }
 
@@ -91,6 +92,7 @@ impl Spot {
         Spot {
             site: event.site,
             wait: event.wait,
+            marks: event.marks,
             arg: event.arg,
         }
     }
@@ -259,9 +261,25 @@ fn wait_code(wait: WaitKind) -> u8 {
     }
 }
 
+const IDLE: u8 = 0x20;
+const ONE_OF_SEVERAL: u8 = 0x40;
+
+fn marks_code(marks: WaitMarks) -> u8 {
+    (u8::from(marks.idle) * IDLE) | (u8::from(marks.one_of_several) * ONE_OF_SEVERAL)
+}
+
+/// Those of a kind that a later version added are not known either.
+fn marks(code: u8) -> WaitMarks {
+    let is_known = code & !(IDLE | ONE_OF_SEVERAL) <= wait_code(WaitKind::Yield);
+    WaitMarks {
+        idle: is_known && code & IDLE != 0,
+        one_of_several: is_known && code & ONE_OF_SEVERAL != 0,
+    }
+}
+
 /// A kind that a later version added reads as not told.
 fn wait(code: u8) -> WaitKind {
-    match code {
+    match code & !(IDLE | ONE_OF_SEVERAL) {
         1 => WaitKind::Readable,
         2 => WaitKind::Writable,
         3 => WaitKind::Timer,

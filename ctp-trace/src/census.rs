@@ -8,6 +8,7 @@ mod broken;
 mod closings;
 mod coroutine;
 mod filtering;
+mod habits;
 mod losses;
 mod named;
 mod names;
@@ -25,9 +26,10 @@ use crate::record::{
     Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
     ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
 };
-use crate::verdict::{Judgement, Past, Standing, judge};
+use crate::verdict::{CloseStanding, Judgement, Past, Standing, State, judge};
 use broken::Breakages;
 use closings::Closings;
+use habits::Habits;
 use losses::Losses;
 use named::ByName;
 use names::Names;
@@ -61,7 +63,10 @@ pub struct Census {
     ends: Map<ProcessId, ProcessEnd>,
     breakages: Breakages,
     closings: Closings,
+    habits: Habits,
     losses: Losses,
+    /// A part of the trace could not be read.
+    damaged: bool,
     totals: Totals,
     /// What those had summed up that are forgotten.
     named: ByName,
@@ -95,6 +100,11 @@ impl Census {
     /// A part of the trace could not be read here: until more is read of a coroutine, what it was
     /// last seen doing may not be the last that it did.
     pub fn damaged(&mut self) {
+        self.damaged = true;
+        self.shake();
+    }
+
+    fn shake(&mut self) {
         for one in self.coroutines.all_mut() {
             one.shaken = one.attempted.is_none();
         }
@@ -104,7 +114,7 @@ impl Census {
     /// may be the latest of any coroutine.
     fn control(&mut self, control: &Control) {
         if control.is_in_force() {
-            self.damaged();
+            self.shake();
         }
         self.filtering.note(control);
     }
@@ -254,15 +264,15 @@ impl Census {
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
         let named = self.all_named();
+        let closings = self.closings();
         let alive = self.coroutines().into_iter().filter(|one| one.is_alive());
-        alive
-            .map(|one| {
-                (
-                    one.id,
-                    judge(&self.standing(one, &pasts, &named), threshold),
-                )
-            })
-            .collect()
+        let judged = |one: &Coroutine| {
+            let mut standing = self.standing(one, &pasts, &named);
+            let closing = closings.get(&one.id);
+            standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
+            (one.id, judge(&standing, threshold))
+        };
+        alive.map(judged).collect()
     }
 
     /// How many coroutines look stuck, certainly or likely.
@@ -283,25 +293,48 @@ impl Census {
         }
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);
-        standing.others_ran = self
-            .runners
-            .get(&one.process)
-            .and_then(|r| r.besides(one.id));
+        if let Some(runners) = self.runners.get(&one.process) {
+            standing.served = runners.served();
+            self.look_at_its_thread(&mut standing, one, runners);
+        }
         standing
+    }
+
+    /// Whether the thread of its latest event ran another one since, and keeps to that.
+    fn look_at_its_thread(&self, standing: &mut Standing, one: &Coroutine, runners: &Runners) {
+        let latest = one.last.and_then(|last| runners.on(last.tid));
+        if let Some((other, at)) = latest.filter(|(who, _)| *who != one.id) {
+            standing.hosts = standing.state == State::Running && standing.since <= at;
+            standing.held_since = self.get(other).and_then(Coroutine::runs_since);
+        }
+    }
+
+    fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
+        let suspend = one.suspend()?;
+        let is_missing = self.damaged
+            || self.losses.any_since(one.process, suspend.at)
+            || self.filtering.was_in_force_since(suspend.at);
+        Some(CloseStanding {
+            at: closing.at,
+            longest_after: self.habits.longest(suspend.site, closing.site),
+            whole: one.attempted.is_some() && !is_missing,
+        })
     }
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.see(event.at);
         let one = self.coroutines.of(event.coroutine);
         if event.kind == EventKind::Run {
-            self.runners
-                .entry(one.process)
-                .or_default()
-                .ran(one.id, event.at);
+            let ready = one.ready_before(event);
+            let runners = self.runners.entry(one.process).or_default();
+            runners.ran(one.id, event.tid, event.at, ready);
         }
         if let Some(contradiction) = one.contradiction(event) {
             one.broken = true;
             self.breakages.note(one, contradiction);
+        }
+        if let Some(suspend) = one.suspend() {
+            self.habits.over(one.process, suspend, event.at);
         }
         let span = one.step(event, &mut self.places, &mut self.totals);
         one.shaken = self.filtering.is_in_force();
@@ -341,7 +374,10 @@ impl Census {
                 }
             }
             Act::Loss(records) => self.losses.note(deed, *records),
-            Act::Close(close) => self.closings.note(deed, close, self.coroutines.all()),
+            Act::Close(close) => {
+                self.closings.note(deed, close, self.coroutines.all());
+                self.habits.closed(deed, close);
+            }
             _ => {}
         }
     }

@@ -234,6 +234,15 @@ pub enum WaitKind {
     Yield,
 }
 
+/// What a suspended coroutine says of its wait besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaitMarks {
+    /// It is meant to be long.
+    pub idle: bool,
+    /// It is one of several things that the coroutine waits for, of which the last is told.
+    pub one_of_several: bool,
+}
+
 /// A change of state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
@@ -254,6 +263,8 @@ pub struct Event {
     pub wait: WaitKind,
     /// Which of those.
     pub arg: u64,
+    /// What is said of that wait besides.
+    pub marks: WaitMarks,
     /// Low 16 bits of the wake count that the coroutine knew when its last run began.
     pub wake_seen: u16,
     /// Between its event before and this one, others were kept out by a filter.

@@ -3,11 +3,13 @@
 //! Recorder and reporter both call [`judge`], so the count in the recorder's closing line is the
 //! count in the report. Nothing is called stuck on the strength of an event that may be lost.
 
+mod standing;
 mod words;
 
 use crate::record::{Dialect, Nanos};
 
-pub use words::{Confidence, Fact, Reason, Verdict};
+pub use standing::{CloseStanding, Past, Served, Standing, State, WakeStanding};
+pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
 
 /// So many waits, or delays in the run queue, make the past of a site an argument.
 pub const ENOUGH: u64 = 8;
@@ -18,73 +20,9 @@ pub const FAR_BEYOND: u64 = 10;
 /// And only if it is so many times the longest that ever ended: a record alone proves nothing.
 pub const BEYOND_LONGEST: u64 = 2;
 
-/// What is known of one coroutine at the end of the recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// What it was last seen doing.
-    pub state: State,
-    /// Since when.
-    pub since: Nanos,
-    /// The end of the recording, to which every age is measured.
-    pub end: Nanos,
-    /// Who wrote its events.
-    pub dialect: Dialect,
-    /// Set if its last state may not be its last: this many events of it are lost.
-    pub doubt: Option<u64>,
-    /// Not 0 if a filter kept out what it did last: so many of its events were kept out.
-    pub filtered: u64,
-    /// What its wake word says; `None` if its runtime does not tell.
-    pub wake: Option<WakeStanding>,
-    /// When its timer was due, if it waits for one and said so.
-    pub deadline: Option<Nanos>,
-    /// The past of the site where it waits.
-    pub past: Past,
-    /// The latest start of a run of any other coroutine of its process.
-    pub others_ran: Option<Nanos>,
-}
-
-/// What a coroutine was last seen doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
-    /// It was born and never ran.
-    #[default]
-    Born,
-    /// It ran.
-    Running,
-    /// It waited.
-    Suspended,
-    /// It was dropped while it waited.
-    Cancelled,
-    /// It ended.
-    Dead,
-}
-
-/// A wake word, compared with what the coroutine knew when it suspended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WakeStanding {
-    /// It was woken since its last run began.
-    pub woken: bool,
-    /// When it was last woken; zero if never.
-    pub at: Nanos,
-    /// Its last wake came within a millisecond of the start of its last run, so that counting
-    /// alone cannot tell which came first.
-    pub close_call: bool,
-}
-
-/// What usually happens at a site.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Past {
-    /// Waits that ended in a run.
-    pub waits: u64,
-    /// Upper bound of what 99 % of them took.
-    pub p99: Nanos,
-    /// The longest.
-    pub longest: Nanos,
-    /// Wakes of which the delay until the run is known.
-    pub queued: u64,
-    /// The longest such delay.
-    pub longest_queued: Nanos,
-}
+/// Whoever closes something may resume those that wait for it later. After this time it is certain
+/// that they are forgotten, if nobody was ever resumed so late.
+pub const SURE_AFTER_CLOSE: Nanos = Nanos(1_000_000_000);
 
 /// What the rule says of one coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +89,7 @@ impl Case<'_> {
         let fact = fact(state, self.standing.wake);
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
+            Fact::Running if self.standing.hosts => (Verdict::Waiting, Reason::Hosts),
             Fact::Running => (Verdict::Busy, Reason::Runs),
             Fact::NeverRun => self.never_run(),
             Fact::WokenNotRun => self.woken(),
@@ -160,36 +99,47 @@ impl Case<'_> {
     }
 
     fn never_run(&self) -> (Verdict, Reason) {
-        match self.others_ran_after(self.standing.since) {
-            Some(others_ran) => (Verdict::MaybeStuck, Reason::Overlooked(others_ran)),
-            None => (Verdict::Waiting, Reason::NobodyRan),
+        match self.overtaken_since(self.standing.since) {
+            Some(served) => (Verdict::MaybeStuck, Reason::Overlooked(served)),
+            None => (Verdict::Waiting, Reason::NotOvertaken),
         }
     }
 
-    /// Beyond what this site's woken coroutines ever queued, while workers made progress.
+    /// Beyond what this site's woken coroutines ever queued, while workers made progress: they ran
+    /// those that became ready long after it.
     fn woken(&self) -> (Verdict, Reason) {
         let Standing {
-            wake,
-            since,
-            end,
-            past,
-            ..
+            wake, since, end, ..
         } = *self.standing;
         let ready = since.max(wake.map_or(since, |wake| wake.at));
         let queued = ready.until(end);
-        let beyond = self.threshold <= queued && past.longest_queued < queued;
-        match self.others_ran_after(ready) {
-            Some(others_ran) if beyond => {
-                let enough = ENOUGH <= past.queued;
-                let verdict = if enough {
-                    Verdict::Stuck
-                } else {
-                    Verdict::MaybeStuck
+        let usual = self.standing.past.longest_queued;
+        let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
+        match self.overtaken_since(ready) {
+            Some(served) if beyond => {
+                let verdict = match self.is_surely_passed_over() {
+                    true => Verdict::Stuck,
+                    false => Verdict::MaybeStuck,
                 };
-                (verdict, Reason::NotQueued { ready, others_ran })
+                (verdict, Reason::NotQueued { ready, served })
             }
             _ => (Verdict::Waiting, Reason::Queued { ready }),
         }
+    }
+
+    /// Enough delays are known, the wake was no part of its last run, and its thread is free.
+    fn is_surely_passed_over(&self) -> bool {
+        let Standing {
+            wake,
+            held_since,
+            end,
+            past,
+            ..
+        } = self.standing;
+        let is_held = |since: Nanos| self.threshold <= since.until(*end);
+        ENOUGH <= past.queued
+            && !wake.is_some_and(|wake| wake.close_call)
+            && !held_since.is_some_and(is_held)
     }
 
     fn suspended(&self) -> (Verdict, Reason) {
@@ -199,7 +149,34 @@ impl Case<'_> {
             }
             (_, Some(due)) if self.is_overdue(due) => (Verdict::MaybeStuck, Reason::Overdue(due)),
             (_, Some(due)) => (Verdict::Waiting, Reason::Timer(due)),
-            _ => self.against_the_past(),
+            _ => self.closed().unwrap_or_else(|| self.against_the_past()),
+        }
+    }
+
+    /// What it waits for is gone for longer than anybody ever took to resume such a one.
+    fn closed(&self) -> Option<(Verdict, Reason)> {
+        let closed = self.standing.closed?;
+        let ago = closed.at.until(self.standing.end);
+        let usual = closed.longest_after.0.saturating_mul(BEYOND_LONGEST);
+        if ago < self.threshold || ago.0 <= usual {
+            return None;
+        }
+        let at = closed.at;
+        Some(match self.doubt_of(closed, ago) {
+            None => (Verdict::Stuck, Reason::Closed { at, doubt: None }),
+            doubt => (Verdict::MaybeStuck, Reason::Closed { at, doubt }),
+        })
+    }
+
+    /// Why somebody may have resumed it after all, or may still do so.
+    fn doubt_of(&self, closed: CloseStanding, ago: Nanos) -> Option<Doubt> {
+        match self.standing.wake {
+            None => Some(Doubt::WakesNotTold),
+            Some(wake) if wake.close_call => Some(Doubt::CloseCall),
+            _ if !closed.whole => Some(Doubt::Incomplete),
+            _ if self.standing.one_of_several => Some(Doubt::OneOfSeveral),
+            _ if ago < SURE_AFTER_CLOSE => Some(Doubt::Recent),
+            _ => None,
         }
     }
 
@@ -208,6 +185,9 @@ impl Case<'_> {
     }
 
     fn against_the_past(&self) -> (Verdict, Reason) {
+        if self.standing.idle {
+            return (Verdict::Waiting, Reason::Idle);
+        }
         let past = &self.standing.past;
         let usual = past.p99.0.saturating_mul(FAR_BEYOND);
         if past.waits < ENOUGH {
@@ -220,10 +200,26 @@ impl Case<'_> {
         }
     }
 
-    /// The latest start of another's run, if that is at least the threshold after `moment`.
-    fn others_ran_after(&self, moment: Nanos) -> Option<Nanos> {
-        let late = |ran: &Nanos| moment <= *ran && self.threshold <= moment.until(*ran);
-        self.standing.others_ran.filter(late)
+    /// A run of one that became ready at least the threshold later than this one. Those that were
+    /// ready before may be before it in the queue, however many they are.
+    fn overtaken_since(&self, ready: Nanos) -> Option<Served> {
+        let is_later = |it: &Served| ready <= it.ready && self.threshold <= ready.until(it.ready);
+        self.standing.served.filter(is_later)
+    }
+}
+
+impl Judgement {
+    /// The same for one that nobody wants to hear of: if it was bad, it is set apart.
+    pub fn ignored(self) -> Self {
+        if !self.verdict.is_stuck() && self.verdict != Verdict::Busy {
+            return self;
+        }
+        Judgement {
+            verdict: Verdict::Waiting,
+            confidence: Verdict::Waiting.confidence(),
+            reason: Reason::Ignored(self.verdict),
+            ..self
+        }
     }
 }
 

@@ -175,7 +175,8 @@ fn nothing_is_certain_by_a_past_of_which_only_totals_are_known() {
     records.push(wake(1, 2_000));
     records.extend(siblings(1_000));
     records.push(birth(10, "worker", Dialect::Extended));
-    records.push(event(10, 0, 59 * SECOND, Run));
+    records.push(event(10, 0, 58 * SECOND, EventKind::Birth));
+    records.push(event(10, 1, 59 * SECOND, Run));
     records.push(end(60 * SECOND));
     assert_eq!(verdict_of_the_first(records), Verdict::MaybeStuck);
 }

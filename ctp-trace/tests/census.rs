@@ -606,3 +606,45 @@ fn until_it_is_told_what_was_kept_out_nothing_is_sure_of_a_recording_that_was_st
     let stopped = census.filtering().stopped_until(Nanos(1900));
     assert_eq!(stopped, Nanos(400));
 }
+
+/// Tasks that are born together, one a millisecond is run to its end, and each leaves a new one.
+/// What is judged is what a queue has in it after five seconds.
+fn queue_of(length: u32, next: fn(&mut Vec<u32>) -> u32) -> Vec<(u32, Verdict)> {
+    let mut census = Census::new();
+    let mut queue: Vec<u32> = (1..=length).collect();
+    let born = |census: &mut Census, id, at| {
+        census.feed(&birth(id));
+        census.feed(&event(id, 0, at, Born));
+    };
+    (1..=length).for_each(|id| born(&mut census, id, 0));
+    for i in 1..5_000 {
+        let (who, at) = (next(&mut queue), u64::from(i) * 1_000_000);
+        census.feed(&event(who, 1, at, Run));
+        census.feed(&event(who, 2, at, Death));
+        queue.push(length + i);
+        born(&mut census, length + i, at);
+    }
+    census.feed(&end(5 * SECOND.0));
+    let judged = census.judge(SECOND);
+    judged.iter().map(|(id, it)| (id.0, it.verdict)).collect()
+}
+
+/// CT-15
+#[test]
+fn however_long_a_queue_is_who_stands_in_it_is_not_stuck_unless_later_ones_are_served() {
+    let first_come = queue_of(4_000, |queue| queue.remove(0));
+    assert_eq!(first_come.len(), 4_000);
+    assert!(
+        first_come
+            .iter()
+            .all(|(_, verdict)| *verdict == Verdict::Waiting)
+    );
+    let last_come = queue_of(10, |queue| queue.pop().unwrap_or_default());
+    let (starved, young) = last_come.split_at(9);
+    assert!(
+        starved
+            .iter()
+            .all(|(_, verdict)| *verdict == Verdict::MaybeStuck)
+    );
+    assert_eq!(young, [(5_009, Verdict::Waiting)]);
+}

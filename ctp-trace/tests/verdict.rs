@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
-    Confidence, Fact, Judgement, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
-    wakes_since,
+    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER_CLOSE, Served,
+    Standing, State, Verdict, WakeStanding, judge, wakes_since,
 };
 use proptest::prelude::*;
 
@@ -27,9 +27,17 @@ fn suspended() -> Standing {
             queued: 8,
             longest_queued: ms(1),
         },
-        others_ran: Some(ms(9_900)),
+        served: served(9_900),
         ..Standing::default()
     }
+}
+
+/// One that became ready at this time was run a millisecond later.
+fn served(ready: u64) -> Option<Served> {
+    Some(Served {
+        ready: ms(ready),
+        ran: ms(ready + 1),
+    })
 }
 
 fn not_woken() -> Standing {
@@ -99,6 +107,11 @@ fn running_for_long_is_busy() {
         check(&running, Fact::Running, Verdict::Busy, "runs").age,
         ms(9000)
     );
+    let host = Standing {
+        hosts: true,
+        ..running
+    };
+    check(&host, Fact::Running, Verdict::Waiting, "hosts");
     let brief = Standing {
         since: ms(9001),
         ..running
@@ -114,15 +127,15 @@ fn never_run_is_stuck_only_if_others_were_run() {
     };
     check(&born, Fact::NeverRun, Verdict::MaybeStuck, "overlooked");
     let alone = Standing {
-        others_ran: None,
+        served: None,
         ..born
     };
-    check(&alone, Fact::NeverRun, Verdict::Waiting, "nobody-ran");
+    check(&alone, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
     let idle = Standing {
-        others_ran: Some(ms(1999)),
+        served: served(1999),
         ..born
     };
-    check(&idle, Fact::NeverRun, Verdict::Waiting, "nobody-ran");
+    check(&idle, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
     let young = Standing {
         since: ms(9500),
         ..born
@@ -139,7 +152,7 @@ fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
         stuck.reason,
         Reason::NotQueued {
             ready: ms(2000),
-            others_ran: ms(9_900)
+            served: served(9_900).unwrap_or_default()
         }
     );
 }
@@ -153,10 +166,12 @@ fn woken_not_run_is_queueing_otherwise() {
     };
     let few = past(|past| past.queued = 7);
     check(&few, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
-    let slow = past(|past| past.longest_queued = ms(8000));
+    let slow = past(|past| past.longest_queued = ms(4000));
     check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let slowly = past(|past| past.longest_queued = ms(3999));
+    check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
     let stalled = Standing {
-        others_ran: Some(ms(2999)),
+        served: served(2999),
         ..woken()
     };
     check(&stalled, Fact::WokenNotRun, Verdict::Waiting, "queued");
@@ -167,6 +182,33 @@ fn woken_not_run_is_queueing_otherwise() {
         close_call: false,
     });
     check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
+}
+
+/// A wake that came when its run began may have led to that run; and where one that runs keeps the
+/// thread, those that are bound to it wait for their turn.
+#[test]
+fn woken_not_run_is_likely_where_another_reading_is_left() {
+    let mut close_call = woken();
+    close_call
+        .wake
+        .iter_mut()
+        .for_each(|wake| wake.close_call = true);
+    check(
+        &close_call,
+        Fact::WokenNotRun,
+        Verdict::MaybeStuck,
+        "not-queued",
+    );
+    let held = Standing {
+        held_since: Some(ms(9_000)),
+        ..woken()
+    };
+    check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    let passing = Standing {
+        held_since: Some(ms(9_001)),
+        ..woken()
+    };
+    check(&passing, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
 }
 
 /// A wake during the run cannot be followed before that run has ended.
@@ -184,7 +226,88 @@ fn queueing_begins_with_the_suspend() {
     assert_eq!(ready, standing.since);
 }
 
-/// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and never for certain.
+/// Its descriptor was closed at +2 s, 8 s before the end.
+fn closed() -> Standing {
+    let closed = CloseStanding {
+        at: ms(2000),
+        longest_after: Nanos(0),
+        whole: true,
+    };
+    Standing {
+        closed: Some(closed),
+        ..not_woken()
+    }
+}
+
+fn closed_but(change: fn(&mut CloseStanding)) -> Standing {
+    let mut standing = closed();
+    standing.closed.iter_mut().for_each(change);
+    standing
+}
+
+/// CT-14, CT-15: a lost wakeup is one that was not woken though its event happened.
+#[test]
+fn closed_and_not_woken_is_certain() {
+    let stuck = check(&closed(), Fact::NotWoken, Verdict::Stuck, "closed");
+    assert_eq!(stuck.confidence, Confidence::Certain);
+    let mut new_site = closed();
+    new_site.past = Past::default();
+    check(&new_site, Fact::NotWoken, Verdict::Stuck, "closed");
+}
+
+/// CT-14, CT-24: whatever may hide a wake leaves it likely.
+#[test]
+fn closed_is_likely_where_a_wake_may_be_hidden() {
+    let mut close_call = closed();
+    close_call
+        .wake
+        .iter_mut()
+        .for_each(|wake| wake.close_call = true);
+    let untold = Standing {
+        wake: None,
+        ..closed()
+    };
+    let one_of_several = Standing {
+        one_of_several: true,
+        ..closed()
+    };
+    let recent = Standing {
+        since: ms(9_000),
+        end: ms(9_900),
+        ..closed_but(|it| it.at = ms(9_001))
+    };
+    for (standing, why) in [
+        (untold, Doubt::WakesNotTold),
+        (close_call, Doubt::CloseCall),
+        (closed_but(|it| it.whole = false), Doubt::Incomplete),
+        (one_of_several, Doubt::OneOfSeveral),
+        (recent, Doubt::Recent),
+    ] {
+        let judgement = judge(&standing, ms(500));
+        assert_eq!(judgement.verdict, Verdict::MaybeStuck, "{why:?}");
+        let Reason::Closed { doubt, .. } = judgement.reason else {
+            panic!("{judgement:?}")
+        };
+        assert_eq!(doubt, Some(why));
+    }
+}
+
+/// CT-14, CT-15: a program that closes first and resumes later is not accused before its time.
+#[test]
+fn closed_proves_nothing_while_others_were_resumed_as_late() {
+    let slow = closed_but(|it| it.longest_after = ms(4000));
+    check(&slow, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond");
+    let quicker = closed_but(|it| it.longest_after = ms(3999));
+    check(&quicker, Fact::NotWoken, Verdict::Stuck, "closed");
+    let mut just = closed_but(|it| it.at = ms(9_001));
+    just.past = Past::default();
+    check(&just, Fact::NotWoken, Verdict::Waiting, "no-past");
+    let mut woken = closed();
+    woken.wake = self::woken().wake;
+    check(&woken, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+}
+
+/// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and so not for certain.
 #[test]
 fn not_woken_is_judged_by_the_past_of_its_site() {
     for (standing, fact) in [
@@ -211,6 +334,31 @@ fn not_woken_is_judged_by_the_past_of_its_site() {
         };
         check(&young, fact, Verdict::Waiting, "young");
     }
+}
+
+#[test]
+fn a_wait_that_is_meant_to_be_long_is_none_too_long_but_may_be_lost() {
+    let idle = Standing {
+        idle: true,
+        ..not_woken()
+    };
+    check(&idle, Fact::NotWoken, Verdict::Waiting, "idle");
+    let closed = Standing {
+        idle: true,
+        ..closed()
+    };
+    check(&closed, Fact::NotWoken, Verdict::Stuck, "closed");
+}
+
+#[test]
+fn what_is_ignored_is_no_failure_and_says_what_it_was() {
+    let stuck = judge(&closed(), THRESHOLD).ignored();
+    assert_eq!(stuck.reason, Reason::Ignored(Verdict::Stuck));
+    assert_eq!(stuck.verdict, Verdict::Waiting);
+    let mut past = not_woken();
+    past.past.waits = 7;
+    let waiting = judge(&past, THRESHOLD);
+    assert_eq!(waiting.ignored(), waiting);
 }
 
 #[test]
@@ -284,10 +432,12 @@ prop_compose! {
         state in prop::sample::select(vec![
             State::Born, State::Running, State::Suspended, State::Cancelled, State::Dead,
         ]),
-        times in prop::collection::vec(0u64..20_000, 8),
+        times in prop::collection::vec(0u64..20_000, 9),
+        (hosts, held, idle, one_of_several) in any::<(bool, bool, bool, bool)>(),
         doubt in prop::option::of(0u64..9),
         wake in prop::option::of(any::<(bool, bool)>()),
         (timer, others, v1) in any::<(bool, bool, bool)>(),
+        closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
         counts in (0u64..20, 0u64..20),
     ) -> Standing {
         Standing {
@@ -298,6 +448,11 @@ prop_compose! {
             doubt,
         filtered: 0,
             wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: ms(times[2]), close_call }),
+            closed: closed.map(|(at, longest_after, whole)| CloseStanding {
+                at: ms(at),
+                longest_after: ms(longest_after),
+                whole,
+            }),
             deadline: timer.then(|| ms(times[3])),
             past: Past {
                 waits: counts.0,
@@ -306,18 +461,29 @@ prop_compose! {
                 queued: counts.1,
                 longest_queued: ms(times[6]),
             },
-            others_ran: others.then(|| ms(times[7])),
+            served: if others { served(times[7]) } else { None },
+            idle,
+            one_of_several,
+            hosts,
+            held_since: held.then(|| ms(times[8])),
         }
     }
 }
 
 proptest! {
     #[test]
-    fn certain_is_only_what_was_woken_and_passed_over(standing in any_standing()) {
+    fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(standing in any_standing()) {
         let judgement = judge(&standing, THRESHOLD);
-        if judgement.verdict == Verdict::Stuck {
-            prop_assert_eq!(judgement.fact, Fact::WokenNotRun);
-            prop_assert!(THRESHOLD <= Nanos(standing.others_ran.unwrap().0 - standing.since.0));
+        if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
+            let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
+            prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.0)));
+            prop_assert!(!wake.close_call);
+        } else if judgement.verdict == Verdict::Stuck {
+            let closed = standing.closed.unwrap();
+            prop_assert_eq!(judgement.fact, Fact::NotWoken);
+            prop_assert!(closed.whole && !judgement.close_call);
+            let ago = Nanos(standing.end.0 - closed.at.0);
+            prop_assert!(SURE_AFTER_CLOSE <= ago && closed.longest_after < ago);
         }
         if judgement.verdict.is_stuck() {
             prop_assert!(standing.doubt.is_none() && THRESHOLD <= judgement.age);

@@ -351,6 +351,7 @@ impl Harvest {
         }
         event.site = self.places.word(process, epoch.site, pass);
         event.wait = convert::wait_kind(epoch.tail.wait_kind);
+        event.marks = convert::wait_marks(epoch.tail.wait_kind);
         event.arg = epoch.arg;
         event.wake_seen = epoch.tail.wake_seen;
     }

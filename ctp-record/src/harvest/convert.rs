@@ -5,8 +5,9 @@ use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Dialect as Numbering;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::slot::Epoch;
+use ctp_nostd::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL};
 use ctp_trace::record::{
-    Birth, CoroutineId, CoroutineKind, Dialect, EventKind, Nanos, WaitKind, Wake, Waker,
+    Birth, CoroutineId, CoroutineKind, Dialect, EventKind, Nanos, WaitKind, WaitMarks, Wake, Waker,
 };
 
 /// What an event says, or nothing if it cannot be one.
@@ -26,6 +27,14 @@ pub(super) fn event_kind(epoch: &Epoch, plain: bool) -> Option<EventKind> {
 /// Were events of ours kept out before it?
 pub(super) fn is_after_filtered(epoch: &Epoch) -> bool {
     epoch.tail.kind & AFTER_FILTERED != 0
+}
+
+/// What is said of a wait besides its kind.
+pub(super) fn wait_marks(code: u8) -> WaitMarks {
+    WaitMarks {
+        idle: code & WAIT_IDLE != 0,
+        one_of_several: code & WAIT_ONE_OF_SEVERAL != 0,
+    }
 }
 
 pub(super) fn wait_kind(code: u8) -> WaitKind {

@@ -1,11 +1,14 @@
 //! Why a verdict was reached, in one sentence, from the numbers of its groups.
 
+use std::collections::BTreeSet;
+
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason};
 
 use crate::groups::{Group, Usual};
 use crate::text;
 use crate::units;
+use crate::view::closed;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
@@ -21,6 +24,7 @@ pub fn section(groups: &[&Group]) -> String {
         Reason::Silent => format!(
             "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it waits for"
         ),
+        Reason::Closed { doubt, .. } => closed::section(groups, doubt),
         Reason::Overdue(_) => {
             format!(
                 "suspended {age} though the timer was due; {}",
@@ -28,13 +32,25 @@ pub fn section(groups: &[&Group]) -> String {
             )
         }
         Reason::NotQueued { .. } => format!(
-            "woken, then not run to the end ({age} since suspended), while others were run; {}",
+            "woken, then not run to the end ({age} since suspended), while others were that were \
+             ready only later; {}",
             queueing(groups)
         ),
-        Reason::Overlooked(_) => format!("born {age} ago and never run, while others were"),
-        Reason::Runs => format!("running for {age} without a suspend, so it keeps its thread"),
+        Reason::Overlooked(_) => {
+            format!("born {age} ago and never run, while others were that were ready only later")
+        }
+        Reason::Runs => format!(
+            "running for {age} without a suspend; nobody else gets {}",
+            threads(groups)
+        ),
         reason => format!("{} for {age}", reason.word()),
     }
+}
+
+fn threads(groups: &[&Group]) -> String {
+    let all = groups.iter().flat_map(|group| &group.threads);
+    let all: Vec<u64> = BTreeSet::from_iter(all.copied()).into_iter().collect();
+    format!("tid {}", text::few(&all))
 }
 
 fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
@@ -62,8 +78,8 @@ fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
 
 fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
     match fact {
-        Fact::NotWoken if groups.iter().any(|group| group.close_call) => "no wake counted since",
-        Fact::NotWoken => "no wake since (exact)",
+        Fact::NotWoken if groups.iter().all(|group| group.wakes_exact) => "no wake since (exact)",
+        Fact::NotWoken => "no wake counted since",
         _ => "the runtime does not tell of wakes",
     }
 }
@@ -126,7 +142,7 @@ pub fn is_as_usual(group: &Group) -> bool {
     let (_, _, judgement) = group.judged;
     !matches!(
         judgement.reason,
-        Reason::NoPast | Reason::Queued { .. } | Reason::NobodyRan
+        Reason::NoPast | Reason::Queued { .. } | Reason::NotOvertaken
     )
 }
 
@@ -152,6 +168,11 @@ fn detail(group: &Group) -> String {
             due,
             Nanos(group.proof.steps.last().map_or(0, |end| end.at_ns)),
         ),
+        (Reason::Ignored(verdict), ..) => {
+            format!("for {age}; {}, but ignored", verdict.word())
+        }
+        (Reason::Idle, ..) => format!("meant to be long, now for {age}"),
+        (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),
         (_, Fact::WokenNotRun, _) => format!("woken and not run for {age} at most"),

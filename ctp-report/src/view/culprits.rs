@@ -56,7 +56,7 @@ fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
             ("", "")
         };
         page.line(&(place(field, &by.function, &by.at) + look))?;
-        detail(page, &when(by))?;
+        detail(page, &when(by, group))?;
     }
     match group.closed_by.len().saturating_sub(PLACES) {
         0 => Ok(()),
@@ -71,11 +71,12 @@ fn detail(page: &mut Page, said: &str) -> io::Result<()> {
     page.line(&format!("{:INDENT$}{said}", ""))
 }
 
-/// `tid 4127, 11.77 .. 11.80 s ago, 47 closes`.
-fn when(by: &ClosedBy) -> String {
+/// `tid 4127, 11.77 .. 11.80 s ago, 47 closes, 0 wakes`.
+fn when(by: &ClosedBy, group: &Group) -> String {
     let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
     let closes = units::counted(by.closes as u64, "close");
-    format!("tid {}, {ago} ago, {closes}", text::few(&by.threads))
+    let wakes = if group.wakes_exact { ", 0 wakes" } else { "" };
+    format!("tid {}, {ago} ago, {closes}{wakes}", text::few(&by.threads))
 }
 
 /// A function, and at the right edge its place. Where no function is known, the place alone.

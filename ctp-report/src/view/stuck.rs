@@ -119,7 +119,11 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     fields.extend(waits.map(|more| ("", more)));
     fields.push(("state", group.state.to_owned()));
     fields.extend(because::usual(group).map(|usual| ("usually", usual)));
-    fields.push(("last thread", format!("tid {}", text::few(&group.threads))));
+    let thread = match group.judged.1 {
+        Fact::Running => "keeps",
+        _ => "last thread",
+    };
+    fields.push((thread, format!("tid {}", text::few(&group.threads))));
     if !view.all_ids {
         let more = if group.ids.len() > 4 {
             "   (--ids lists all)"

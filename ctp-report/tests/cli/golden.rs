@@ -7,6 +7,8 @@
 //! | --- | --- |
 //! | CT-14 | `stuck_lost_wakeup`, `stuck_fixed`, `gate_*`: 47 stuck, the healthy and the idle apart |
 //! | CT-14 | `stuck_closed`, `json_stuck_closed`: who closed what they wait for, who usually wakes |
+//! | CT-14 | `stuck_forgotten`: the same for certain, where nothing is lost that may hide a wake |
+//! | CT-15 | `stuck_marked`, `gate_ignored`: what is meant to be long, or not to be told of |
 //! | CT-15 | `stuck_lost_wakeup`, `stuck_woken`, `stuck_queueing`: the three variants |
 //! | CT-16 | `stuck_cancelled`: none of 20 |
 //! | CT-17 | `import_*`: three runs in one file, 115 broken lines |

@@ -3,7 +3,7 @@
 use super::deed::Expected;
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN,
-    Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait,
+    Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, marks, wait,
 };
 use crate::error::Malformed;
 use crate::format::MAX_RECORDS;
@@ -134,6 +134,7 @@ impl<'a> Decoder<'a> {
             kind,
             site: spot.site,
             wait: spot.wait,
+            marks: spot.marks,
             arg: spot.arg,
             wake_seen: seen.try_into().map_err(|_| TOO_LARGE)?,
             after_filtered: self.is_after_filtered()?,
@@ -256,9 +257,11 @@ impl<'a> Decoder<'a> {
                 .ok_or(Malformed("an unknown spot"));
         }
         let site = self.column(Column::Site).int()?;
+        let code = self.column(Column::Wait).byte()?;
         let spot = Spot {
             site: SiteId(small(u64::from(foretold.site.0).wrapping_add_signed(site))?),
-            wait: wait(self.column(Column::Wait).byte()?),
+            wait: wait(code),
+            marks: marks(code),
             arg: foretold
                 .arg
                 .wrapping_add_signed(self.column(Column::Arg).int()?),

@@ -3,7 +3,7 @@
 use super::deed::Expected;
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
-    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, wait_code,
+    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, marks_code, wait_code,
 };
 use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_RECORDS};
@@ -177,7 +177,8 @@ impl Encoder {
         put_uint(self.column(Column::Spot), 0);
         let site = i64::from(spot.site.0) - i64::from(foretold.site.0);
         put_int(self.column(Column::Site), site);
-        self.column(Column::Wait).push(wait_code(spot.wait));
+        let wait = wait_code(spot.wait) | marks_code(spot.marks);
+        self.column(Column::Wait).push(wait);
         put_int(
             self.column(Column::Arg),
             spot.arg.wrapping_sub(foretold.arg) as i64,

@@ -26,7 +26,7 @@ pub struct Closing {
 
 /// What can be closed, in which process: descriptors, locks with channels, and the program's own
 /// things are numbered each for themselves.
-type Resource = (ProcessId, WaitKind, u64);
+pub(super) type Resource = (ProcessId, WaitKind, u64);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Closings {
@@ -83,7 +83,8 @@ fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -
     (*found == wanted).then_some(*closing)
 }
 
-fn resource(process: ProcessId, wait: WaitKind, arg: u64) -> Option<Resource> {
+/// What this is to who closes it; nothing if it is no thing that can be closed.
+pub(super) fn resource(process: ProcessId, wait: WaitKind, arg: u64) -> Option<Resource> {
     Some((process, sort(wait)?, arg))
 }
 

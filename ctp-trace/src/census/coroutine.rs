@@ -94,6 +94,8 @@ pub struct Attempted {
 pub(super) struct Resumed {
     pub(super) suspended_at: Nanos,
     pub(super) site: u32,
+    /// Wakes that it knew of when that wait began.
+    pub(super) wake_seen: u16,
     /// The delay between wake and run has been counted.
     pub(super) queued: bool,
     /// The place that ended it has been counted.
@@ -184,6 +186,7 @@ impl Coroutine {
     /// All that the rule needs, but for what only others can tell.
     pub(super) fn standing(&self, past: Past, started_monotonic_ns: u64) -> Standing {
         let (state, since) = self.state();
+        let marks = self.suspend().map(|wait| wait.marks).unwrap_or_default();
         Standing {
             state,
             since,
@@ -195,6 +198,8 @@ impl Coroutine {
             },
             wake: self.wake_standing(),
             deadline: self.deadline(started_monotonic_ns),
+            idle: marks.idle,
+            one_of_several: marks.one_of_several,
             past,
             ..Standing::default()
         }
@@ -230,11 +235,25 @@ impl Coroutine {
     fn wake_standing(&self) -> Option<WakeStanding> {
         let (wake, last) = (self.wake?, self.suspend()?);
         let close = |ran: Nanos| ran.0.abs_diff(wake.at.0) <= CLOSE_CALL.0;
+        let spent = self.resumed.is_some_and(|it| it.by_one_wake(last));
         wakes_since(wake.count, last.wake_seen).map(|wakes| WakeStanding {
             woken: 0 < wakes,
             at: wake.at,
-            close_call: wake.count > 0 && self.ran_at.is_some_and(close),
+            close_call: self.ran_at.is_some_and(close) && (0 < wakes || wake.count > 0 && !spent),
         })
+    }
+
+    /// When it became ready for this run, at the earliest: not before it waited, and not before it
+    /// was woken, if that was told. `None` if what it did before is missing.
+    pub(super) fn ready_before(&self, run: &Event) -> Option<Nanos> {
+        let is_next = |last: &Event| last.n.checked_add(1) == Some(run.n) && !run.after_filtered;
+        let from = self.last.filter(is_next)?;
+        if !matches!(from.kind, EventKind::Birth | EventKind::Suspend) {
+            return None;
+        }
+        let wakes = [self.wake.map(|it| it.at), self.woken.map(|it| it.at)];
+        let within = wakes.into_iter().flatten().filter(|at| *at <= run.at);
+        Some(within.fold(from.at, Nanos::max))
     }
 
     fn deadline(&self, started_monotonic_ns: u64) -> Option<Nanos> {
@@ -287,6 +306,14 @@ impl Coroutine {
         for &site in self.seen.iter().filter(|_| self.misses_events()) {
             places.by_number(site).approximate = true;
         }
+    }
+}
+
+impl Resumed {
+    /// Between the runs before and after the wait there was one wake. It is the one that ended the
+    /// wait, so its coroutine has been queued, and nothing is to come of it any more.
+    fn by_one_wake(&self, next: &Event) -> bool {
+        next.wake_seen.wrapping_sub(self.wake_seen) == 1
     }
 }
 

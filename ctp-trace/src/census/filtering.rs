@@ -36,6 +36,12 @@ impl Filtering {
         self.current.iter().any(Control::is_in_force)
     }
 
+    /// May anything have been kept out since then?
+    pub(super) fn was_in_force_since(&self, since: Nanos) -> bool {
+        let changed = self.changes.last().is_some_and(|last| since <= last.at);
+        changed || self.is_in_force()
+    }
+
     /// The changes, in their order; of very many, the first and the latest.
     pub fn changes(&self) -> &[Control] {
         &self.changes

@@ -1,5 +1,6 @@
 //! When records of threads were lost, which may have been of wakes.
 
+use crate::hash::Map;
 use crate::record::{Deed, Nanos, ProcessId};
 
 /// Threads of which the latest loss is kept: those whose loss was the latest.
@@ -22,11 +23,15 @@ pub struct ThreadLoss {
 pub(super) struct Losses {
     /// The latest last.
     latest: Vec<ThreadLoss>,
+    /// The latest of each process, of whichever thread.
+    of_process: Map<ProcessId, Nanos>,
 }
 
 impl Losses {
     pub(super) fn note(&mut self, deed: &Deed, records: u64) {
         let (process, tid, at) = (deed.process, deed.tid, deed.at);
+        let latest = self.of_process.entry(process).or_default();
+        *latest = at.max(*latest);
         self.latest
             .retain(|loss| (loss.process, loss.tid) != (process, tid));
         if self.latest.len() == THREADS {
@@ -43,6 +48,12 @@ impl Losses {
     pub(super) fn since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
         let is_later = |loss: &&ThreadLoss| loss.process == process && since < loss.at;
         self.latest.iter().filter(is_later).copied().collect()
+    }
+
+    /// Has any thread of this process lost anything since?
+    pub(super) fn any_since(&self, process: ProcessId, since: Nanos) -> bool {
+        let latest = self.of_process.get(&process);
+        latest.is_some_and(|latest| since <= *latest)
     }
 }
 
@@ -66,5 +77,8 @@ mod tests {
         let last = losses.since(ProcessId(0), Nanos(9_998));
         assert_eq!((last.len(), last[0].tid, last[0].records), (1, 999, 9_999));
         assert!(losses.since(ProcessId(1), Nanos(0)).is_empty());
+        assert!(losses.any_since(ProcessId(0), Nanos(9_999)));
+        assert!(!losses.any_since(ProcessId(0), Nanos(10_000)));
+        assert!(!losses.any_since(ProcessId(1), Nanos(0)));
     }
 }

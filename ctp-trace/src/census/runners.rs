@@ -1,38 +1,45 @@
-//! Whether the others went on: who began to run last in a process.
+//! Whether the others went on: who was run in a process, and on which thread.
 
+use crate::hash::Map;
 use crate::record::{CoroutineId, Nanos};
+use crate::verdict::Served;
 
-/// The latest starts of runs in one process, by two different coroutines.
-#[derive(Clone, Copy, Debug, Default)]
+/// Threads of which it is known whom they ran last.
+const THREADS: usize = 1 << 16;
+
+/// The runs of one process.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
-    latest: Option<(CoroutineId, Nanos)>,
-    other: Option<(CoroutineId, Nanos)>,
+    served: Option<Served>,
+    threads: Map<u64, (CoroutineId, Nanos)>,
 }
 
 impl Runners {
-    pub(super) fn ran(&mut self, who: CoroutineId, at: Nanos) {
-        match self.latest {
-            Some((latest, since)) if latest == who => self.latest = Some((who, since.max(at))),
-            Some((_, since)) if at < since => self.other = later(self.other, (who, at)),
-            latest => (self.latest, self.other) = (Some((who, at)), latest),
+    /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
+    pub(super) fn ran(&mut self, who: CoroutineId, tid: u64, at: Nanos, ready: Option<Nanos>) {
+        if let Some(ready) = ready
+            && self.served.is_none_or(|served| served.ready <= ready)
+        {
+            self.served = Some(Served { ready, ran: at });
+        }
+        if self.threads.len() == THREADS && !self.threads.contains_key(&tid) {
+            self.threads.clear();
+        }
+        let latest = self.threads.entry(tid).or_insert((who, at));
+        if latest.1 <= at {
+            *latest = (who, at);
         }
     }
 
-    /// The latest start of a run by anybody but this one.
-    pub(super) fn besides(&self, one: CoroutineId) -> Option<Nanos> {
-        let besides = |who: &(CoroutineId, Nanos)| who.0 != one;
-        self.latest
-            .filter(besides)
-            .or(self.other.filter(besides))
-            .map(|(_, at)| at)
+    /// Of all runs, the one of which the coroutine had become ready last.
+    pub(super) fn served(&self) -> Option<Served> {
+        self.served
     }
-}
 
-fn later(
-    known: Option<(CoroutineId, Nanos)>,
-    new: (CoroutineId, Nanos),
-) -> Option<(CoroutineId, Nanos)> {
-    Some(known.filter(|known| new.1 < known.1).unwrap_or(new))
+    /// Whom a thread ran last, and since when.
+    pub(super) fn on(&self, tid: u64) -> Option<(CoroutineId, Nanos)> {
+        self.threads.get(&tid).copied()
+    }
 }
 
 #[cfg(test)]
@@ -40,14 +47,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_coroutine_is_no_company_to_itself() {
+    fn who_became_ready_last_counts_and_not_who_ran_last() {
         let mut runners = Runners::default();
-        runners.ran(CoroutineId(1), Nanos(10));
-        assert_eq!(runners.besides(CoroutineId(1)), None);
-        runners.ran(CoroutineId(2), Nanos(5));
-        runners.ran(CoroutineId(1), Nanos(20));
-        assert_eq!(runners.besides(CoroutineId(1)), Some(Nanos(5)));
-        assert_eq!(runners.besides(CoroutineId(2)), Some(Nanos(20)));
-        assert_eq!(runners.besides(CoroutineId(3)), Some(Nanos(20)));
+        assert_eq!(runners.served(), None);
+        runners.ran(CoroutineId(1), 7, Nanos(10), Some(Nanos(8)));
+        runners.ran(CoroutineId(2), 8, Nanos(20), Some(Nanos(5)));
+        runners.ran(CoroutineId(3), 8, Nanos(30), None);
+        let served = runners.served().map(|it| (it.ready.0, it.ran.0));
+        assert_eq!(served, Some((8, 10)));
+        assert_eq!(runners.on(7), Some((CoroutineId(1), Nanos(10))));
+        assert_eq!(runners.on(8), Some((CoroutineId(3), Nanos(30))));
+    }
+
+    #[test]
+    fn a_million_threads_are_bounded() {
+        let mut runners = Runners::default();
+        (0..1_000_000).for_each(|tid| runners.ran(CoroutineId(1), tid, Nanos(tid), None));
+        assert!(runners.threads.len() <= THREADS);
     }
 }

@@ -123,6 +123,7 @@ impl Coroutine {
         self.resumed = Some(Resumed {
             suspended_at: from.at,
             site,
+            wake_seen: from.wake_seen,
             queued: false,
             credited: false,
         });

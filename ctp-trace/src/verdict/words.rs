@@ -1,5 +1,6 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
+use super::standing::Served;
 use crate::record::Nanos;
 
 /// What is so, drawn from records alone.
@@ -120,21 +121,31 @@ pub enum Reason {
     Young,
     /// It has run all this time.
     Runs,
-    /// It was never run, while others began to run as late as this.
-    Overlooked(Nanos),
-    /// It was never run, and nobody else was run either.
-    NobodyRan,
-    /// Woken, not run for longer than any of the site's, while others began to run.
+    /// It runs, and others run inside of it.
+    Hosts,
+    /// It was never run, while one was that became ready long after its birth.
+    Overlooked(Served),
+    /// It was never run, but nor was any that became ready long after its birth.
+    NotOvertaken,
+    /// Woken, not run for far longer than any of the site's, while one was run that became ready
+    /// long after it.
     NotQueued {
         /// When it could have been run.
         ready: Nanos,
-        /// The latest start of a run of another coroutine.
-        others_ran: Nanos,
+        /// That one's run.
+        served: Served,
     },
     /// Woken, and this may still be ordinary queueing.
     Queued {
         /// When it could have been run.
         ready: Nanos,
+    },
+    /// What it waits for was closed, and nobody resumed it.
+    Closed {
+        /// When.
+        at: Nanos,
+        /// Why this is not certain; nothing if it is.
+        doubt: Option<Doubt>,
     },
     /// Its timer was due at this time.
     Overdue(Nanos),
@@ -142,12 +153,46 @@ pub enum Reason {
     Timer(Nanos),
     /// It waits far beyond what the site usually waits.
     FarBeyond,
+    /// Its program says that this wait is meant to be long.
+    Idle,
+    /// Whoever reads the verdicts asked not to be told of it. This would have been the verdict.
+    Ignored(Verdict),
     /// The site has waited as long before, or nearly.
     Usual,
     /// Too few waits of this site have ended to say what is usual.
     NoPast,
     /// It waits to the end, and its runtime tells neither wakes nor waits.
     Silent,
+}
+
+/// Why one that waits for what is closed may not be stuck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Doubt {
+    /// Its runtime does not tell of wakes.
+    WakesNotTold,
+    /// A wake came within a millisecond of the start of its last run, and may not be the one that
+    /// led to that: counting alone cannot tell.
+    CloseCall,
+    /// Records of that time are lost, filtered or unreadable.
+    Incomplete,
+    /// It waits for something else too.
+    OneOfSeveral,
+    /// It was closed but just, and somebody may be about to resume it.
+    Recent,
+}
+
+impl Doubt {
+    /// A word for it, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Doubt::WakesNotTold => "wakes-not-told",
+            Doubt::CloseCall => "close-call",
+            Doubt::Incomplete => "incomplete",
+            Doubt::OneOfSeveral => "one-of-several",
+            Doubt::Recent => "recent",
+        }
+    }
 }
 
 impl Reason {
@@ -160,12 +205,16 @@ impl Reason {
             Reason::Young => "young",
             Reason::Runs => "runs",
             Reason::Overlooked(_) => "overlooked",
-            Reason::NobodyRan => "nobody-ran",
+            Reason::Hosts => "hosts",
+            Reason::NotOvertaken => "not-overtaken",
             Reason::NotQueued { .. } => "not-queued",
             Reason::Queued { .. } => "queued",
+            Reason::Closed { .. } => "closed",
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",
             Reason::FarBeyond => "far-beyond",
+            Reason::Idle => "idle",
+            Reason::Ignored(_) => "ignored",
             Reason::Usual => "usual",
             Reason::NoPast => "no-past",
             Reason::Silent => "silent",

@@ -149,11 +149,13 @@ fn birth(it: &Birth) -> String {
 }
 
 fn event(it: &Event) -> String {
-    let mark = if it.after_filtered {
-        " after_filtered"
-    } else {
-        ""
-    };
+    let marks = [
+        (it.marks.idle, " idle"),
+        (it.marks.one_of_several, " one_of_several"),
+        (it.after_filtered, " after_filtered"),
+    ];
+    let said = marks.iter().filter(|(is_set, _)| *is_set);
+    let mark: String = said.map(|(_, word)| *word).collect();
     format!(
         "event {} n={} at={} tid={} kind={:?} site={} wait={:?} arg={} wake_seen={}{mark}",
         it.coroutine.0, it.n, it.at.0, it.tid, it.kind, it.site.0, it.wait, it.arg, it.wake_seen

@@ -9,7 +9,7 @@ use super::frames::{frame, frames, renumbered};
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 9] = [
+pub const V1_2: [(&str, Make); 10] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -19,6 +19,7 @@ pub const V1_2: [(&str, Make); 9] = [
     ("v1.2-deeds.ctp", deeds),
     ("v1.2-aggregates.ctp", aggregates),
     ("v1.2-control.ctp", control),
+    ("v1.2-marks.ctp", marks),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -593,4 +594,36 @@ fn control() -> Vec<u8> {
         ..End::default()
     };
     written(&Start::default(), &records, &end)
+}
+
+/// Waits with every set of marks, and one like the first.
+fn marks() -> Vec<u8> {
+    let suspend = |n, idle, one_of_several| Event {
+        coroutine: CoroutineId(1),
+        n,
+        at: Nanos(100 * n),
+        kind: EventKind::Suspend,
+        wait: WaitKind::Readable,
+        arg: 7,
+        marks: WaitMarks {
+            idle,
+            one_of_several,
+        },
+        ..Event::default()
+    };
+    let events = [
+        suspend(0, false, false),
+        suspend(1, true, false),
+        suspend(2, false, true),
+        suspend(3, true, true),
+        suspend(4, false, false),
+    ];
+    let end = End {
+        at: Nanos(500),
+        how: Ending::Exited(0),
+        events: 5,
+        coroutines: 1,
+        ..End::default()
+    };
+    written(&Start::default(), &events.map(Record::Event), &end)
 }

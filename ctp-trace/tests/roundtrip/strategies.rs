@@ -238,6 +238,13 @@ fn wait() -> impl Strategy<Value = WaitKind> {
     ])
 }
 
+fn marks() -> impl Strategy<Value = WaitMarks> {
+    any::<(bool, bool)>().prop_map(|(idle, one_of_several)| WaitMarks {
+        idle,
+        one_of_several,
+    })
+}
+
 fn row() -> impl Strategy<Value = Record> {
     prop_oneof![
         event().boxed(),
@@ -250,10 +257,10 @@ fn row() -> impl Strategy<Value = Record> {
 /// An event as schedulers cause them: few coroutines, few places, times that go on.
 fn orderly() -> impl Strategy<Value = Record> {
     let who = (1..6u32, 0..9u64, 0..4u64);
-    let seen = (0..5u16, any::<bool>());
+    let seen = (0..5u16, any::<bool>(), marks());
     let what = (event_kind(), 0..3u32, wait(), 0..3u64, seen);
     (who, 0..100_000u64, what).prop_map(
-        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered)))| {
+        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered, marks)))| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
                 n,
@@ -263,6 +270,7 @@ fn orderly() -> impl Strategy<Value = Record> {
                 site: SiteId(site),
                 wait,
                 arg,
+                marks,
                 wake_seen,
                 after_filtered,
             })
@@ -272,10 +280,10 @@ fn orderly() -> impl Strategy<Value = Record> {
 
 fn event() -> impl Strategy<Value = Record> {
     let who = (any_u32(), any_u64(), any_u64());
-    let seen = any::<(u16, bool)>();
+    let seen = (any::<u16>(), any::<bool>(), marks());
     let what = (event_kind(), any_u32(), wait(), any_u64(), seen);
     (who, any_u64(), what).prop_map(
-        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered)))| {
+        |((coroutine, n, tid), at, (kind, site, wait, arg, (wake_seen, after_filtered, marks)))| {
             Record::Event(Event {
                 coroutine: CoroutineId(coroutine),
                 n,
@@ -285,6 +293,7 @@ fn event() -> impl Strategy<Value = Record> {
                 site: SiteId(site),
                 wait,
                 arg,
+                marks,
                 wake_seen,
                 after_filtered,
             })

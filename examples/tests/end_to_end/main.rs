@@ -6,3 +6,4 @@ mod other_languages;
 mod readme;
 mod support;
 mod tokio_tasks;
+mod zoo;

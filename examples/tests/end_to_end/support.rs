@@ -20,6 +20,8 @@ pub fn program(name: &str) -> PathBuf {
             "ctp-report",
             "-p",
             "ctp-examples",
+            "-p",
+            "ctp-zoo",
             "--bins",
             "--example",
             "v1_writer",

@@ -149,12 +149,14 @@ impl Trace {
             wait,
             arg,
             wake_seen,
+            marks,
         } = wait;
         let rest = Event {
             site,
             wait,
             arg,
             wake_seen,
+            marks,
             ..Event::default()
         };
         self.event(one, EventKind::Suspend, at, tid, rest);
@@ -320,6 +322,7 @@ pub struct Wait {
     pub wait: WaitKind,
     pub arg: u64,
     pub wake_seen: u16,
+    pub marks: WaitMarks,
 }
 
 #[derive(Clone, Copy)]
@@ -337,6 +340,7 @@ pub fn wait(site: SiteId, wait: WaitKind, arg: u64) -> Wait {
         wait,
         arg,
         wake_seen: 0,
+        marks: WaitMarks::default(),
     }
 }
 

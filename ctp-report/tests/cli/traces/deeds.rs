@@ -18,7 +18,19 @@ struct Sites {
 /// Eight readers lose their descriptors and are never woken, one waits for a queue that is gone,
 /// and one was woken but never run. Numbers are used again, and closed again in good order.
 pub fn closed() -> Vec<u8> {
-    let mut t = Trace::of("./closed");
+    let mut t = close_readers("./closed");
+    t.deed(5 * SECOND, 4127, Act::Loss(212));
+    t.deed(9 * SECOND, 4127, Act::End);
+    t.finish()
+}
+
+/// The same, where nothing is lost that may have been a wake.
+pub fn forgotten() -> Vec<u8> {
+    close_readers("./forgotten").finish()
+}
+
+fn close_readers(program: &str) -> Trace {
+    let mut t = Trace::of(program);
     let sites = Sites {
         spawn: t.source("src/session.rs", 6),
         read: t.source("src/session.rs", 17),
@@ -43,9 +55,50 @@ pub fn closed() -> Vec<u8> {
             t.wake(*one, 201, at, Waker::Thread(4127));
         }
     }
-    t.deed(5 * SECOND, 4127, Act::Loss(212));
-    t.deed(9 * SECOND, 4127, Act::End);
     readers.iter().for_each(|one| t.tally(*one, None, false));
+    t
+}
+
+/// A listener that is idle at last, and one that waits for a closed descriptor among others.
+pub fn marked() -> Vec<u8> {
+    let mut t = Trace::of("./marked");
+    let spawn = t.source("src/session.rs", 6);
+    let (accept, read) = (
+        t.source("src/session.rs", 4),
+        t.source("src/session.rs", 17),
+    );
+    let hangup = t.source(NET, 141);
+    let idle = WaitMarks {
+        idle: true,
+        one_of_several: false,
+    };
+    let among_others = WaitMarks {
+        idle: false,
+        one_of_several: true,
+    };
+    for (name, site, fd, marks) in [
+        ("listen", accept, 3, idle),
+        ("session", read, 17, among_others),
+    ] {
+        let one = t.born(name, spawn, 3 * MS);
+        t.wake(one, 0, 0, Waker::Foreign);
+        t.run(one, 4 * MS, 4127);
+        let fd = builder::Wait {
+            marks,
+            ..wait(site, WaitKind::Readable, fd)
+        };
+        let beat = Beat {
+            from: 5 * MS,
+            period: 3 * MS,
+            length: 2 * MS,
+            queued: MS / 20,
+            times: 10,
+        };
+        let wake_seen = t.healthy(one, fd, &beat);
+        t.suspend(one, 40 * MS, 4127, builder::Wait { wake_seen, ..fd });
+        t.tally(one, None, false);
+    }
+    t.close(50 * MS, 4126, WaitKind::Readable, 17, hangup);
     t.finish()
 }
 

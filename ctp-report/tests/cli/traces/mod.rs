@@ -26,6 +26,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("woken", woken()),
         ("queueing", queueing()),
         ("closed", deeds::closed()),
+        ("forgotten", deeds::forgotten()),
+        ("marked", deeds::marked()),
         ("robbed", deeds::robbed()),
         ("busy", busy()),
         ("torn", broken::torn()),

@@ -1,0 +1,80 @@
+//! What leaf futures announce before they return `Pending`, until the suspend that carries it.
+
+use crate::platform::Local;
+use crate::site::SiteWord;
+use crate::sync::Ordering;
+use crate::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
+
+/// Keeps the latest of the waits that are announced in one run of a coroutine.
+#[inline]
+pub(crate) fn note(local: &Local, site: SiteWord, wait: &Wait) {
+    let code = match local.noted_kind.load(Ordering::Relaxed).checked_sub(1) {
+        None => wait.code(),
+        Some(before) => beside(before as u8, is_the_same(local, site, wait), wait),
+    };
+    local.noted_site.store(site.0, Ordering::Relaxed);
+    local.noted_arg.store(wait.resource, Ordering::Relaxed);
+    local
+        .noted_kind
+        .store(u64::from(code) + 1, Ordering::Relaxed);
+}
+
+/// A future that is polled twice in one run is one wait.
+fn is_the_same(local: &Local, site: SiteWord, wait: &Wait) -> bool {
+    local.noted_site.load(Ordering::Relaxed) == site.0
+        && local.noted_arg.load(Ordering::Relaxed) == wait.resource
+}
+
+/// Several waits are meant to be long only if each of them is.
+fn beside(before: u8, same: bool, wait: &Wait) -> u8 {
+    let code = wait.code() | before & WAIT_ONE_OF_SEVERAL;
+    match same {
+        true => code,
+        false => (code & (before | !WAIT_IDLE)) | WAIT_ONE_OF_SEVERAL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noted(local: &Local) -> u8 {
+        (local.noted_kind.load(Ordering::Relaxed) - 1) as u8
+    }
+
+    fn fd(number: i32) -> Wait {
+        Wait::readable(number)
+    }
+
+    #[test]
+    fn one_future_that_is_polled_again_is_one_wait() {
+        let local = Local::new();
+        note(&local, SiteWord(5), &fd(7).idle());
+        note(&local, SiteWord(5), &fd(7).idle());
+        assert_eq!(noted(&local), fd(7).idle().code());
+    }
+
+    #[test]
+    fn of_several_the_last_is_kept_and_marked() {
+        let local = Local::new();
+        note(&local, SiteWord(5), &fd(7));
+        note(&local, SiteWord(6), &Wait::timer(9));
+        assert_eq!(noted(&local), Wait::timer(0).code() | WAIT_ONE_OF_SEVERAL);
+        assert_eq!(local.noted_arg.load(Ordering::Relaxed), 9);
+        note(&local, SiteWord(6), &Wait::timer(9));
+        assert_eq!(noted(&local), Wait::timer(0).code() | WAIT_ONE_OF_SEVERAL);
+    }
+
+    #[test]
+    fn several_are_idle_only_if_each_is() {
+        let code = |waits: [Wait; 2]| {
+            let local = Local::new();
+            note(&local, SiteWord(5), &waits[0]);
+            note(&local, SiteWord(6), &waits[1]);
+            noted(&local) & WAIT_IDLE
+        };
+        assert_eq!(code([fd(1).idle(), fd(2).idle()]), WAIT_IDLE);
+        assert_eq!(code([fd(1), fd(2).idle()]), 0);
+        assert_eq!(code([fd(1).idle(), fd(2)]), 0);
+    }
+}

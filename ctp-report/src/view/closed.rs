@@ -1,0 +1,70 @@
+//! The sentence about coroutines whose resource was closed and that nobody resumed.
+
+use std::collections::BTreeSet;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Doubt;
+
+use crate::groups::Group;
+use crate::units;
+
+/// `their fds were closed at reactor.rs:140 without resuming them; no wake since (exact)`.
+pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let (thing, place) = (thing(groups), place(groups));
+    let what = match count {
+        1 => format!("its {thing} was closed{place} without resuming it"),
+        _ => format!("their {thing}s were closed{place} without resuming them"),
+    };
+    format!("lost wakeup: {what}; {}", sureness(groups, doubt))
+}
+
+/// What all of them waited for, in one word.
+fn thing(groups: &[&Group]) -> &'static str {
+    let waits = groups.iter().flat_map(|group| &group.waits_for);
+    let words: BTreeSet<&str> = waits.map(|waits| word(waits.kind)).collect();
+    match words.into_iter().collect::<Vec<_>>()[..] {
+        [word] => word,
+        _ => "resource",
+    }
+}
+
+fn word(kind: &'static str) -> &'static str {
+    match kind {
+        "readable" | "writable" => "fd",
+        "lock" | "channel" => kind,
+        _ => "resource",
+    }
+}
+
+fn place(groups: &[&Group]) -> String {
+    let closers = groups.iter().flat_map(|group| &group.closed_by);
+    let places: BTreeSet<_> = closers.map(|by| by.at.as_deref()).collect();
+    match places.into_iter().collect::<Vec<_>>()[..] {
+        [Some(at)] => format!(" at {at}"),
+        [] | [None] => String::new(),
+        ref several => format!(" at {} places", several.len()),
+    }
+}
+
+fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
+    match doubt {
+        None => "no wake since (exact)".to_owned(),
+        Some(Doubt::WakesNotTold) => "the runtime does not tell of wakes".to_owned(),
+        Some(Doubt::Incomplete) => {
+            "no wake counted since, but records of that time are missing".to_owned()
+        }
+        Some(Doubt::OneOfSeveral) => {
+            "no wake since, but there is something else to wait for".to_owned()
+        }
+        Some(Doubt::Recent) => {
+            let closings = groups.iter().flat_map(|group| &group.closed_by);
+            let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();
+            format!(
+                "no wake since, but that was only {} ago",
+                units::duration(Nanos(oldest))
+            )
+        }
+        Some(_) => "no wake counted since".to_owned(),
+    }
+}

@@ -1,0 +1,132 @@
+//! How long those waited on whose resource was closed, and who went on all the same.
+//!
+//! A program may close first and resume later, and be fine. What it did to others tells how long
+//! that takes: at the place that closes, and at the place that waits.
+
+use super::closings::{Resource, resource};
+use crate::hash::Map;
+use crate::record::{Close, Deed, Event, Nanos, ProcessId, SiteId};
+
+/// Closings that are remembered of one resource, of which the number may be used again.
+const CLOSINGS: usize = 4;
+/// Resources of which closings are remembered.
+const RESOURCES: usize = 1 << 14;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Habits {
+    /// The latest closings of each resource with their places, the latest first.
+    closed: Map<Resource, [Option<(Nanos, SiteId)>; CLOSINGS]>,
+    /// The longest time from a closing at a place, or of what was waited for at a place, until the
+    /// wait was over.
+    longest: Map<SiteId, Nanos>,
+}
+
+impl Habits {
+    /// A resource is gone.
+    pub(super) fn closed(&mut self, deed: &Deed, close: &Close) {
+        let Some(resource) = resource(deed.process, close.wait, close.arg) else {
+            return;
+        };
+        if self.closed.len() == RESOURCES && !self.closed.contains_key(&resource) {
+            self.closed.clear();
+        }
+        let closings = self.closed.entry(resource).or_default();
+        closings.rotate_right(1);
+        closings[0] = Some((deed.at, close.site));
+    }
+
+    /// This wait of a coroutine is over.
+    pub(super) fn over(&mut self, process: ProcessId, suspend: &Event, at: Nanos) {
+        if self.closed.is_empty() {
+            return;
+        }
+        let resource = resource(process, suspend.wait, suspend.arg);
+        let closings = resource.and_then(|resource| self.closed.get(&resource));
+        let amid = |(closed, _): &(Nanos, SiteId)| suspend.at < *closed && *closed <= at;
+        let first = closings.and_then(|all| all.iter().flatten().rfind(|it| amid(it)));
+        if let Some(&(closed, place)) = first {
+            self.took(suspend.site, closed.until(at));
+            self.took(place, closed.until(at));
+        }
+    }
+
+    fn took(&mut self, place: SiteId, time: Nanos) {
+        let longest = self.longest.entry(place).or_default();
+        *longest = time.max(*longest);
+    }
+
+    /// The longest that anybody went on waiting who waited where this one does, or whose resource
+    /// was closed where its own was. Zero if nobody is known.
+    pub(super) fn longest(&self, waits_at: SiteId, closed_at: SiteId) -> Nanos {
+        let of = |place| self.longest.get(&place).copied().unwrap_or_default();
+        of(waits_at).max(of(closed_at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::WaitKind;
+
+    const READ: SiteId = SiteId(7);
+    const HANGUP: SiteId = SiteId(8);
+
+    fn close(habits: &mut Habits, at: u64, arg: u64) {
+        let deed = Deed {
+            at: Nanos(at),
+            ..Deed::default()
+        };
+        let close = Close {
+            wait: WaitKind::Readable,
+            arg,
+            site: HANGUP,
+        };
+        habits.closed(&deed, &close);
+    }
+
+    fn over(habits: &mut Habits, from: u64, to: u64, arg: u64) {
+        let suspend = Event {
+            at: Nanos(from),
+            site: READ,
+            wait: WaitKind::Writable,
+            arg,
+            ..Event::default()
+        };
+        habits.over(ProcessId(0), &suspend, Nanos(to));
+    }
+
+    // CT-14
+    #[test]
+    fn the_longest_way_from_a_closing_to_the_end_of_the_wait_is_known_at_both_places() {
+        let mut habits = Habits::default();
+        close(&mut habits, 50, 4);
+        over(&mut habits, 100, 110, 4); // closed before it waited
+        assert_eq!(habits.longest(READ, HANGUP), Nanos(0));
+        close(&mut habits, 200, 4);
+        over(&mut habits, 120, 230, 4);
+        over(&mut habits, 120, 220, 4);
+        over(&mut habits, 120, 900, 5);
+        assert_eq!(habits.longest(READ, SiteId(0)), Nanos(30));
+        assert_eq!(habits.longest(SiteId(9), HANGUP), Nanos(30));
+        assert_eq!(habits.longest(SiteId(9), SiteId(0)), Nanos(0));
+    }
+
+    // CT-14
+    #[test]
+    fn of_a_number_that_is_used_again_the_first_closing_counts() {
+        let mut habits = Habits::default();
+        for at in [200, 300, 400] {
+            close(&mut habits, at, 4);
+        }
+        over(&mut habits, 120, 450, 4);
+        assert_eq!(habits.longest(READ, HANGUP), Nanos(250));
+    }
+
+    // CT-14
+    #[test]
+    fn a_million_resources_are_bounded() {
+        let mut habits = Habits::default();
+        (0..1_000_000).for_each(|i| close(&mut habits, i, i));
+        assert!(habits.closed.len() <= RESOURCES);
+    }
+}

@@ -1,0 +1,103 @@
+//! What the rule looks at.
+
+use crate::record::{Dialect, Nanos};
+
+/// What is known of one coroutine at the end of the recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// What it was last seen doing.
+    pub state: State,
+    /// Since when.
+    pub since: Nanos,
+    /// The end of the recording, to which every age is measured.
+    pub end: Nanos,
+    /// Who wrote its events.
+    pub dialect: Dialect,
+    /// Set if its last state may not be its last: this many events of it are lost.
+    pub doubt: Option<u64>,
+    /// Not 0 if a filter kept out what it did last: so many of its events were kept out.
+    pub filtered: u64,
+    /// What its wake word says; `None` if its runtime does not tell.
+    pub wake: Option<WakeStanding>,
+    /// Its wait is meant to be long.
+    pub idle: bool,
+    /// It waits for other things too, which are not told.
+    pub one_of_several: bool,
+    /// The end of what it waits for, if that came since it does, and was told.
+    pub closed: Option<CloseStanding>,
+    /// When its timer was due, if it waits for one and said so.
+    pub deadline: Option<Nanos>,
+    /// The past of the site where it waits.
+    pub past: Past,
+    /// Of all runs in its process, the one of which the coroutine had become ready last.
+    pub served: Option<Served>,
+    /// It runs, and its thread has begun to run another one since, inside of it.
+    pub hosts: bool,
+    /// The thread that ran it last is kept by another one, which has run since then.
+    pub held_since: Option<Nanos>,
+}
+
+/// What a coroutine was last seen doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// It was born and never ran.
+    #[default]
+    Born,
+    /// It ran.
+    Running,
+    /// It waited.
+    Suspended,
+    /// It was dropped while it waited.
+    Cancelled,
+    /// It ended.
+    Dead,
+}
+
+/// A wake word, compared with what the coroutine knew when it suspended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeStanding {
+    /// It was woken since its last run began.
+    pub woken: bool,
+    /// When it was last woken; zero if never.
+    pub at: Nanos,
+    /// Its last wake came within a millisecond of the start of its last run, so that counting
+    /// alone cannot tell which came first.
+    pub close_call: bool,
+}
+
+/// What a coroutine waits for is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CloseStanding {
+    /// When it was closed first since the coroutine waits for it.
+    pub at: Nanos,
+    /// The longest that others waited on from there, at the same site or for what was closed at
+    /// the same place; zero if nobody is known to have gone on.
+    pub longest_after: Nanos,
+    /// Nothing is missing of what its process told since it waits: no record is lost, filtered or
+    /// unreadable.
+    pub whole: bool,
+}
+
+/// A coroutine was run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// When it had become ready, at the earliest.
+    pub ready: Nanos,
+    /// When that run began.
+    pub ran: Nanos,
+}
+
+/// What usually happens at a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Waits that ended in a run.
+    pub waits: u64,
+    /// Upper bound of what 99 % of them took.
+    pub p99: Nanos,
+    /// The longest.
+    pub longest: Nanos,
+    /// Wakes of which the delay until the run is known.
+    pub queued: u64,
+    /// The longest such delay.
+    pub longest_queued: Nanos,
+}

@@ -1,0 +1,232 @@
+//! Random histories of a program that closes things, resumes some of those who wait for them and
+//! forgets others. The program knows whom it forgot; the census sees only what it told.
+//! Times are in microseconds.
+
+#[expect(dead_code, reason = "other tests need more of them")]
+mod facts;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ctp_trace::record::*;
+use ctp_trace::verdict::Verdict;
+use facts::census;
+use proptest::prelude::*;
+
+const MS: u64 = 1000;
+const SECOND: u64 = 1000 * MS;
+const COROUTINES: u32 = 6;
+const NUMBERS: u64 = 3;
+/// Whoever resumes those whose resource it closed does so within this time.
+const LATE: u64 = 400 * MS;
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+
+/// What happens next, if it can.
+#[derive(Clone, Debug)]
+enum Step {
+    Wait { who: u32, number: u64 },
+    Wake { who: u32, queued: u64, twice: bool },
+    CloseAndResume { number: u64, after: u64 },
+    CloseAndForget { number: u64 },
+    Lose,
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let (who, number) = (|| 1..=COROUTINES, || 0..NUMBERS);
+    prop_oneof![
+        8 => (who(), number()).prop_map(|(who, number)| Step::Wait { who, number }),
+        6 => (who(), 0..3 * MS, prop::bool::weighted(0.2))
+            .prop_map(|(who, queued, twice)| Step::Wake { who, queued, twice }),
+        2 => (number(), 0..LATE).prop_map(|(number, after)| Step::CloseAndResume { number, after }),
+        2 => number().prop_map(|number| Step::CloseAndForget { number }),
+        1 => Just(Step::Lose),
+    ]
+}
+
+/// A coroutine as its program knows it.
+#[derive(Clone, Debug, Default)]
+struct One {
+    events: u64,
+    wakes: u32,
+    seen: u32,
+    /// Two wakes came just before its last run: one of them may have led nowhere yet.
+    doubtful: bool,
+    waits: Option<(u64, u64)>,
+    /// Set aside by who closed what it waits for; it may be resumed at a time.
+    lost: Option<(u64, Option<u64>)>,
+    busy_until: u64,
+}
+
+#[derive(Default)]
+struct Program {
+    records: BTreeMap<(u64, usize), Record>,
+    all: BTreeMap<u32, One>,
+    lost_at: Option<u64>,
+}
+
+impl Program {
+    fn tell(&mut self, at: u64, record: Record) {
+        self.records.insert((at, self.records.len()), record);
+    }
+
+    fn event(&mut self, who: u32, at: u64, kind: EventKind, number: u64) {
+        let one = self.all.entry(who).or_default();
+        if kind == EventKind::Run {
+            one.seen = one.wakes;
+        }
+        let event = Event {
+            coroutine: CoroutineId(who),
+            n: one.events,
+            at: Nanos(at * 1000),
+            kind,
+            site: SiteId(number as u32 + 1),
+            wait: WaitKind::Readable,
+            arg: number,
+            wake_seen: one.seen as u16,
+            ..Event::default()
+        };
+        one.events += 1;
+        self.tell(at, Record::Event(event));
+    }
+
+    fn deed(&mut self, at: u64, act: Act) {
+        let at_ns = Nanos(at * 1000);
+        self.tell(
+            at,
+            Record::Deed(Deed {
+                at: at_ns,
+                act,
+                ..Deed::default()
+            }),
+        );
+    }
+
+    /// Woken, and run `queued` later.
+    fn resume(&mut self, who: u32, at: u64, queued: u64, times: u32) {
+        let one = self.all.entry(who).or_default();
+        one.wakes += times;
+        one.doubtful = times > 1 && queued <= MS;
+        (one.waits, one.lost) = (None, None);
+        one.busy_until = at + queued;
+        let wake = Wake {
+            coroutine: CoroutineId(who),
+            count: one.wakes,
+            at: Nanos(at * 1000),
+            ..Wake::default()
+        };
+        self.tell(at, Record::Wake(wake));
+        self.event(who, at + queued, EventKind::Run, 0);
+    }
+
+    fn close(&mut self, at: u64, number: u64, site: u32, resumed: Option<u64>) {
+        let close = Close {
+            wait: WaitKind::Readable,
+            arg: number,
+            site: SiteId(site),
+        };
+        self.deed(at, Act::Close(close));
+        for one in self.all.values_mut() {
+            if one.lost.is_none() && one.waits.is_some_and(|(waits, _)| waits == number) {
+                one.lost = Some((at, resumed));
+            }
+        }
+    }
+
+    /// Those whose time has come.
+    fn resume_those_due(&mut self, now: u64) {
+        let due = |one: &One| one.lost.and_then(|(_, at)| at).filter(|at| *at < now);
+        let all: Vec<_> = self
+            .all
+            .iter()
+            .filter_map(|(who, one)| Some((*who, due(one)?)))
+            .collect();
+        for (who, at) in all {
+            self.resume(who, at, 0, 1);
+        }
+    }
+
+    fn step(&mut self, now: u64, step: &Step) {
+        let one = |who: &u32| self.all.get(who).cloned().unwrap_or_default();
+        match step {
+            Step::Wait { who, number } if one(who).waits.is_none() && one(who).busy_until < now => {
+                self.event(*who, now, EventKind::Suspend, *number);
+                self.all.entry(*who).or_default().waits = Some((*number, now));
+            }
+            Step::Wake { who, queued, twice }
+                if one(who).waits.is_some() && one(who).lost.is_none() =>
+            {
+                self.resume(*who, now, *queued, 1 + u32::from(*twice));
+            }
+            Step::CloseAndResume { number, after } => {
+                self.close(now, *number, 10, Some(now + after));
+            }
+            Step::CloseAndForget { number } => self.close(now, *number, 11, None),
+            Step::Lose => {
+                self.deed(now, Act::Loss(1));
+                self.lost_at = Some(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Of those it forgot, those that nothing but time can hide.
+    fn forgotten(&self, end: u64) -> BTreeSet<u32> {
+        let is_plain = |one: &One| {
+            let (Some((_, since)), Some((closed, None))) = (one.waits, one.lost) else {
+                return false;
+            };
+            let is_whole = self.lost_at.is_none_or(|lost| lost < since);
+            is_whole && !one.doubtful && SECOND <= end - closed
+        };
+        self.all
+            .iter()
+            .filter(|(_, one)| is_plain(one))
+            .map(|(who, _)| *who)
+            .collect()
+    }
+
+    fn finish(&mut self, end: u64) -> Vec<Record> {
+        let mut records: Vec<Record> = self.records.values().cloned().collect();
+        for (who, one) in &self.all {
+            records.push(facts::tally(*who, one.events, one.events));
+        }
+        records.push(facts::end(end * 1000));
+        records
+    }
+}
+
+fn run(steps: &[(u64, Step)], rest: u64) -> (Program, u64) {
+    let (mut program, mut now) = (Program::default(), MS);
+    for who in 1..=COROUTINES {
+        let wake = Wake {
+            coroutine: CoroutineId(who),
+            ..Wake::default()
+        };
+        program.tell(0, Record::Wake(wake));
+    }
+    for (pause, step) in steps {
+        now += pause;
+        program.resume_those_due(now);
+        program.step(now, step);
+    }
+    let end = now + rest;
+    program.resume_those_due(end);
+    (program, end)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    // CT-15
+    #[test]
+    fn certainly_stuck_are_those_that_were_forgotten_and_no_others(
+        steps in prop::collection::vec((1..50 * MS, any_step()), 1..80),
+        rest in 1u64..3 * SECOND,
+    ) {
+        let (mut program, end) = run(&steps, rest);
+        let forgotten = program.forgotten(end);
+        let judged = census(&program.finish(end)).judge(THRESHOLD);
+        let certain = judged.iter().filter(|(_, it)| it.verdict == Verdict::Stuck);
+        let certain: BTreeSet<u32> = certain.map(|(id, _)| id.0).collect();
+        prop_assert_eq!(certain, forgotten, "{:?}", judged);
+    }
+}

@@ -1,0 +1,158 @@
+//! The programs of the zoo: what the report says of each is what the program itself knows, in the
+//! words of the table in `docs/verdicts.md`. `CTP_RUNS=100` repeats each so many times.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::support::{record, report_json};
+
+const VERDICTS: &str = include_str!("../../../docs/verdicts.md");
+
+/// Of a coroutine: verdict, how sure, why.
+type Verdict = [String; 3];
+
+/// What the program printed of its coroutines: fate, name, and line or thread.
+fn truth(stdout: &str) -> Vec<[&str; 3]> {
+    let lines = stdout
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>());
+    lines
+        .map(|words| words.try_into().expect("a fate, a name and a number"))
+        .collect()
+}
+
+/// The cells of a program's row.
+fn row(program: &str) -> Vec<&'static str> {
+    let cells = |line: &'static str| -> Vec<&str> {
+        line.trim_matches('|').split('|').map(str::trim).collect()
+    };
+    let mut rows = VERDICTS.lines().map(cells);
+    let name = format!("`{program}`");
+    rows.find(|cells| cells[0] == name)
+        .expect("each program has a row")
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("a word").to_owned()
+}
+
+/// The groups of some verdicts, one entry for each of their coroutines, by name.
+fn by_name<'a>(groups: &'a [Value], names: &BTreeMap<u64, String>) -> BTreeMap<String, &'a Value> {
+    let named = |group: &'a Value| {
+        let ids = list(&group["ids"]).iter();
+        ids.map(move |id| (names[&id.as_u64().expect("an id")].clone(), group))
+    };
+    groups.iter().flat_map(named).collect()
+}
+
+fn verdict(group: &Value) -> Verdict {
+    ["verdict", "confidence", "reason"].map(|field| text(&group[field]))
+}
+
+fn names(directory: &Path) -> BTreeMap<u64, String> {
+    let words = report_json(directory, &["--last-words"]);
+    let all = list(&words["last_words"]).iter();
+    all.map(|one| (one["id"].as_u64().expect("an id"), text(&one["name"])))
+        .collect()
+}
+
+/// Of each coroutine that is said to be stuck, or busy, or broken, what it is said to be.
+fn check(program: &str) {
+    let directory = tempdir().expect("room");
+    let recorded = record(directory.path(), program, &[]);
+    let stdout = String::from_utf8(recorded.stdout).expect("text");
+    assert!(recorded.status.success(), "{program} ends by itself");
+    let truth = truth(&stdout);
+    let json = report_json(directory.path(), &["--stuck"]);
+    let names = match truth.iter().all(|it| it[0] == "waits") && is_empty(&json) {
+        true => BTreeMap::new(),
+        false => names(directory.path()),
+    };
+    compare(
+        program,
+        &truth,
+        "stuck",
+        &by_name(list(&json["stuck"]), &names),
+    );
+    compare(
+        program,
+        &truth,
+        "busy",
+        &by_name(list(&json["busy"]), &names),
+    );
+    let broken = list(&json["trace"]["broken"]).iter();
+    let broken: Vec<String> = broken.map(|one| text(&one["name"])).collect();
+    let known: Vec<&str> = with_fate(&truth, "broken")
+        .map(|[_, name, _]| *name)
+        .collect();
+    assert_eq!(broken, known, "{program}");
+}
+
+fn is_empty(json: &Value) -> bool {
+    list(&json["stuck"]).is_empty() && list(&json["busy"]).is_empty()
+}
+
+fn with_fate<'a>(truth: &'a [[&'a str; 3]], fate: &str) -> impl Iterator<Item = &'a [&'a str; 3]> {
+    truth.iter().filter(move |it| it[0] == fate)
+}
+
+fn compare(program: &str, truth: &[[&str; 3]], fate: &str, said: &BTreeMap<String, &Value>) {
+    let known: Vec<_> = with_fate(truth, fate).collect();
+    let names: Vec<&str> = said.keys().map(String::as_str).collect();
+    let mut expected: Vec<&str> = known.iter().map(|it| it[1]).collect();
+    expected.sort_unstable();
+    assert_eq!(names, expected, "{program}: {said:?}");
+    for [_, name, number] in known {
+        let group = said[*name];
+        assert_eq!(verdict(group), row(program)[2..5], "{program}: {group}");
+        let number: u64 = number.parse().expect("a number");
+        match fate {
+            "busy" => assert!(list(&group["threads"]).contains(&number.into()), "{group}"),
+            _ => assert_eq!(group["line"], number, "{group}"),
+        }
+    }
+}
+
+fn check_often(program: &str) {
+    let runs = std::env::var("CTP_RUNS").map_or(1, |runs| runs.parse().expect("a number"));
+    (0..runs).for_each(|_| check(program));
+}
+
+macro_rules! programs {
+    ($($name:ident)*) => {
+        /// All of them, so that the table has no others.
+        const PROGRAMS: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                check_often(stringify!($name));
+            }
+        )*
+    };
+}
+
+// CT-15, CT-16
+programs! {
+    zoo_closed zoo_unserved zoo_unqueued zoo_leaked_sender zoo_blocking zoo_starved zoo_double
+    zoo_idle zoo_accept zoo_timers zoo_slow zoo_cancelled zoo_burst zoo_closed_first
+}
+
+#[test]
+fn each_program_has_a_row_and_each_row_a_program() {
+    let named = VERDICTS
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `zoo_"));
+    let rows: Vec<&str> = named.filter_map(|line| line.split('`').next()).collect();
+    let programs: Vec<&str> = PROGRAMS.iter().map(|name| &name["zoo_".len()..]).collect();
+    assert_eq!(rows, programs);
+    PROGRAMS
+        .iter()
+        .for_each(|program| assert_eq!(row(program).len(), 5));
+}

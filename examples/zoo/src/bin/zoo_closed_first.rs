@@ -1,0 +1,42 @@
+//! A scheduler that closes a pipe first, and resumes who waits for it some time later. At the end
+//! some wait for what was closed, and their time has not come.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+
+/// From a closing until it is told.
+const LATER: Duration = Duration::from_millis(1500);
+
+async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter(&name, line!() + 1);
+        if pipe.read(Hangup::WakeLater(LATER)).await == 0 {
+            return;
+        }
+    }
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let mut writers = Vec::new();
+    for i in 0..20 {
+        let (pipe, writer) = pipes.pipe()?;
+        let name = format!("reader-{i}");
+        toy.spawn(&name, read_all(pipe, name.clone(), ledger.clone()));
+        writers.push(writer);
+    }
+    // One writer leaves each 150 ms.
+    while let Some(_gone) = writers.pop() {
+        for writer in &writers {
+            rustix::io::write(writer, b"frame")?;
+        }
+        sleep(Duration::from_millis(150));
+    }
+    ledger.tell(|_| false);
+    Ok(())
+}

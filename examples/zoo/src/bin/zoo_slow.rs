@@ -1,0 +1,42 @@
+//! Tasks that wait for very different times, now and then for more than a second, and always go on.
+
+use std::io;
+use std::time::Duration;
+
+use ctp_zoo::Ledger;
+use mini_rt::{Runtime, sleep, spawn_named};
+
+use ctp_zoo::{Sender, channel};
+
+/// Milliseconds between one message and the next.
+const PAUSES: [u64; 10] = [10, 200, 30, 1300, 20, 80, 500, 10, 1200, 40];
+
+async fn produce(sender: Sender<u64>) {
+    for pause in PAUSES.into_iter().cycle() {
+        sleep(Duration::from_millis(pause)).await;
+        sender.send(pause);
+    }
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let (runtime, ledger) = (Runtime::new(2)?, Ledger::new());
+    runtime.block_on(async {
+        for i in 0..3 {
+            let (sender, receiver) = channel();
+            let (name, ledger) = (format!("consumer-{i}"), ledger.clone());
+            spawn_named(&format!("producer-{i}"), produce(sender));
+            spawn_named(&name.clone(), async move {
+                loop {
+                    let _waiting = ledger.enter(&name, line!() + 1);
+                    receiver.recv().await;
+                }
+            });
+        }
+        // Amid the second of the long pauses, and of those that come after.
+        sleep(Duration::from_millis(2150 + 1150)).await;
+    });
+    ledger.tell(|_| false);
+    std::mem::forget(runtime);
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! A queue that serves first who came last, and two tasks that keep each other busy: whoever is
+//! below them is ready, and never run.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_zoo::{Ledger, Order, Signal, Toy, yield_now};
+
+async fn serve(signal: Signal, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter("starved", line!() + 1);
+        signal.raised().await;
+    }
+}
+
+async fn hog() {
+    loop {
+        sleep(Duration::from_millis(1)); // its work
+        yield_now().await;
+    }
+}
+
+fn main() {
+    ctp_nostd::attach();
+    let (toy, ledger, signal) = (Toy::new(Order::LastCome, 1), Ledger::new(), Signal::new());
+    toy.spawn("starved", serve(signal.clone(), ledger.clone()));
+    for _ in 0..20 {
+        sleep(Duration::from_millis(10));
+        signal.raise();
+    }
+    sleep(Duration::from_millis(100));
+    toy.spawn("hog", hog());
+    sleep(Duration::from_millis(100));
+    signal.raise();
+    sleep(Duration::from_millis(2500));
+    ledger.tell(|name| name == "starved");
+}

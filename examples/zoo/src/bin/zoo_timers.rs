@@ -1,0 +1,31 @@
+//! Timers of an hour, where there were short ones before.
+
+use std::io;
+use std::time::Duration;
+
+use ctp_zoo::Ledger;
+use mini_rt::{Runtime, sleep, spawn_named};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+async fn rest(name: String, ledger: Ledger) {
+    for time in [Duration::from_millis(5); 20].into_iter().chain([HOUR]) {
+        let _waiting = ledger.enter(&name, line!() + 1);
+        sleep(time).await;
+    }
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let (runtime, ledger) = (Runtime::new(2)?, Ledger::new());
+    runtime.block_on(async {
+        for i in 0..5 {
+            let name = format!("sleeper-{i}");
+            spawn_named(&name, rest(name.clone(), ledger.clone()));
+        }
+        sleep(Duration::from_millis(2500)).await;
+    });
+    ledger.tell(|_| false);
+    std::mem::forget(runtime);
+    Ok(())
+}

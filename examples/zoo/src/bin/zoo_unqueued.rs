@@ -1,0 +1,71 @@
+//! A scheduler takes a task for queued until its poll is over. A task that is woken while it is
+//! polled is therefore not queued, and never run again.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_zoo::{Ledger, Order, Signal, Toy};
+
+/// Rounds that end in good order.
+const ROUNDS: usize = 20;
+/// Not in a wait.
+const NOWHERE: usize = usize::MAX;
+
+/// In its last round it works on after it has looked whether it may go on.
+async fn rounds(name: &'static str, signal: Signal, at: Arc<AtomicUsize>, ledger: Ledger) {
+    for round in 0.. {
+        let _waiting = ledger.enter(name, line!() + 1);
+        let mut raised = pin!(signal.raised());
+        poll_fn(|context| {
+            let poll = raised.as_mut().poll(context);
+            if poll.is_pending() {
+                at.store(round, Ordering::SeqCst);
+                work_if_last(name, round, &at);
+            }
+            poll
+        })
+        .await;
+    }
+}
+
+/// Until somebody has raised the signal.
+fn work_if_last(name: &str, round: usize, at: &AtomicUsize) {
+    while name == "lost" && round == ROUNDS && at.load(Ordering::SeqCst) == round {
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// Raises the signal for one that has been in this round's wait for a while.
+fn raise(signal: &Signal, round: usize, at: &AtomicUsize) {
+    while at.load(Ordering::SeqCst) != round {
+        sleep(Duration::from_millis(1));
+    }
+    sleep(Duration::from_millis(10));
+    signal.raise();
+}
+
+fn main() {
+    ctp_nostd::attach();
+    let (toy, ledger) = (Toy::new(Order::FirstComeUnlessRunning, 2), Ledger::new());
+    let start = |name| {
+        let (signal, at) = (Signal::new(), Arc::new(AtomicUsize::new(NOWHERE)));
+        toy.spawn(
+            name,
+            rounds(name, signal.clone(), Arc::clone(&at), ledger.clone()),
+        );
+        (signal, at)
+    };
+    let ((lost, lost_at), (well, well_at)) = (start("lost"), start("well"));
+    for round in 0..=ROUNDS {
+        raise(&lost, round, &lost_at);
+    }
+    lost_at.store(NOWHERE, Ordering::SeqCst);
+    for round in 0..200 {
+        raise(&well, round, &well_at);
+    }
+    ledger.tell(|name| name == "lost");
+}

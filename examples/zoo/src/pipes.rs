@@ -1,0 +1,178 @@
+//! Pipes, and a thread that watches those for which tasks wait.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+use ctp_nostd as ctp;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+/// What happens to a pipe that has nobody left to write into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hangup {
+    /// Who waits for it is woken, and sees that.
+    Wake,
+    /// It is closed, and who waits for it is forgotten: a bug.
+    Forget,
+    /// It is closed, and who waits for it is woken so much later.
+    WakeLater(Duration),
+}
+
+/// The end of a pipe that tasks read from.
+#[derive(Debug)]
+pub struct Pipe {
+    number: RawFd,
+    /// Nothing once it is closed.
+    fd: Mutex<Option<OwnedFd>>,
+    pipes: Arc<Pipes>,
+}
+
+/// Who waits for which pipe: one task each, so that of two that wait for one the first is
+/// forgotten.
+#[derive(Debug, Default)]
+pub struct Pipes {
+    waiting: Mutex<HashMap<RawFd, Entry>>,
+}
+
+type Entry = (Arc<Pipe>, Waker, Hangup);
+
+/// The future of [`Pipe::read`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Read {
+    pipe: Arc<Pipe>,
+    hangup: Hangup,
+    wait: ctp::Wait,
+}
+
+impl Pipes {
+    /// None yet. Its thread watches them for ever.
+    pub fn new() -> Arc<Self> {
+        let pipes = Arc::new(Pipes::default());
+        let watched = Arc::clone(&pipes);
+        thread::spawn(move || {
+            loop {
+                watched.look();
+            }
+        });
+        pipes
+    }
+
+    /// A new pipe: where tasks read, and where anybody writes.
+    ///
+    /// # Errors
+    /// If the system has none left.
+    pub fn pipe(self: &Arc<Self>) -> io::Result<(Arc<Pipe>, OwnedFd)> {
+        let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
+        let pipe = Pipe {
+            number: read.as_raw_fd(),
+            fd: Mutex::new(Some(read)),
+            pipes: Arc::clone(self),
+        };
+        Ok((Arc::new(pipe), write))
+    }
+
+    /// Waits a little, and serves what is ready.
+    fn look(&self) {
+        thread::sleep(Duration::from_millis(2));
+        let all: Vec<Arc<Pipe>> = lock(&self.waiting)
+            .values()
+            .map(|it| Arc::clone(&it.0))
+            .collect();
+        for pipe in all {
+            let Some(flags) = pipe.flags() else { continue };
+            if flags.intersects(PollFlags::IN) {
+                self.wake(pipe.number);
+            } else if flags.intersects(PollFlags::HUP) {
+                self.on_hangup(&pipe);
+            }
+        }
+    }
+
+    fn wake(&self, number: RawFd) {
+        let waiting = lock(&self.waiting).remove(&number);
+        if let Some((_, waker, _)) = waiting {
+            waker.wake();
+        }
+    }
+
+    fn on_hangup(&self, pipe: &Pipe) {
+        let waiting = lock(&self.waiting).remove(&pipe.number);
+        match waiting {
+            Some((_, waker, Hangup::Wake)) => waker.wake(),
+            Some((_, _, Hangup::Forget)) => pipe.close(),
+            Some((_, waker, Hangup::WakeLater(delay))) => {
+                pipe.close();
+                thread::spawn(move || {
+                    thread::sleep(delay);
+                    waker.wake();
+                });
+            }
+            None => {}
+        }
+    }
+}
+
+impl Pipe {
+    /// Waits for bytes, at most one buffer of them. None come once the pipe is closed, or nobody is
+    /// left to write; `hangup` is what is done then.
+    #[track_caller]
+    pub fn read(self: &Arc<Self>, hangup: Hangup) -> Read {
+        Read {
+            pipe: Arc::clone(self),
+            hangup,
+            wait: ctp::Wait::readable(self.number),
+        }
+    }
+
+    fn flags(&self) -> Option<PollFlags> {
+        let fd = lock(&self.fd);
+        let mut looked = [PollFd::new(fd.as_ref()?, PollFlags::IN)];
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut looked, Some(&at_once)).ok()?;
+        Some(looked[0].revents())
+    }
+
+    fn close(&self) {
+        let fd = lock(&self.fd).take();
+        if fd.is_some() {
+            ctp::closed(self.number); // while the number is not yet another's
+        }
+        drop(fd);
+    }
+}
+
+impl Future for Read {
+    type Output = usize;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
+        let fd = lock(&self.pipe.fd);
+        let Some(open) = fd.as_ref() else {
+            return Poll::Ready(0);
+        };
+        match rustix::io::read(open.as_fd(), &mut [0u8; 64]) {
+            Err(Errno::AGAIN) => {
+                let entry = (Arc::clone(&self.pipe), context.waker().clone(), self.hangup);
+                lock(&self.pipe.pipes.waiting).insert(self.pipe.number, entry);
+                ctp::waits_for(self.wait);
+                Poll::Pending
+            }
+            done => Poll::Ready(done.unwrap_or(0)),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

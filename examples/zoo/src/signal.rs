@@ -1,0 +1,69 @@
+//! Something that happens now and then.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use ctp_nostd as ctp;
+
+/// Raised by one, it lets another go on. Once for each time that it is raised.
+#[derive(Clone, Debug, Default)]
+pub struct Signal(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    raised: bool,
+    waiting: Option<Waker>,
+}
+
+/// The future of [`Signal::raised`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Raised {
+    signal: Signal,
+    wait: ctp::Wait,
+}
+
+impl Signal {
+    /// Not raised yet.
+    pub fn new() -> Self {
+        Signal::default()
+    }
+
+    /// Waits until it is raised.
+    #[track_caller]
+    pub fn raised(&self) -> Raised {
+        let number = Arc::as_ptr(&self.0).addr() as u64;
+        Raised {
+            signal: self.clone(),
+            wait: ctp::Wait::user(number),
+        }
+    }
+
+    /// Whoever waits goes on.
+    pub fn raise(&self) {
+        let waiting = {
+            let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.raised = true;
+            inner.waiting.take()
+        };
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+}
+
+impl Future for Raised {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.signal.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut inner.raised) {
+            return Poll::Ready(());
+        }
+        inner.waiting = Some(context.waker().clone());
+        ctp::waits_for(self.wait);
+        Poll::Pending
+    }
+}
