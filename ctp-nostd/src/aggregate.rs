@@ -192,32 +192,39 @@ impl<'m> Latched<'m> {
 struct Sums {
     count: u64,
     sum: u64,
-    min: u64,
-    max: u64,
+    /// If it is shorter than all before.
+    min: Option<u64>,
+    /// If it is longer.
+    max: Option<u64>,
     bin: usize,
     in_bin: u32,
 }
 
 impl Aggregate {
-    #[inline]
+    #[inline(always)]
     fn with(&self, ns: u64, bin: usize) -> Sums {
         let in_bin = self.bins[bin].load(Ordering::Relaxed);
+        let (min, max) = (&self.min, &self.max);
         Sums {
-            count: self.count.load(Ordering::Relaxed).saturating_add(1),
-            sum: self.sum.load(Ordering::Relaxed).saturating_add(ns),
-            min: self.min.load(Ordering::Relaxed).min(ns),
-            max: self.max.load(Ordering::Relaxed).max(ns),
+            count: self.count.load(Ordering::Relaxed).wrapping_add(1),
+            sum: self.sum.load(Ordering::Relaxed).wrapping_add(ns),
+            min: (ns < min.load(Ordering::Relaxed)).then_some(ns),
+            max: (ns > max.load(Ordering::Relaxed)).then_some(ns),
             bin,
             in_bin: in_bin.saturating_add(1),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn store(&self, sums: &Sums) {
         self.count.store(sums.count, Ordering::Relaxed);
         self.sum.store(sums.sum, Ordering::Relaxed);
-        self.min.store(sums.min, Ordering::Relaxed);
-        self.max.store(sums.max, Ordering::Relaxed);
+        if let Some(min) = sums.min {
+            self.min.store(min, Ordering::Relaxed);
+        }
+        if let Some(max) = sums.max {
+            self.max.store(max, Ordering::Relaxed);
+        }
         self.bins[sums.bin].store(sums.in_bin, Ordering::Relaxed);
     }
 
@@ -262,7 +269,7 @@ impl Station {
     /// The owner: `ns` went by between the event before, of kind `before`, and this one. A wait that
     /// ends in a death was cancelled, and is not counted. What is before a birth is another's, and
     /// where events were kept out, what went by is not known.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn account(&self, before: u8, kind: u8, ns: u64, bins: Bins) {
         const BIRTH: u8 = EventKind::Birth as u8;
         const RUN: u8 = EventKind::Run as u8;
@@ -271,11 +278,12 @@ impl Station {
         if kind == BIRTH || kind & AFTER_FILTERED != 0 {
             return;
         }
-        match before & !AFTER_FILTERED {
-            RUN => self.running().add(ns, bins),
-            SUSPEND if kind != DEATH => self.waiting().add(ns, bins),
-            _ => true,
+        let durations = match before & !AFTER_FILTERED {
+            RUN => self.running(),
+            SUSPEND if kind != DEATH => self.waiting(),
+            _ => return,
         };
+        durations.add(ns, bins);
     }
 
     /// Recorder: has its occupant's latest event been counted, and is another one to come? Not if

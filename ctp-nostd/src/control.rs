@@ -99,13 +99,14 @@ pub fn withdraw(begun: &AtomicU32, n: u32) -> bool {
     unlocked::exchange_u32(begun, n.wrapping_add(1), n) // K4
 }
 
-/// Probe: does this word, which is not 0, keep out such an event?
-#[cold]
-pub fn keeps_out(word: u32, kind: EventKind, thread: u64) -> bool {
-    let only = word >> THREAD_SHIFT;
-    let elsewhere = only != 0 && u64::from(only) != thread;
+/// Probe: does this word, which is not 0, keep out such an event? The thread is asked for only if
+/// that matters.
+#[inline]
+pub fn keeps_out(word: u32, kind: EventKind, thread: impl FnOnce() -> u64) -> bool {
     let is_step = matches!(kind, EventKind::Run | EventKind::Suspend);
-    word & (STOPPED | 1 << kind as u32) != 0 || (is_step && elsewhere)
+    let only = word >> THREAD_SHIFT;
+    word & (STOPPED | 1 << kind as u32) != 0
+        || (is_step && only != 0 && u64::from(only) != thread())
 }
 
 /// Probe: what the kind of an event carries that is kept; `state` was read before it began. What a
@@ -195,7 +196,7 @@ mod tests {
 
     fn kept(control: Control, thread: u64) -> [bool; 4] {
         let word = control.to_word();
-        KINDS.map(|kind| word == 0 || !keeps_out(word, kind, thread))
+        KINDS.map(|kind| word == 0 || !keeps_out(word, kind, || thread))
     }
 
     // LT-10

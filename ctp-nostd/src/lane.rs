@@ -89,15 +89,21 @@ impl<'m> Ring<'m> {
         self.records.len() as u64
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&self, at: u64) -> Option<&'m LaneRecord> {
         self.records
             .get(at as usize & self.records.len().wrapping_sub(1))
     }
 
-    #[inline]
+    #[inline(always)]
     fn lap(&self, at: u64) -> u64 {
-        (at >> self.length().trailing_zeros()) % LAPS + 1
+        let laps = at >> self.length().trailing_zeros();
+        // A division takes longer than all else here, and is hardly ever needed.
+        if laps < LAPS {
+            laps + 1
+        } else {
+            laps % LAPS + 1
+        }
     }
 
     /// The thread: takes the next place. Gives the time, and the place if there is one.
@@ -105,9 +111,9 @@ impl<'m> Ring<'m> {
     pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<u64>) {
         loop {
             let head = self.lane.head.load(Ordering::Relaxed); // T1
-            let tail = self.lane.tail.load(Ordering::Acquire); // T2, pairs with R5
+            let is_full = self.is_full(head); // T2
             let at = now(); // T3
-            if head.wrapping_sub(tail) >= self.length() {
+            if is_full {
                 if self.lane.head.load(Ordering::Relaxed) != head {
                     // A handler came between, and the recorder may have read what it recorded.
                     continue;
@@ -115,14 +121,42 @@ impl<'m> Ring<'m> {
                 self.count_lost();
                 return (at, None);
             }
-            if unlocked::exchange(&self.lane.head, head, head.wrapping_add(1)) {
+            if self.take(head, 1) {
                 return (at, Some(head)); // T4
             }
         }
     }
 
+    /// The thread: takes so many places, in one attempt; gives the time and the first of them. Nothing
+    /// if there is no room, if a handler came between, or if the time cannot be told.
+    #[inline(always)]
+    pub fn reserve_at_once(
+        &self,
+        places: u64,
+        now: impl FnOnce() -> Option<u64>,
+    ) -> Option<(u64, u64)> {
+        let head = self.lane.head.load(Ordering::Relaxed); // T1
+        if (0..places).any(|place| self.is_full(head.wrapping_add(place))) {
+            return None; // T2
+        }
+        let at = now()?; // T3
+        self.take(head, places).then_some((at, head)) // T4
+    }
+
+    #[inline(always)]
+    fn is_full(&self, head: u64) -> bool {
+        let tail = self.lane.tail.load(Ordering::Acquire); // pairs with R5
+        head.wrapping_sub(tail) >= self.length()
+    }
+
+    /// False if a handler came between.
+    #[inline(always)]
+    fn take(&self, head: u64, places: u64) -> bool {
+        unlocked::exchange(&self.lane.head, head, head.wrapping_add(places))
+    }
+
     /// The thread: fills in what [`reserve`](Ring::reserve) gave.
-    #[inline]
+    #[inline(always)]
     pub fn commit(&self, place: u64, at: u64, payload: Payload) {
         let Some(record) = self.place(place) else {
             return;

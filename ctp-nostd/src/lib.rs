@@ -34,6 +34,10 @@
 //!     fn resume(&self) { self.trace.run(); /* 2, then switch to its stack */ }
 //!     #[track_caller]
 //!     fn read(&self, fd: i32) { self.trace.suspend(ctp::Wait::readable(fd)); /* 3, then switch */ }
+//!     #[track_caller]
+//!     fn hand_over(&self, next: &Green) { // 3 of this one and 2 of that one, at one time
+//!         self.trace.switch_to(ctp::Wait::to_yield(), &next.trace); /* then switch to its stack */
+//!     }
 //!     fn ready(&self) { self.waker.wake(); /* 4, then queue it */ }
 //! } // 5: dropping `trace`
 //! # }
@@ -82,6 +86,7 @@ extern crate alloc as heap; // `alloc` is how stations are handed out
 
 pub mod aggregate;
 pub mod alloc;
+mod amid;
 pub mod audit;
 #[cfg(not(loom))]
 mod bare;
@@ -106,8 +111,10 @@ mod platform;
 mod probe;
 mod region;
 pub mod request;
+mod seat;
 pub mod site;
 pub mod slot;
+mod switch;
 mod sync;
 mod thread_lane;
 mod unlocked;

@@ -14,6 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock;
 use crate::coroutine::{Coroutine, Kind};
+use crate::layout::Header;
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::sync::Ordering;
@@ -91,10 +92,12 @@ impl Task {
 impl Platform for Linux {
     #[inline]
     fn now_ns() -> u64 {
-        match session::clock_header().and_then(clock::read) {
-            Some(calibration) => calibration.ns_at(clock::ticks()),
-            None => kernel_ns(),
-        }
+        now_ns(session::clock_header())
+    }
+
+    #[inline(always)]
+    fn ns_at_once(header: &Header) -> Option<u64> {
+        counted_ns(header)
     }
 
     #[inline]
@@ -140,6 +143,17 @@ impl Platform for Linux {
     fn local() -> Option<&'static Local> {
         Some(thread::local())
     }
+}
+
+/// By the processor's counter if there is a calibration, else by the kernel.
+#[inline]
+fn now_ns(header: Option<&Header>) -> u64 {
+    header.and_then(counted_ns).unwrap_or_else(kernel_ns)
+}
+
+#[inline(always)]
+fn counted_ns(header: &Header) -> Option<u64> {
+    Some(clock::read(header)?.ns_at(clock::ticks()))
 }
 
 /// CLOCK_MONOTONIC by way of the vDSO.

@@ -1,7 +1,8 @@
 //! What a target provides. Linux is implemented here; bare metal brings its own.
 
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::layout::Header;
 use crate::probe::Probe;
 
 /// The seam between the probe and the place it runs in. All of it must be cheap, must not block
@@ -12,6 +13,14 @@ use crate::probe::Probe;
 pub trait Platform: 'static {
     /// Nanoseconds on a clock that never goes back.
     fn now_ns() -> u64;
+
+    /// [`now_ns`](Platform::now_ns), if that takes no more than a look into this header; else nothing.
+    /// An event asks for this first, because a call makes all that is around it slower.
+    #[inline]
+    fn ns_at_once(header: &Header) -> Option<u64> {
+        let _ = header;
+        Some(Self::now_ns())
+    }
 
     /// Which thread (or core) this is; on Linux the kernel's thread id.
     fn thread() -> u64;
@@ -31,6 +40,12 @@ pub trait Platform: 'static {
     fn thread_in(attachment: u32) -> u64 {
         let _ = attachment;
         Self::thread()
+    }
+
+    /// [`thread`](Platform::thread), for an event that is not the first one of its thread.
+    #[inline(always)]
+    fn thread_of(local: &Local) -> u64 {
+        local.thread.load(Ordering::Relaxed)
     }
 
     /// Has this thread of the program ended? True lets another one have its lane.
@@ -69,6 +84,8 @@ pub struct Local {
     /// {attachment 32 | number of its lane + 1, 32}, so that a lane is looked for once; see
     /// `thread_lane.rs`.
     pub(crate) lane: AtomicU64,
+    /// Its id, once it has looked for a lane.
+    pub(crate) thread: AtomicU64,
     /// The seat word of the coroutine that runs here, 0 for none.
     pub(crate) current: AtomicU64,
     /// Site word of the wait that a leaf future announced; 0 for none.
@@ -85,6 +102,7 @@ impl Local {
         Local {
             identity: AtomicU64::new(0),
             lane: AtomicU64::new(0),
+            thread: AtomicU64::new(0),
             current: AtomicU64::new(0),
             noted_site: AtomicU64::new(0),
             noted_arg: AtomicU64::new(0),

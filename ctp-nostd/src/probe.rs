@@ -81,15 +81,29 @@ impl<P: Platform> Probe<P> {
         }
     }
 
-    /// Does the recorder want no such event now?
+    /// What is kept out: 0, nothing.
     #[inline(always)]
-    pub(crate) fn keeps_out(&self, kind: EventKind) -> bool {
-        let word = self.region.header.kind_mask.load(Ordering::Relaxed);
-        word != 0 && control::keeps_out(word, kind, P::thread_in(self.attachment))
+    pub(crate) fn control_word(&self) -> u32 {
+        self.region.header.kind_mask.load(Ordering::Relaxed)
+    }
+
+    /// Does the recorder want no such event now, by this word that is not 0?
+    #[inline(always)]
+    pub(crate) fn keeps_out(&self, word: u32, kind: EventKind) -> bool {
+        control::keeps_out(word, kind, || P::thread_in(self.attachment))
+    }
+
+    /// The time, if that takes no call.
+    #[inline(always)]
+    pub(crate) fn ns_at_once(&self) -> Option<u64> {
+        let Region {
+            header, extended, ..
+        } = self.region;
+        extended.then(|| P::ns_at_once(header)).flatten()
     }
 
     /// Rings if the recorder sleeps.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call_recorder(&self) {
         let sleeping = &self.region.header.tracer_sleeping;
         let must_ring = match self.is_ordered {
@@ -131,13 +145,16 @@ impl<P: Platform> Probe<P> {
     }
 
     /// The word that stands for this line of the program in an event.
-    #[inline]
-    pub(crate) fn site(self, place: &'static Location<'static>) -> SiteWord {
-        site::cached(
-            core::ptr::from_ref(place).addr() as u64,
-            self.attachment,
-            || self.intern_site(&Entry::source(place)),
-        )
+    #[inline(always)]
+    pub(crate) fn site(&self, place: &'static Location<'static>) -> SiteWord {
+        let pointer = core::ptr::from_ref(place).addr() as u64;
+        site::cached(pointer, self.attachment, || self.line_site(place))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn line_site(&self, place: &'static Location<'static>) -> u32 {
+        self.intern_site(&Entry::source(place))
     }
 
     /// The word that stands for this function in an event. Not cached by its address: the linker

@@ -179,11 +179,13 @@ impl<'m> Region<'m> {
     }
 
     /// The ring of this lane.
-    #[inline]
+    #[inline(always)]
     pub fn ring(&self, index: u32) -> Option<Ring<'m>> {
         let lane = self.lanes.get(index as usize)?;
-        let start = (index as usize).checked_mul(self.lane_records)?;
-        let records = self.records.get(start..)?.get(..self.lane_records)?;
+        let start = (index as usize).wrapping_mul(self.lane_records);
+        let records = self
+            .records
+            .get(start..start.wrapping_add(self.lane_records))?;
         Some(Ring::new(lane, records))
     }
 

@@ -38,6 +38,8 @@ impl SiteWord {
 
 const LINES: usize = 512;
 const PTR_BITS: u32 = 48;
+/// Where a line of the cache has the id.
+const ID: u64 = 0xFFF << PTR_BITS;
 
 /// One for the whole process: {attachment low 4 | site id 12 | pointer 48}. It is read by all
 /// threads and hardly ever written, so that a cache for each thread would gain nothing.
@@ -45,33 +47,32 @@ static CACHE: [AtomicU64; LINES] = [const { AtomicU64::new(0) }; LINES];
 
 /// The site of what lies at `pointer` (which identifies it for the life of the process), from
 /// the cache or else from `intern`.
-#[inline]
+#[inline(always)]
 pub(crate) fn cached(pointer: u64, attachment: u32, intern: impl FnOnce() -> u32) -> SiteWord {
     let line = &CACHE[line_of(pointer)];
     let word = line.load(Ordering::Relaxed);
-    match hit(word, pointer, attachment) {
-        Some(id) => SiteWord::from_id(id),
-        None => fill(line, pointer, attachment, intern()),
+    // A line that is not used yet has no pointer.
+    if word & !ID == key(pointer, attachment) {
+        return SiteWord(INTERNED | (word & ID) >> PTR_BITS);
     }
+    let id = intern();
+    remember(line, key(pointer, attachment), id);
+    SiteWord::from_id(id)
 }
 
+#[inline(always)]
 fn line_of(pointer: u64) -> usize {
     (pointer.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % LINES
 }
 
-fn pack(pointer: u64, attachment: u32, id: u32) -> u64 {
-    u64::from(attachment & 0xF) << 60 | u64::from(id) << PTR_BITS | pointer
+#[inline(always)]
+fn key(pointer: u64, attachment: u32) -> u64 {
+    u64::from(attachment) << 60 | pointer
 }
 
-fn hit(word: u64, pointer: u64, attachment: u32) -> Option<u32> {
-    let id = (word >> PTR_BITS) as u32 & 0xFFF;
-    (id != 0 && word == pack(pointer, attachment, id)).then_some(id)
-}
-
-#[cold]
-fn fill(line: &AtomicU64, pointer: u64, attachment: u32, id: u32) -> SiteWord {
-    if pointer >> PTR_BITS == 0 && id < 1 << 12 {
-        line.store(pack(pointer, attachment, id), Ordering::Relaxed);
+fn remember(line: &AtomicU64, key: u64, id: u32) {
+    let id = u64::from(id) << PTR_BITS;
+    if key & ID == 0 && 0 < id && id <= ID {
+        line.store(key | id, Ordering::Relaxed);
     }
-    SiteWord::from_id(id)
 }

@@ -9,27 +9,40 @@ use crate::sync::Ordering;
 use crate::wait::Resource;
 
 /// A record that this thread has reserved in its lane.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     ring: Ring<'static>,
-    at: u64,
+    pub at: u64,
 }
 
 impl Place {
-    /// Fills it in.
-    #[inline]
-    pub fn commit(&self, at_ns: u64, payload: Payload) {
-        self.ring.commit(self.at, at_ns, payload);
+    /// In one attempt: the time, and the first of so many places in the ring if there is one. Nothing
+    /// if there is no room, a handler came between, or the time cannot be told at once.
+    #[inline(always)]
+    pub fn take(
+        ring: Option<Ring<'static>>,
+        places: u64,
+        now: impl FnOnce() -> Option<u64>,
+    ) -> Option<(u64, Option<Place>)> {
+        let Some(ring) = ring else {
+            return Some((now()?, None));
+        };
+        let (at_ns, at) = ring.reserve_at_once(places, now)?;
+        Some((at_ns, Some(Place { ring, at })))
     }
 
-    /// Gives it up.
-    #[cold]
-    pub fn void(&self, at_ns: u64) {
-        let payload = Payload {
-            kind: Deed::Void as u8,
-            ..Payload::default()
-        };
-        self.commit(at_ns, payload);
+    /// The place behind it.
+    #[inline(always)]
+    pub fn next(&self) -> Place {
+        let Place { ring, at } = *self;
+        let at = at.wrapping_add(1);
+        Place { ring, at }
+    }
+
+    /// Fills it in.
+    #[inline(always)]
+    pub fn commit(&self, at_ns: u64, payload: Payload) {
+        self.ring.commit(self.at, at_ns, payload);
     }
 }
 
@@ -43,7 +56,8 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 
 impl<P: Platform> Probe<P> {
     /// The time, and a place in this thread's lane if there is one.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place>) {
         let with_ring = |local| Some((local, self.ring(local)?));
         let Some((local, ring)) = P::local().and_then(with_ring) else {
@@ -54,6 +68,34 @@ impl<P: Platform> Probe<P> {
             remember_loss(local);
         }
         (at_ns, place.map(|at| Place { ring, at }))
+    }
+
+    /// The ring of this thread or that it has none, if that is known and no loss is to be told. Then
+    /// the thread's id is known too.
+    #[inline(always)]
+    pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<Ring<'static>>> {
+        let word = local.lane.load(Ordering::Relaxed);
+        if word >> 32 != u64::from(self.attachment) {
+            return None;
+        }
+        match word as u32 {
+            0 => Some(None),
+            number => Some(Some(self.region.ring(number.wrapping_sub(1))?)),
+        }
+    }
+
+    /// Gives up a place in this thread's lane that was taken.
+    #[cold]
+    pub(crate) fn void(&self, place: Option<u64>, at_ns: u64) {
+        let number = P::local().and_then(|local| self.own_lane(local));
+        let ring = number.and_then(|number| self.region.ring(number));
+        if let (Some(ring), Some(at)) = (ring, place) {
+            let payload = Payload {
+                kind: Deed::Void as u8,
+                ..Payload::default()
+            };
+            ring.commit(at, at_ns, payload);
+        }
     }
 
     /// The ring of this thread, if there is one for it.
@@ -90,6 +132,7 @@ impl<P: Platform> Probe<P> {
     fn claim_lane(&self, local: &Local) -> u32 {
         let lanes = self.region.lanes;
         let thread = P::thread_in(self.attachment);
+        local.thread.store(thread, Ordering::Relaxed);
         let introduce = |index| self.introduce(index as u32, thread);
         let index = lane::claim(lanes, thread as u32, P::is_gone, introduce);
         if index.is_none() && !lanes.is_empty() {
@@ -169,12 +212,21 @@ impl<P: Platform> Probe<P> {
     /// A record of its own. Gives its time.
     #[inline]
     pub(crate) fn tell(&self, payload: Payload) -> u64 {
-        let (at_ns, place) = self.reserve(P::now_ns);
+        let (at_ns, place) = match P::local().and_then(|local| self.take(local)) {
+            Some(taken) => taken,
+            None => self.reserve(P::now_ns),
+        };
         if let Some(place) = place {
             place.commit(at_ns, payload);
             self.call_recorder();
         }
         at_ns
+    }
+
+    /// [`reserve`](Probe::reserve), if all is as it mostly is.
+    #[inline(always)]
+    fn take(&self, local: &Local) -> Option<(u64, Option<Place>)> {
+        Place::take(self.at_hand(local)?, 1, || self.ns_at_once())
     }
 }
 

@@ -1,8 +1,9 @@
 //! Signals that come amid events: `nested TRUTH EVENTS`.
 //!
-//! A coroutine runs and suspends flat out, EVENTS times in all, while a
-//! timer interrupts it every 50 us with a handler in which another one runs and suspends, and so
-//! does the one that was interrupted. TRUTH gets a line for each: its name and its events.
+//! A coroutine runs and suspends flat out, EVENTS times in all, by itself and in turns with another
+//! one, while a timer interrupts it every 50 us with a handler in which that other one runs and
+//! suspends, and so does the one that was interrupted. TRUTH gets a line for each: its name and its
+//! events.
 #![allow(unsafe_code, reason = "a signal handler")]
 
 use std::sync::OnceLock;
@@ -36,16 +37,22 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let events: u64 = arguments[1].parse().expect("a number");
     let tasks = || Tasks([Task::born("outer"), Task::born("inner")]);
-    let Tasks([outer, _]) = TASKS.get_or_init(tasks);
+    let Tasks([outer, inner]) = TASKS.get_or_init(tasks);
     interrupt_every(50);
-    for _ in 0..events / 2 {
+    for _ in 0..events / 4 {
         outer.run();
         outer.suspend(Wait::user(2));
+        inner.switch_to(Wait::user(3), outer);
+        outer.switch_to(Wait::user(2), inner);
     }
     interrupt_every(0);
     let handled = 2 * HANDLED.load(Ordering::Relaxed);
-    let own = events / 2 * 2;
-    let truth = format!("outer {}\ninner {}\n", 1 + own + handled, 1 + handled);
+    let (own, others) = (events / 4 * 4, events / 4 * 2);
+    let truth = format!(
+        "outer {}\ninner {}\n",
+        1 + own + handled,
+        1 + others + handled
+    );
     std::fs::write(&arguments[0], truth).expect("truth can be written");
 }
 

@@ -27,7 +27,6 @@ use super::environment::Settings;
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
 use super::socket::{Path, Rung, Socket};
 use crate::layout::{Attach, Header};
-use crate::platform::Platform as _;
 use crate::probe::Probe;
 use crate::region::{Refused, Region};
 use crate::request;
@@ -208,7 +207,7 @@ fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) 
             rustix::process::getpid().as_raw_nonzero().get() as u16,
         );
     }
-    if take_row(region.attaches.first()) {
+    if take_row(region.attaches.first(), region.header) {
         return (hall, 1);
     }
     match own(socket, limit) {
@@ -363,18 +362,22 @@ fn keep(session: Session) -> Result<(), Errno> {
 
 /// This process's row in the table of those that share a memory, counted from 1.
 fn row_in(region: &Region<'_>) -> u16 {
-    let row = region.attaches.iter().position(|row| take_row(Some(row)));
+    let row = region
+        .attaches
+        .iter()
+        .position(|row| take_row(Some(row), region.header));
     row.map_or(0, |index| index as u16 + 1)
 }
 
-fn take_row(row: Option<&Attach>) -> bool {
+fn take_row(row: Option<&Attach>, header: &Header) -> bool {
     let pid = rustix::process::getpid().as_raw_nonzero().get() as u32;
     let Some(row) = row else { return false };
     let taken = row
         .pid
         .compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed);
     if taken.is_ok() {
-        row.attached_ns.store(Linux::now_ns(), Ordering::Relaxed);
+        row.attached_ns
+            .store(super::now_ns(Some(header)), Ordering::Relaxed);
         row.ready.store(1, Ordering::Release);
     }
     taken.is_ok()

@@ -72,7 +72,7 @@ impl Words {
     fn is_kept(&self, kept: Kept, interrupt: &dyn Fn(usize)) -> bool {
         let is_wanted = || {
             let word = self.kind_mask.load(Relaxed);
-            word == 0 || !control::keeps_out(word, Run, 0)
+            word == 0 || !control::keeps_out(word, Run, || 0)
         };
         interrupt(0);
         if !is_wanted() {

@@ -56,6 +56,10 @@ impl Platform for Interrupted {
         1
     }
 
+    fn thread_of(_: &Local) -> u64 {
+        Self::thread()
+    }
+
     fn ring() {}
 
     fn local() -> Option<&'static Local> {
@@ -127,4 +131,47 @@ fn handlers_amid_each_other_are_served_six_deep_and_counted_beyond() {
         (7, 3 + 7, 3 + 6)
     );
     assert!(!tally.inexact);
+}
+
+/// A switch from one coroutine to another, with handlers that record events of either: the numbers of
+/// each one's events, and how many there were.
+fn a_switch(lanes: u32, coming: &[u32], of_the_next: bool) -> [(Vec<u64>, u64); 2] {
+    let region = memory(lanes);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    LOCAL.set(Some(Box::leak(Box::default())));
+    HANDLED.set(0);
+    let probe: Probe<Interrupted> = Probe::new(region, 1);
+    let [from, to]: [Task; 2] = [(); 2].map(|()| &*Box::leak(Box::new(probe.born("one of two"))));
+    from.run();
+    TASK.set(Some(if of_the_next { to } else { from }));
+    COMING.set(coming.iter().copied().collect());
+    from.switch_to(Wait::user(8), to);
+    TASK.set(None);
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let events = events_in(&tray.0);
+    let mut handled = [3, 2];
+    handled[usize::from(of_the_next)] += HANDLED.get();
+    let mut each = [(Vec::new(), handled[0]), (Vec::new(), handled[1])];
+    for (index, (numbers, _)) in each.iter_mut().enumerate() {
+        let its = |event: &&Event| event.coroutine.0 == index as u32 + 1;
+        let its: Vec<&Event> = events.iter().filter(its).collect();
+        assert!(its.is_sorted_by_key(|event| event.at), "{coming:?}");
+        numbers.extend(its.iter().map(|event| event.n));
+    }
+    each
+}
+
+// CTP-30
+#[test]
+fn a_handler_may_come_at_any_moment_of_a_switch() {
+    let questions = (0..8).flat_map(|first| (0..8).map(move |second| [first, second]));
+    for (coming, of_the_next) in questions.flat_map(|it| [(it, false), (it, true)]) {
+        for lanes in [0, 1] {
+            for (numbers, all) in a_switch(lanes, &coming, of_the_next) {
+                assert_eq!(numbers, (0..all).collect::<Vec<u64>>(), "{coming:?}");
+            }
+        }
+    }
 }

@@ -65,9 +65,10 @@ fn what_a_signal_handler_records_amid_an_event_harms_neither() {
     trace.has_no_gaps();
     assert!(trace.end().lost < trace.end().events / 100);
     let inner = trace.named("inner").tally().attempted;
+    let handled = inner.saturating_sub(500_000); // those of its switches
     assert!(
-        inner > 200,
-        "{inner} events of the handler; {}",
+        handled > 200,
+        "{handled} events of the handler; {}",
         outcome.stderr
     );
 }

@@ -1,0 +1,277 @@
+//! A station and its occupant: what an event does, from one end to the other.
+//!
+//! ```text
+//!   K1 kept by the control word?                              (`control.rs`)
+//!   E1 begun = head: no event of this coroutine is going on, else slowly (`amid.rs`)
+//!   E2 what time is it; a place in the lane with it           (`lane.rs`, T1 to T4)
+//!   E3 begun: n -> n + 1   (one step)                         = K2 of `control.rs`
+//!   K4 the control word is still the same, else judge again
+//!   E4 slot n              (`slot.rs`), the record            (`lane.rs`, T5 and T6)
+//!   E5 aggregates          (`aggregate.rs`), head = begun     (release)
+//!   E6 ring if the recorder sleeps                            (`doorbell.rs`)
+//! ```
+//! Whoever finds that something is not as it mostly is leaves this file: what then goes on is the
+//! same protocol, step by step, in `amid.rs`. So the path that is mostly taken has one way through
+//! it, and nothing in it is a call.
+
+use crate::aggregate::Bins;
+use crate::control;
+use crate::lane::Payload;
+use crate::layout::{EXT_REV, Station, seat_word};
+use crate::platform::{Local, Platform};
+use crate::probe::Probe;
+use crate::site::SiteWord;
+use crate::slot::{self, Epoch, EventKind, Tail};
+use crate::sync::{Ordering, fence};
+use crate::thread_lane::Place;
+use crate::wait::WaitKind;
+use crate::wake;
+
+/// A station and what its occupant needs at every event.
+#[derive(Debug)]
+pub(crate) struct Seat<P> {
+    pub station: &'static Station,
+    pub index: u32,
+    pub generation: u32,
+    /// What stands for this coroutine in the word of its thread.
+    pub word: u32,
+    pub probe: Probe<P>,
+}
+
+/// What an event says, besides who and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Said {
+    pub kind: EventKind,
+    pub addr: u64,
+    pub site: SiteWord,
+    pub arg: u64,
+    pub wait_code: u8,
+    pub wake_seen: u16,
+}
+
+impl Said {
+    /// Nothing but that it happened.
+    pub const fn only(kind: EventKind) -> Self {
+        Said {
+            kind,
+            addr: 0,
+            site: SiteWord(0),
+            arg: 0,
+            wait_code: WaitKind::Unknown as u8,
+            wake_seen: 0,
+        }
+    }
+}
+
+/// An event that has its index `n`, its time and its place in the lane.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub n: u64,
+    pub at: u64,
+    pub thread: u64,
+    pub place: Option<Place>,
+    /// The station's word of what was kept out, before it.
+    pub state: u32,
+    /// Events of the same coroutine that were begun before it and not told of.
+    pub amid: u32,
+}
+
+impl Begun {
+    /// Amid no other, and none was kept out before it.
+    #[inline(always)]
+    pub fn alone(n: u64, at: u64, thread: u64, place: Option<Place>) -> Self {
+        Begun {
+            n,
+            at,
+            thread,
+            place,
+            state: 0,
+            amid: 0,
+        }
+    }
+}
+
+impl<P: Platform> Seat<P> {
+    /// K1: does this control word keep such an event? If not, it is counted.
+    #[inline(always)]
+    pub fn keeps(&self, control: u32, kind: EventKind) -> bool {
+        let is_kept = control == 0 || !self.probe.keeps_out(control, kind);
+        if !is_kept {
+            self.station.leave_out(kind);
+        }
+        is_kept
+    }
+
+    /// A birth or a death.
+    pub fn milestone(&self, kind: EventKind) {
+        if self.keeps(self.probe.control_word(), kind) {
+            self.event_slowly(Said::only(kind));
+        }
+    }
+
+    /// Publishes the next event, which is kept, in the station and in the thread's lane. The head
+    /// comes last: what it counts is in both.
+    #[inline(always)]
+    pub fn event(&self, local: Option<&Local>, said: Said) {
+        let Some(begun) = local.and_then(|local| self.begin(local)) else {
+            return self.event_slowly(said);
+        };
+        if self.probe.control_word() != 0 {
+            return self.judge_again(begun, said); // K4
+        }
+        self.write(&begun, 0, &said);
+        self.complete(begun.n, begun.at, said.kind as u8);
+        self.probe.call_recorder(); // E6
+    }
+
+    /// E1 to E3, if all is as it mostly is.
+    #[inline(always)]
+    fn begin(&self, local: &Local) -> Option<Begun> {
+        let ring = self.probe.at_hand(local)?;
+        let n = self.next_alone()?; // E1
+        let last_ts = self.station.last_ts.load(Ordering::Relaxed);
+        let now = || Some(self.probe.ns_at_once()?.max(last_ts));
+        let (at, place) = Place::take(ring, 1, now)?; // E2
+        if !self.enter(n, at) {
+            self.give_way(place.map(|place| place.at), at); // E3
+            return None;
+        }
+        Some(Begun::alone(n, at, P::thread_of(local), place))
+    }
+
+    /// E1: the number of the next event, if it comes amid no other and none was kept out before it.
+    #[inline(always)]
+    pub fn next_alone(&self) -> Option<u64> {
+        let n = self.station.event_head.load(Ordering::Relaxed);
+        let is_alone = self.station.begun.load(Ordering::Relaxed) == n as u32;
+        (is_alone && self.station.state.load(Ordering::Relaxed) == 0).then_some(n)
+    }
+
+    /// E3. False if a handler came between.
+    #[inline(always)]
+    pub fn enter(&self, n: u64, at: u64) -> bool {
+        let station = self.station;
+        station.last_ts.store(at, Ordering::Relaxed); // a handler from here on is later
+        control::enter(&station.begun, n as u32)
+    }
+
+    /// E4. `mark` is part of its kind: were events before it kept out?
+    #[inline(always)]
+    pub fn write(&self, begun: &Begun, mark: u8, said: &Said) {
+        let Begun { n, at, thread, .. } = *begun;
+        let kind = said.kind as u8 | mark;
+        let epoch = Epoch {
+            timestamp: at,
+            tid: thread,
+            addr: said.addr,
+            site: said.site.0,
+            arg: said.arg,
+            generation: self.generation,
+            tail: Tail {
+                kind,
+                wait_kind: said.wait_code,
+                wake_seen: said.wake_seen,
+                user: [0; 3],
+                is_active: !matches!(said.kind, EventKind::Suspend),
+            },
+        };
+        slot::publish(&self.station.slots[slot::index_of(n)], n, &epoch);
+        if let Some(place) = &begun.place {
+            place.commit(at, self.record(kind, n, said));
+        }
+    }
+
+    /// The same event as a lane has it.
+    #[inline(always)]
+    fn record(&self, kind: u8, n: u64, said: &Said) -> Payload {
+        Payload {
+            kind,
+            wait_kind: said.wait_code,
+            uses: (self.generation / 2) as u8,
+            station: self.index,
+            n,
+            site: said.site.0,
+            arg: match said.kind {
+                EventKind::Run => said.wake_seen.into(),
+                _ => said.arg,
+            },
+        }
+    }
+
+    /// E5, of an event that came amid no other: `n` is in its slot and in its lane.
+    #[inline(always)]
+    pub fn complete(&self, n: u64, at: u64, kind: u8) {
+        if let Some(bins) = self.probe.bins {
+            self.account(n, at, kind, bins);
+        }
+        let head = n.wrapping_add(1);
+        self.station.event_head.store(head, Ordering::Release);
+        if self.station.begun.load(Ordering::Relaxed) != head as u32 {
+            self.complete_those_amid(head);
+        }
+    }
+
+    /// Event `n` ended a wait or a run, which the event before began.
+    #[inline(always)]
+    pub fn account(&self, n: u64, at: u64, kind: u8, bins: Bins) {
+        let before = &self.station.slots[slot::index_of(n.wrapping_sub(1))];
+        let (began_at, before) = slot::when_and_what(before);
+        let ns = at.saturating_sub(began_at);
+        self.station.account(before, kind, ns, bins);
+    }
+
+    /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
+    pub fn probe_id(&self) -> u64 {
+        let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
+        u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
+    }
+
+    /// Takes a station that was just claimed: fills in its line 0. `generation` is odd meanwhile.
+    pub fn move_in(probe: Probe<P>, index: u32, kind: u8, meta: u32) -> Self {
+        let station = &probe.region.stations[index as usize];
+        let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
+        let seat = Seat {
+            station,
+            index,
+            generation,
+            word: seat_word(index, generation),
+            probe,
+        };
+        station
+            .generation
+            .store(generation.wrapping_sub(1), Ordering::Relaxed);
+        fence(Ordering::Release); // pairs with the fence of `identity`
+        seat.describe(kind, meta);
+        station.generation.store(generation, Ordering::Release);
+        seat
+    }
+
+    fn describe(&self, kind: u8, meta: u32) {
+        let station = self.station;
+        let base_n = station.event_head.load(Ordering::Relaxed);
+        station.base_n.store(base_n, Ordering::Relaxed);
+        station.begun.store(base_n as u32, Ordering::Relaxed);
+        station.dropped_nested.store(0, Ordering::Relaxed);
+        station.probe_id.store(self.probe_id(), Ordering::Relaxed);
+        station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
+        station.flags.store(0, Ordering::Relaxed);
+        station.state.store(0, Ordering::Relaxed);
+        station.dropped_filtered.store(0, Ordering::Relaxed);
+        station.waker.store(0, Ordering::Relaxed);
+        station.wake_ts.store(0, Ordering::Relaxed);
+        station.kind.store(kind, Ordering::Relaxed);
+        let wake = wake::word(self.generation);
+        station.wake.store(wake, Ordering::Relaxed);
+        station.wakers_live.store(wake, Ordering::Relaxed);
+        let owner = self.probe.attach_id.into();
+        station.owner.store(owner, Ordering::Relaxed);
+        station.meta.store(meta, Ordering::Relaxed);
+        station.is_dead.store(0, Ordering::Relaxed);
+        if self.probe.bins.is_some() {
+            station.clear_aggregates();
+        }
+        if self.probe.region.extended {
+            station.ext_rev.store(EXT_REV, Ordering::Relaxed);
+        }
+    }
+}
