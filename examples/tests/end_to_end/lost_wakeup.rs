@@ -41,6 +41,17 @@ fn the_47_are_named_also_where_only_totals_are_kept() {
     the_47_are_named(&["--summary"]);
 }
 
+#[test]
+fn the_47_are_named_also_by_a_flight_recorder() {
+    the_47_are_named(&["--flight-recorder"]);
+}
+
+/// They have waited for longer than that: of each there are the events that its station holds.
+#[test]
+fn the_47_are_named_also_where_they_were_stuck_before_the_window_began() {
+    the_47_are_named(&["--flight-recorder=100ms"]);
+}
+
 fn the_47_are_named(flags: &[&str]) {
     let directory = tempdir().expect("room");
     let account = directory.path().join("truth");
@@ -74,8 +85,8 @@ fn the_47_are_named(flags: &[&str]) {
     let fds = readable.flat_map(|wait| list(&wait["resources"]));
     let reported: BTreeSet<u64> = fds.map(|fd| fd.as_u64().expect("a number")).collect();
     assert_eq!(reported, truth(&account));
-    if flags.is_empty() {
-        // Totals do not tell what threads did.
+    if flags.is_empty() || flags == ["--flight-recorder"] {
+        // Totals do not tell what threads did, nor does a window that began after it.
         the_reactor_is_named(directory.path(), stuck);
     }
     assert_eq!(
