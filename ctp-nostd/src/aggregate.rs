@@ -92,9 +92,16 @@ impl Header {
     }
 }
 
+impl Header {
+    /// Is this the memory of a flight recorder?
+    pub fn is_flight(&self) -> bool {
+        self.lane_mode.load(Ordering::Relaxed) == MODE_FLIGHT
+    }
+}
+
 /// What `lane_mode` says: slots and lanes.
 pub const MODE_HISTORY: u32 = 0;
-/// Slots, lanes that overwrite what is old, and aggregates. No recorder asks for it yet.
+/// Slots, lanes in which what is old is written over, and aggregates.
 pub const MODE_FLIGHT: u32 = 1;
 /// Slots and aggregates.
 pub const MODE_SUMMARY: u32 = 2;

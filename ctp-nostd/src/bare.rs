@@ -82,6 +82,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
             lanes: &[],
             records: &[],
             lane_records: 0,
+            is_overwritten: false,
             extended: true,
         };
         Probe::new(region, 1)

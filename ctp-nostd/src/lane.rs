@@ -16,18 +16,27 @@
 //! never go back. A place that was taken is always filled, unless the thread dies first: then
 //! [`Ring::is_abandoned`] tells, once another thread has the lane. Nobody ever waits; a record for
 //! which there is no room is counted.
+//!
+//! In the recording of a flight recorder a ring is written over, and nobody gives room back:
+//! ```text
+//!   T2 a ring before, is it committed?          O1 ring[r].commit -> lap of r?    (acquire, T6)
+//!      else an interrupted caller of this       O2 ring[r].payload -> copy        (relaxed)
+//!      very thread will fill it in: full        O3 fence                          (acquire, T4)
+//!   T4 and a fence           (release)          O4 head - r > length: written over
+//! ```
+//! `tail` then says from which record on the lane is this thread's, since an earlier one may have
+//! died before it had filled in what it took.
 
 use crate::layout::{Lane, LaneRecord};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 use crate::unlocked;
 
+use crate::lane_claim::GIVEN_BACK;
+pub use crate::lane_claim::{claim, claim_oldest, give_back};
 pub use crate::lane_record::{Deed, Payload};
 
 const LAPS: u64 = (1 << 15) - 1;
 const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
-
-/// In the word of the thread: it had one, and has given it back.
-const GIVEN_BACK: u32 = u32::MAX;
 
 /// A record as it stood in its lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,12 +86,37 @@ impl Copied {
 pub struct Ring<'m> {
     lane: &'m Lane,
     records: &'m [LaneRecord],
+    is_overwritten: bool,
+}
+
+/// What there is of a record in a ring that is written over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// All of it.
+    Whole(Copied),
+    /// It was reserved, and nobody has committed it.
+    Pending,
+    /// A later one has its place, or is about to.
+    Overwritten,
 }
 
 impl<'m> Ring<'m> {
     /// Of as many records as a power of two.
     pub fn new(lane: &'m Lane, records: &'m [LaneRecord]) -> Self {
-        Ring { lane, records }
+        Ring {
+            lane,
+            records,
+            is_overwritten: false,
+        }
+    }
+
+    /// The same ring, where what is old is written over.
+    #[must_use]
+    pub fn overwritten(self, is_overwritten: bool) -> Self {
+        Ring {
+            is_overwritten,
+            ..self
+        }
     }
 
     fn length(&self) -> u64 {
@@ -145,6 +179,10 @@ impl<'m> Ring<'m> {
 
     #[inline(always)]
     fn is_full(&self, head: u64) -> bool {
+        if self.is_overwritten {
+            let before = head.wrapping_sub(self.length());
+            return !self.is_committed(before) && self.is_of_its_thread(before);
+        }
         let tail = self.lane.tail.load(Ordering::Acquire); // pairs with R5
         head.wrapping_sub(tail) >= self.length()
     }
@@ -152,7 +190,30 @@ impl<'m> Ring<'m> {
     /// False if a handler came between.
     #[inline(always)]
     fn take(&self, head: u64, places: u64) -> bool {
-        unlocked::exchange(&self.lane.head, head, head.wrapping_add(places))
+        let is_taken = unlocked::exchange(&self.lane.head, head, head.wrapping_add(places));
+        if self.is_overwritten && is_taken {
+            fence(Ordering::Release); // pairs with O3
+        }
+        is_taken
+    }
+
+    #[inline]
+    fn is_committed(&self, at: u64) -> bool {
+        let commit = self.place(at).map(|it| it.commit.load(Ordering::Relaxed));
+        commit.is_some_and(|commit| commit >> LAP_SHIFT == self.lap(at))
+    }
+
+    /// Was this record reserved by the thread that has the lane now?
+    fn is_of_its_thread(&self, at: u64) -> bool {
+        let since = self.lane.tail.load(Ordering::Relaxed);
+        at.wrapping_sub(since) <= u64::MAX / 2
+    }
+
+    /// The thread, before its first record: from here on a lane that is written over is its own.
+    pub fn take_over(&self) {
+        if self.is_overwritten {
+            self.lane.tail.store(self.head(), Ordering::Relaxed);
+        }
     }
 
     /// The thread: fills in what [`reserve`](Ring::reserve) gave.
@@ -179,7 +240,8 @@ impl<'m> Ring<'m> {
         self.lane.head.load(Ordering::Relaxed) // R1
     }
 
-    /// Recorder: how many records it has said that it read.
+    /// Recorder: how many records it has said that it read; of a lane that is written over, how
+    /// many were there when its thread took it.
     pub fn tail(&self) -> u64 {
         self.lane.tail.load(Ordering::Relaxed)
     }
@@ -215,6 +277,36 @@ impl<'m> Ring<'m> {
         })
     }
 
+    /// Recorder: this record of a ring that is written over.
+    #[inline]
+    pub fn see(&self, at: u64) -> Seen {
+        let copied = self.copy(at); // O1, O2
+        fence(Ordering::Acquire); // O3, pairs with T4
+        let has_gone_by = self.head().wrapping_sub(at) > self.length(); // O4
+        match copied {
+            _ if has_gone_by => Seen::Overwritten,
+            Some(copied) => Seen::Whole(copied),
+            None => Seen::Pending,
+        }
+    }
+
+    /// The first record that is not written over, as things stand.
+    pub fn oldest(&self) -> u64 {
+        self.head().saturating_sub(self.length())
+    }
+
+    /// When its latest record was; 0 if there is none, or if nobody has committed it.
+    pub fn latest_at(&self) -> u64 {
+        let latest = self.head().wrapping_sub(1);
+        self.read(latest).map_or(0, |(at, _)| at)
+    }
+
+    /// Recorder: the thread that has it, or had it when it died; nothing if it was given back.
+    pub fn holder(&self) -> Option<u32> {
+        let thread = self.lane.thread.load(Ordering::Relaxed);
+        (![0, GIVEN_BACK].contains(&thread)).then_some(thread)
+    }
+
     /// Recorder: the time and payload of this record, once it is committed.
     #[inline]
     pub fn read(&self, at: u64) -> Option<(u64, Payload)> {
@@ -233,45 +325,4 @@ impl<'m> Ring<'m> {
     pub fn release(&self, tail: u64) {
         self.lane.tail.store(tail, Ordering::Release); // R5, pairs with T2
     }
-}
-
-/// How many lanes that are in use are asked for while there are others that nobody has had: to
-/// ask whether a thread is gone takes a system call.
-const ASKED_AT_MOST: usize = 16;
-
-/// A thread without a lane takes one: that of a thread that is gone, else one that nobody had.
-/// `is_gone` tells of a thread of this process; `introduce` says in the lane whose it is now, if
-/// there is room for that.
-pub fn claim(
-    lanes: &[Lane],
-    thread: u32,
-    is_gone: impl Fn(u32) -> bool,
-    introduce: impl Fn(usize) -> bool,
-) -> Option<usize> {
-    let is_used = |(_, lane): &(usize, &Lane)| lane.thread.load(Ordering::Relaxed) != 0;
-    let all = || lanes.iter().enumerate();
-    let asked_at_once = all().take(ASKED_AT_MOST).filter(is_used);
-    let fresh = all().filter(|lane| !is_used(lane));
-    let asked_at_last = all().skip(ASKED_AT_MOST).filter(is_used);
-    asked_at_once
-        .chain(fresh)
-        .chain(asked_at_last)
-        .find(|(index, lane)| take(lane, thread, &is_gone) && introduce(*index))
-        .map(|(index, _)| index)
-}
-
-/// The thread, which writes no more into it.
-pub fn give_back(lane: &Lane) {
-    lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `take`
-}
-
-/// Exactly one of those who want it gets it.
-fn take(lane: &Lane, thread: u32, is_gone: &impl Fn(u32) -> bool) -> bool {
-    let holder = lane.thread.load(Ordering::Relaxed);
-    let is_free = [0, thread, GIVEN_BACK].contains(&holder) || is_gone(holder);
-    is_free
-        && lane
-            .thread
-            .compare_exchange(holder, thread, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
 }

@@ -14,7 +14,7 @@ pub enum Deed {
     /// From here on the lane is another thread's: `arg` is its id, `station` the attach id of its
     /// process, `n` what was lost.
     Begin = 7,
-    /// The thread's last record.
+    /// The thread's last record: `arg` and `station` as in its begin, which may be written over.
     End = 8,
     /// It woke the coroutine that the record names: `site` is where, `arg` who (the station's
     /// `waker`), `n` the count of wakes.
@@ -51,7 +51,7 @@ pub struct Payload {
     pub wait_kind: u8,
     /// Low bits of the station's use.
     pub uses: u8,
-    /// Which station; of a thread's begin, its process's attach id.
+    /// Which station; of a thread's begin and end, its process's attach id.
     pub station: u32,
     /// Low bits of the event's index, as many as [`n_bits`](Payload::n_bits) says.
     pub n: u64,

@@ -50,6 +50,11 @@ pub const fn station_of(seat_word: u32) -> Option<u32> {
     (seat_word % (1 << STATION_BITS)).checked_sub(1)
 }
 
+/// The use of its station that a [`seat_word`] tells, modulo 2^10.
+pub const fn uses_of(seat_word: u32) -> u32 {
+    seat_word >> STATION_BITS
+}
+
 /// One field of a layout: name, offset and size in bytes.
 pub type Field = (&'static str, usize, usize);
 

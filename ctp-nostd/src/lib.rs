@@ -101,6 +101,7 @@ mod future;
 pub mod inspect;
 pub mod intern;
 pub mod lane;
+mod lane_claim;
 mod lane_record;
 pub mod layout;
 #[cfg(feature = "linux")]

@@ -71,6 +71,8 @@ pub struct Region<'m> {
     pub records: &'m [LaneRecord],
     /// How many records each lane has, a power of two, or 0.
     pub lane_records: usize,
+    /// Whether lanes are written over, so that they hold what was latest. That does not change.
+    pub is_overwritten: bool,
     /// Whether the free bytes are used as `LAYOUT.md` says.
     pub extended: bool,
 }
@@ -139,6 +141,7 @@ impl<'m> Region<'m> {
                 true => lane_records,
                 false => 0,
             },
+            is_overwritten: extended && header.is_flight(),
             extended,
         })
     }
@@ -186,7 +189,7 @@ impl<'m> Region<'m> {
         let records = self
             .records
             .get(start..start.wrapping_add(self.lane_records))?;
-        Some(Ring::new(lane, records))
+        Some(Ring::new(lane, records).overwritten(self.is_overwritten))
     }
 
     /// Is the header still what the recorder made? If not, somebody wrote where nobody should,

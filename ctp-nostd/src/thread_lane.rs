@@ -134,7 +134,15 @@ impl<P: Platform> Probe<P> {
         let thread = P::thread_in(self.attachment);
         local.thread.store(thread, Ordering::Relaxed);
         let introduce = |index| self.introduce(index as u32, thread);
-        let index = lane::claim(lanes, thread as u32, P::is_gone, introduce);
+        let latest = |index| {
+            self.region
+                .ring(index as u32)
+                .map_or(0, |it| it.latest_at())
+        };
+        let index = match self.region.is_overwritten {
+            true => lane::claim_oldest(lanes, thread as u32, P::is_gone, latest, introduce),
+            false => lane::claim(lanes, thread as u32, P::is_gone, introduce),
+        };
         if index.is_none() && !lanes.is_empty() {
             self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
         }
@@ -149,6 +157,7 @@ impl<P: Platform> Probe<P> {
         let Some(ring) = self.region.ring(index) else {
             return false;
         };
+        ring.take_over();
         let (at_ns, place) = ring.reserve(P::now_ns);
         let payload = Payload {
             kind: Deed::Begin as u8,
@@ -190,6 +199,8 @@ impl<P: Platform> Probe<P> {
         };
         self.tell(Payload {
             kind: Deed::End as u8,
+            station: self.attach_id.into(),
+            arg: P::thread_in(self.attachment),
             ..Payload::default()
         });
         // A handler that comes now finds no lane, and takes none.

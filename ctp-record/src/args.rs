@@ -1,7 +1,7 @@
 //! What the user types, and what it means.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -9,7 +9,9 @@ use clap_complete::Shell;
 use ctp_nostd::layout::{LaneRecord, MOST_STATIONS};
 
 use crate::control::ask::Ask;
+use crate::control::wire::Errand;
 use crate::control::{Filter, Verb};
+use crate::flight::{BadReach, Reach, Trigger};
 use crate::size;
 
 const EXAMPLES: &str = "\
@@ -18,8 +20,10 @@ Examples:
   ctp-record -o night.ctp -- ./app       write somewhere else
   ctp-record -n 200000 -- ./app          room for 200 000 coroutines
   ctp-record --summary -- ./app          totals instead of history, for days
+  ctp-record --flight-recorder=30s -- ./app      the last 30 s, written when it ends
   ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
   ctp-record --check-probe -- ./app      does its probe keep to the protocol?
+  ctp-record control 1234 snapshot       what a flight recorder has now, while it goes on
   ctp-record control 1234 stop           keep no events of process 1234 for now; then start
   ctp-record --image ram.bin --elf fw.elf   read a memory dump instead of running a program
 
@@ -32,6 +36,9 @@ executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe:
 rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
+
+/// What `--buffer` is when nothing is said, in bytes.
+const DEFAULT_BUFFER: u64 = 8 << 20;
 
 /// Runs a program and records what its coroutines do, from outside.
 #[derive(Parser, Debug)]
@@ -67,6 +74,21 @@ pub struct Args {
     /// Keep totals and the latest events, not history: the trace stays small
     #[arg(long, conflicts_with_all = ["buffer", "check_probe", "image"])]
     summary: bool,
+
+    /// Keep what came last and totals of the rest; write it when it is wanted
+    #[arg(long, value_name = "DURATION|SIZE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "all", value_parser = reach,
+          conflicts_with_all = ["summary", "check_probe", "image"])]
+    flight_recorder: Option<Reach>,
+
+    /// When to write it: exit, exit:nonzero, signal:NAME [default: exit]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        requires = "flight_recorder"
+    )]
+    snapshot_on: Vec<Trigger>,
 
     /// Go on until every process that came from the program has ended
     #[arg(long)]
@@ -179,6 +201,12 @@ enum VerbArgs {
     },
     /// Tell how the recording stands
     Status,
+    /// Write what a flight recorder has, while the program goes on
+    Snapshot {
+        /// To this file; else beside the trace, as FILE.1, FILE.2 and so on
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 /// What to record, and how.
@@ -222,12 +250,23 @@ pub struct Launch {
     pub lane_records: u32,
     /// Record what programs sum up instead of history.
     pub summary: bool,
+    /// Keep only what came last.
+    pub flight: Option<Flight>,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
     /// Never make the program ring.
     pub no_bell: bool,
     /// Wait for all processes that come from the program.
     pub wait_all: bool,
+}
+
+/// What a flight recorder keeps, and when it writes that.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// How far back a snapshot goes.
+    pub reach: Reach,
+    /// When one is taken, besides commands.
+    pub triggers: Vec<Trigger>,
 }
 
 /// A dump to read.
@@ -292,14 +331,20 @@ impl Args {
                 "no program to record; try: ctp-record -- ./app",
             ));
         }
+        let flight = self.flight()?;
         let launch = Launch {
             command: self.command,
             stations: self.stations,
             lane_records: match self.summary {
                 true => 0,
-                false => lane_records(self.buffer),
+                false => lane_records(
+                    flight
+                        .as_ref()
+                        .map_or(self.buffer, |it| it.room(self.buffer)),
+                ),
             },
             summary: self.summary,
+            flight,
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
             no_bell: self.no_bell,
@@ -311,18 +356,79 @@ impl Args {
     }
 }
 
-impl ControlArgs {
-    fn ask(self) -> Result<Ask, clap::Error> {
-        let verb = match self.verb {
-            VerbArgs::Stop => Verb::Stop,
-            VerbArgs::Start => Verb::Start,
-            VerbArgs::Status => Verb::Status,
-            VerbArgs::Filter { expr } => Verb::Filter(filter(&expr)?),
+impl Args {
+    fn flight(&self) -> Result<Option<Flight>, clap::Error> {
+        let Some(reach) = self.flight_recorder else {
+            return Ok(None);
         };
-        let (pid, json) = (self.pid, self.json);
-        Ok(Ask { pid, verb, json })
+        let refused = |why: &str| Err(Args::command().error(ErrorKind::ArgumentConflict, why));
+        match (reach, self.buffer) {
+            (_, 0) => {
+                refused("a flight recorder keeps what threads write: --buffer 0 leaves no room")
+            }
+            (Reach::Bytes(_), other) if other != DEFAULT_BUFFER => {
+                refused("--flight-recorder=SIZE and --buffer say the same: leave out one of them")
+            }
+            _ => {
+                let triggers = match self.snapshot_on.is_empty() {
+                    true => vec![Trigger::Exit],
+                    false => self.snapshot_on.clone(),
+                };
+                Ok(Some(Flight { reach, triggers }))
+            }
+        }
     }
 }
+
+impl Flight {
+    /// Bytes of a thread's room.
+    fn room(&self, buffer: u64) -> u64 {
+        match self.reach {
+            Reach::Bytes(bytes) => bytes,
+            Reach::All | Reach::Length(_) => buffer,
+        }
+    }
+}
+
+/// As much as there is, if nothing is said.
+fn reach(text: &str) -> Result<Reach, BadReach> {
+    match text {
+        "all" => Ok(Reach::All),
+        text => text.parse(),
+    }
+}
+
+impl ControlArgs {
+    fn ask(self) -> Result<Ask, clap::Error> {
+        let errand = match self.verb {
+            VerbArgs::Stop => Errand::Verb(Verb::Stop),
+            VerbArgs::Start => Errand::Verb(Verb::Start),
+            VerbArgs::Status => Errand::Verb(Verb::Status),
+            VerbArgs::Filter { expr } => Errand::Verb(Verb::Filter(filter(&expr)?)),
+            VerbArgs::Snapshot { output } => {
+                Errand::Snapshot(output.as_deref().map(from_here).transpose()?)
+            }
+        };
+        let (pid, json) = (self.pid, self.json);
+        Ok(Ask { pid, errand, json })
+    }
+}
+
+/// The recorder may be somewhere else, and is told the name in a line of text.
+fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
+    let refused = |why: &str| Args::command().error(ErrorKind::ValueValidation, why);
+    let path = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
+    let is_line = |text: &str| !text.contains('\n') && text.len() < LONGEST_PATH;
+    match path.to_str().is_some_and(is_line) {
+        true => Ok(path),
+        false => Err(refused(
+            "the name of a snapshot is one line of UTF-8, and not very long",
+        )),
+    }
+}
+
+/// As long as the kernel takes.
+const LONGEST_PATH: usize = 4096;
 
 fn filter(words: &[String]) -> Result<Filter, clap::Error> {
     let filter = words.join(" ").parse();

@@ -43,7 +43,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let memory = Memory::create(plan, &crate::recording_of(&start), launch.inherit_fd)
         .map_err(Error::Memory)?;
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
-    let signals = Signals::watch().map_err(Error::Wait)?;
+    let signals = Signals::watch(&[]).map_err(Error::Wait)?;
     let region = memory.region();
     let prepared = Prepared {
         memory: &memory,

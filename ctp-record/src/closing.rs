@@ -47,6 +47,12 @@ pub struct Closing<'c> {
     pub backlog: Option<Backlog>,
     /// Events of which only totals tell, as asked for.
     pub summed_up: u64,
+    /// Coroutines of which only totals tell.
+    pub former: u64,
+    /// How far back a flight recorder's snapshot goes.
+    pub window: Option<Nanos>,
+    /// Why there is nothing that was written.
+    pub unwritten: Option<String>,
     /// The memory's own counters.
     pub counters: Counters,
 }
@@ -72,6 +78,9 @@ impl<'c> Closing<'c> {
             damaged_lanes: 0,
             backlog: None,
             summed_up: 0,
+            former: 0,
+            window: None,
+            unwritten: None,
             counters,
         }
     }
@@ -81,6 +90,7 @@ impl<'c> Closing<'c> {
         let mut lines = vec![self.how_it_ended()];
         match self.end.coroutines {
             0 => lines.push(self.nothing_attached()),
+            _ if self.unwritten.is_some() => {}
             _ => lines.push(self.what_was_recorded()),
         }
         lines.extend(self.refused());
@@ -95,6 +105,7 @@ impl<'c> Closing<'c> {
         if verbose {
             lines.push(self.details());
         }
+        lines.extend(self.unwritten.clone());
         lines.extend(self.what_was_written());
         lines.extend(self.what_next());
         let mut text = String::new();
@@ -135,7 +146,7 @@ impl<'c> Closing<'c> {
         let events = end.events.saturating_add(self.summed_up);
         let mut line = format!(
             "{}, {}{}, {} lost, {} refused",
-            counted(end.coroutines, "coroutine"),
+            counted(end.coroutines.saturating_add(self.former), "coroutine"),
             counted(events, "event"),
             self.what_became_of_them(),
             grouped(end.lost),
@@ -154,9 +165,14 @@ impl<'c> Closing<'c> {
     }
 
     fn what_became_of_them(&self) -> String {
-        match self.summed_up {
-            0 => String::new(),
-            _ => format!(" in totals ({} kept)", grouped(self.end.events)),
+        match (self.summed_up, self.window) {
+            (0, _) => String::new(),
+            (_, None) => format!(" in totals ({} kept)", grouped(self.end.events)),
+            (_, Some(length)) => format!(
+                " in totals ({} kept: the last {})",
+                grouped(self.end.events),
+                seconds(length.0)
+            ),
         }
     }
 
@@ -341,7 +357,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A file's name, in quotes where a shell would need them.
-fn shell_word(path: &Path) -> String {
+pub(crate) fn shell_word(path: &Path) -> String {
     let name = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
     match name.chars().all(plain) {

@@ -4,12 +4,13 @@
 //! reads each event once, in order, and counts exactly what was overwritten before it came.
 
 mod cell;
-mod convert;
+pub(crate) mod convert;
 mod copies;
 mod deeds;
 mod filtered;
 mod jump;
 mod lanes;
+mod occupant;
 mod places;
 mod queue;
 mod summary;
@@ -30,7 +31,8 @@ use crate::pace::Found;
 use cell::Cell;
 pub(crate) use copies::Copies;
 use lanes::{Lanes, Reach};
-use places::Places;
+pub use occupant::Occupant;
+pub(crate) use places::Places;
 use summary::Summary;
 pub use totals::Totals;
 
@@ -43,6 +45,12 @@ pub trait Sink {
     /// The same of an event, of which there are many.
     fn take_event(&mut self, event: Event) {
         self.take(Record::Event(event));
+    }
+
+    /// Takes what is known of a coroutine that leaves its station. Only a flight recorder's
+    /// harvest gives it.
+    fn take_leave(&mut self, occupant: Occupant) {
+        drop(occupant);
     }
 }
 
@@ -124,6 +132,10 @@ pub struct Harvest {
     lanes: Lanes,
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
+    /// Lanes are left as they are, for snapshots; who leaves a station is told of.
+    is_flight: bool,
+    /// Which of the recording's memories it is, of a flight recorder's.
+    memory: u32,
     places: Places,
     /// Somebody has controlled what is kept: each pass counts what is not.
     is_controlled: bool,
@@ -148,6 +160,8 @@ impl Harvest {
             plain: Vec::new(),
             lanes: Lanes::default(),
             summary: None,
+            is_flight: false,
+            memory: 0,
             places: Places::default(),
             is_controlled: false,
             totals: Totals::default(),
@@ -222,7 +236,9 @@ impl Harvest {
         region.header.rein_in(region.stations.len() as u32);
         self.discover(region);
         let now_ns = (self.now_ns)();
-        self.drain_lanes(Reach::Before(now_ns), &mut pass);
+        if !self.is_flight {
+            self.drain_lanes(Reach::Before(now_ns), &mut pass);
+        }
         let stations = &region.stations[..self.heads.len()];
         if self.lanes.backlog.has_too_many_rows() {
             self.lanes.backlog.note_full();
@@ -265,7 +281,9 @@ impl Harvest {
             sink,
             found: Found::default(),
         };
-        self.drain_lanes(Reach::End, &mut pass);
+        if !self.is_flight {
+            self.drain_lanes(Reach::End, &mut pass);
+        }
         self.count_filtered(&mut pass);
         for index in 0..self.cells.len() {
             if self.cells[index].process != process {
@@ -437,26 +455,35 @@ impl Harvest {
     fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
         self.count_filtered_of(index, pass);
         let is_summed_up = self.tell_totals_at_last(index, pass);
+        if let Some(occupant) = self.is_flight.then(|| self.occupant_of(index, pass.region)) {
+            occupant.into_iter().for_each(|it| pass.sink.take_leave(it));
+        }
         let station = &pass.region.stations[index];
         let wakers = self.count_wakers(index, station, pass);
-        let cell = &self.cells[index];
-        let attempted = cell.attempted(station);
         let tally = Tally {
+            wakers,
+            ..self.tally_of(&self.cells[index], station, pass.region)
+        };
+        self.write_off(index, &tally, is_summed_up);
+        self.totals.doubtful += u32::from(tally.inexact);
+        pass.sink.take(Record::Tally(tally));
+    }
+
+    fn tally_of(&self, cell: &Cell, station: &Station, region: &Region<'_>) -> Tally {
+        let attempted = cell.attempted(station);
+        Tally {
             coroutine: cell.coroutine,
             attempted: attempted.unwrap_or(cell.accounted()),
             recorded: cell.recorded,
             torn: cell.torn(station),
             inexact: cell.inexact
                 || attempted.is_none()
-                || !pass.region.is_intact()
+                || !region.is_intact()
                 || self.is_filtered_by_nobody(cell),
             filtered: cell.filtered(),
             hidden: cell.hidden(station),
-            wakers,
-        };
-        self.write_off(index, &tally, is_summed_up);
-        self.totals.doubtful += u32::from(tally.inexact);
-        pass.sink.take(Record::Tally(tally));
+            ..Tally::default()
+        }
     }
 
     fn nanos(&self, monotonic_ns: u64) -> Nanos {
@@ -465,11 +492,11 @@ impl Harvest {
 }
 
 /// What one pass works with.
-struct Pass<'p> {
-    region: &'p Region<'p>,
-    outside: &'p mut dyn Outside,
-    sink: &'p mut dyn Sink,
-    found: Found,
+pub(crate) struct Pass<'p> {
+    pub(crate) region: &'p Region<'p>,
+    pub(crate) outside: &'p mut dyn Outside,
+    pub(crate) sink: &'p mut dyn Sink,
+    pub(crate) found: Found,
 }
 
 impl Pass<'_> {

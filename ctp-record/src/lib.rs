@@ -17,10 +17,12 @@ mod crash;
 mod drainer;
 mod encoder;
 mod error;
+mod flight;
 pub mod harvest;
 mod hindsight;
 mod image;
 mod inherited;
+mod landing;
 mod launch;
 mod leftovers;
 pub mod maps;
@@ -37,6 +39,7 @@ mod shm;
 mod signals;
 mod size;
 mod status;
+mod store;
 mod survivors;
 mod wait;
 
@@ -45,13 +48,13 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 
 use clap::CommandFactory as _;
-use ctp_nostd::aggregate::{MODE_HISTORY, MODE_SUMMARY};
+use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending, Nanos, Start};
 
 use alarms::Alarms;
-pub use args::{Args, Config, Image, Launch, Talk, Task};
+pub use args::{Args, Config, Flight, Image, Launch, Talk, Task};
 use backlog::Backlog;
 use calibrate::Calibrator;
 use clock::Clock;
@@ -59,6 +62,7 @@ use closing::Closing;
 use control::desk::Desk;
 use crash::Crashes;
 pub use error::Error;
+use flight::Trigger;
 use harvest::{Harvest, Totals};
 use image::Firmware;
 use launch::Prepared;
@@ -70,6 +74,7 @@ use rendezvous::Rendezvous;
 use session::Session;
 use signals::Signals;
 use status::Status;
+use store::Store;
 use wait::Wait;
 
 /// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
@@ -115,6 +120,10 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let mut session = begin(config, launch, clock, &rendezvous)?;
     let over = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
+    if session.output.flight().is_some() {
+        landing::land(config, launch, &mut session, over.ending(), clock.now())?;
+        return Ok(over.status());
+    }
     let end = End {
         faulting_tid: session.faulting_tid(),
         ..end_of(
@@ -125,7 +134,9 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         )
     };
     let closing = closing_of(config, launch, &session, end);
-    close(config, session.output, closing)?;
+    if let Store::Trace(output) = session.output {
+        close(config, *output, closing)?;
+    }
     Ok(over.status())
 }
 
@@ -147,18 +158,18 @@ fn begin<'r>(
     };
     let recording = Recording {
         no_calls: launch.no_bell,
-        mode: if launch.summary {
-            MODE_SUMMARY
-        } else {
-            MODE_HISTORY
+        mode: match launch.flight {
+            Some(_) => MODE_FLIGHT,
+            None if launch.summary => MODE_SUMMARY,
+            None => MODE_HISTORY,
         },
         ..recording_of(&start)
     };
     let backlog = backlog_of(config);
     let memories = Memories::open(plan, recording, launch.inherit_fd, backlog.clone());
     let memories = memories.map_err(Error::Memory)?;
-    let mut output = Output::create(&config.output, &start, backlog.clone())?;
-    let signals = Signals::watch().map_err(Error::Wait)?;
+    let mut output = Store::open(config, launch, &start, backlog.clone())?;
+    let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     let calibrator = Some(Calibrator::start());
     let crashes = Crashes::listen();
@@ -192,6 +203,16 @@ fn begin<'r>(
         wait_all: launch.wait_all,
         no_bell: launch.no_bell,
     })
+}
+
+/// Those that ask a flight recorder for a snapshot.
+fn snapshot_signals(launch: &Launch) -> Vec<i32> {
+    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let signal = |trigger: &Trigger| match trigger {
+        Trigger::Signal(signal) => Some(signal.as_raw()),
+        Trigger::Exit | Trigger::ExitNonzero => None,
+    };
+    triggers.filter_map(signal).collect()
 }
 
 fn closing_of<'c>(

@@ -1,10 +1,13 @@
 //! The memories of a recording: the first, which every program finds by its environment, and one
 //! for each further process, so that none can damage what another wrote.
 
+mod look;
+
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use ctp_nostd::aggregate::MODE_SUMMARY;
+use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
@@ -20,6 +23,7 @@ use crate::harvest::{Harvest, Sink, Totals};
 use crate::pace::Found;
 use crate::processes::{Processes, Tenant};
 use crate::shm::Memory;
+pub use look::Look;
 
 /// All of them, with what was read of each.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub struct Memories {
     /// Empties lanes meanwhile, if there are lanes.
     drainer: Option<Drainer>,
     held: Vec<Held>,
+    /// What processes left of which a flight recorder may still be asked.
+    left: VecDeque<Look>,
     /// What was read of those that are no more.
     gone: Account,
     /// What is kept of a process that comes new.
@@ -43,6 +49,10 @@ pub struct Memories {
 struct Held {
     memory: Arc<Memory>,
     harvest: Harvest,
+    /// Its number in the recording.
+    number: u32,
+    /// The processes that attached, as far as a flight recorder has met them.
+    attached: Vec<ProcessId>,
     /// The only process that has it, unless it is the first memory.
     tenant: Option<u32>,
     /// What is kept of it.
@@ -70,6 +80,9 @@ impl Account {
 
 impl Held {
     fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> Found {
+        if self.memory.region().is_overwritten {
+            self.meet_attached(processes, sink);
+        }
         let mut tenant = Tenant::of(processes, self.tenant);
         self.harvest.pass(&self.memory.region(), &mut tenant, sink)
     }
@@ -104,8 +117,11 @@ impl Memories {
             plan,
             recording,
             backlog,
-            drainer: (0 < plan.lanes).then(Drainer::start).transpose()?,
+            drainer: (0 < plan.lanes && recording.mode != MODE_FLIGHT)
+                .then(Drainer::start)
+                .transpose()?,
             held: Vec::new(),
+            left: VecDeque::new(),
             gone: Account::default(),
             orders: Orders::default(),
             generation: 0,
@@ -118,11 +134,16 @@ impl Memories {
         let harvest = Harvest::clocked(self.recording.monotonic_ns, monotonic_ns);
         let harvest = match self.recording.mode {
             MODE_SUMMARY => harvest.summing_up(self.recording.bins),
+            MODE_FLIGHT => harvest
+                .summing_up(self.recording.bins)
+                .in_flight(self.recording.memory),
             _ => harvest,
         };
         let mut held = Held {
             memory: Arc::new(memory),
             harvest: harvest.within(self.backlog.clone()),
+            number: self.recording.memory,
+            attached: Vec::new(),
             tenant,
             orders: self.orders,
         };
@@ -164,8 +185,12 @@ impl Memories {
         all
     }
 
-    /// Reads the rest and closes every account.
+    /// Reads the rest and closes every account; a flight recorder's stay open.
     pub fn finish(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
+        if self.recording.mode == MODE_FLIGHT {
+            self.pass(processes, sink);
+            return;
+        }
         for held in &mut self.held {
             held.finish(processes, sink);
         }
@@ -180,8 +205,9 @@ impl Memories {
         sink: &mut dyn Sink,
     ) {
         let is_its_own = |held: &mut Held| held.tenant == Some(pid);
-        for mut held in self.held.extract_if(.., is_its_own) {
-            held.finish(processes, sink);
+        let own: Vec<Held> = self.held.extract_if(.., is_its_own).collect();
+        for mut held in own {
+            self.part_with(&mut held, processes, sink);
             self.gone.add(&held);
         }
         let shared = self.held.iter_mut().filter(|held| held.tenant.is_none());
@@ -192,6 +218,15 @@ impl Memories {
             let region = held.memory.region();
             held.harvest.bury(process, &region, &mut tenant, sink);
         }
+    }
+
+    /// Reads what is left in a memory that nobody writes any more; a flight recorder keeps it.
+    fn part_with(&mut self, held: &mut Held, processes: &mut Processes, sink: &mut dyn Sink) {
+        if self.recording.mode == MODE_FLIGHT {
+            held.pass(processes, sink);
+            return self.keep(held.look(), sink);
+        }
+        held.finish(processes, sink);
     }
 
     /// From now on other events are kept, of this process or of all. It is in force once all have

@@ -34,6 +34,7 @@ pub struct Output {
 }
 
 /// Where the file lies until it takes its place. Without a recording it leaves nothing behind.
+#[derive(Debug)]
 struct Draft(PathBuf);
 
 impl Draft {
@@ -44,6 +45,54 @@ impl Draft {
             Ok(()) => kept,
             Err(_) => std::mem::take(&mut ManuallyDrop::new(self).0),
         }
+    }
+}
+
+/// Where a file is to lie once it is whole. A device or a pipe is written to as it is.
+#[derive(Debug)]
+pub struct Place {
+    place: PathBuf,
+    draft: Option<Draft>,
+}
+
+impl Place {
+    /// Makes the file beside its place.
+    ///
+    /// # Errors
+    /// [`Error::Output`].
+    pub fn open(path: &Path) -> Result<(Self, File), Error> {
+        let place = behind_link(path);
+        let draft = draft_of(&place);
+        let file = open(&place, draft.as_ref().map(|draft| draft.0.as_path()));
+        let file = file.map_err(|error| Error::Output(path.to_owned(), error))?;
+        Ok((Place { place, draft }, file))
+    }
+
+    /// Can a file be made there? Leaves nothing behind.
+    ///
+    /// # Errors
+    /// [`Error::Output`].
+    pub fn check(path: &Path) -> Result<(), Error> {
+        match draft_of(&behind_link(path)) {
+            Some(_) => Place::open(path).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The file is whole. One that is there is kept as `<path>.old`.
+    ///
+    /// # Errors
+    /// [`Error::Misplaced`].
+    pub fn take(mut self, path: &Path) -> Result<(), Error> {
+        leftovers::remove_drafts(&self.place);
+        let Some(draft) = self.draft.take() else {
+            return Ok(());
+        };
+        let moved = keep_previous(&self.place).and_then(|()| fs::rename(&draft.0, &self.place));
+        moved.map_err(|error| {
+            let kept = draft.keep(&self.place);
+            Error::Misplaced(path.to_owned(), kept, error)
+        })
     }
 }
 

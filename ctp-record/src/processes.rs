@@ -33,6 +33,8 @@ pub struct Processes {
     gone: HashSet<u32>,
     /// Path and build id of each program, by number.
     programs: HashMap<(Vec<u8>, Vec<u8>), u32>,
+    /// The program of each process, also of those that are gone.
+    program_of: HashMap<ProcessId, u32>,
     /// How many there were.
     met: u32,
     numbers: Numbers,
@@ -69,6 +71,7 @@ impl Processes {
             known: HashMap::new(),
             gone: HashSet::new(),
             programs: HashMap::new(),
+            program_of: HashMap::new(),
             met: 0,
             numbers: Numbers::default(),
             build_ids: HashMap::new(),
@@ -110,6 +113,22 @@ impl Processes {
         sink.take(Record::Process(Process { id, pid, attached }));
         self.look_while(pid, is_there, sink);
         id
+    }
+
+    /// The numbers that were given out so far.
+    pub fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// The program of each process, also of those that are gone.
+    pub fn program_of(&self) -> &HashMap<ProcessId, u32> {
+        &self.program_of
+    }
+
+    /// Looks what is mapped now into those that are there.
+    pub fn look_at_all(&mut self, sink: &mut dyn Sink) {
+        let pids: Vec<u32> = self.known.keys().copied().collect();
+        pids.into_iter().for_each(|pid| self.look_again(pid, sink));
     }
 
     /// How many were met and are there.
@@ -180,7 +199,8 @@ impl Processes {
         let next = self.programs.len() as u32 + 1;
         if let Some(known) = self.known.get_mut(&pid) {
             let number = || *self.programs.entry(program).or_insert(next);
-            known.program.get_or_insert_with(number);
+            let program = *known.program.get_or_insert_with(number);
+            self.program_of.insert(known.id, program);
         }
     }
 

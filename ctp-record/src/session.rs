@@ -1,6 +1,7 @@
 //! A program under the recorder, from its start to its end: the loop that reads its memory.
 
 mod control;
+mod snapshot;
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,13 +16,13 @@ use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
 use crate::memories::Memories;
-use crate::output::Output;
 use crate::pace::{Next, Pace};
 use crate::processes::Processes;
 use crate::rate::Rate;
 use crate::rendezvous::{self, Rendezvous};
 use crate::signals::{Arrived, Signals};
 use crate::status::{Progress, Status};
+use crate::store::Store;
 use crate::survivors;
 use crate::wait::{self, Happened, Wait};
 
@@ -49,7 +50,7 @@ pub struct Session<'s> {
     /// What the kernel tells of crashes.
     pub crashes: Crashes,
     /// Where it goes.
-    pub output: Output,
+    pub output: Store,
     /// What is not there yet.
     pub backlog: Backlog,
     /// How fast events come.
@@ -130,6 +131,7 @@ impl Session<'_> {
             if let Some(over) = self.answer(happened, &mut asked)? {
                 break over;
             }
+            self.take_wanted();
             self.keep_time();
             self.show_status();
             if flushed.elapsed() >= FLUSH_EVERY {
@@ -263,6 +265,12 @@ impl Session<'_> {
     /// others are waited for ends that.
     fn obey(&mut self, asked: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
+            if let Some(recorder) = self.output.flight()
+                && recorder.heeds(arrived.number)
+            {
+                recorder.want();
+                continue;
+            }
             if !arrived.asks_for_an_end() {
                 self.pass_on(arrived);
                 continue;

@@ -50,17 +50,18 @@ impl std::fmt::Debug for Signals {
 }
 
 impl Signals {
-    /// From now on. What this process was told to ignore stays ignored, here and in the program.
+    /// From now on, and these besides. What this process was told to ignore stays ignored, here and in the program.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn watch() -> io::Result<Self> {
+    pub fn watch(besides: &[i32]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = ignored_mask();
         let wanted = ENDS
             .into_iter()
             .chain([SIGUSR1, SIGUSR2])
-            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0)
+            .chain(besides.iter().copied());
         let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), wanted)?;
         Ok(Signals { delivery })
     }

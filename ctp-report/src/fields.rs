@@ -1,9 +1,9 @@
 //! Every record as a word and its fields, for the dump as text and as JSON.
 
 use ctp_trace::record::{
-    Act, Aggregate, Bins, Birth, CoroutineKind, Deed, Dialect, Durations, End, Ending, Event,
-    EventKind, Module, Nanos, Place, Process, ProcessEnd, ProcessEnding, Record, Site, Start,
-    Tally, Wake, Waker,
+    Act, Aggregate, Bins, Birth, CoroutineKind, Deed, Dialect, Durations, Earlier, End, Ending,
+    Event, EventKind, Former, Module, Nanos, Place, Process, ProcessEnd, ProcessEnding, Record,
+    Site, Start, Tally, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -35,6 +35,9 @@ pub fn of(record: &Record) -> Fields {
         Record::Tally(it) => tally(it),
         Record::ProcessEnd(it) => process_end(it),
         Record::Aggregate(it) => aggregate(it),
+        Record::Window(it) => window(it),
+        Record::Earlier(it) => earlier(it),
+        Record::Former(it) => former(it),
         Record::End(it) => end(it),
         _ => fields("unknown", None, []),
     }
@@ -110,6 +113,47 @@ fn aggregate(it: &Aggregate) -> Fields {
         [
             ("coroutine", it.coroutine.0.into()),
             ("stands_for_events", it.stands_for_events.into()),
+            ("left_out", it.left_out.into()),
+            ("waiting", durations(&it.waiting, it.bins)),
+            ("running", durations(&it.running, it.bins)),
+        ],
+    )
+}
+
+fn window(it: &Window) -> Fields {
+    fields(
+        "window",
+        Some(it.since),
+        [
+            ("overwritten", it.overwritten.into()),
+            ("unattributed", it.unattributed.into()),
+            ("goes_on", it.goes_on.into()),
+        ],
+    )
+}
+
+fn earlier(it: &Earlier) -> Fields {
+    fields(
+        "earlier",
+        None,
+        [
+            ("coroutine", it.coroutine.0.into()),
+            ("events", it.events.into()),
+        ],
+    )
+}
+
+fn former(it: &Former) -> Fields {
+    fields(
+        "former",
+        None,
+        [
+            ("process", it.process.0.into()),
+            ("name", escape(&it.name).into()),
+            ("spawn_site", it.spawn_site.0.into()),
+            ("coroutines", it.coroutines.into()),
+            ("events", it.events.into()),
+            ("lost", it.lost.into()),
             ("left_out", it.left_out.into()),
             ("waiting", durations(&it.waiting, it.bins)),
             ("running", durations(&it.running, it.bins)),

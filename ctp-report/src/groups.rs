@@ -257,7 +257,7 @@ fn spawned(names: &Names, site: SiteId) -> Option<Spawned> {
 
 fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
     let (wait, past) = (one.suspend()?, model.census.past(one));
-    let by_name = one.is_summed_up();
+    let by_name = model.census.is_past_of_name(one);
     let (mean, approximate) = if by_name {
         let named = model.census.named(one.name)?;
         (named.waiting.mean()?, named.approximate)

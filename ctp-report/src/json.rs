@@ -39,7 +39,7 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         "recorder": text::escape(&model.start.recorder),
         "started_unix_ns": model.start.started_unix_ns,
         "duration_ns": model.duration().0,
-        "ended": header::ended(model.ending()),
+        "ended": header::how_it_ended(model),
         "coroutines": totals.coroutines,
         "cancelled": totals.cancelled,
         "events": totals.events,
@@ -51,6 +51,10 @@ pub fn trace(model: &Model, names: &Names) -> Value {
     });
     if model.census.has_aggregates() {
         trace["summed_up"] = model.census.summed_up().into();
+    }
+    if let Some(window) = model.census.window() {
+        trace["window_since_ns"] = window.since.0.into();
+        trace["unattributed"] = window.unattributed.into();
     }
     if let Some(imported) = &model.imported {
         trace["imported"] = self::imported(imported);

@@ -150,6 +150,12 @@ impl Model {
         self.is_readable() && self.imported.is_none()
     }
 
+    /// Whether the table of what coroutines waited for is by name, from totals: there are not events
+    /// enough for one by site. A flight recorder has those of its window.
+    pub fn is_by_name(&self) -> bool {
+        self.census.has_aggregates() && self.census.window().is_none()
+    }
+
     /// Whether each event that there was can be shown.
     pub fn has_all_events(&self) -> bool {
         self.is_exact() && self.census.summed_up() == 0

@@ -106,7 +106,7 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     let mut page = Page::new(out);
     head(config, &mut page, &model, &names)?;
     alarms(&mut page, &model, &names)?;
-    let by_name = model.census.has_aggregates();
+    let by_name = model.is_by_name();
     view::sites::table(&mut page, &rows, by_name)?;
     let first_runs = sites::first_runs(&model, &names);
     view::sites::long_runs(&mut page, &rows, &first_runs, by_name)?;

@@ -98,7 +98,7 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
 
 /// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
-    let mut rows: Vec<Row> = match model.census.has_aggregates() {
+    let mut rows: Vec<Row> = match model.is_by_name() {
         true => {
             let all = model.census.by_name();
             all.iter().map(|it| row_of_name(model, names, it)).collect()

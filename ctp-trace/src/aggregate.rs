@@ -127,7 +127,7 @@ impl Durations {
         }
     }
 
-    fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_uint(out, self.count);
         if self.count == 0 {
             return;
@@ -144,7 +144,7 @@ impl Durations {
         self.bins[..used].iter().for_each(|n| put_uint(out, *n));
     }
 
-    fn get(input: &mut Input) -> Result<Self, Malformed> {
+    pub(crate) fn get(input: &mut Input) -> Result<Self, Malformed> {
         let count = input.uint()?;
         if count == 0 {
             return Ok(Durations::default());

@@ -8,6 +8,7 @@ mod broken;
 mod closings;
 mod coroutine;
 mod filtering;
+mod flight;
 mod habits;
 mod losses;
 mod named;
@@ -24,7 +25,7 @@ use std::collections::BTreeMap;
 use crate::hash::Map;
 use crate::record::{
     Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
-    ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake,
+    ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
 };
 use crate::verdict::{CloseStanding, Judgement, Past, Standing, State, judge};
 use broken::Breakages;
@@ -71,6 +72,7 @@ pub struct Census {
     /// What those had summed up that are forgotten.
     named: ByName,
     filtering: Filtering,
+    window: Option<Window>,
 }
 
 impl Census {
@@ -91,6 +93,9 @@ impl Census {
             Record::Aggregate(it) => self.aggregate(it),
             Record::ProcessEnd(end) => self.process_end(end),
             Record::Control(control) => self.control(control),
+            Record::Window(window) => self.window = Some(*window),
+            Record::Earlier(it) => self.coroutines.of(it.coroutine).earlier = it.events,
+            Record::Former(it) => self.former(it),
             Record::End(end) => self.end = Some(*end),
             _ => {}
         }
@@ -158,16 +163,24 @@ impl Census {
         self.places.find(site, wait)
     }
 
-    /// What is usual where this coroutine waits. Where only some events of each coroutine are
-    /// known, what is usual for those of its name.
+    /// What is usual where this coroutine waits. Where too few events are known for that, what is
+    /// usual for those of its name.
     pub fn past(&self, coroutine: &Coroutine) -> Past {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
         let past = stats.map(SiteStats::past).unwrap_or_default();
-        match coroutine.is_summed_up() {
-            true => past.of_name(self.named(coroutine.name).as_ref()),
+        match coroutine.has_earlier_totals() {
+            true => coroutine.past(past, self.named(coroutine.name).as_ref()),
             false => past,
         }
+    }
+
+    /// Whether [`past`](Census::past) is what is usual for coroutines of its name, not where it
+    /// waits.
+    pub fn is_past_of_name(&self, coroutine: &Coroutine) -> bool {
+        let wait = coroutine.suspend();
+        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
+        coroutine.needs_past_of_name(&stats.map(SiteStats::past).unwrap_or_default())
     }
 
     /// The sites where coroutines waited, with the waits and the runs that are open at the end.
@@ -288,8 +301,8 @@ impl Census {
             .suspend()
             .map(|wait| pasts.at(wait.site, wait.wait))
             .unwrap_or_default();
-        if one.is_summed_up() {
-            past = past.of_name(named.get(one.name));
+        if one.has_earlier_totals() {
+            past = one.past(past, named.get(one.name));
         }
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);

@@ -45,6 +45,9 @@ pub const AGGREGATE: u16 = 10;
 /// Chunk type, since 1.2: changes of what is kept.
 pub const CONTROL: u16 = 11;
 
+/// Chunk type, since 1.2: what only flight recorders tell.
+pub const FLIGHT: u16 = 12;
+
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Most records in one chunk.

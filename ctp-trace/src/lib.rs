@@ -35,6 +35,8 @@ mod definition;
 
 mod aggregate;
 
+mod flight;
+
 mod block;
 
 mod varint;

@@ -6,8 +6,10 @@ use crate::block;
 use crate::chunk::{Chunk, Chunks};
 use crate::definition::{self, Births};
 use crate::error::{Error, Malformed};
+use crate::flight;
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CONTROL, END, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
+    AGGREGATE, BIRTH, BLOCK, CONTROL, END, FLIGHT, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE,
+    START,
 };
 use crate::header;
 use crate::record::{Aggregate, Record, Start};
@@ -115,7 +117,10 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
 
 /// Nothing, for a type that a later version added.
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
-    if !matches!(chunk.kind, START..=PROCESS_END | AGGREGATE | CONTROL) {
+    if !matches!(
+        chunk.kind,
+        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT
+    ) {
         return Ok(Vec::new());
     }
     let payload = chunk.payload()?;
@@ -138,6 +143,7 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         CONTROL => each(&payload, |input| {
             definition::control(input).map(Record::Control)
         }),
+        FLIGHT => each(&payload, flight::get),
         BLOCK => block::decode(&payload),
         END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),
         _ => Err(Malformed("a second start")),

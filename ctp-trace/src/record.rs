@@ -1,6 +1,7 @@
 //! What a trace says: one [`Record`] per fact, in the order in which the recorder learnt it.
 
 pub use crate::aggregate::{Aggregate, Bins, Durations};
+pub use crate::flight::{Earlier, Former, Window};
 
 /// Nanoseconds since the start of the recording, on the target's monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +47,12 @@ pub enum Record {
     Aggregate(Box<Aggregate>),
     /// From here on other events are kept.
     Control(Control),
+    /// This is the trace of a flight recorder.
+    Window(Window),
+    /// How much of a coroutine came before its first event in the trace of a flight recorder.
+    Earlier(Earlier),
+    /// What those come to that ended before the window of a flight recorder.
+    Former(Box<Former>),
     /// Last record of a whole trace.
     End(End),
 }

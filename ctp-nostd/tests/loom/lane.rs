@@ -1,11 +1,11 @@
 //! A lane: its thread and the recorder, and threads that want the same lane.
 
-use ctp_nostd::lane::{Payload, Ring, claim};
+use ctp_nostd::lane::{Copied, Payload, Ring, Seen, claim};
 use ctp_nostd::layout::{Lane, LaneRecord};
 use ctp_nostd::site::SiteWord;
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use loom::sync::atomic::{AtomicU32, AtomicU64};
+use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
 use loom::thread;
 
 use crate::check;
@@ -21,9 +21,13 @@ impl Memory {
         Ring::new(&self.lane, &self.records)
     }
 
-    /// A record whose words all tell which attempt it was.
     fn write(&self, attempt: u64) {
-        let (at, place) = self.ring().reserve(|| attempt + 10);
+        self.write_into(self.ring(), attempt);
+    }
+
+    /// A record whose words all tell which attempt it was.
+    fn write_into(&self, ring: Ring<'_>, attempt: u64) {
+        let (at, place) = ring.reserve(|| attempt + 10);
         let payload = Payload {
             kind: 2,
             n: attempt,
@@ -32,7 +36,7 @@ impl Memory {
             ..Payload::default()
         };
         if let Some(place) = place {
-            self.ring().commit(place, at, payload);
+            ring.commit(place, at, payload);
         }
     }
 
@@ -65,6 +69,41 @@ fn every_record_is_read_whole_and_in_order_or_counted() {
         seen.extend(memory.drain(&mut next));
         assert!(seen.is_sorted());
         assert_eq!(seen.len() as u32 + memory.ring().lost(), 3);
+    });
+}
+
+/// What was seen whole of a ring that is written over, from its oldest record on.
+fn look(ring: &Ring<'_>) -> Vec<u64> {
+    let whole = |at| match ring.see(at) {
+        Seen::Whole(copied) => Some((at, copied)),
+        Seen::Pending | Seen::Overwritten => None,
+    };
+    let is_its_own = |(place, copied): (u64, Copied)| {
+        let (at, payload) = copied.read();
+        let site = SiteWord::from_id(place as u32 + 20).0;
+        let found = (at, payload.n, payload.site, payload.arg);
+        assert_eq!(found, (place + 10, place, site, place + 30), "torn");
+        place
+    };
+    let places = ring.oldest()..ring.head();
+    places.filter_map(whole).map(is_its_own).collect()
+}
+
+// LT-05, LT-08
+#[test]
+fn no_record_that_is_written_over_is_taken_for_whole() {
+    check(|| {
+        let memory = Arc::new(Memory::default());
+        let written = Arc::clone(&memory);
+        let writer = thread::spawn(move || {
+            (0..4)
+                .for_each(|attempt| written.write_into(written.ring().overwritten(true), attempt));
+        });
+        let seen = look(&memory.ring().overwritten(true));
+        assert!(seen.is_sorted());
+        writer.join().expect("a writer does not panic");
+        assert_eq!(look(&memory.ring().overwritten(true)), [2, 3]);
+        assert_eq!(memory.ring().lost(), 0);
     });
 }
 
@@ -158,4 +197,60 @@ fn without_release_a_record_is_read_before_it_is_there() {
 #[should_panic = "torn"]
 fn without_the_order_of_its_return_a_record_is_overwritten_while_it_is_read() {
     a_record_is_whole(Flaw::Tail);
+}
+
+/// The same ring, written over: the reader looks at the head once more.
+#[derive(Clone, Copy)]
+enum Haste {
+    None,
+    /// The payload may be there before the head says so.
+    NoFence,
+    /// The head is not looked at again.
+    NoLook,
+}
+
+impl Single {
+    fn overwrite(&self, value: u32, haste: Haste) {
+        self.head.store(value, Relaxed);
+        if !matches!(haste, Haste::NoFence) {
+            fence(Release);
+        }
+        self.payload.store(value.into(), Relaxed);
+        self.commit.store(value, Release);
+    }
+
+    fn see(&self, haste: Haste) {
+        let commit = self.commit.load(Acquire);
+        let payload = self.payload.load(Relaxed);
+        fence(Acquire);
+        let is_over = commit < self.head.load(Relaxed) && !matches!(haste, Haste::NoLook);
+        assert!(is_over || payload == commit.into(), "torn");
+    }
+}
+
+fn what_is_written_over_is_not_taken(haste: Haste) {
+    check(move || {
+        let single = Arc::new(Single::default());
+        let read = Arc::clone(&single);
+        let reader = thread::spawn(move || read.see(haste));
+        (1..=2).for_each(|value| single.overwrite(value, haste));
+        reader.join().expect("torn");
+    });
+}
+
+#[test]
+fn the_small_copy_of_the_overwritten_lane_is_sound() {
+    what_is_written_over_is_not_taken(Haste::None);
+}
+
+#[test]
+#[should_panic = "torn"]
+fn without_the_fence_a_record_is_written_over_before_it_is_said() {
+    what_is_written_over_is_not_taken(Haste::NoFence);
+}
+
+#[test]
+#[should_panic = "torn"]
+fn without_another_look_a_record_is_read_while_it_is_written_over() {
+    what_is_written_over_is_not_taken(Haste::NoLook);
 }

@@ -213,6 +213,7 @@ fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
             lanes: &[],
             records: &[],
             lane_records: 0,
+            is_overwritten: false,
             extended: true,
         };
         let station = &region.stations[0];

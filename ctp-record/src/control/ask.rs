@@ -9,23 +9,25 @@ use std::time::Duration;
 
 use super::Verb;
 use super::status::{self, Facts};
-use super::wire::{self, Question};
+use super::wire::{self, Errand, Question};
 use crate::error::Error;
 use crate::rendezvous::CONTROL;
 
 /// What the user wants of a recording.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ask {
     /// The recorder, or a process that it records.
     pub pid: u32,
     /// What to do.
-    pub verb: Verb,
+    pub errand: Errand,
     /// Print it for programs.
     pub json: bool,
 }
 
 /// A recorder answers within a fraction of this, unless it is stopped itself.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A snapshot is answered once it is written.
+const LONG_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Asks, and gives what is to be printed.
 ///
@@ -40,7 +42,7 @@ pub fn ask(ask: &Ask) -> Result<String, Error> {
     })?;
     let question = Question {
         pid,
-        verb: ask.verb,
+        errand: ask.errand.clone(),
     };
     let text = converse(stream, &question).map_err(|error| Error::Unanswered(pid, error))?;
     match wire::answer_from_text(&text) {
@@ -51,15 +53,20 @@ pub fn ask(ask: &Ask) -> Result<String, Error> {
 }
 
 fn printed(ask: &Ask, facts: &Facts) -> String {
-    match (ask.json, ask.verb) {
+    match (ask.json, &ask.errand) {
         (true, _) => status::to_json(facts),
-        (false, Verb::Status) => status::to_text(facts),
-        (false, _) => status::in_a_sentence(facts),
+        (false, Errand::Verb(Verb::Status)) => status::to_text(facts),
+        (false, Errand::Verb(_)) => status::in_a_sentence(facts),
+        (false, Errand::Snapshot(_)) => status::of_a_snapshot(facts),
     }
 }
 
 fn converse(mut stream: UnixStream, question: &Question) -> io::Result<String> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let patience = match question.errand {
+        Errand::Verb(_) => PATIENCE,
+        Errand::Snapshot(_) => LONG_PATIENCE,
+    };
+    stream.set_read_timeout(Some(patience))?;
     stream.write_all(question.to_text().as_bytes())?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;

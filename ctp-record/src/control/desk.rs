@@ -21,8 +21,7 @@ struct Caller {
 /// One who waits for an answer.
 #[derive(Debug)]
 pub struct Asked {
-    /// What was asked.
-    pub question: Result<Question, wire::BadQuestion>,
+    question: Result<Question, wire::BadQuestion>,
     stream: UnixStream,
 }
 
@@ -81,6 +80,12 @@ impl Caller {
 }
 
 impl Asked {
+    /// What was asked. The next call is told of an empty question.
+    pub fn take_question(&mut self) -> Result<Question, wire::BadQuestion> {
+        let none = Err(wire::BadQuestion::Version(String::new()));
+        std::mem::replace(&mut self.question, none)
+    }
+
     /// Tells it and hangs up. An answer fits into a socket's buffer; one who does not read it does
     /// not hold up anybody.
     pub fn answer(mut self, answer: &Answer) {

@@ -1,8 +1,10 @@
 //! How a recording stands: as the recorder tells it, and as the user reads it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::Orders;
+use crate::closing::shell_word;
 
 /// Figures of a recording that goes on.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +81,7 @@ impl Status {
 }
 
 /// The words in which facts are numbers to be printed as they are.
-const IN_WORDS: [&str; 3] = ["recording", "filter", "output"];
+const IN_WORDS: [&str; 4] = ["recording", "filter", "output", "snapshot"];
 
 /// One fact a line, the values in one column.
 pub fn to_text(facts: &Facts) -> String {
@@ -138,6 +140,29 @@ pub fn in_a_sentence(facts: &Facts) -> String {
             fact("plain")
         );
     }
+    text
+}
+
+/// What a snapshot came to, and how to look at it.
+pub fn of_a_snapshot(facts: &Facts) -> String {
+    let fact = |name: &str| {
+        let found = facts.iter().find(|(fact, _)| fact == name);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let ns = |name| fact(name).parse::<u64>().unwrap_or(0);
+    let seconds = ns("at_ns").saturating_sub(ns("since_ns")) as f64 / 1e9;
+    let file = fact("snapshot");
+    let mut text = format!(
+        "wrote {file}: {} events of the last {seconds:.1} s, {} earlier in totals only, {} lost\n",
+        fact("events"),
+        fact("earlier"),
+        fact("lost")
+    );
+    let _ = writeln!(
+        text,
+        "look at it: ctp-report --stuck -i {}",
+        shell_word(Path::new(file))
+    );
     text
 }
 

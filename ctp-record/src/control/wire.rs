@@ -1,7 +1,7 @@
 //! The words on the control socket: text, one question and one answer a connection.
 //!
 //! ```text
-//! question   ctp-control 1 \n  PID \n  stop | start | status | filter EXPR \n
+//! question   ctp-control 1 \n  PID \n  stop | start | status | filter EXPR | snapshot [PATH] \n
 //! answer     ok \n             then a line `name value` for each fact
 //!            error SENTENCE \n
 //! ```
@@ -9,6 +9,7 @@
 //! [`LONGEST`] bytes of a question.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use super::Verb;
 use super::filter::BadFilter;
@@ -16,15 +17,24 @@ use super::filter::BadFilter;
 /// First line of a question.
 const HELLO: &str = "ctp-control 1";
 /// A question is not longer.
-pub const LONGEST: usize = 1024;
+pub const LONGEST: usize = 5120;
+
+/// What is wanted of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Errand {
+    /// A change of what is kept, or how it stands.
+    Verb(Verb),
+    /// A snapshot, to this file or to one that the recorder chooses.
+    Snapshot(Option<PathBuf>),
+}
 
 /// What is asked of a recorder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// As the user named whom it is about: the recorder or a process that it records.
     pub pid: u32,
     /// What to do.
-    pub verb: Verb,
+    pub errand: Errand,
 }
 
 /// Why a question cannot be answered.
@@ -56,14 +66,16 @@ impl fmt::Display for BadQuestion {
 
 impl Question {
     /// As it is sent.
-    pub fn to_text(self) -> String {
-        let verb = match self.verb {
-            Verb::Stop => "stop".to_owned(),
-            Verb::Start => "start".to_owned(),
-            Verb::Status => "status".to_owned(),
-            Verb::Filter(filter) => format!("filter {filter}"),
+    pub fn to_text(&self) -> String {
+        let errand = match &self.errand {
+            Errand::Verb(Verb::Stop) => "stop".to_owned(),
+            Errand::Verb(Verb::Start) => "start".to_owned(),
+            Errand::Verb(Verb::Status) => "status".to_owned(),
+            Errand::Verb(Verb::Filter(filter)) => format!("filter {filter}"),
+            Errand::Snapshot(None) => "snapshot".to_owned(),
+            Errand::Snapshot(Some(path)) => format!("snapshot {}", path.display()),
         };
-        format!("{HELLO}\n{}\n{verb}\n", self.pid)
+        format!("{HELLO}\n{}\n{errand}\n", self.pid)
     }
 
     /// Is all of it there?
@@ -85,8 +97,16 @@ impl Question {
         }
         Ok(Question {
             pid: pid.parse().map_err(|_| BadQuestion::Pid(pid.to_owned()))?,
-            verb: self::verb(verb)?,
+            errand: errand(verb)?,
         })
+    }
+}
+
+fn errand(line: &str) -> Result<Errand, BadQuestion> {
+    match line.split_once(' ').unwrap_or((line, "")) {
+        ("snapshot", "") => Ok(Errand::Snapshot(None)),
+        ("snapshot", path) => Ok(Errand::Snapshot(Some(path.into()))),
+        _ => verb(line).map(Errand::Verb),
     }
 }
 
@@ -138,18 +158,24 @@ mod tests {
     fn questions_and_answers_arrive_as_they_were_sent() {
         let filter = "kind=run tid=7".parse().expect("a filter");
         for verb in [Verb::Stop, Verb::Start, Verb::Status, Verb::Filter(filter)] {
-            let question = Question { pid: 4321, verb };
-            let text = question.to_text();
-            assert!(Question::is_whole(text.as_bytes()));
-            assert!(!Question::is_whole(&text.as_bytes()[..text.len() - 1]));
-            assert_eq!(Question::from_bytes(text.as_bytes()), Ok(question));
+            arrives(Errand::Verb(verb));
         }
+        arrives(Errand::Snapshot(None));
+        arrives(Errand::Snapshot(Some("/srv/a b.ctp".into())));
         let facts = vec![("events".to_owned(), "12".to_owned())];
         for answer in [Ok(facts), Ok(Vec::new()), Err("no such process".to_owned())] {
             let text = answer_to_text(&answer);
             assert_eq!(answer_from_text(&text), Some(answer));
         }
         assert_eq!(answer_from_text("ok\nevents 1"), None);
+    }
+
+    fn arrives(errand: Errand) {
+        let question = Question { pid: 4321, errand };
+        let text = question.to_text();
+        assert!(Question::is_whole(text.as_bytes()));
+        assert!(!Question::is_whole(&text.as_bytes()[..text.len() - 1]));
+        assert_eq!(Question::from_bytes(text.as_bytes()), Ok(question));
     }
 
     #[test]
@@ -162,7 +188,7 @@ mod tests {
             refused("ctp-control 1\nx\nstop\n"),
             BadQuestion::Pid("x".into())
         );
-        let verb = BadQuestion::Verb("snapshot".into());
-        assert_eq!(refused("ctp-control 1\n7\nsnapshot\n"), verb);
+        let verb = BadQuestion::Verb("explode".into());
+        assert_eq!(refused("ctp-control 1\n7\nexplode\n"), verb);
     }
 }

@@ -125,15 +125,15 @@ impl Cell {
         let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
         let is_counted = self.filtered > 0 || station.filtered() == 0;
         let is_credible = unread <= MOST_AT_ONCE && is_counted;
-        let others = u64::from(self.death_told) + u64::from(self.left_out(station));
+        let others = u64::from(self.death_told) + self.left_out(station);
         is_credible.then(|| gone_by.saturating_add(others))
     }
 
     /// Events that have no number, since too many came amid one.
-    fn left_out(&self, station: &Station) -> u32 {
+    pub(super) fn left_out(&self, station: &Station) -> u64 {
         match self.plain {
             Some(_) => 0,
-            None => station.nested(),
+            None => station.nested().into(),
         }
     }
 
@@ -231,6 +231,23 @@ impl Cell {
     /// The number of event `n` in the trace.
     fn index_of(&self, n: u64) -> u64 {
         n.wrapping_sub(self.base_n).wrapping_add(self.breaks)
+    }
+
+    /// As if all events before this one had been read.
+    pub(super) fn read_to(&self, n: u64) -> Self {
+        Cell {
+            accounted: n.wrapping_sub(self.base_n),
+            next_n: n,
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn base_n(&self) -> u64 {
+        self.base_n
+    }
+
+    pub(super) fn birth_ts(&self) -> u64 {
+        self.birth_ts
     }
 
     /// The next event to read.

@@ -11,7 +11,7 @@ use ctp_trace::record::{
 };
 
 /// What an event says, or nothing if it cannot be one.
-pub(super) fn event_kind(epoch: &Epoch, plain: bool) -> Option<EventKind> {
+pub(crate) fn event_kind(epoch: &Epoch, plain: bool) -> Option<EventKind> {
     match (plain, epoch.tail.kind & !AFTER_FILTERED) {
         _ if epoch.timestamp == 0 => None,
         (true, _) if epoch.tail.is_active => Some(EventKind::Run),
@@ -25,7 +25,7 @@ pub(super) fn event_kind(epoch: &Epoch, plain: bool) -> Option<EventKind> {
 }
 
 /// Were events of ours kept out before it?
-pub(super) fn is_after_filtered(epoch: &Epoch) -> bool {
+pub(crate) fn is_after_filtered(epoch: &Epoch) -> bool {
     epoch.tail.kind & AFTER_FILTERED != 0
 }
 
@@ -37,7 +37,7 @@ pub(super) fn wait_marks(code: u8) -> WaitMarks {
     }
 }
 
-pub(super) fn wait_kind(code: u8) -> WaitKind {
+pub(crate) fn wait_kind(code: u8) -> WaitKind {
     match Stored::from_code(code) {
         Stored::Readable => WaitKind::Readable,
         Stored::Writable => WaitKind::Writable,
@@ -52,7 +52,7 @@ pub(super) fn wait_kind(code: u8) -> WaitKind {
 }
 
 /// What line 0 of a station says of a coroutine.
-pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) -> Birth {
+pub(crate) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) -> Birth {
     Birth {
         generation: identity.generation,
         probe_id: identity.probe_id,
@@ -73,7 +73,7 @@ pub(super) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) ->
     }
 }
 
-pub(super) fn wake(coroutine: CoroutineId, count: u32, waker: Waker, at: Nanos) -> Wake {
+pub(crate) fn wake(coroutine: CoroutineId, count: u32, waker: Waker, at: Nanos) -> Wake {
     Wake {
         coroutine,
         count,

@@ -10,8 +10,8 @@ use ctp_trace::record::{Place, ProcessId, Record, Site, SiteId};
 use super::Pass;
 
 /// The sites that the trace has so far.
-#[derive(Debug, Default)]
-pub(super) struct Places {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
     ids: HashMap<(ProcessId, Key), SiteId>,
     /// The latest answers of [`Places::interned`], by the id in the shared table.
     latest: Vec<(ProcessId, SiteId)>,
@@ -36,7 +36,7 @@ enum Key {
 
 /// A coroutine's name and the id of the site that spawned it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Name {
+pub(crate) struct Name {
     pub text: String,
     pub site: u32,
 }

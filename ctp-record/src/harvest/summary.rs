@@ -58,6 +58,16 @@ impl Harvest {
         }
     }
 
+    /// The same of a flight recorder's memory of this number: its lanes are left alone.
+    #[must_use]
+    pub fn in_flight(self, memory: u32) -> Self {
+        Harvest {
+            is_flight: true,
+            memory,
+            ..self
+        }
+    }
+
     /// Are the totals of this station's coroutine told, and not its history? A plain v1 peer has
     /// none, so that its events are recorded as ever.
     pub(super) fn sums_up(&self, index: usize) -> bool {
@@ -113,23 +123,42 @@ impl Harvest {
         if cell.told_totals != Some(cell.next_n()) {
             match totals_of(station, cell.generation()) {
                 Statistics::Both(both) => {
-                    let [waiting, running] = *both;
                     cell.told_totals = Some(cell.next_n());
-                    pass.sink.take(Record::Aggregate(Box::new(Aggregate {
-                        coroutine: cell.coroutine,
-                        at: self.now(),
-                        stands_for_events: true,
-                        left_out: station.nested().into(),
-                        bins: summary.bins,
-                        waiting,
-                        running,
-                    })));
+                    let aggregate = self.aggregate(index, station, summary, *both);
+                    pass.sink.take(Record::Aggregate(Box::new(aggregate)));
                 }
                 Statistics::Nonsense => cell.inexact = true,
                 Statistics::Nothing => {}
             }
         }
         self.cells[index].told_totals.is_some()
+    }
+
+    fn aggregate(
+        &self,
+        index: usize,
+        station: &Station,
+        summary: Summary,
+        [waiting, running]: [Durations; 2],
+    ) -> Aggregate {
+        Aggregate {
+            coroutine: self.cells[index].coroutine,
+            at: self.now(),
+            stands_for_events: !self.is_flight,
+            left_out: station.nested().into(),
+            bins: summary.bins,
+            waiting,
+            running,
+        }
+    }
+
+    /// The totals of this coroutine as they stand, if they can be read.
+    pub(super) fn aggregate_of(&self, index: usize, station: &Station) -> Option<Aggregate> {
+        let summary = self.summary.filter(|_| self.cells[index].is_ours())?;
+        match totals_of(station, self.cells[index].generation()) {
+            Statistics::Both(both) => Some(self.aggregate(index, station, summary, *both)),
+            Statistics::Nonsense | Statistics::Nothing => None,
+        }
     }
 
     /// Events of this station's coroutine become no records. Of one whose totals are told it is

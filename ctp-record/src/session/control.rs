@@ -8,7 +8,7 @@ use ctp_trace::record::Record;
 use super::Session;
 use crate::control::Verb;
 use crate::control::status::Status;
-use crate::control::wire::{Answer, Question};
+use crate::control::wire::{Answer, Errand};
 use crate::harvest::Sink as _;
 use crate::wait;
 
@@ -28,24 +28,30 @@ impl Session<'_> {
         self.desk.let_in(self.rendezvous.control(), |stream| {
             let _ = wait.watch_control(stream);
         });
-        for asked in self.desk.asked() {
-            let answer = match &asked.question {
-                Ok(question) => self.comply(question),
+        for mut asked in self.desk.asked() {
+            let answer = match asked.take_question() {
+                Ok(question) => match (self.meant(question.pid), question.errand) {
+                    (Err(sentence), _) => Err(sentence),
+                    (Ok(_), Errand::Snapshot(path)) => {
+                        self.snapshot_for(asked, path);
+                        continue;
+                    }
+                    (Ok(pid), Errand::Verb(verb)) => self.comply(pid, verb),
+                },
                 Err(bad) => Err(bad.to_string()),
             };
             asked.answer(&answer);
         }
     }
 
-    fn comply(&mut self, question: &Question) -> Answer {
-        let pid = self.meant(question.pid)?;
-        if let Verb::Filter(filter) = question.verb
+    fn comply(&mut self, pid: Option<u32>, verb: Verb) -> Answer {
+        if let Verb::Filter(filter) = verb
             && filter.only_process != 0
             && self.processes.id_of(filter.only_process).is_none()
         {
             return Err(not_recorded(filter.only_process));
         }
-        let inside = match question.verb {
+        let inside = match verb {
             Verb::Status => 0,
             verb => self.put_into_force(verb, pid),
         };

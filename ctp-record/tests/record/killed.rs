@@ -17,7 +17,7 @@ use crate::trace::{Coroutine, Trace};
 /// Events of each coroutine that was not cut short.
 const EVENTS: u64 = 400;
 /// In this file the program notes what it does.
-const TRUTH: &str = "truth";
+pub const TRUTH: &str = "truth";
 
 /// What the program noted of one coroutine.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +123,47 @@ fn nothing_is_missing(trace: &Trace) {
     }
 }
 
+/// The same of a flight recorder's trace: who is not told of one by one was over, and is in a sum.
+pub fn agrees_with_notes(trace: &Trace, lab: &Lab) {
+    let notes = notes(lab);
+    let amid_birth = notes.iter().filter(|(id, _)| *id == 0).count() as u64;
+    let mut noted: BTreeMap<u64, Noted> = notes.into_iter().filter(|it| it.0 != 0).collect();
+    let mut strangers = 0;
+    for one in trace.coroutines.values() {
+        match noted.remove(&one.birth.probe_id) {
+            Some(noted) => is_as_noted(one, noted),
+            None => strangers += 1,
+        }
+    }
+    assert!(strangers <= amid_birth, "{strangers} of {amid_birth}");
+    let former: u64 = trace.formers.iter().map(|it| it.coroutines).sum();
+    assert_eq!(noted.len() as u64, former);
+    assert!(
+        noted
+            .values()
+            .all(|it| EVENTS <= it.begun && it.begun == it.done)
+    );
+    let events: u64 = trace.formers.iter().map(|it| it.events).sum();
+    assert_eq!(events, noted.values().map(|it| it.done).sum::<u64>());
+    assert_eq!((trace.end().quarantined, trace.end().lost), (0, 0));
+    trace.has_no_gaps();
+}
+
+/// How many coroutines the program has noted so far.
+pub fn coroutines(lab: &Lab) -> usize {
+    notes(lab).len()
+}
+
+/// What events of a program that runs on say is what it computed.
+pub fn events_are_as_computed(trace: &Trace, lab: &Lab) {
+    let noted: BTreeMap<u64, Noted> = notes(lab).into_iter().collect();
+    for one in trace.coroutines.values() {
+        if let Some(noted) = noted.get(&one.birth.probe_id) {
+            events_are_whole(one, *noted);
+        }
+    }
+}
+
 /// What was done is accounted for, what was begun and not done is there, torn or not, never two of
 /// these; and the last whole events are what they were in the program.
 fn is_as_noted(one: &Coroutine, noted: Noted) {
@@ -140,6 +181,16 @@ fn is_as_noted(one: &Coroutine, noted: Noted) {
         assert_eq!(tally.attempted, noted.done, "{context}");
     }
     let slots = if is_torn { 7 } else { 8 };
+    // Of one that ended, only what lanes have is in a flight recorder's window.
+    let is_over = one
+        .events
+        .last()
+        .is_some_and(|it| it.kind == EventKind::Death);
+    let slots = if is_over && one.earlier > 0 {
+        slots.min(one.events.len())
+    } else {
+        slots
+    };
     let tail: Vec<u64> = one
         .events
         .iter()

@@ -13,6 +13,7 @@ mod crashes;
 mod deeds;
 mod endings;
 mod family;
+mod flight;
 mod i686;
 mod killed;
 mod lab;

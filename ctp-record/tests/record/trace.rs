@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ctp_trace::record::{
-    Aggregate, Birth, CoroutineId, Deed, End, Event, EventKind, Module, Place, Process, ProcessEnd,
-    Record, SiteId, Start, Tally, Wake,
+    Aggregate, Birth, CoroutineId, Deed, End, Event, EventKind, Former, Module, Place, Process,
+    ProcessEnd, Record, SiteId, Start, Tally, Wake, Window,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -18,6 +18,8 @@ pub struct Trace {
     pub sites: BTreeMap<SiteId, Place>,
     pub coroutines: BTreeMap<CoroutineId, Coroutine>,
     pub deeds: Vec<Deed>,
+    pub window: Option<Window>,
+    pub formers: Vec<Former>,
     pub end: Option<End>,
 }
 
@@ -29,6 +31,8 @@ pub struct Coroutine {
     pub tally: Option<Tally>,
     /// The latest that was told of it.
     pub aggregate: Option<Aggregate>,
+    /// Events before the window of a flight recorder.
+    pub earlier: u64,
 }
 
 impl Trace {
@@ -80,6 +84,7 @@ impl Trace {
                     wakes,
                     tally,
                     aggregate: None,
+                    earlier: 0,
                 };
                 assert!(self.coroutines.insert(id, coroutine).is_none(), "{id:?}");
             }
@@ -95,6 +100,9 @@ impl Trace {
                 assert_eq!(one.tally, None, "totals come before the account");
                 one.aggregate = Some(*it);
             }
+            Record::Window(window) => assert!(self.window.replace(window).is_none()),
+            Record::Earlier(it) => self.of(it.coroutine).earlier = it.events,
+            Record::Former(it) => self.formers.push(*it),
             Record::End(end) => self.end = Some(end),
             _ => {}
         }
@@ -110,7 +118,8 @@ impl Trace {
         let end = self.end();
         assert_eq!(end.coroutines, self.coroutines.len() as u64);
         assert_eq!(end.events, sum(|coroutine| coroutine.events.len() as u64));
-        assert_eq!(end.lost, sum(Coroutine::lost));
+        let of_formers: u64 = self.formers.iter().map(|it| it.lost).sum();
+        assert_eq!(end.lost, sum(Coroutine::lost) + of_formers);
         for coroutine in self.coroutines.values() {
             assert_eq!(coroutine.tally().recorded, coroutine.events.len() as u64);
         }
@@ -118,6 +127,13 @@ impl Trace {
 
     pub fn end(&self) -> End {
         self.end.expect("a whole trace has an end")
+    }
+
+    /// All events that the program had, as a flight recorder counts them.
+    pub fn attempted(&self) -> u64 {
+        let of_formers = self.formers.iter().map(|it| it.events + it.lost);
+        let known = self.coroutines.values().map(|one| one.tally().attempted);
+        known.chain(of_formers).sum()
     }
 
     /// The only coroutine of this name.
@@ -143,7 +159,11 @@ impl Trace {
     pub fn has_no_gaps(&self) {
         for coroutine in self.coroutines.values() {
             let ns: Vec<u64> = coroutine.events.iter().map(|event| event.n).collect();
-            assert!(ns.iter().copied().eq(0..ns.len() as u64), "{ns:?}");
+            let first = coroutine.earlier;
+            assert!(
+                ns.iter().copied().eq(first..first + ns.len() as u64),
+                "{ns:?}"
+            );
         }
     }
 }
@@ -162,9 +182,9 @@ impl Coroutine {
         self.tally.expect("a whole trace has an account of each")
     }
 
-    /// What is summed up is not lost.
+    /// What is summed up, or came before a window, is not lost.
     pub fn lost(&self) -> u64 {
-        let missing = self.tally().attempted - self.tally().recorded;
+        let missing = self.tally().attempted - self.tally().recorded - self.earlier;
         let is_summed_up = self
             .aggregate
             .as_ref()

@@ -20,8 +20,9 @@ pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> i
     };
     page.lines(&text::flow("# ", "#   ", "   ", &run))?;
     page.lines(&text::flow("# ", "#   ", ", ", &about_the_trace(model)))?;
-    about_the_totals(model)
+    about_the_window(model)
         .iter()
+        .chain(&about_the_totals(model))
         .try_for_each(|line| page.line(line))?;
     if detail == Detail::Verbose && model.imported.is_none() {
         page.lines(&text::flow("# ", "#   ", "   ", &about_the_recorder(model)))?;
@@ -53,7 +54,7 @@ fn about_the_run(model: &Model) -> Vec<String> {
         format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
         format!("date: {}", units::date(model.start.started_unix_ns)),
         format!("duration: {}", units::duration(model.duration())),
-        format!("ended: {}", ended(model.ending())),
+        format!("ended: {}", how_it_ended(model)),
     ]
 }
 
@@ -95,6 +96,20 @@ fn events(model: &Model) -> String {
     }
 }
 
+/// What of the recording a flight recorder kept.
+fn about_the_window(model: &Model) -> Option<String> {
+    let window = model.census.window()?;
+    let length = units::duration(window.since.until(model.duration()));
+    let earlier = match model.census.summed_up() {
+        0 => "nothing came before".to_owned(),
+        more => format!(
+            "{} in the totals only",
+            units::counted(more, "earlier event")
+        ),
+    };
+    Some(format!("# flight recorder: the last {length}; {earlier}"))
+}
+
 /// Where totals come from, if the program itself kept them.
 fn about_the_totals(model: &Model) -> Option<String> {
     model.census.has_aggregates().then(|| {
@@ -110,6 +125,7 @@ fn missing(model: &Model) -> Vec<String> {
     let exact = match (model.refused(), model.is_exact()) {
         _ if model.census.filtered() > 0 => "(figures are of what was kept)",
         (1.., _) => "(figures are of those recorded)",
+        (0, true) if is_cut(model) => "(figures marked ~ are of the window only)",
         (0, true) => "(every figure below is exact)",
         (0, false) => "(figures marked ~ are approximate)",
     };
@@ -117,6 +133,11 @@ fn missing(model: &Model) -> Vec<String> {
         format!("lost {}", units::count(model.lost())),
         format!("refused {} {exact}", units::count(model.refused())),
     ]
+}
+
+/// Did a flight recorder keep less than all?
+fn is_cut(model: &Model) -> bool {
+    model.census.window().is_some() && model.census.summed_up() > 0
 }
 
 fn missing_of_an_import(model: &Model) -> Vec<String> {
@@ -141,6 +162,14 @@ fn about_the_recorder(model: &Model) -> Vec<String> {
         format!("processes: {}", text::few(&pids)),
         format!("modules: {}", units::count(model.modules.len() as u64)),
     ]
+}
+
+/// The same of this one: a snapshot is none.
+pub fn how_it_ended(model: &Model) -> String {
+    match model.census.window() {
+        Some(window) if window.goes_on => "it goes on (a snapshot)".to_owned(),
+        _ => ended(model.ending()),
+    }
 }
 
 /// How a recording ended, in words.
@@ -201,6 +230,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
         ));
     }
     notes.extend(filtered(model));
+    notes.extend(unattributed(model));
     notes.extend(torn(model));
     let end = model.census.end().copied().unwrap_or_default();
     if let Some(imported) = &model.imported {
@@ -229,6 +259,18 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     }
     notes.extend(names.misses().map(str::to_owned));
     notes
+}
+
+/// What a flight recorder had and could not tell.
+fn unattributed(model: &Model) -> Option<String> {
+    let window = model.census.window()?;
+    (window.unattributed > 0).then(|| {
+        format!(
+            "{} of this time left out: their coroutines ended, and so many others did since that \
+             they are not known any more",
+            units::counted(window.unattributed, "record")
+        )
+    })
 }
 
 /// What was kept out on purpose, and when.

@@ -45,6 +45,8 @@ pub struct Coroutine {
     pub ran: Total,
     /// Events seen.
     pub events: u64,
+    /// Events before the first that a flight recorder kept.
+    pub earlier: u64,
     /// Events known to be missing between those seen.
     pub gaps: u64,
     /// Events it had and events recorded of it, once told.
@@ -125,17 +127,20 @@ impl Coroutine {
         missing.saturating_add(self.unread_at_the_end())
     }
 
-    /// Events that are in no record but its aggregate.
+    /// Events that are in no record but its aggregate, if it has one.
     pub fn summed_up(&self) -> u64 {
-        match self.is_summed_up() {
+        let others = match self.is_summed_up() {
             true => self.not_recorded().max(self.gaps),
             false => 0,
-        }
+        };
+        others.saturating_add(self.earlier)
     }
 
+    /// Without those that a flight recorder did not keep.
     fn not_recorded(&self) -> u64 {
         let told = self.attempted;
-        told.map_or(0, |a| a.attempted.saturating_sub(a.recorded))
+        let missing = told.map_or(0, |a| a.attempted.saturating_sub(a.recorded));
+        missing.saturating_sub(self.earlier)
     }
 
     /// Whether its aggregate stands for events that are not in the trace.
@@ -212,6 +217,7 @@ impl Coroutine {
             .torn
             .is_some_and(|n| newest.is_none_or(|newest| newest < n));
         let unread = self.unread_at_the_end();
+        let unread = unread.max(u64::from(newest.is_none() && self.earlier > 0));
         (torn || self.inexact || self.shaken || unread > 0)
             .then(|| self.lost().max(u64::from(torn)))
     }
@@ -219,15 +225,10 @@ impl Coroutine {
     /// Events that the trace should have, were not read from it, and lie in no gap that was seen:
     /// they came after the last one read.
     fn unread_at_the_end(&self) -> u64 {
-        let Some(Attempted {
-            attempted,
-            recorded,
-        }) = self.attempted
-        else {
+        let Some(Attempted { recorded, .. }) = self.attempted else {
             return 0;
         };
-        let before_the_trace = attempted.saturating_sub(recorded);
-        let damaged = self.gaps.saturating_sub(before_the_trace);
+        let damaged = self.gaps.saturating_sub(self.not_recorded());
         recorded.saturating_sub(self.events).saturating_sub(damaged)
     }
 

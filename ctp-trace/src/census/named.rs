@@ -80,7 +80,7 @@ impl Census {
 }
 
 impl ByName {
-    fn of(&mut self, name: NameId) -> &mut Named {
+    pub(super) fn of(&mut self, name: NameId) -> &mut Named {
         self.all.entry(name).or_insert_with(|| Named {
             name,
             bins: Bins::USUAL,
@@ -120,7 +120,7 @@ impl ByName {
         }
         match &one.aggregate {
             Some(it) => named.merge(it.bins, &it.waiting, &it.running, it.left_out),
-            None => named.approximate |= one.dialect == Dialect::Extended,
+            None => named.approximate |= one.dialect == Dialect::Extended || one.earlier > 0,
         }
     }
 
@@ -137,7 +137,13 @@ impl ByName {
 
 impl Named {
     /// Of other bins only the figures beside them are added.
-    fn merge(&mut self, bins: Bins, waiting: &Durations, running: &Durations, left_out: u64) {
+    pub(super) fn merge(
+        &mut self,
+        bins: Bins,
+        waiting: &Durations,
+        running: &Durations,
+        left_out: u64,
+    ) {
         if self.waiting.count == 0 && self.running.count == 0 {
             self.bins = bins;
         }

@@ -38,7 +38,9 @@ impl Coroutine {
         totals.events += 1;
         self.events += 1;
         self.shaken = false;
-        let expected = self.last.map_or(0, |last| last.n.saturating_add(1));
+        let expected = self
+            .last
+            .map_or(self.earlier, |last| last.n.saturating_add(1));
         let expected = expected.saturating_add(event.after_filtered.into());
         let Some(gap) = event.n.checked_sub(expected) else {
             self.inexact = true;

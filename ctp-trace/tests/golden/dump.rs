@@ -82,6 +82,26 @@ fn line(record: &Record) -> String {
             durations(&it.waiting),
             durations(&it.running)
         ),
+        Record::Window(it) => format!(
+            "window since={} overwritten={} unattributed={} goes_on={}",
+            it.since.0, it.overwritten, it.unattributed, it.goes_on
+        ),
+        Record::Earlier(it) => format!("earlier {} events={}", it.coroutine.0, it.events),
+        Record::Former(it) => format!(
+            "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} left_out={} \
+             bins={}+{} waiting {} running {}",
+            it.process.0,
+            it.name,
+            it.spawn_site.0,
+            it.coroutines,
+            it.events,
+            it.lost,
+            it.left_out,
+            it.bins.lo,
+            it.bins.step,
+            durations(&it.waiting),
+            durations(&it.running)
+        ),
         Record::End(it) => end(it),
         _ => panic!("version 1 has no such record: {record:?}"),
     }

@@ -9,7 +9,7 @@ use super::frames::{frame, frames, renumbered};
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 10] = [
+pub const V1_2: [(&str, Make); 11] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -20,6 +20,7 @@ pub const V1_2: [(&str, Make); 10] = [
     ("v1.2-aggregates.ctp", aggregates),
     ("v1.2-control.ctp", control),
     ("v1.2-marks.ctp", marks),
+    ("v1.2-flight.ctp", flight),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -626,4 +627,80 @@ fn marks() -> Vec<u8> {
         ..End::default()
     };
     written(&Start::default(), &events.map(Record::Event), &end)
+}
+
+/// What a flight recorder kept while its program went on: two events of one coroutine, totals of
+/// all of its events, and what seven others come to that ended earlier.
+fn flight() -> Vec<u8> {
+    let event = |n, at, kind| {
+        Record::Event(Event {
+            coroutine: CoroutineId(9),
+            n,
+            at: Nanos(at),
+            kind,
+            ..Event::default()
+        })
+    };
+    let mut bins = [0; 16];
+    (bins[0], bins[3]) = (600, 1);
+    let durations = Durations {
+        count: 601,
+        sum: Nanos(130_000),
+        min: Nanos(100),
+        max: Nanos(12_000),
+        bins,
+    };
+    let usual = Bins { lo: 8, step: 2 };
+    let records = [
+        Record::Birth(Birth {
+            coroutine: CoroutineId(9),
+            name: "worker".into(),
+            ..Birth::default()
+        }),
+        Record::Aggregate(Box::new(Aggregate {
+            coroutine: CoroutineId(9),
+            at: Nanos(60_000),
+            bins: usual,
+            waiting: durations,
+            ..Aggregate::default()
+        })),
+        Record::Window(Window {
+            since: Nanos(40_000),
+            overwritten: 1_300,
+            unattributed: 2,
+            goes_on: true,
+        }),
+        Record::Former(Box::new(Former {
+            process: ProcessId(1),
+            name: "worker".into(),
+            spawn_site: SiteId(0),
+            coroutines: 7,
+            events: 4_210,
+            lost: 1,
+            left_out: 3,
+            bins: usual,
+            waiting: durations,
+            running: Durations::default(),
+        })),
+        Record::Earlier(Earlier {
+            coroutine: CoroutineId(9),
+            events: 1_203,
+        }),
+        event(1_203, 45_000, EventKind::Run),
+        event(1_204, 50_000, EventKind::Suspend),
+        Record::Tally(Tally {
+            coroutine: CoroutineId(9),
+            attempted: 1_205,
+            recorded: 2,
+            ..Tally::default()
+        }),
+    ];
+    let end = End {
+        at: Nanos(60_000),
+        events: 2,
+        lost: 1,
+        coroutines: 1,
+        ..End::default()
+    };
+    written(&Start::default(), &records, &end)
 }

@@ -132,7 +132,7 @@ fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
     }
 }
 
-const CLASSES: usize = 9;
+const CLASSES: usize = 10;
 
 /// A class may refer to those with a smaller number.
 fn class(record: &Record) -> usize {
@@ -143,9 +143,10 @@ fn class(record: &Record) -> usize {
         Record::Site(_) => 3,
         Record::Birth(_) => 4,
         Record::Aggregate(_) => 5,
-        Record::ProcessEnd(_) | Record::Control(_) => 7,
-        Record::End(_) => 8,
-        _ => 6,
+        Record::Window(_) | Record::Earlier(_) | Record::Former(_) => 6,
+        Record::ProcessEnd(_) | Record::Control(_) => 8,
+        Record::End(_) => 9,
+        _ => 7,
     }
 }
 

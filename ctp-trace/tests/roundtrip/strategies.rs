@@ -9,7 +9,7 @@ use ctp_trace::record::*;
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
-        2 => aggregate(), 1 => control()];
+        2 => aggregate(), 1 => control(), 1 => flight()];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
         records.push(end);
@@ -107,6 +107,43 @@ fn aggregate() -> impl Strategy<Value = Record> {
             }))
         },
     )
+}
+
+fn flight() -> impl Strategy<Value = Record> {
+    let counts = || (any_u64(), any_u64(), any_u64(), any_u64());
+    let window = (any_u64(), any_u64(), any_u64(), any::<bool>());
+    let window = window.prop_map(|(since, overwritten, unattributed, goes_on)| {
+        Record::Window(Window {
+            since: Nanos(since),
+            overwritten,
+            unattributed,
+            goes_on,
+        })
+    });
+    let earlier = (any_u32(), any_u64()).prop_map(|(id, events)| {
+        Record::Earlier(Earlier {
+            coroutine: CoroutineId(id),
+            events,
+        })
+    });
+    let whose = (any_u32(), any_u32(), ".{0,20}");
+    let former = (whose, counts(), any::<(u8, u8)>(), durations(), durations()).prop_map(
+        |((process, site, name), counts, (lo, step), waiting, running)| {
+            Record::Former(Box::new(Former {
+                process: ProcessId(process),
+                name,
+                spawn_site: SiteId(site),
+                coroutines: counts.0,
+                events: counts.1,
+                lost: counts.2,
+                left_out: counts.3,
+                bins: Bins { lo, step },
+                waiting,
+                running,
+            }))
+        },
+    );
+    prop_oneof![window, earlier, former].boxed()
 }
 
 fn durations() -> impl Strategy<Value = Durations> {

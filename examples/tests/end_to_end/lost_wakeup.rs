@@ -44,6 +44,17 @@ fn the_47_are_named_also_where_only_totals_are_kept() {
     the_47_are_named(&["--summary"]);
 }
 
+#[test]
+fn the_47_are_named_also_by_a_flight_recorder() {
+    the_47_are_named(&["--flight-recorder"]);
+}
+
+/// They have waited for longer than that: of each there are the events that its station holds.
+#[test]
+fn the_47_are_named_also_where_they_were_stuck_before_the_window_began() {
+    the_47_are_named(&["--flight-recorder=100ms"]);
+}
+
 fn the_47_are_named(flags: &[&str]) {
     let directory = tempdir().expect("room");
     let account = directory.path().join("truth");
@@ -80,6 +91,9 @@ fn the_47_are_named(flags: &[&str]) {
     if flags.is_empty() {
         let sure = stuck.iter().filter(|it| it["confidence"] == "CERTAIN");
         assert_eq!(sure.map(count).sum::<u64>(), 47, "{json}");
+    }
+    if flags.is_empty() || flags == ["--flight-recorder"] {
+        // Totals do not tell what threads did, nor does a window that began after it.
         the_reactor_is_named(directory.path(), stuck);
     } else {
         // Totals do not tell what threads did.

@@ -23,7 +23,7 @@ pub fn facts(model: &Model, threads: u64) -> String {
         format!("lost {}", count(model.lost())),
         counted(threads, "thread"),
         duration(model.duration()),
-        format!("ended: {}", header::ended(model.ending())),
+        format!("ended: {}", header::how_it_ended(model)),
         format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
         format!("started {}", date(model.start.started_unix_ns)),
     ]

@@ -1,0 +1,93 @@
+//! Lanes that are written over, with what a signal handler may do amid a record: here it is what the
+//! clock does that a record asks for the time, or what happens between the two steps of a record.
+
+use ctp_nostd::lane::{Payload, Ring, Seen};
+use ctp_nostd::layout::{Lane, LaneRecord};
+
+const LENGTH: u64 = 8;
+
+#[derive(Default)]
+struct Memory {
+    lane: Lane,
+    records: [LaneRecord; LENGTH as usize],
+}
+
+impl Memory {
+    fn ring(&self) -> Ring<'_> {
+        Ring::new(&self.lane, &self.records).overwritten(true)
+    }
+
+    /// Records, each with its number.
+    fn write(&self, numbers: std::ops::Range<u64>) {
+        for n in numbers {
+            if let (at, Some(place)) = self.ring().reserve(|| n) {
+                self.ring().commit(place, at, numbered(n));
+            }
+        }
+    }
+
+    fn whole(&self) -> Vec<u64> {
+        let ring = self.ring();
+        let number = |at| match ring.see(at) {
+            Seen::Whole(copied) => Some(copied.read().1.n),
+            _ => None,
+        };
+        (ring.oldest()..ring.head()).filter_map(number).collect()
+    }
+}
+
+fn numbered(n: u64) -> Payload {
+    Payload {
+        kind: 2,
+        n,
+        arg: n,
+        ..Payload::default()
+    }
+}
+
+// LT-08
+#[test]
+fn the_newest_records_up_to_the_capacity_are_there() {
+    let memory = Memory::default();
+    memory.write(0..10 * LENGTH + 3);
+    let newest: Vec<u64> = (9 * LENGTH + 3..10 * LENGTH + 3).collect();
+    assert_eq!(memory.whole(), newest);
+    assert_eq!(memory.ring().oldest(), 9 * LENGTH + 3);
+    assert_eq!(memory.ring().lost(), 0);
+    assert_eq!(memory.ring().see(9 * LENGTH + 2), Seen::Overwritten);
+}
+
+// LT-05
+#[test]
+fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrupted() {
+    let memory = Memory::default();
+    memory.write(0..3);
+    let (at, place) = memory.ring().reserve(|| 3);
+    let place = place.expect("there is always room");
+    memory.write(4..4 + 3 * LENGTH);
+    assert_eq!(memory.ring().see(place), Seen::Pending);
+    let kept: Vec<u64> = (4..4 + LENGTH - 1).collect();
+    assert_eq!(memory.whole(), kept, "those before the place is needed");
+    assert_eq!(
+        u64::from(memory.ring().lost()),
+        2 * LENGTH + 1,
+        "and the others are counted"
+    );
+    memory.ring().commit(place, at, numbered(3));
+    memory.write(100..101);
+    let kept: Vec<u64> = (4..4 + LENGTH - 1).chain([100]).collect();
+    assert_eq!(memory.whole(), kept, "it goes on once that is there");
+}
+
+// LT-28
+#[test]
+fn what_a_dead_thread_left_unfinished_is_written_over_by_the_next_one() {
+    let memory = Memory::default();
+    memory.write(0..3);
+    assert!(memory.ring().reserve(|| 3).1.is_some());
+    memory.ring().take_over();
+    memory.write(10..10 + 2 * LENGTH);
+    let newest: Vec<u64> = (10 + LENGTH..10 + 2 * LENGTH).collect();
+    assert_eq!(memory.whole(), newest);
+    assert_eq!(memory.ring().lost(), 0);
+}

@@ -1,0 +1,30 @@
+//! The flight recorder: nothing is written while the program runs, but what came last can be at any
+//! time.
+//!
+//! Threads write over what is old in their lanes, and nobody empties these. Passes only meet those
+//! who come and remember those who leave ([`chronicle`]), so that stations are used again. A
+//! snapshot is taken in two steps: the thread that reads the memories looks at every station once
+//! ([`gathered`]), which takes less than a microsecond for each that lives, and goes on; another
+//! thread copies the lanes, finds out whose the records are, and writes ([`compose`]). Both only
+//! read, so that snapshots do not disturb each other, nor the program.
+
+mod attribution;
+mod chronicle;
+mod compose;
+mod file;
+mod formers;
+mod gathered;
+mod known;
+mod lane_copy;
+mod person;
+mod plan;
+mod recorder;
+mod rows;
+mod stream;
+mod told;
+mod when;
+
+pub use file::Snapshot;
+pub use gathered::Gathered;
+pub use recorder::FlightRecorder;
+pub use when::{BadReach, Reach, Trigger};

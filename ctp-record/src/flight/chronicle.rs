@@ -1,0 +1,97 @@
+//! What a flight recorder remembers while the program runs, so that records in lanes mean something
+//! when a snapshot is taken: the definitions, who lives, and who has left lately.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use ctp_trace::record::{Birth, CoroutineId, Record};
+
+use super::formers::Formers;
+use crate::harvest::{Occupant, Sink};
+
+/// A coroutine with all that is known of it.
+#[derive(Clone, Debug)]
+pub struct Resident {
+    /// As its station had it when it was looked at, or when the coroutine left.
+    pub occupant: Occupant,
+    /// As it was met.
+    pub birth: Arc<Birth>,
+}
+
+/// Takes the records of passes that write no file.
+#[derive(Debug, Default)]
+pub struct Chronicle {
+    /// Processes, modules, sites.
+    definitions: Vec<Record>,
+    /// Ends of processes, and changes of what is kept.
+    marks: Vec<Record>,
+    /// Of those that have a station.
+    births: HashMap<CoroutineId, Arc<Birth>>,
+    /// Who left, the latest last.
+    gone: VecDeque<Arc<Resident>>,
+    /// What those come to that left before.
+    formers: Formers,
+}
+
+/// So many that left are known one by one: about 30 MB.
+const MOST_GONE: usize = 1 << 16;
+
+impl Sink for Chronicle {
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Process(_) | Record::Module(_) | Record::Site(_) => {
+                self.definitions.push(record);
+            }
+            Record::ProcessEnd(_) | Record::Control(_) => self.marks.push(record),
+            Record::Birth(birth) => {
+                self.births.insert(birth.coroutine, Arc::new(birth));
+            }
+            // What else there is stands in the memory too, until its coroutine leaves.
+            _ => {}
+        }
+    }
+
+    fn take_leave(&mut self, mut occupant: Occupant) {
+        let Some(birth) = self.births.remove(&occupant.coroutine) else {
+            return;
+        };
+        if occupant.has_ended {
+            // Lanes have what was last; where they do not, it was long ago.
+            occupant.latest = Vec::new();
+        }
+        self.gone.push_back(Arc::new(Resident { occupant, birth }));
+        if self.gone.len() > MOST_GONE
+            && let Some(oldest) = self.gone.pop_front()
+        {
+            self.formers.add(&oldest);
+        }
+    }
+}
+
+impl Chronicle {
+    /// With what is known of its birth.
+    pub fn resident(&self, occupant: Occupant) -> Option<Resident> {
+        let birth = self.births.get(&occupant.coroutine)?.clone();
+        Some(Resident { occupant, birth })
+    }
+
+    /// Processes, modules and sites, in an order in which each may be written.
+    pub fn definitions(&self) -> &[Record] {
+        &self.definitions
+    }
+
+    /// Ends of processes, and changes of what is kept.
+    pub fn marks(&self) -> &[Record] {
+        &self.marks
+    }
+
+    /// Who left and is known one by one.
+    pub fn gone(&self) -> Vec<Arc<Resident>> {
+        self.gone.iter().cloned().collect()
+    }
+
+    /// What those come to that left before.
+    pub fn formers(&self) -> &Formers {
+        &self.formers
+    }
+}

@@ -1,0 +1,229 @@
+//! A snapshot as records: who there is, the events of the window in order, and what came before in
+//! sums.
+
+use ctp_nostd::inspect::WokenBy;
+use ctp_nostd::lane::{Copied, Deed};
+use ctp_nostd::slot::Epoch;
+use ctp_trace::record::{
+    Earlier, End, Ending, Event, EventKind, Nanos, ProcessId, Record, Waker, Window,
+};
+
+use super::attribution::Whose;
+use super::gathered::Gathered;
+use super::known::Known;
+use super::lane_copy::LaneCopy;
+use super::plan::Plan;
+use super::rows::Rows;
+use super::stream::Stream;
+use crate::harvest::{Sink, convert};
+
+/// What a snapshot came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Composed {
+    /// The last record.
+    pub end: End,
+    /// From when on everything is there.
+    pub since: Nanos,
+    /// Events that are in sums only.
+    pub earlier: u64,
+    /// Coroutines of which only sums are there.
+    pub formers: u64,
+    /// Lanes that threads ever had.
+    pub lanes: u32,
+    /// Coroutines of which the counts cannot be trusted.
+    pub doubtful: u32,
+    /// Events that were kept out on purpose.
+    pub filtered: u64,
+}
+
+/// Tells all but the end, which is in what it gives.
+pub fn compose(mut gathered: Gathered, sink: &mut dyn Sink) -> Composed {
+    let mut plan = Plan::of(&gathered);
+    let zero_ns = gathered.start.started_monotonic_ns;
+    let known = Known::of(&gathered);
+    let mut composed = Composed {
+        since: Nanos(plan.since_ns - zero_ns),
+        lanes: plan.lanes.iter().map(Vec::len).sum::<usize>() as u32,
+        ..Composed::default()
+    };
+    let definitions = std::mem::take(&mut gathered.definitions);
+    definitions.into_iter().for_each(|record| sink.take(record));
+    sink.take(Record::Window(Window {
+        since: composed.since,
+        overwritten: plan.overwritten,
+        unattributed: plan.unattributed,
+        goes_on: gathered.ended.is_none(),
+    }));
+    tell_people(&plan, &gathered, &mut composed, sink);
+    let mut rows = Rows {
+        streams: streams(&mut plan, &gathered),
+        plan,
+        parts: std::mem::take(&mut gathered.parts),
+        known,
+        zero_ns,
+        sink,
+        events: 0,
+        quarantined: 0,
+    };
+    rows.take_all();
+    tell_accounts(&mut rows, &mut composed);
+    let ends = gathered.marks.iter();
+    ends.filter(|mark| matches!(mark, Record::ProcessEnd(_)))
+        .for_each(|mark| rows.sink.take(mark.clone()));
+    let (how, at) = gathered.ended.unwrap_or((
+        Ending::Stopped,
+        Nanos(rows.plan.until_ns.saturating_sub(zero_ns)),
+    ));
+    composed.end = End {
+        at,
+        how,
+        events: rows.events,
+        refused: gathered.counters.refused.into(),
+        unnamed: gathered.counters.unnamed.into(),
+        quarantined: rows.quarantined,
+        faulting_tid: gathered.faulting_tid,
+        ..composed.end
+    };
+    composed
+}
+
+/// Who is told of one by one, and the sums of the others.
+fn tell_people(plan: &Plan, gathered: &Gathered, composed: &mut Composed, sink: &mut dyn Sink) {
+    let mut formers = gathered.formers.clone();
+    for person in &plan.people {
+        if !person.is_told {
+            formers.add(&person.resident);
+            continue;
+        }
+        let birth = &person.resident.birth;
+        sink.take(Record::Birth(birth.as_ref().clone()));
+        if let Some(aggregate) = person.aggregate() {
+            sink.take(Record::Aggregate(aggregate));
+        }
+        let (coroutine, events) = (birth.coroutine, person.earlier);
+        composed.earlier = composed.earlier.saturating_add(events);
+        composed.end.coroutines += 1;
+        if events > 0 {
+            sink.take(Record::Earlier(Earlier { coroutine, events }));
+        }
+    }
+    for former in formers.iter() {
+        composed.earlier = composed.earlier.saturating_add(former.events);
+        composed.end.lost = composed.end.lost.saturating_add(former.lost);
+        composed.formers += former.coroutines;
+        sink.take(Record::Former(Box::new(former.clone())));
+    }
+}
+
+/// The lanes from the beginning of the window on, and what stations hold.
+fn streams(plan: &mut Plan, gathered: &Gathered) -> Vec<Stream> {
+    let mut streams = Vec::new();
+    for (part, lanes) in std::mem::take(&mut plan.lanes).into_iter().enumerate() {
+        let lanes = lanes.into_iter();
+        streams.extend(lanes.map(|lane| lane_stream(plan, gathered, part, lane)));
+    }
+    let zero_ns = gathered.start.started_monotonic_ns;
+    let held = plan.people.iter().enumerate().flat_map(|(person, one)| {
+        let told = one.occupant().latest.iter().filter(|_| one.is_told);
+        told.map(move |(n, epoch)| (epoch.timestamp, person, *n, *epoch))
+    });
+    streams.push(Stream::of_stations(
+        held.collect::<Vec<(u64, usize, u64, Epoch)>>(),
+    ));
+    let controls = gathered.marks.iter().filter_map(|mark| match mark {
+        Record::Control(control) => Some((zero_ns.saturating_add(control.at.0), *control)),
+        _ => None,
+    });
+    streams.push(Stream::of_controls(controls.collect()));
+    streams
+}
+
+fn lane_stream(plan: &Plan, gathered: &Gathered, index: usize, lane: LaneCopy) -> Stream {
+    let part = &gathered.parts[index];
+    let is_of_now = |copied: &Copied| plan.since_ns <= copied.read().0;
+    let first = lane.records.iter().position(is_of_now);
+    let first = first.unwrap_or(lane.records.len());
+    let (tid, attach_id) = lane.author_at(first);
+    let process = attach_id.and_then(|id| part.process(id));
+    let of_its_coroutines = || process_of(plan, index, &lane.records[first..]);
+    let process = process.or_else(of_its_coroutines);
+    let (refused, told) = (lane.refused, (lane.overwritten == 0).then_some(0));
+    let mut stream = Stream::of_lane(index, lane.records, first);
+    stream.author = (
+        tid,
+        process
+            .or(part.attached.first().copied())
+            .unwrap_or_default(),
+    );
+    (stream.refused, stream.told_refused) = (refused, told);
+    stream
+}
+
+/// A thread is of the process of the coroutines that run on it.
+fn process_of(plan: &Plan, part: usize, records: &[Copied]) -> Option<ProcessId> {
+    records.iter().find_map(|copied| {
+        let (at, payload) = copied.read();
+        let is_deed = Deed::from_code(payload.kind).is_some();
+        match plan.attributions[part].of_event(at, &payload) {
+            Whose::Of(person, _) | Whose::Later(person, _) if !is_deed => {
+                Some(plan.people[person].occupant().process)
+            }
+            _ => None,
+        }
+    })
+}
+
+/// The latest wakes and the closing accounts.
+fn tell_accounts(rows: &mut Rows<'_>, composed: &mut Composed) {
+    for person in 0..rows.plan.people.len() {
+        if !rows.plan.people[person].is_told {
+            continue;
+        }
+        tell_wakes(rows, person);
+        tell_plain_death(rows, person);
+        let one = &rows.plan.people[person];
+        let tally = one.tally();
+        composed.end.lost = composed.end.lost.saturating_add(one.lost());
+        composed.doubtful += u32::from(tally.inexact);
+        composed.filtered = composed.filtered.saturating_add(tally.filtered);
+        rows.sink.take(Record::Tally(tally));
+    }
+}
+
+fn tell_wakes(rows: &mut Rows<'_>, person: usize) {
+    let occupant = rows.plan.people[person].occupant();
+    let (coroutine, memory, birth_ts) = (occupant.coroutine, occupant.memory, occupant.birth_ts);
+    let Some(mut wakes) = rows.plan.people[person].wakes() else {
+        return;
+    };
+    if wakes.at_ns < birth_ts {
+        // Somebody who woke the previous occupant was slow to say so.
+        (wakes.by, wakes.at_ns) = (WokenBy::Nobody, 0);
+    }
+    let part = rows.parts.iter().position(|part| part.number == memory);
+    let waker = part.map_or(Waker::Foreign, |part| {
+        rows.waker(part, wakes.at_ns, wakes.by)
+    });
+    let at = Nanos(wakes.at_ns.saturating_sub(rows.zero_ns));
+    let wake = convert::wake(coroutine, wakes.count, waker, at);
+    rows.sink.take(Record::Wake(wake));
+}
+
+/// A v1 peer marks a station dead without an event; the trace gets one all the same.
+fn tell_plain_death(rows: &mut Rows<'_>, person: usize) {
+    let one = &mut rows.plan.people[person];
+    let occupant = one.occupant();
+    if !(occupant.is_plain && occupant.has_ended) {
+        return;
+    }
+    let death = Event {
+        coroutine: occupant.coroutine,
+        n: one.number_of(occupant.end_n),
+        at: Nanos(occupant.last_ts.saturating_sub(rows.zero_ns)),
+        kind: EventKind::Death,
+        ..Event::default()
+    };
+    one.recorded += 1;
+    rows.events += 1;
+    rows.sink.take_event(death);
+}

@@ -1,0 +1,73 @@
+//! The file of a snapshot: it is there once it is whole.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use ctp_trace::Writer;
+use ctp_trace::record::{End, Event, Record};
+
+use super::compose::{Composed, compose};
+use super::gathered::Gathered;
+use crate::error::Error;
+use crate::harvest::{Sink, remember};
+use crate::output::Place;
+
+/// A snapshot that was written.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The file, open at its end.
+    pub file: File,
+    /// What is in it.
+    pub composed: Composed,
+}
+
+/// Writes a snapshot under another name, and puts it in place; what is there is kept as
+/// `<path>.old`.
+///
+/// # Errors
+/// [`Error::Output`], [`Error::Write`], [`Error::Misplaced`].
+pub fn write(gathered: Gathered, path: &Path) -> Result<Snapshot, Error> {
+    let start = gathered.start.clone();
+    let (place, file) = Place::open(path)?;
+    let failed = |error| Error::Write(path.to_owned(), error);
+    let writer = Writer::new(BufWriter::new(file), &start).map_err(failed)?;
+    let mut sink = FileSink {
+        writer,
+        failed: None,
+    };
+    let composed = compose(gathered, &mut sink);
+    let file = sink.finish(&composed.end).map_err(failed)?;
+    place.take(path)?;
+    Ok(Snapshot { file, composed })
+}
+
+/// The first failure is kept, and nothing is written after it.
+struct FileSink<W: Write> {
+    writer: Writer<W>,
+    failed: Option<io::Error>,
+}
+
+impl FileSink<BufWriter<File>> {
+    fn finish(self, end: &End) -> io::Result<File> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let file = self.writer.finish(end)?;
+        file.into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+impl<W: Write> Sink for FileSink<W> {
+    fn take(&mut self, record: Record) {
+        if self.failed.is_none() {
+            remember(&mut self.failed, self.writer.write(&record));
+        }
+    }
+
+    fn take_event(&mut self, event: Event) {
+        if self.failed.is_none() {
+            remember(&mut self.failed, self.writer.write_event(&event));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What coroutines come to that ended before the window of a snapshot: sums by process, name and
+//! place, however many they were.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::record::{Former, ProcessId, SiteId};
+
+use super::chronicle::Resident;
+
+/// The sums.
+#[derive(Clone, Debug, Default)]
+pub struct Formers(BTreeMap<(ProcessId, String, SiteId), Former>);
+
+impl Formers {
+    /// One more. Without totals of its own, only its events are counted.
+    pub fn add(&mut self, resident: &Resident) {
+        let Resident { occupant, birth } = resident;
+        let key = (birth.process, birth.name.clone(), birth.spawn_site);
+        let sums = self.0.entry(key).or_insert_with(|| Former {
+            process: birth.process,
+            name: birth.name.clone(),
+            spawn_site: birth.spawn_site,
+            ..Former::default()
+        });
+        let had = occupant.end_n.wrapping_sub(occupant.base_n);
+        sums.coroutines += 1;
+        sums.events = sums.events.saturating_add(had);
+        let nowhere = occupant.tally.attempted.saturating_sub(had);
+        sums.lost = sums.lost.saturating_add(nowhere);
+        match &occupant.aggregate {
+            Some(own) => {
+                sums.bins = own.bins;
+                sums.waiting.merge(&own.waiting);
+                sums.running.merge(&own.running);
+                sums.left_out = sums.left_out.saturating_add(own.left_out);
+            }
+            None => sums.left_out = sums.left_out.saturating_add(had),
+        }
+    }
+
+    /// All sums.
+    pub fn iter(&self) -> impl Iterator<Item = &Former> {
+        self.0.values()
+    }
+}

@@ -1,0 +1,118 @@
+//! All that a snapshot is made of, but for the lanes: gathered in one go by the thread that reads
+//! the memories, so that stations may be used again as soon as that is done.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ctp_nostd::inspect::Counters;
+use ctp_trace::record::{Ending, Nanos, ProcessId, Record, Start};
+
+use super::chronicle::{Chronicle, Resident};
+use super::formers::Formers;
+use crate::clock::monotonic_ns;
+use crate::harvest::{Numbers, Places};
+use crate::memories::{Look, Memories};
+use crate::processes::Processes;
+use crate::shm::Memory;
+use crate::wait;
+
+/// What there is, and at which time.
+#[derive(Debug)]
+pub struct Gathered {
+    /// The first record of the trace.
+    pub start: Start,
+    /// When it was begun, on the monotonic clock.
+    pub at_ns: u64,
+    /// Leave out what is older than so many nanoseconds.
+    pub length_ns: Option<u64>,
+    /// Processes, modules, sites.
+    pub definitions: Vec<Record>,
+    /// Ends of processes, and changes of what is kept.
+    pub marks: Vec<Record>,
+    /// The memories.
+    pub parts: Vec<Part>,
+    /// Who has left lately.
+    pub gone: Vec<Arc<Resident>>,
+    /// What those come to that left before.
+    pub formers: Formers,
+    /// The numbers of the trace so far.
+    pub numbers: Numbers,
+    /// The program of each process.
+    pub programs: HashMap<ProcessId, u32>,
+    /// Of all memories.
+    pub counters: Counters,
+    /// How and when the recording ended; it goes on if this is nothing.
+    pub ended: Option<(Ending, Nanos)>,
+    /// The thread at which the program crashed, or 0.
+    pub faulting_tid: u64,
+}
+
+/// One memory.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its number in the recording.
+    pub number: u32,
+    /// Whose lanes are to be read.
+    pub memory: Arc<Memory>,
+    /// The processes that attached, in the order of their attach ids, which begin at 1.
+    pub attached: Vec<ProcessId>,
+    /// The sites that are known.
+    pub places: Places,
+    /// Who lives there.
+    pub residents: Vec<Arc<Resident>>,
+}
+
+impl Gathered {
+    /// Meets whoever is new, and looks at every station once.
+    pub fn take(
+        start: &Start,
+        memories: &mut Memories,
+        processes: &mut Processes,
+        chronicle: &mut Chronicle,
+    ) -> Self {
+        // What was written before this is seen after it.
+        wait::order();
+        let at_ns = monotonic_ns();
+        memories.pass(processes, chronicle);
+        processes.look_at_all(chronicle);
+        let looks = memories.look();
+        Gathered {
+            start: start.clone(),
+            at_ns,
+            length_ns: None,
+            definitions: chronicle.definitions().to_vec(),
+            marks: chronicle.marks().to_vec(),
+            parts: looks
+                .into_iter()
+                .map(|it| Part::of(it, chronicle))
+                .collect(),
+            gone: chronicle.gone(),
+            formers: chronicle.formers().clone(),
+            numbers: processes.numbers().clone(),
+            programs: processes.program_of().clone(),
+            counters: memories.counters(),
+            ended: None,
+            faulting_tid: 0,
+        }
+    }
+}
+
+impl Part {
+    fn of(look: Look, chronicle: &Chronicle) -> Self {
+        let occupants = look.occupants.into_iter();
+        let residents = occupants.filter_map(|occupant| chronicle.resident(occupant));
+        Part {
+            number: look.number,
+            memory: look.memory,
+            attached: look.attached,
+            places: look.places,
+            residents: residents.map(Arc::new).collect(),
+        }
+    }
+
+    /// The process with this attach id.
+    pub fn process(&self, attach_id: u32) -> Option<ProcessId> {
+        let row = (attach_id as usize).checked_sub(1)?;
+        self.attached.get(row).copied()
+    }
+}

@@ -1,0 +1,120 @@
+//! What is to be told in a snapshot: from when on, of whom, and from which records.
+
+use std::sync::Arc;
+
+use ctp_nostd::lane::{Deed, Payload};
+
+use super::attribution::{Attribution, Whose};
+use super::gathered::Gathered;
+use super::lane_copy::{self, LaneCopy};
+use super::person::Person;
+use crate::clock::monotonic_ns;
+/// How far a probe's clock may be ahead of ours.
+const LEEWAY_NS: u64 = 1_000_000_000;
+
+/// So long may a coroutine be about to be born, with a record in a lane and no station yet.
+const BIRTH_NS: u64 = 10_000_000;
+
+/// All that was found.
+#[derive(Debug)]
+pub struct Plan {
+    /// From when on everything is there, on the monotonic clock.
+    pub since_ns: u64,
+    /// When lanes were copied: what came later is not told.
+    pub until_ns: u64,
+    /// What claims to be later makes no sense.
+    pub latest_ns: u64,
+    /// Who there is.
+    pub people: Vec<Person>,
+    /// By memory: who had which station.
+    pub attributions: Vec<Attribution>,
+    /// By memory.
+    pub lanes: Vec<Vec<LaneCopy>>,
+    /// Records that are not told since they came before the window.
+    pub overwritten: u64,
+    /// Records of the window of which nobody knows whose they are.
+    pub unattributed: u64,
+}
+
+impl Plan {
+    /// Copies what lanes hold, and looks whose it is.
+    pub fn of(gathered: &Gathered) -> Self {
+        let until_ns = monotonic_ns();
+        let latest_ns = until_ns.saturating_add(LEEWAY_NS);
+        let regions = gathered.parts.iter().map(|part| part.memory.region());
+        let lanes: Vec<Vec<LaneCopy>> = regions.map(|region| lane_copy::all(&region)).collect();
+        let (people, attributions) = settled(gathered);
+        let mut plan = Plan {
+            since_ns: begin(gathered, &lanes, latest_ns),
+            until_ns,
+            latest_ns,
+            people,
+            attributions,
+            overwritten: lanes.iter().flatten().map(|lane| lane.overwritten).sum(),
+            lanes: Vec::new(),
+            unattributed: 0,
+        };
+        for (part, lanes) in lanes.iter().enumerate() {
+            lanes
+                .iter()
+                .for_each(|lane| plan.look_at(part, lane, gathered.at_ns));
+        }
+        let since_ns = plan.since_ns;
+        plan.people
+            .iter_mut()
+            .for_each(|person| person.settle(since_ns));
+        Plan { lanes, ..plan }
+    }
+
+    /// Notes whose the records of a lane are.
+    fn look_at(&mut self, part: usize, lane: &LaneCopy, at_ns: u64) {
+        for (at, payload) in lane.records.iter().map(|copied| copied.read()) {
+            if at < self.since_ns {
+                self.overwritten += 1;
+                continue;
+            }
+            if self.latest_ns < at || Deed::from_code(payload.kind).is_some() {
+                continue;
+            }
+            self.look_at_event(part, at, &payload, at_ns);
+        }
+    }
+
+    fn look_at_event(&mut self, part: usize, at: u64, payload: &Payload, at_ns: u64) {
+        match self.attributions[part].of_event(at, payload) {
+            Whose::Of(person, Some(n)) => self.people[person].note(n),
+            Whose::Later(person, n) if at <= self.until_ns => self.people[person].note(n),
+            Whose::Of(_, None) | Whose::Later(..) => {}
+            // One that came to be meanwhile is in the next snapshot.
+            Whose::Unknown => self.unattributed += u64::from(at < at_ns.saturating_sub(BIRTH_NS)),
+        }
+    }
+}
+
+/// Where several lanes are full, the one that was written over last has the least.
+fn begin(gathered: &Gathered, lanes: &[Vec<LaneCopy>], latest_ns: u64) -> u64 {
+    let full = lanes.iter().flatten();
+    let full = full.filter_map(|lane| lane.since(latest_ns)).max();
+    let asked = gathered
+        .length_ns
+        .map(|ns| gathered.at_ns.saturating_sub(ns));
+    let zero = gathered.start.started_monotonic_ns;
+    full.max(asked).unwrap_or(zero).max(zero)
+}
+
+/// All who are known, and by memory which stations they had.
+fn settled(gathered: &Gathered) -> (Vec<Person>, Vec<Attribution>) {
+    let living = gathered.parts.iter().flat_map(|part| &part.residents);
+    let all = living.chain(&gathered.gone).map(Arc::clone);
+    let people: Vec<Person> = all.map(Person::new).collect();
+    let of_part = |number| {
+        let everybody = people.iter().map(Person::occupant).enumerate();
+        Attribution::new(everybody.filter(move |(_, it)| it.memory == number))
+    };
+    let attributions = gathered
+        .parts
+        .iter()
+        .map(|part| of_part(part.number))
+        .collect();
+    (people, attributions)
+}

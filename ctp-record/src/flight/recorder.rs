@@ -1,0 +1,151 @@
+//! The flight recorder of a recording: what it remembers, when it is asked for snapshots, and the
+//! thread that writes one.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+
+use ctp_trace::record::{Ending, Start};
+use rustix::process::setpriority_process;
+use rustix::thread::gettid;
+
+use super::chronicle::Chronicle;
+use super::file::{self, Snapshot};
+use super::gathered::Gathered;
+use super::told;
+use super::when::Trigger;
+use crate::args::Talk;
+use crate::control::desk::Asked;
+use crate::error::Error;
+
+/// All of it.
+#[derive(Debug)]
+pub struct FlightRecorder {
+    /// What is remembered.
+    pub chronicle: Chronicle,
+    /// The first record of each snapshot.
+    pub start: Start,
+    /// Where the last snapshot goes; those before it go beside it.
+    pub output: PathBuf,
+    /// Snapshots go back no further than so many nanoseconds.
+    pub length_ns: Option<u64>,
+    /// When they are taken.
+    pub triggers: Vec<Trigger>,
+    /// How much to say.
+    pub talk: Talk,
+    /// Snapshots so far that nobody gave a name.
+    numbered: u32,
+    /// A signal asked for one.
+    is_wanted: bool,
+    writing: Option<JoinHandle<()>>,
+}
+
+/// How far a snapshot steps back behind the program and the thread that reads.
+const NICE: i32 = 5;
+
+impl FlightRecorder {
+    /// It remembers nothing yet.
+    pub fn new(start: Start, output: PathBuf, talk: Talk) -> Self {
+        FlightRecorder {
+            chronicle: Chronicle::default(),
+            start,
+            output,
+            length_ns: None,
+            triggers: vec![Trigger::Exit],
+            talk,
+            numbered: 0,
+            is_wanted: false,
+            writing: None,
+        }
+    }
+
+    /// Does this signal ask for a snapshot?
+    pub fn heeds(&self, signal: i32) -> bool {
+        let is_it =
+            |trigger: &Trigger| matches!(trigger, Trigger::Signal(it) if it.as_raw() == signal);
+        self.triggers.iter().any(is_it)
+    }
+
+    /// One is to be taken as soon as none is being written.
+    pub fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Is one to be taken now? Then it is not wanted any more.
+    pub fn is_due(&mut self) -> bool {
+        let is_due = self.is_wanted && !self.is_writing();
+        self.is_wanted &= !is_due;
+        is_due
+    }
+
+    /// Is one being written?
+    pub fn is_writing(&self) -> bool {
+        let thread = self.writing.as_ref();
+        thread.is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Is one to be taken at this end?
+    pub fn ends_with_one(&self, ending: Ending) -> bool {
+        self.is_wanted || self.triggers.iter().any(|it| it.is_met_by(ending))
+    }
+
+    /// Starts to write one while the recording goes on: to `path`, else beside the output under the
+    /// next number. Who asked is told when it is there.
+    ///
+    /// # Errors
+    /// Those of the kernel: there are too many threads.
+    pub fn begin(
+        &mut self,
+        gathered: Gathered,
+        path: Option<PathBuf>,
+        asked: Option<Asked>,
+    ) -> io::Result<()> {
+        self.wait();
+        let path = path.unwrap_or_else(|| self.next_path());
+        let talk = self.talk;
+        let thread = thread::Builder::new().name("snapshot".into());
+        let write = move || {
+            // It is written at the usual priority if it may not be at a lower one.
+            let _ = setpriority_process(Some(gettid()), NICE);
+            let written = file::write(gathered, &path);
+            say(talk, &told::sentence(&path, &written));
+            if let Some(asked) = asked {
+                asked.answer(&told::answer(&path, &written));
+            }
+        };
+        self.writing = Some(thread.spawn(write)?);
+        Ok(())
+    }
+
+    /// Writes the last one.
+    ///
+    /// # Errors
+    /// As for [`file::write`].
+    pub fn end(&mut self, gathered: Gathered) -> Result<Snapshot, Error> {
+        self.wait();
+        file::write(gathered, &self.output)
+    }
+
+    /// Until the one that is being written is there.
+    pub fn wait(&mut self) {
+        if let Some(thread) = self.writing.take() {
+            // It has told of its failures itself.
+            let _ = thread.join();
+        }
+    }
+
+    fn next_path(&mut self) -> PathBuf {
+        self.numbered += 1;
+        let mut name = OsString::from(&self.output);
+        name.push(format!(".{}", self.numbered));
+        name.into()
+    }
+}
+
+fn say(talk: Talk, text: &str) {
+    if talk > Talk::Quiet {
+        // Where stderr takes nothing, there is nobody to be told.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+}

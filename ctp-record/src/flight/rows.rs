@@ -1,0 +1,305 @@
+//! The rows of a snapshot: what several sources have in order of time becomes one sequence, in
+//! which each event of a coroutine comes after the one before it.
+
+use ctp_nostd::control::AFTER_FILTERED;
+use ctp_nostd::inspect::WokenBy;
+use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::slot::{Epoch, EventKind as Stored, Tail};
+use ctp_trace::record::{
+    self, Act, Close, CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId, WakeCall,
+    Waker,
+};
+
+use super::attribution::Whose;
+use super::gathered::Part;
+use super::known::Known;
+use super::plan::Plan;
+use super::stream::{Item, Stream};
+use crate::harvest::{Pass, Sink, convert};
+use crate::pace::Found;
+
+/// What the rows are made from, and what became of them.
+pub struct Rows<'r> {
+    /// Of whom.
+    pub plan: Plan,
+    /// From what.
+    pub streams: Vec<Stream>,
+    /// Where places are looked up.
+    pub parts: Vec<Part>,
+    /// What is known besides.
+    pub known: Known,
+    /// The trace's zero on the monotonic clock.
+    pub zero_ns: u64,
+    /// Where they go.
+    pub sink: &'r mut dyn Sink,
+    /// Events so far.
+    pub events: u64,
+    /// Records that made no sense.
+    pub quarantined: u64,
+}
+
+impl Rows<'_> {
+    /// Takes all that the sources have.
+    pub fn take_all(&mut self) {
+        while let Some((index, until)) = self.earliest() {
+            self.take(index);
+            while self.streams[index].time() < until {
+                self.take(index);
+            }
+        }
+        for index in 0..self.streams.len() {
+            let count = self.streams[index].refused;
+            self.refused(index, self.plan.until_ns, count, 0);
+        }
+    }
+
+    /// The source with the earliest item, and when the earliest of the others is. Of items of one
+    /// time, one that need not come after another.
+    fn earliest(&self) -> Option<(usize, u64)> {
+        let first = self.streams.iter().map(Stream::time).min()?;
+        if first == u64::MAX {
+            return None;
+        }
+        let is_first = |index: &usize| self.streams[*index].time() == first;
+        let all = || 0..self.streams.len();
+        let due = all().filter(is_first).find(|index| self.is_due(*index));
+        let index = due.or_else(|| all().find(is_first))?;
+        let others = all().filter(|other| *other != index);
+        let until = others.map(|other| self.streams[other].time()).min();
+        Some((index, until.unwrap_or(u64::MAX)))
+    }
+
+    /// Is its next item not one that comes after another that is still to be told?
+    fn is_due(&self, index: usize) -> bool {
+        let stream = &self.streams[index];
+        let whose = match stream.front() {
+            Some((at, Item::Record(payload))) => self.event_of(stream.part, at, &payload),
+            Some((_, Item::Event(person, n, _))) => Some((person, n)),
+            _ => None,
+        };
+        whose.is_none_or(|(person, n)| {
+            self.plan.people[person]
+                .ahead_of(n)
+                .is_none_or(|it| it == 0)
+        })
+    }
+
+    fn event_of(&self, part: usize, at: u64, payload: &Payload) -> Option<(usize, u64)> {
+        if Deed::from_code(payload.kind).is_some() {
+            return None;
+        }
+        match self.plan.attributions[part].of_event(at, payload) {
+            Whose::Of(person, n) => {
+                let one = &self.plan.people[person];
+                Some((person, n.unwrap_or_else(|| one.index_of(payload))))
+            }
+            Whose::Later(person, n) => Some((person, n)),
+            Whose::Unknown => None,
+        }
+    }
+
+    fn take(&mut self, index: usize) {
+        let Some((at, item)) = self.streams[index].front() else {
+            return;
+        };
+        self.streams[index].advance();
+        match item {
+            _ if self.plan.latest_ns < at => self.quarantined += 1,
+            Item::Control(control) => self.sink.take(Record::Control(control)),
+            Item::Event(person, n, epoch) => self.event(person, n, &epoch),
+            Item::Record(payload) => match Deed::from_code(payload.kind) {
+                Some(deed) if at <= self.plan.until_ns => self.deed(index, at, deed, &payload),
+                Some(_) => {}
+                None => self.lane_event(index, at, &payload),
+            },
+        }
+    }
+
+    fn lane_event(&mut self, index: usize, at: u64, payload: &Payload) {
+        let stream = &self.streams[index];
+        if let Some((person, n)) = self.event_of(stream.part, at, payload) {
+            let epoch = self.epoch(person, n, at, stream.author.0, payload);
+            self.event(person, n, &epoch);
+        }
+    }
+
+    /// As a slot would have it. What a suspend has seen of wakes is what the run before it saw; if
+    /// that is not there, the slot may tell.
+    fn epoch(&self, person: usize, n: u64, at: u64, tid: u64, payload: &Payload) -> Epoch {
+        let one = &self.plan.people[person];
+        let is_run = payload.kind & !AFTER_FILTERED == Stored::Run as u8;
+        let is_next = one.next_n == n && payload.kind & AFTER_FILTERED == 0;
+        let held = || one.held(n).map(|epoch| epoch.tail.wake_seen);
+        let seen = one.wakes_seen.filter(|_| is_next).or_else(held);
+        Epoch {
+            timestamp: at,
+            tid,
+            site: payload.site,
+            arg: if is_run { 0 } else { payload.arg },
+            generation: one.occupant().generation,
+            tail: Tail {
+                kind: payload.kind,
+                wait_kind: payload.wait_kind,
+                wake_seen: match is_run {
+                    true => payload.arg as u16,
+                    false => seen.unwrap_or(0),
+                },
+                ..Tail::default()
+            },
+            ..Epoch::default()
+        }
+    }
+
+    /// Tells an event, unless it was told or is not to be.
+    fn event(&mut self, person: usize, n: u64, epoch: &Epoch) {
+        let one = &mut self.plan.people[person];
+        if !one.is_told || one.ahead_of(n).is_none() {
+            return;
+        }
+        one.next_n = n.wrapping_add(1);
+        let (is_plain, generation) = (one.occupant().is_plain, one.occupant().generation);
+        let is_its_own = is_plain || epoch.generation == generation;
+        let Some(kind) = convert::event_kind(epoch, is_plain).filter(|_| is_its_own) else {
+            self.quarantined += 1;
+            return;
+        };
+        let after_filtered = !is_plain && convert::is_after_filtered(epoch);
+        one.breaks += u64::from(after_filtered);
+        one.recorded += 1;
+        one.wakes_seen = (kind == EventKind::Run).then_some(epoch.tail.wake_seen);
+        let mut event = Event {
+            coroutine: one.occupant().coroutine,
+            n: one.number_of(n),
+            at: Nanos(epoch.timestamp.saturating_sub(self.zero_ns)),
+            tid: epoch.tid,
+            kind,
+            after_filtered,
+            ..Event::default()
+        };
+        if kind == EventKind::Suspend {
+            self.describe_wait(person, &mut event, epoch);
+        }
+        self.events += 1;
+        self.sink.take_event(event);
+    }
+
+    fn describe_wait(&mut self, person: usize, event: &mut Event, epoch: &Epoch) {
+        let occupant = self.plan.people[person].occupant();
+        let (memory, process, is_plain) = (occupant.memory, occupant.process, occupant.is_plain);
+        let part = self.parts.iter().position(|part| part.number == memory);
+        if is_plain {
+            let site = |rows: &mut Self, part| rows.plain_site(part, process, epoch.addr);
+            event.site = part.map_or(SiteId(0), |part| site(self, part));
+            event.arg = if event.site.0 == 0 { epoch.addr } else { 0 };
+            return;
+        }
+        event.site = part.map_or(SiteId(0), |part| self.site(part, process, epoch.site));
+        event.wait = convert::wait_kind(epoch.tail.wait_kind);
+        event.arg = epoch.arg;
+        event.wake_seen = epoch.tail.wake_seen;
+    }
+
+    fn site(&mut self, part: usize, process: ProcessId, word: u64) -> SiteId {
+        let Part { memory, places, .. } = &mut self.parts[part];
+        let mut pass = Pass {
+            region: &memory.region(),
+            outside: &mut self.known,
+            sink: self.sink,
+            found: Found::default(),
+        };
+        places.word(process, word, &mut pass)
+    }
+
+    fn plain_site(&mut self, part: usize, process: ProcessId, address: u64) -> SiteId {
+        let Part { memory, places, .. } = &mut self.parts[part];
+        let mut pass = Pass {
+            region: &memory.region(),
+            outside: &mut self.known,
+            sink: self.sink,
+            found: Found::default(),
+        };
+        places.plain(process, address, &mut pass)
+    }
+
+    fn deed(&mut self, index: usize, at: u64, deed: Deed, payload: &Payload) {
+        if matches!(deed, Deed::Begin | Deed::Loss) {
+            let least = u32::from(deed == Deed::Loss);
+            self.refused(index, at, payload.n as u32, least);
+        }
+        if deed == Deed::Begin {
+            let part = &self.parts[self.streams[index].part];
+            let process = part.process(payload.station);
+            let stream = &mut self.streams[index];
+            stream.author = (payload.arg, process.unwrap_or(stream.author.1));
+        }
+        let act = match deed {
+            Deed::Begin => Some(Act::Begin),
+            Deed::End => Some(Act::End),
+            Deed::Loss | Deed::Void => None,
+            Deed::Wake => self.wake_call(index, at, payload).map(Act::Wake),
+            Deed::Close => Some(Act::Close(self.closing(index, payload))),
+        };
+        if let Some(act) = act {
+            self.tell_deed(index, at, act);
+        }
+    }
+
+    fn tell_deed(&mut self, index: usize, at: u64, act: Act) {
+        let (tid, process) = self.streams[index].author;
+        self.sink.take(Record::Deed(record::Deed {
+            process,
+            tid,
+            at: Nanos(at.saturating_sub(self.zero_ns)),
+            act,
+        }));
+    }
+
+    /// So many records found no room since the thread took the lane; at least so many just before.
+    fn refused(&mut self, index: usize, at: u64, count: u32, least: u32) {
+        let told = self.streams[index].told_refused.replace(count);
+        let records = told.map_or(least, |told| count.wrapping_sub(told));
+        if records > 0 {
+            self.tell_deed(index, at, Act::Loss(records.into()));
+        }
+    }
+
+    /// Nothing if nobody knows who was woken, or nothing else is told of that one.
+    fn wake_call(&mut self, index: usize, at: u64, payload: &Payload) -> Option<WakeCall> {
+        let (part, process) = (self.streams[index].part, self.streams[index].author.1);
+        let woken = self.plan.attributions[part].woken(at, payload)?;
+        let coroutine = self.told(woken)?;
+        Some(WakeCall {
+            coroutine,
+            count: payload.n as u32,
+            by: self.waker(part, at, WokenBy::from_word(payload.arg as u32)),
+            site: self.site(part, process, payload.site),
+        })
+    }
+
+    fn closing(&mut self, index: usize, payload: &Payload) -> Close {
+        let (part, process) = (self.streams[index].part, self.streams[index].author.1);
+        Close {
+            wait: convert::wait_kind(payload.wait_kind),
+            arg: payload.arg,
+            site: self.site(part, process, payload.site),
+        }
+    }
+
+    /// Who woke at that time.
+    pub fn waker(&self, part: usize, at: u64, by: WokenBy) -> Waker {
+        match by {
+            WokenBy::Nobody => Waker::Foreign,
+            WokenBy::Thread(tid) => Waker::Thread(tid),
+            WokenBy::Coroutine(word) => {
+                let seated = self.plan.attributions[part].seated(at, word);
+                let told = seated.and_then(|person| self.told(person));
+                told.map_or(Waker::Foreign, Waker::Coroutine)
+            }
+        }
+    }
+
+    fn told(&self, person: usize) -> Option<CoroutineId> {
+        let one = &self.plan.people[person];
+        one.is_told.then(|| one.occupant().coroutine)
+    }
+}

@@ -1,0 +1,61 @@
+//! What is said of a snapshot that was taken while the recording goes on.
+
+use std::path::Path;
+
+use super::file::Snapshot;
+use crate::closing::{grouped, shell_word, size};
+use crate::control::wire::Answer;
+use crate::error::Error;
+
+/// The lines on stderr.
+pub fn sentence(path: &Path, written: &Result<Snapshot, Error>) -> String {
+    match written {
+        Ok(snapshot) => format!(
+            "ctp-record: snapshot: {}\nctp-record: look at it: ctp-report --stuck -i {}\n",
+            in_words(path, snapshot),
+            shell_word(path)
+        ),
+        Err(error) => format!("ctp-record: no snapshot: {error}\n"),
+    }
+}
+
+/// What the one who asked is told.
+pub fn answer(path: &Path, written: &Result<Snapshot, Error>) -> Answer {
+    let snapshot = written.as_ref().map_err(Error::to_string)?;
+    let composed = &snapshot.composed;
+    let facts = [
+        (
+            "snapshot",
+            path.display().to_string().escape_default().to_string(),
+        ),
+        ("bytes", bytes(snapshot).to_string()),
+        ("since_ns", composed.since.0.to_string()),
+        ("at_ns", composed.end.at.0.to_string()),
+        ("events", composed.end.events.to_string()),
+        ("earlier", composed.earlier.to_string()),
+        ("lost", composed.end.lost.to_string()),
+        ("coroutines", composed.end.coroutines.to_string()),
+    ];
+    Ok(facts.map(|(name, fact)| (name.to_owned(), fact)).into())
+}
+
+fn in_words(path: &Path, snapshot: &Snapshot) -> String {
+    let composed = &snapshot.composed;
+    let length = composed.since.until(composed.end.at);
+    format!(
+        "{} events of the last {:.1} s, {} earlier in totals only, {} lost; wrote {} ({})",
+        grouped(composed.end.events),
+        length.0 as f64 / 1e9,
+        grouped(composed.earlier),
+        grouped(composed.end.lost),
+        path.display(),
+        size(bytes(snapshot))
+    )
+}
+
+fn bytes(snapshot: &Snapshot) -> u64 {
+    snapshot
+        .file
+        .metadata()
+        .map_or(0, |metadata| metadata.len())
+}

@@ -1,0 +1,182 @@
+//! What a flight recorder is to keep and when it takes snapshots, as users type it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ctp_trace::record::Ending;
+use rustix::process::Signal;
+
+use crate::size::{self, NoSize};
+
+/// How far back a snapshot goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// As far as the room of threads does.
+    #[default]
+    All,
+    /// The same, of so many bytes a thread.
+    Bytes(u64),
+    /// No further than so long.
+    Length(Duration),
+}
+
+/// Why a text is no [`Reach`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadReach {
+    /// Neither a duration nor a size.
+    Syntax,
+    /// A size that cannot be.
+    Size(NoSize),
+}
+
+impl fmt::Display for BadReach {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadReach::Syntax => write!(
+                out,
+                "neither a duration (500ms, 30s, 5min, 1h) nor a size (512K, 64M)"
+            ),
+            BadReach::Size(why) => write!(out, "{why}"),
+        }
+    }
+}
+
+impl std::error::Error for BadReach {}
+
+/// Units of a duration, in milliseconds.
+const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
+
+impl FromStr for Reach {
+    type Err = BadReach;
+
+    fn from_str(text: &str) -> Result<Self, BadReach> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = &text[digits.len()..];
+        if let Some((_, ms)) = UNITS.iter().find(|(name, _)| *name == unit) {
+            let number: u64 = digits.parse().map_err(|_| BadReach::Syntax)?;
+            let length = number.checked_mul(*ms).filter(|ms| *ms > 0);
+            let length = length.ok_or(BadReach::Syntax)?;
+            return Ok(Reach::Length(Duration::from_millis(length)));
+        }
+        if !["K", "M", "G"].contains(&unit) {
+            return Err(BadReach::Syntax);
+        }
+        match size::buffer(text) {
+            Ok(0) | Err(NoSize::Syntax) => Err(BadReach::Syntax),
+            Ok(bytes) => Ok(Reach::Bytes(bytes)),
+            Err(why) => Err(BadReach::Size(why)),
+        }
+    }
+}
+
+/// What makes a flight recorder take a snapshot, besides a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// The end of the recording.
+    Exit,
+    /// The same, if the program failed: its status is not 0.
+    ExitNonzero,
+    /// A signal to the recorder.
+    Signal(Signal),
+}
+
+/// Why a text is no [`Trigger`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadTrigger {
+    /// It is none of them.
+    Syntax,
+    /// The recorder cannot take this signal for it.
+    Signal(String),
+}
+
+impl fmt::Display for BadTrigger {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadTrigger::Syntax => write!(out, "none of exit, exit:nonzero, signal:NAME"),
+            BadTrigger::Signal(name) => {
+                let names: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
+                write!(
+                    out,
+                    "{name} is no signal that is free for this; these are: {}",
+                    names.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadTrigger {}
+
+/// Those that nobody sends for another reason: not what ends or stops a program, or what the
+/// kernel sends after a fault.
+const SIGNALS: [(&str, Signal); 6] = [
+    ("USR1", Signal::USR1),
+    ("USR2", Signal::USR2),
+    ("ALRM", Signal::ALARM),
+    ("VTALRM", Signal::VTALARM),
+    ("PROF", Signal::PROF),
+    ("IO", Signal::IO),
+];
+
+impl FromStr for Trigger {
+    type Err = BadTrigger;
+
+    fn from_str(text: &str) -> Result<Self, BadTrigger> {
+        match text.split_once(':') {
+            None if text == "exit" => Ok(Trigger::Exit),
+            Some(("exit", "nonzero")) => Ok(Trigger::ExitNonzero),
+            Some(("signal", name)) => {
+                let short = name.strip_prefix("SIG").unwrap_or(name);
+                let known = SIGNALS.iter().find(|(known, _)| *known == short);
+                let signal = known.map(|(_, signal)| Trigger::Signal(*signal));
+                signal.ok_or_else(|| BadTrigger::Signal(name.to_owned()))
+            }
+            _ => Err(BadTrigger::Syntax),
+        }
+    }
+}
+
+impl Trigger {
+    /// Is this an end that it waits for?
+    pub fn is_met_by(self, ending: Ending) -> bool {
+        match self {
+            Trigger::Exit => true,
+            Trigger::ExitNonzero => ending != Ending::Exited(0) && ending != Ending::Stopped,
+            Trigger::Signal(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reach_is_a_duration_or_a_size() {
+        assert_eq!("30s".parse(), Ok(Reach::Length(Duration::from_secs(30))));
+        assert_eq!(
+            "500ms".parse(),
+            Ok(Reach::Length(Duration::from_millis(500)))
+        );
+        assert_eq!("5min".parse(), Ok(Reach::Length(Duration::from_secs(300))));
+        assert_eq!("64M".parse(), Ok(Reach::Bytes(64 << 20)));
+        for text in ["", "0s", "0M", "5m", "30", "M", "-1s", "3 s", "1d"] {
+            assert_eq!(text.parse::<Reach>(), Err(BadReach::Syntax), "{text}");
+        }
+        assert!(matches!("1G".parse::<Reach>(), Err(BadReach::Size(_))));
+    }
+
+    #[test]
+    fn a_trigger_is_an_end_or_a_signal_that_is_free() {
+        assert_eq!("exit:nonzero".parse(), Ok(Trigger::ExitNonzero));
+        assert_eq!("signal:SIGUSR2".parse(), Ok(Trigger::Signal(Signal::USR2)));
+        for name in ["KILL", "INT", "SEGV", "CHLD", "usr2", ""] {
+            let refused = format!("signal:{name}").parse::<Trigger>();
+            assert_eq!(refused, Err(BadTrigger::Signal(name.to_owned())));
+        }
+        assert_eq!("exit:zero".parse::<Trigger>(), Err(BadTrigger::Syntax));
+        assert!(Trigger::ExitNonzero.is_met_by(Ending::Signalled(9)));
+        assert!(!Trigger::ExitNonzero.is_met_by(Ending::Exited(0)));
+    }
+}

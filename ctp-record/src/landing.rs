@@ -1,0 +1,78 @@
+//! The end of a flight recorder's recording: the last snapshot, and the closing lines.
+
+use std::io::Write as _;
+
+use ctp_trace::record::{End, Ending, Nanos};
+
+use crate::args::{Config, Launch, Talk};
+use crate::closing::Closing;
+use crate::error::Error;
+use crate::flight::Snapshot;
+use crate::hindsight;
+use crate::session::Session;
+
+/// Takes the last snapshot, if there is to be one, and says what came of it all.
+///
+/// # Errors
+/// It could not be written.
+pub fn land(
+    config: &Config,
+    launch: &Launch,
+    session: &mut Session<'_>,
+    ending: Ending,
+    at: Nanos,
+) -> Result<(), Error> {
+    let written = session.last_snapshot(ending, at);
+    if let Some(recorder) = session.output.flight() {
+        recorder.wait();
+    }
+    if config.talk > Talk::Quiet {
+        let taken = written.as_ref().ok().and_then(Option::as_ref);
+        let end = taken.map_or(unwritten_end(session, ending, at), |it| it.composed.end);
+        let closing = crate::closing_of(config, launch, session, end);
+        let closing = match (&written, taken) {
+            (_, Some(snapshot)) => of_snapshot(closing, snapshot),
+            (Ok(_), None) => Closing {
+                unwritten: Some(
+                    "no snapshot at this end, as --snapshot-on says; those taken before are there"
+                        .to_owned(),
+                ),
+                ..closing
+            },
+            (Err(_), None) => Closing {
+                unwritten: Some("the last snapshot could not be written".to_owned()),
+                ..closing
+            },
+        };
+        let text = closing.text(config.talk == Talk::Verbose);
+        // Where stderr takes nothing, there is nobody to be told.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+    written.map(drop)
+}
+
+fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
+    let composed = &snapshot.composed;
+    let metadata = snapshot.file.metadata().ok();
+    Closing {
+        bytes: metadata.map(|metadata| metadata.len()),
+        stuck: hindsight::stuck_in(&snapshot.file, composed.end.events),
+        lanes: (composed.lanes, 0),
+        doubtful: composed.doubtful,
+        filtered: composed.filtered,
+        summed_up: composed.earlier,
+        former: composed.formers,
+        window: Some(composed.since.until(composed.end.at)),
+        ..closing
+    }
+}
+
+fn unwritten_end(session: &Session<'_>, how: Ending, at: Nanos) -> End {
+    End {
+        at,
+        how,
+        refused: session.memories.counters().refused.into(),
+        coroutines: session.memories.totals().coroutines.into(),
+        ..End::default()
+    }
+}

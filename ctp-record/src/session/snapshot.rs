@@ -1,0 +1,85 @@
+//! Snapshots of a flight recorder, amid the recording and at its end.
+
+use std::path::PathBuf;
+
+use ctp_trace::record::{Ending, Nanos};
+
+use super::Session;
+use crate::control::desk::Asked;
+use crate::error::Error;
+use crate::flight::{Gathered, Snapshot};
+use crate::store::Store;
+
+impl Session<'_> {
+    /// Takes the snapshot that a signal asked for, once none is being written.
+    pub(super) fn take_wanted(&mut self) {
+        if self
+            .output
+            .flight()
+            .is_some_and(|recorder| recorder.is_due())
+        {
+            self.snapshot(None, None);
+        }
+    }
+
+    /// Takes one for somebody who waits for it.
+    pub(super) fn snapshot_for(&mut self, asked: Asked, path: Option<PathBuf>) {
+        let refusal = match self.output.flight() {
+            None => {
+                "only a flight recorder takes snapshots: start it with ctp-record --flight-recorder"
+            }
+            Some(recorder) if recorder.is_writing() => "a snapshot is being written; ask again",
+            Some(_) => return self.snapshot(path, Some(asked)),
+        };
+        asked.answer(&Err(refusal.to_owned()));
+    }
+
+    fn snapshot(&mut self, path: Option<PathBuf>, asked: Option<Asked>) {
+        let Some(gathered) = self.gather() else {
+            return;
+        };
+        if let Some(recorder) = self.output.flight()
+            && let Err(error) = recorder.begin(gathered, path, asked)
+        {
+            eprintln!("ctp-record: no snapshot: {error}");
+        }
+    }
+
+    fn gather(&mut self) -> Option<Gathered> {
+        let Store::Flight(recorder) = &mut self.output else {
+            return None;
+        };
+        let (memories, processes) = (&mut self.memories, &mut self.processes);
+        let chronicle = &mut recorder.chronicle;
+        let gathered = Gathered::take(&recorder.start, memories, processes, chronicle);
+        Some(Gathered {
+            length_ns: recorder.length_ns,
+            ..gathered
+        })
+    }
+
+    /// The last one, if it is to be taken at such an end.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub fn last_snapshot(&mut self, ending: Ending, at: Nanos) -> Result<Option<Snapshot>, Error> {
+        let faulting_tid = self.faulting_tid();
+        let wants_one = |session: &mut Self| {
+            let recorder = session.output.flight();
+            recorder.is_some_and(|recorder| recorder.ends_with_one(ending))
+        };
+        if !wants_one(self) {
+            return Ok(None);
+        }
+        let Some(gathered) = self.gather() else {
+            return Ok(None);
+        };
+        let gathered = Gathered {
+            ended: Some((ending, at)),
+            faulting_tid,
+            ..gathered
+        };
+        let recorder = self.output.flight();
+        recorder.map(|recorder| recorder.end(gathered)).transpose()
+    }
+}

@@ -1,0 +1,115 @@
+//! Where the records of passes go while the program runs: into a trace, or into the memory of a
+//! flight recorder.
+
+use std::path::Path;
+
+use ctp_trace::record::{Event, Record, Start};
+
+use crate::args::{Config, Launch};
+use crate::backlog::Backlog;
+use crate::error::Error;
+use crate::flight::{FlightRecorder, Reach};
+use crate::harvest::{Occupant, Sink};
+use crate::output::{Output, Place};
+
+/// Either of them.
+#[derive(Debug)]
+pub enum Store {
+    /// All of it is written.
+    Trace(Box<Output>),
+    /// What is needed for snapshots is remembered.
+    Flight(Box<FlightRecorder>),
+}
+
+impl Store {
+    /// The one that was asked for.
+    ///
+    /// # Errors
+    /// [`Error::Output`].
+    pub fn open(
+        config: &Config,
+        launch: &Launch,
+        start: &Start,
+        backlog: Backlog,
+    ) -> Result<Self, Error> {
+        let Some(flight) = &launch.flight else {
+            let output = Output::create(&config.output, start, backlog)?;
+            return Ok(Store::Trace(Box::new(output)));
+        };
+        Place::check(&config.output)?;
+        let length_ns = match flight.reach {
+            Reach::Length(length) => Some(length.as_nanos() as u64),
+            Reach::All | Reach::Bytes(_) => None,
+        };
+        let mut recorder = FlightRecorder::new(start.clone(), config.output.clone(), config.talk);
+        recorder.length_ns = length_ns;
+        recorder.triggers.clone_from(&flight.triggers);
+        Ok(Store::Flight(Box::new(recorder)))
+    }
+
+    /// The recording has begun: a trace takes its place.
+    pub fn take_place(&mut self) {
+        if let Store::Trace(output) = self {
+            output.take_place();
+        }
+    }
+
+    /// What was taken will be on disk soon, with the loss so far.
+    pub fn flush(&mut self, lost: u64) {
+        if let Store::Trace(output) = self {
+            output.flush(lost);
+        }
+    }
+
+    /// From now on nobody else waits for the caller.
+    pub fn be_patient(&mut self) {
+        if let Store::Trace(output) = self {
+            output.be_patient();
+        }
+    }
+
+    /// The trace, as the user named it.
+    pub fn path(&self) -> &Path {
+        match self {
+            Store::Trace(output) => output.path(),
+            Store::Flight(recorder) => &recorder.output,
+        }
+    }
+
+    /// Bytes that are in the trace.
+    pub fn written_bytes(&self) -> u64 {
+        match self {
+            Store::Trace(output) => output.written_bytes(),
+            Store::Flight(_) => 0,
+        }
+    }
+
+    /// The flight recorder, if it is one.
+    pub fn flight(&mut self) -> Option<&mut FlightRecorder> {
+        match self {
+            Store::Trace(_) => None,
+            Store::Flight(recorder) => Some(recorder),
+        }
+    }
+}
+
+impl Sink for Store {
+    fn take(&mut self, record: Record) {
+        match self {
+            Store::Trace(output) => output.take(record),
+            Store::Flight(recorder) => recorder.chronicle.take(record),
+        }
+    }
+
+    fn take_event(&mut self, event: Event) {
+        if let Store::Trace(output) = self {
+            output.take_event(event);
+        }
+    }
+
+    fn take_leave(&mut self, occupant: Occupant) {
+        if let Store::Flight(recorder) = self {
+            recorder.chronicle.take_leave(occupant);
+        }
+    }
+}

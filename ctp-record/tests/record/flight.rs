@@ -1,0 +1,406 @@
+//! The flight recorder: what came last is there whenever it is wanted, and what came before is
+//! counted. What is true comes from the programs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_trace::record::{Act, EventKind, Former, Nanos};
+use rustix::process::Signal;
+
+use crate::killed;
+use crate::lab::{Lab, fixture, only_child, runs, send, wait_until};
+use crate::trace::Trace;
+
+/// Records that a lane of 64 KiB holds.
+const CAPACITY: u64 = 2048;
+
+/// What every snapshot of a program with ample lanes must be: nothing is lost, what each coroutine
+/// has is contiguous up to its end, and all of the window is there.
+fn is_whole(trace: &Trace) {
+    trace.is_complete();
+    let window = trace.window.expect("it is a flight recorder's");
+    assert_eq!(window.unattributed, 0);
+    assert_eq!(trace.end().quarantined, 0);
+    for one in trace.coroutines.values() {
+        let tally = one.tally();
+        assert!(!tally.inexact);
+        assert_eq!(one.earlier + tally.recorded, tally.attempted);
+        assert!(!one.birth.name.is_empty(), "{one:?}");
+    }
+}
+
+fn events_since(trace: &Trace, since: Nanos) -> u64 {
+    let all = trace.coroutines.values().flat_map(|one| &one.events);
+    all.filter(|event| since <= event.at).count() as u64
+}
+
+// LT-08
+#[test]
+fn of_ten_times_what_a_lane_holds_the_newest_are_there_and_the_others_counted() {
+    const EVENTS: u64 = 10 * CAPACITY;
+    let lab = Lab::new();
+    let arguments = ["truth", "1", "1", &EVENTS.to_string()];
+    let outcome = lab.record(&["--flight-recorder=64K"], "hot", &arguments);
+    let trace = lab.trace();
+    is_whole(&trace);
+    let one = trace.named("hot-0-0");
+    assert_eq!(one.tally().attempted, EVENTS);
+    // All that the thread told but its beginning is of this coroutine.
+    assert_eq!(one.tally().recorded, CAPACITY);
+    assert_eq!(one.earlier, EVENTS - CAPACITY, "the overrun count");
+    let window = trace.window.expect("there is one");
+    assert_eq!(window.overwritten, EVENTS + 1 - CAPACITY);
+    assert_eq!(window.since, one.events[0].at);
+    for event in one.events.iter().filter(|it| it.kind == EventKind::Suspend) {
+        // The birth comes before those that the program numbers.
+        assert_eq!(event.arg, event.n - 1);
+    }
+    let said = &outcome.stderr;
+    assert!(
+        said.contains("20 480 events in totals (2 048 kept: the last"),
+        "{said}"
+    );
+}
+
+// LT-08, AGG-07
+#[test]
+fn totals_are_of_all_events_and_the_window_of_several_threads_begins_where_all_have_everything() {
+    const EVENTS: u64 = 40_000;
+    let lab = Lab::new();
+    let arguments = ["truth", "3", "5", &EVENTS.to_string()];
+    lab.record(&["--flight-recorder=64K"], "hot", &arguments);
+    let trace = lab.trace();
+    is_whole(&trace);
+    let since = trace.window.expect("there is one").since;
+    let former = |count: fn(&Former) -> u64| trace.formers.iter().map(count).sum::<u64>();
+    let mut runs = former(|it| it.running.count);
+    let mut waits = former(|it| it.waiting.count);
+    for one in trace.coroutines.values() {
+        assert_eq!(one.tally().attempted, EVENTS);
+        let aggregate = one.aggregate.as_ref().expect("its totals");
+        assert!(!aggregate.stands_for_events);
+        runs += aggregate.running.count;
+        waits += aggregate.waiting.count;
+        let early = one.events.iter().filter(|event| event.at < since);
+        assert!(early.count() <= 8, "older is only what its station held");
+    }
+    let told = trace.coroutines.len() as u64;
+    assert_eq!(told + former(|it| it.coroutines), 15);
+    assert_eq!(trace.attempted(), 15 * EVENTS);
+    // A birth, runs and waits in turn, and a death at the end of a wait, which is in no total.
+    assert_eq!(
+        (runs, waits),
+        (15 * (EVENTS / 2 - 1), 15 * (EVENTS / 2 - 2))
+    );
+    let kept = events_since(&trace, since);
+    assert!((CAPACITY / 2..=3 * CAPACITY).contains(&kept), "{kept}");
+}
+
+/// A program that runs on under a flight recorder until it is killed.
+struct Flight {
+    lab: Lab,
+    recorder: Child,
+    program: u32,
+}
+
+impl Flight {
+    fn start(flags: &[&str], example: &str, arguments: &[&str]) -> Self {
+        let lab = Lab::new();
+        let mut command = lab.recorder(flags, fixture(example));
+        let recorder = command.args(arguments).spawn().expect("can be started");
+        let program = only_child(recorder.id());
+        Flight {
+            lab,
+            recorder,
+            program,
+        }
+    }
+
+    /// `ctp-record control PID snapshot ...`
+    fn snapshot(&self, words: &[&str]) -> Output {
+        let mut command = self.lab.bare_recorder();
+        command.stdout(std::process::Stdio::piped());
+        command.stderr(std::process::Stdio::piped());
+        let command = command.args(["control", &self.program.to_string(), "snapshot"]);
+        command.args(words).output().expect("can be run")
+    }
+
+    fn snapshot_to(&self, name: &str) -> Trace {
+        let output = self.snapshot(&["-o", name]);
+        assert!(output.status.success(), "{output:?}");
+        self.read(name)
+    }
+
+    fn read(&self, name: &str) -> Trace {
+        Trace::read(&self.lab.path(name))
+    }
+
+    fn kill(self) -> (Lab, String) {
+        send(Signal::KILL, self.program);
+        let outcome = self.lab.outcome(self.recorder);
+        assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+        (self.lab, outcome.stderr)
+    }
+}
+
+/// Coroutines come and go on several threads.
+fn mortal(flags: &[&str]) -> Flight {
+    let flight = Flight::start(flags, "mortal", &[killed::TRUTH, "2", "16", "400"]);
+    wait_until("coroutines that come and go", || {
+        killed::coroutines(&flight.lab) > 50
+    });
+    flight
+}
+
+/// Each event that two snapshots both have is the same in both.
+fn agree(one: &Trace, other: &Trace) -> u64 {
+    let mut shared = 0;
+    for (id, earlier) in &one.coroutines {
+        let Some(later) = other.coroutines.get(id) else {
+            continue;
+        };
+        assert_eq!(earlier.birth.probe_id, later.birth.probe_id);
+        let by_n: BTreeMap<u64, _> = later
+            .events
+            .iter()
+            .map(|it| (it.n, (it.at, it.kind)))
+            .collect();
+        for event in &earlier.events {
+            if let Some(same) = by_n.get(&event.n) {
+                assert_eq!(*same, (event.at, event.kind));
+                shared += 1;
+            }
+        }
+    }
+    shared
+}
+
+// LT-09, LT-05
+#[test]
+fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
+    let flight = mortal(&["--flight-recorder=4M"]);
+    sleep(Duration::from_millis(200));
+    let running = flight.snapshot_to("running.ctp");
+    send(Signal::STOP, flight.program);
+    let first = flight.snapshot_to("first.ctp");
+    let bytes = fs::read(flight.lab.path("first.ctp")).expect("it is there");
+    let second = flight.snapshot_to("second.ctp");
+    send(Signal::CONT, flight.program);
+    for trace in [&running, &first, &second] {
+        is_whole(trace);
+        assert!(trace.window.expect("there is one").goes_on);
+        killed::events_are_as_computed(trace, &flight.lab);
+    }
+    agree(&running, &first);
+    // The program stands still, so both have the same.
+    assert_eq!(agree(&first, &second), first.end().events);
+    assert_eq!(first.attempted(), second.attempted());
+    assert_eq!(fs::read(flight.lab.path("first.ctp")).ok(), Some(bytes));
+    assert!(
+        !flight.lab.path("ctp.data").exists(),
+        "nothing is written before the end"
+    );
+    let (lab, _) = flight.kill();
+    let last = lab.trace();
+    assert!(!last.window.expect("there is one").goes_on);
+    killed::agrees_with_notes(&last, &lab);
+    assert!(second.attempted() <= last.attempted());
+}
+
+// LT-15, LT-05, LT-08, AGG-06
+#[test]
+fn of_a_program_that_is_killed_at_any_instant_all_of_the_window_is_there() {
+    let mut kept = 0;
+    for run in 0..runs(20) {
+        let reach = ["--flight-recorder", "--flight-recorder=16K"][run % 2];
+        let flight = Flight::start(&[reach], "mortal", &[killed::TRUTH, "3", "16", "400"]);
+        sleep(Duration::from_micros(run as u64 * 7_919 % 60_000));
+        let (lab, _) = flight.kill();
+        let trace = lab.trace();
+        killed::agrees_with_notes(&trace, &lab);
+        kept += trace.end().events;
+    }
+    assert!(kept > 0);
+}
+
+// LT-21
+#[test]
+fn coroutines_that_ended_in_the_window_have_their_names() {
+    let lab = Lab::new();
+    lab.record(
+        &["--flight-recorder", "-n", "30000"],
+        "churn",
+        &["truth", "20000"],
+    );
+    let trace = lab.trace();
+    is_whole(&trace);
+    let truth: BTreeMap<u64, String> = lab
+        .truth("truth")
+        .into_iter()
+        .map(|line| (line[1].parse().expect("an id"), line[0].clone()))
+        .collect();
+    assert_eq!(trace.coroutines.len(), truth.len(), "each is in the lane");
+    for one in trace.coroutines.values() {
+        assert_eq!(Some(&one.birth.name), truth.get(&one.birth.probe_id));
+    }
+}
+
+// LT-21, AGG-13
+#[test]
+fn those_that_ended_before_the_window_are_in_sums() {
+    let lab = Lab::new();
+    lab.record(
+        &["--flight-recorder=64K", "-n", "30000"],
+        "churn",
+        &["truth", "20000"],
+    );
+    let trace = lab.trace();
+    is_whole(&trace);
+    let former: u64 = trace.formers.iter().map(|it| it.coroutines).sum();
+    assert_eq!(former + trace.coroutines.len() as u64, 20_003);
+    assert_eq!(trace.attempted(), 20_000 * 4 + 1 + 2 + 3);
+    assert_eq!(trace.formers.len(), 100, "by name");
+    for former in &trace.formers {
+        // Each ran once, and was dropped while it waited.
+        assert_eq!(
+            (former.events, former.running.count),
+            (4 * former.coroutines, former.coroutines)
+        );
+        assert_eq!((former.waiting.count, former.lost), (0, 0));
+    }
+}
+
+// LT-09
+#[test]
+fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
+    let flags = [
+        "--flight-recorder=64K",
+        "--snapshot-on",
+        "signal:USR2,signal:ALRM",
+    ];
+    let flight = mortal(&flags);
+    for (signal, name) in [(Signal::USR2, "ctp.data.1"), (Signal::ALARM, "ctp.data.2")] {
+        send(signal, flight.recorder.id());
+        flight.lab.wait_for_file(name);
+        assert!(flight.read(name).window.is_some_and(|it| it.goes_on));
+    }
+    let (lab, said) = flight.kill();
+    assert!(!lab.path("ctp.data").exists(), "only as it was told to");
+    assert!(said.contains("ctp-report --stuck -i ctp.data.1"), "{said}");
+    assert!(said.contains("no snapshot at this end"), "{said}");
+}
+
+// LT-09
+#[test]
+fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
+    let flags = ["--flight-recorder", "--snapshot-on", "exit:nonzero"];
+    let flight = mortal(&flags);
+    let (lab, said) = flight.kill();
+    assert!(lab.trace().end().events > 0);
+    assert!(said.contains("wrote ctp.data"), "{said}");
+    let lab = Lab::new();
+    let outcome = lab.record(&flags, "churn", &["truth", "10"]);
+    assert!(!lab.path("ctp.data").exists());
+    assert!(
+        outcome.stderr.contains("no snapshot at this end"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+// LT-09, AGG-17
+#[test]
+fn neither_the_file_nor_the_memory_grows_with_time() {
+    let flight = mortal(&["--flight-recorder=64K"]);
+    let resident = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", flight.recorder.id()));
+        let status = status.expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kib.expect("the kernel tells")
+    };
+    let took = |name: &str| {
+        let trace = flight.snapshot_to(name);
+        (
+            trace.attempted(),
+            fs::metadata(flight.lab.path(name)).expect("there").len(),
+        )
+    };
+    sleep(Duration::from_millis(300));
+    let (events, bytes) = took("early.ctp");
+    let before = resident();
+    wait_until("ten times as much", || took("late.ctp").0 > 10 * events);
+    let (_, later) = took("late.ctp");
+    assert!(later < bytes + 400_000, "{bytes} and then {later}");
+    // Those who left are remembered up to a bound; the truth of this program has room for few.
+    assert!(
+        resident() < before + 60_000,
+        "{before} and then {}",
+        resident()
+    );
+    flight.kill();
+}
+
+// LT-09
+#[test]
+fn a_window_of_a_length_goes_no_further_back() {
+    let lab = Lab::new();
+    lab.record(
+        &["--flight-recorder=50ms"],
+        "paced",
+        &["truth", "5", "30", "2000"],
+    );
+    let trace = lab.trace();
+    is_whole(&trace);
+    let window = trace.window.expect("there is one");
+    let length = trace.end().at.0 - window.since.0;
+    assert!(length <= 50_000_000, "{length}");
+    assert!(window.overwritten > 0);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_way_out() {
+    let lab = Lab::new();
+    let refused = |flags: &[&str]| {
+        let outcome = lab.run(&mut lab.recorder(flags, "true"));
+        assert_eq!(outcome.status.code(), Some(2), "{flags:?}");
+        outcome.stderr
+    };
+    assert!(refused(&["--summary", "--flight-recorder"]).contains("cannot be used with"));
+    assert!(refused(&["--snapshot-on", "exit"]).contains("--flight-recorder"));
+    assert!(refused(&["--flight-recorder=5m"]).contains("5min"));
+    assert!(refused(&["--flight-recorder", "--buffer", "0"]).contains("leaves no room"));
+    assert!(refused(&["--flight-recorder=1M", "--buffer", "2M"]).contains("leave out one"));
+    let said = refused(&["--flight-recorder", "--snapshot-on", "signal:INT"]);
+    assert!(said.contains("USR1, USR2"), "{said}");
+}
+
+#[test]
+fn only_a_flight_recorder_takes_snapshots() {
+    let flight = Flight::start(&[], "mortal", &[killed::TRUTH, "1", "4", "400"]);
+    let output = flight.snapshot(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("start it with ctp-record --flight-recorder"),
+        "{said}"
+    );
+    assert!(!Path::new("ctp.data.1").exists());
+    flight.kill();
+}
+
+// LT-14
+#[test]
+fn what_dead_threads_did_last_is_there_while_there_are_lanes_for_others() {
+    let lab = Lab::new();
+    lab.record(&["--flight-recorder"], "brief", &["truth", "100", "8", "3"]);
+    let trace = lab.trace();
+    is_whole(&trace);
+    assert_eq!(trace.end().events.to_string(), lab.truth("truth")[0][0]);
+    let begun = trace.deeds.iter().filter(|deed| deed.act == Act::Begin);
+    assert_eq!(begun.count(), 96, "each thread tells of itself");
+}

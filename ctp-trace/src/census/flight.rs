@@ -1,0 +1,75 @@
+//! Traces of flight recorders: what came before the window, and what that says of what is usual.
+
+use super::Census;
+use super::coroutine::Coroutine;
+use super::named::Named;
+use crate::record::{Former, Window};
+use crate::verdict::{ENOUGH, Past};
+
+impl Census {
+    /// Set if this is the trace of a flight recorder.
+    pub fn window(&self) -> Option<&Window> {
+        self.window.as_ref()
+    }
+
+    /// Adds what those come to of which nothing else is in the trace.
+    pub(super) fn former(&mut self, former: &Former) {
+        let totals = &mut self.totals;
+        totals.coroutines = totals.coroutines.saturating_add(former.coroutines);
+        for (sum, events) in [
+            (&mut totals.summed_up_of_the_dead, former.events),
+            (&mut totals.lost_by_the_dead, former.lost),
+        ] {
+            *sum = sum.saturating_add(events);
+        }
+        totals.approximate |= former.lost > 0 || former.left_out > 0;
+        let name = self.names.intern(&former.name);
+        self.named.has_aggregates = true;
+        self.named.of(name).add_former(former);
+    }
+}
+
+impl Named {
+    fn add_former(&mut self, former: &Former) {
+        let Former {
+            bins,
+            waiting,
+            running,
+            left_out,
+            ..
+        } = former;
+        if self.coroutines == 0 {
+            self.spawn_site = former.spawn_site;
+        }
+        self.coroutines = self.coroutines.saturating_add(former.coroutines);
+        self.approximate |= former.lost > 0 || *left_out > 0;
+        self.merge(*bins, waiting, running, *left_out);
+    }
+}
+
+impl Coroutine {
+    /// Whether there are totals of it that tell of more than the events that are there.
+    pub(super) fn has_earlier_totals(&self) -> bool {
+        self.is_summed_up() || self.earlier > 0 && self.aggregate.is_some()
+    }
+
+    /// Whether too little is known of the place where it waits.
+    pub(super) fn needs_past_of_name(&self, of_place: &Past) -> bool {
+        self.is_summed_up() || self.has_earlier_totals() && of_place.waits < ENOUGH
+    }
+
+    /// What is usual, from that of the place where it waits and that of its name.
+    pub(super) fn past(&self, of_place: Past, named: Option<&Named>) -> Past {
+        let of_name = of_place.of_name(named);
+        match self.needs_past_of_name(&of_place) {
+            true => of_name,
+            // Before the window, waits and delays there may have been as long as any.
+            false => Past {
+                longest: of_name.longest,
+                queued: 0,
+                longest_queued: of_name.longest_queued,
+                ..of_place
+            },
+        }
+    }
+}
