@@ -23,7 +23,21 @@ impl Memory {
 
     /// A record whose words all tell which attempt it was.
     fn write(&self, attempt: u64) {
-        let (at, place) = self.ring().reserve(|| attempt + 10);
+        let (_, place) = self.ring().reserve(|| attempt + 10);
+        if let Some(place) = place {
+            self.fill_in(place, attempt);
+        }
+    }
+
+    /// Two of them whose places are taken in one step, else each by itself.
+    fn write_two(&self, first: u64) {
+        match self.ring().reserve_at_once(2, || Some(first + 10)) {
+            Some((_, place)) => (0..2).for_each(|more| self.fill_in(place + more, first + more)),
+            None => (first..first + 2).for_each(|attempt| self.write(attempt)),
+        }
+    }
+
+    fn fill_in(&self, place: u64, attempt: u64) {
         let payload = Payload {
             kind: 2,
             n: attempt,
@@ -31,9 +45,7 @@ impl Memory {
             arg: attempt + 30,
             ..Payload::default()
         };
-        if let Some(place) = place {
-            self.ring().commit(place, at, payload);
-        }
+        self.ring().commit(place, attempt + 10, payload);
     }
 
     /// What is committed from there on, in order; all of it is given back.
@@ -52,19 +64,34 @@ impl Memory {
     }
 }
 
-// LT-05, LT-07
-#[test]
-fn every_record_is_read_whole_and_in_order_or_counted() {
-    check(|| {
+fn each_is_read_whole_and_in_order_or_counted(written: u32, write: fn(&Memory)) {
+    check(move || {
         let memory = Arc::new(Memory::default());
-        let written = Arc::clone(&memory);
-        let writer = thread::spawn(move || (0..3).for_each(|attempt| written.write(attempt)));
+        let shared = Arc::clone(&memory);
+        let writer = thread::spawn(move || write(&shared));
         let mut next = 0;
         let mut seen = memory.drain(&mut next);
         writer.join().expect("a writer does not panic");
         seen.extend(memory.drain(&mut next));
         assert!(seen.is_sorted());
-        assert_eq!(seen.len() as u32 + memory.ring().lost(), 3);
+        assert_eq!(seen.len() as u32 + memory.ring().lost(), written);
+    });
+}
+
+// LT-05, LT-07
+#[test]
+fn every_record_is_read_whole_and_in_order_or_counted() {
+    each_is_read_whole_and_in_order_or_counted(3, |memory| {
+        (0..3).for_each(|attempt| memory.write(attempt));
+    });
+}
+
+// LT-05, LT-07
+#[test]
+fn two_that_were_reserved_in_one_step_are_read_like_others() {
+    each_is_read_whole_and_in_order_or_counted(3, |memory| {
+        memory.write(0);
+        memory.write_two(1);
     });
 }
 
