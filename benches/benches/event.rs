@@ -1,55 +1,198 @@
-//! What does one event cost the program: not attached, attached, and under the real recorder,
-//! beside a reference writer that does what the published v1 SDKs do?
+//! What does one event cost the program, beside a bare look at the processor's counter, one at the
+//! kernel's clock, and a reference writer that does what the published v1 SDKs do?
+//!
+//! First in memory that nobody reads, then under the real recorder.
 
-use std::hint::black_box;
-use std::os::fd::AsRawFd as _;
+use std::hint::{black_box, spin_loop};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::thread;
+use std::time::Duration;
 
-use ctp_benches::{median_ns, recorder, report, this_program};
-use ctp_nostd::aggregate::{Bins, Latched};
-use ctp_nostd::create::{Plan, Recording};
+use ctp_benches::memory::{Lent, Memory, kernel_ns};
+use ctp_benches::{Times, recorder, this_program, times};
+use ctp_nostd::aggregate::{Bins, Latched, MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
+use ctp_nostd::control::Control;
 use ctp_nostd::layout::Aggregate;
-use ctp_nostd::{Linux, Platform as _, Region, Task, Wait};
-use memmap2::MmapOptions;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::time::{ClockId, clock_gettime};
+use ctp_nostd::{Task, Wait, clock};
 
-const ROUNDS: usize = 31;
-const CALLS: u32 = 100_000;
+/// What a role measures, and in what memory: lanes and mode.
+const ROLES: [(&str, &str, u32, u32); 4] = [
+    ("--as=lane", "slot and lane", 4, MODE_HISTORY),
+    ("--as=flight", "slot, lane and aggregate", 4, MODE_FLIGHT),
+    ("--as=slot", "slot", 0, MODE_HISTORY),
+    ("--as=summary", "slot and aggregate", 0, MODE_SUMMARY),
+];
 
 fn main() {
-    match std::env::args()
-        .find(|argument| argument.starts_with("--as="))
-        .as_deref()
-    {
-        Some("--as=attached") => attached("fallback: kernel clock, full fence"),
-        Some("--as=recorded") => {
-            attached("attached, under ctp-record");
-            kept_out();
+    let role = std::env::args().find(|argument| argument.starts_with("--as="));
+    match role.as_deref() {
+        None => all(),
+        Some("--as=fallback") => {
+            let _lent = Lent::attach();
+            events("kernel clock, full fence, slot", &Comparison::new(), || ());
         }
-        Some("--as=slots") => attached("attached, under ctp-record --buffer 0: slot"),
-        Some("--as=summary") => {
-            attached("attached, under ctp-record --summary: slot and aggregate")
-        }
-        _ => {
-            unattached();
-            aggregates();
-            run_self_in_own_memory();
-            run_self_under_recorder("--as=recorded", &[]);
-            run_self_under_recorder("--as=slots", &["--buffer", "0"]);
-            run_self_under_recorder("--as=summary", &["--summary"]);
-        }
+        Some("--as=recorded") => recorded(),
+        Some(role) => lent(role),
+    }
+}
+
+fn all() {
+    unattached();
+    aggregates();
+    for (role, _, lanes, mode) in ROLES {
+        run_self_in(&Memory::new(lanes, mode), role);
+    }
+    run_self_in(&Memory::of_the_fallback(), "--as=fallback");
+    for flags in [&[][..], &["--buffer", "0"], &["--summary"]] {
+        run_self_under_recorder(flags);
     }
 }
 
 fn unattached() {
     let task = Task::born("nobody records");
-    let pair = median_ns(ROUNDS, CALLS, || {
-        black_box(&task).run();
-        black_box(&task).suspend(Wait::readable(3));
+    let event = pair(&task, || ());
+    println!("not attached:");
+    event.report("event", None);
+}
+
+/// A run and a suspend; the times are those of one of them.
+fn pair(task: &Task, before: impl FnMut()) -> Times {
+    times(2, before, || {
+        black_box(task).run();
+        black_box(task).suspend(Wait::readable(3));
+    })
+}
+
+/// What an event is compared with.
+struct Comparison {
+    counter: Times,
+}
+
+impl Comparison {
+    fn new() -> Self {
+        let counter = times(
+            1,
+            || (),
+            || {
+                black_box(clock::ticks());
+            },
+        );
+        Comparison { counter }
+    }
+
+    fn report(&self) {
+        let kernel = times(
+            1,
+            || (),
+            || {
+                black_box(kernel_ns());
+            },
+        );
+        let counter = Some(&self.counter);
+        self.counter.report("the processor's counter, bare", None);
+        kernel.report("the kernel's clock, bare", counter);
+        reference_writer().report("reference writer", counter);
+    }
+}
+
+// LT-02
+fn events(what: &str, comparison: &Comparison, before: impl Fn()) {
+    println!("{what}:");
+    comparison.report();
+    let beside = Some(&comparison.counter);
+    let [task, other] = ["one", "other"].map(Task::born);
+    pair(&task, &before).report("event", beside);
+    let switch = times(2, &before, || {
+        task.switch_to(Wait::to_yield(), &other);
+        other.switch_to(Wait::to_yield(), &task);
     });
-    report("event, not attached", pair / 2.0, None);
+    switch.report("switch_to(), both events", beside);
+    let apart = times(2, &before, || {
+        task.suspend(Wait::to_yield());
+        other.run();
+        other.suspend(Wait::to_yield());
+        task.run();
+    });
+    apart.report("  the same in two calls", beside);
+    let waker = task.waker();
+    times(1, &before, || waker.wake()).report("wake()", beside);
+}
+
+fn lent(role: &str) {
+    let lent = Lent::attach();
+    let mine = ROLES.iter().find(|(name, ..)| *name == role);
+    let (_, what, lanes, _) = mine.expect("a role that the parent gives");
+    let comparison = Comparison::new();
+    events(what, &comparison, || lent.empty_lanes());
+    if role == "--as=lane" {
+        kept_out(&lent, &comparison);
+    }
+    if *lanes > 0 {
+        two_threads(&lent);
+    }
+}
+
+// LT-10, LT-31
+fn kept_out(lent: &Lent, comparison: &Comparison) {
+    let task = Task::born("kept out");
+    let beside = Some(&comparison.counter);
+    lent.command(Control {
+        without_runs: true,
+        without_suspends: true,
+        ..Control::default()
+    });
+    pair(&task, || ()).report("event of a kind that is kept out", beside);
+    lent.command(Control {
+        stopped: true,
+        ..Control::default()
+    });
+    pair(&task, || ()).report("event while recording is stopped", beside);
+    lent.command(Control::default());
+}
+
+/// The same events on one thread, and on two at once, each with a coroutine and a lane of its own.
+// CTP-36
+fn two_threads(lent: &Lent) {
+    let one = pair(&Task::born("alone"), || lent.empty_lanes());
+    let turn = AtomicU32::new(0);
+    let is_over = AtomicBool::new(false);
+    let two = thread::scope(|scope| {
+        scope.spawn(|| {
+            let task = Task::born("second");
+            for round in 1.. {
+                while turn.load(Ordering::Acquire) < round {
+                    spin_loop();
+                }
+                if is_over.load(Ordering::Acquire) {
+                    return;
+                }
+                for _ in 0..ctp_benches::CALLS {
+                    task.run();
+                    task.suspend(Wait::readable(3));
+                }
+            }
+        });
+        let two = pair(&Task::born("first"), || {
+            lent.empty_lanes();
+            turn.fetch_add(1, Ordering::Release);
+        });
+        is_over.store(true, Ordering::Release);
+        turn.fetch_add(1, Ordering::Release);
+        two
+    });
+    two.report("event, beside another thread flat out", None);
+    let gain = 2.0 * one.least_ns / two.least_ns;
+    println!("  {:<42} {gain:>8.2} x", "two threads record, as one = 1");
+}
+
+fn recorded() {
+    assert!(ctp_nostd::attach(), "the recorder provides memory");
+    let flags = std::env::var("CTP_BENCH_FLAGS").unwrap_or_default();
+    let what = format!("under ctp-record {flags}");
+    // The recorder keeps up, so that no lane is ever full.
+    let pause = || thread::sleep(Duration::from_micros(300));
+    events(what.trim_end(), &Comparison::new(), pause);
 }
 
 /// One update of an aggregate, alone, and while somebody reads it without a pause.
@@ -68,73 +211,21 @@ fn aggregates() {
         let ns = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44; // of all bins up to a millisecond
         black_box(latched.add(ns, Bins::USUAL));
     };
-    let alone = median_ns(ROUNDS, CALLS, &mut update);
+    let alone = times(1, || (), &mut update);
     let is_over = AtomicBool::new(false);
-    let read = std::thread::scope(|scope| {
+    let read = thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 black_box(latched.read());
             }
         });
-        let read = median_ns(ROUNDS, CALLS, &mut update);
+        let read = times(1, || (), &mut update);
         is_over.store(true, Ordering::Relaxed);
         read
     });
-    report("update of an aggregate", alone, None);
-    let beside = Some(("alone", alone));
-    report("  read all the time by another processor", read, beside);
-}
-
-fn attached(what: &str) {
-    assert!(ctp_nostd::attach(), "the parent provides memory");
-    let reference = reference_writer();
-    let clock = median_ns(ROUNDS, CALLS, || {
-        black_box(Linux::now_ns());
-    });
-    let task = Task::born("bench");
-    let pair = median_ns(ROUNDS, CALLS, || {
-        task.run();
-        task.suspend(Wait::readable(3));
-    });
-    let waker = task.waker();
-    let wake = median_ns(ROUNDS, CALLS, || waker.wake());
-    println!("{what}:");
-    let beside = Some(("the reference", reference));
-    report("  reference writer", reference, None);
-    report("  event", pair / 2.0, beside);
-    report("    of which the clock", clock, beside);
-    report("  wake()", wake, beside);
-}
-
-/// LT-10, LT-31: what an event costs that is kept out, beside one that is not.
-fn kept_out() {
-    let task = Task::born("bench");
-    let pair = || {
-        median_ns(ROUNDS, CALLS, || {
-            task.run();
-            task.suspend(Wait::readable(3));
-        })
-    };
-    let event = pair() / 2.0;
-    let beside = Some(("an event", event));
-    control(&["filter", "kind=birth,death"]);
-    report("  event of a kind that is kept out", pair() / 2.0, beside);
-    control(&["stop"]);
-    report("  event while recording is stopped", pair() / 2.0, beside);
-}
-
-fn control(words: &[&str]) {
-    let me = std::process::id().to_string();
-    let Some(recorder) = recorder() else { return };
-    let mut command = Command::new(recorder);
-    command.args(["control", &me]).args(words);
-    let said = command.output().expect("can be asked");
-    assert!(said.status.success(), "{said:?}");
-}
-
-fn kernel_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    println!("update of an aggregate:");
+    alone.report("alone", None);
+    read.report("read all the time by another processor", None);
 }
 
 /// The words of a v1 slot, and the header's flag.
@@ -150,55 +241,46 @@ struct Slot {
 }
 
 /// gettid, clock_gettime, a release store before and after the payload, a full fence, the flag.
-fn reference_writer() -> f64 {
+fn reference_writer() -> Times {
     let slots: [Slot; 8] = Default::default();
     let sleeping = AtomicU32::new(0);
     let mut n = 0;
-    median_ns(ROUNDS, CALLS, || {
-        let slot = &slots[n % 8];
-        let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
-        let now = kernel_ns();
-        let old = slot.seq.load(Ordering::Relaxed);
-        slot.seq.store(old + 1, Ordering::Release);
-        slot.timestamp.store(now, Ordering::Relaxed);
-        slot.tid.store(tid, Ordering::Relaxed);
-        slot.addr.store(n as u64, Ordering::Relaxed);
-        slot.is_active.store((n % 2) as u8, Ordering::Relaxed);
-        slot.seq.store(old + 2, Ordering::Release);
-        fence(Ordering::SeqCst);
-        black_box(sleeping.load(Ordering::Relaxed) == 1);
-        n += 1;
-    })
+    times(
+        1,
+        || (),
+        || {
+            let slot = &slots[n % 8];
+            let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
+            let now = kernel_ns();
+            let old = slot.seq.load(Ordering::Relaxed);
+            slot.seq.store(old + 1, Ordering::Release);
+            slot.timestamp.store(now, Ordering::Relaxed);
+            slot.tid.store(tid, Ordering::Relaxed);
+            slot.addr.store(n as u64, Ordering::Relaxed);
+            slot.is_active.store((n % 2) as u8, Ordering::Relaxed);
+            slot.seq.store(old + 2, Ordering::Release);
+            fence(Ordering::SeqCst);
+            black_box(sleeping.load(Ordering::Relaxed) == 1);
+            n += 1;
+        },
+    )
 }
 
-#[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
-fn run_self_in_own_memory() {
-    let plan = Plan::without_lanes(64);
-    let file = memfd_create("bench", MemfdFlags::empty()).expect("a memfd");
-    ftruncate(&file, plan.bytes()).expect("room");
-    let map = MmapOptions::new().map_raw(&file).expect("a mapping");
-    // SAFETY: just mapped, zeroed, and kept mapped to the end of this function.
-    unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, &Recording::default()) }
-        .expect("fresh memory is right");
-    let status = Command::new(this_program())
-        .arg("--as=attached")
-        .env(
-            "CTP_SHM_PATH",
-            format!("/proc/self/fd/{}", file.as_raw_fd()),
-        )
-        .env("CTP_MAX_STATIONS", "64")
-        .status();
+fn run_self_in(memory: &Memory, role: &str) {
+    let mut command = Command::new(this_program());
+    let status = memory.lend(command.arg(role)).status();
     assert!(status.expect("can run itself").success());
 }
 
-fn run_self_under_recorder(role: &str, flags: &[&str]) {
+fn run_self_under_recorder(flags: &[&str]) {
     let Some(recorder) = recorder() else { return };
     let status = Command::new(recorder)
         .args(["-q", "-o", "/dev/null"])
         .args(flags)
         .arg("--")
         .arg(this_program())
-        .arg(role)
+        .arg("--as=recorded")
+        .env("CTP_BENCH_FLAGS", flags.join(" "))
         .status();
     assert!(status.expect("can run the recorder").success());
 }

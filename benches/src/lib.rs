@@ -1,6 +1,7 @@
 //! What the benchmarks share. Timing is by medians of many rounds, because the machines are
 //! shared and noisy.
 
+pub mod memory;
 pub mod traces;
 
 use std::path::PathBuf;
@@ -19,6 +20,53 @@ pub fn median_ns(rounds: usize, calls: u32, mut call: impl FnMut()) -> f64 {
         .collect();
     times.sort();
     times[rounds / 2].as_nanos() as f64 / f64::from(calls)
+}
+
+/// Short rounds, of which the shortest were not interrupted on a machine that others use too.
+const SHORT_ROUNDS: usize = 2_001;
+/// Calls in each. What they record of two events each has room in a lane.
+pub const CALLS: u32 = 2_000;
+
+/// What one event takes, by many short rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// In the quickest round.
+    pub least_ns: f64,
+    /// In the median one.
+    pub median_ns: f64,
+}
+
+/// Measures a call of so many events; `before` each round something else is done.
+pub fn times(events: u32, mut before: impl FnMut(), mut call: impl FnMut()) -> Times {
+    let each = f64::from(CALLS) * f64::from(events);
+    let mut rounds: Vec<f64> = (0..SHORT_ROUNDS)
+        .map(|_| {
+            before();
+            let begin = Instant::now();
+            (0..CALLS).for_each(|_| call());
+            begin.elapsed().as_nanos() as f64 / each
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    Times {
+        least_ns: rounds[0],
+        median_ns: rounds[SHORT_ROUNDS / 2],
+    }
+}
+
+impl Times {
+    /// Prints them, and how much more the least is than that of something else.
+    pub fn report(&self, what: &str, beside: Option<&Times>) {
+        let Times {
+            least_ns,
+            median_ns,
+        } = self;
+        print!("  {what:<42} {least_ns:>8.2} ns, median {median_ns:>8.2}");
+        match beside {
+            Some(other) => println!("   counter {:+.2}", least_ns - other.least_ns),
+            None => println!(),
+        }
+    }
 }
 
 /// Prints one figure, and how it compares with another of the same run.

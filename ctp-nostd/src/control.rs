@@ -101,12 +101,14 @@ pub fn withdraw(begun: &AtomicU32, n: u32) -> bool {
 
 /// Probe: does this word, which is not 0, keep out such an event? The thread is asked for only if
 /// that matters.
-#[inline]
+#[inline(always)]
 pub fn keeps_out(word: u32, kind: EventKind, thread: impl FnOnce() -> u64) -> bool {
-    let is_step = matches!(kind, EventKind::Run | EventKind::Suspend);
+    if word & (STOPPED | 1 << kind as u32) != 0 {
+        return true;
+    }
     let only = word >> THREAD_SHIFT;
-    word & (STOPPED | 1 << kind as u32) != 0
-        || (is_step && only != 0 && u64::from(only) != thread())
+    let is_step = matches!(kind, EventKind::Run | EventKind::Suspend);
+    is_step && only != 0 && u64::from(only) != thread()
 }
 
 /// Probe: what the kind of an event carries that is kept; `state` was read before it began. What a
@@ -120,7 +122,7 @@ pub fn take_mark(state: &AtomicU32, before: u32) -> u8 {
 }
 
 /// Probe: the event was kept out.
-#[inline]
+#[inline(always)]
 pub fn leave_out(state: &AtomicU32, dropped: &AtomicU32, kind: EventKind) {
     unlocked::count(dropped);
     let after = kind as u32 | u32::from(AFTER_FILTERED);
@@ -153,7 +155,7 @@ impl Header {
 
 impl Station {
     /// The owner: an event of this kind was kept out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave_out(&self, kind: EventKind) {
         leave_out(&self.state, &self.dropped_filtered, kind);
     }

@@ -79,13 +79,19 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// Apart, so that the branch of those that nobody records is in the caller.
+    #[inline(always)]
     fn run_in(&self, seat: &Seat<P>) {
         let local = P::local();
         self.enter(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Run) {
-            seat.event(local, self.says_run());
+            self.tell_run(seat, local);
         }
+    }
+
+    /// Apart, so that what is not recorded is done with in the caller.
+    #[inline(never)]
+    fn tell_run(&self, seat: &Seat<P>, local: Option<&Local>) {
+        seat.event(local, self.says_run());
     }
 
     /// It waits from now on. Call it before anybody can resume it elsewhere.
@@ -96,9 +102,20 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
+    #[inline(always)]
     fn suspend_in(&self, seat: &Seat<P>, wait: Wait) {
-        let site = || seat.probe.site(wait.place);
-        self.suspend_at(seat, P::local(), site, wait.code(), wait.resource);
+        let local = P::local();
+        self.leave(seat, local);
+        if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
+            self.tell_suspend(seat, local, wait);
+        }
+    }
+
+    /// Apart, as for a run; the site is looked up only here.
+    #[inline(never)]
+    fn tell_suspend(&self, seat: &Seat<P>, local: Option<&Local>, wait: Wait) {
+        let site = seat.probe.site(wait.place);
+        seat.event(local, self.says_suspend(site, wait.code(), wait.resource));
     }
 
     /// It waits from now on, and `next` runs in its stead, on this thread: a [`suspend`](Self::suspend)
@@ -114,20 +131,37 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
+    #[inline(never)]
     fn switch_in(&self, seat: &Seat<P>, wait: Wait, next: &Self, next_seat: &Seat<P>) {
         let local = P::local();
         self.leave(seat, local);
         next.enter(next_seat, local);
         let control = seat.probe.control_word();
-        let suspends = seat.keeps(control, EventKind::Suspend);
+        if control != 0 {
+            return self.switch_under(control, seat, wait, next, next_seat);
+        }
+        let site = seat.probe.site(wait.place);
+        let waits = self.says_suspend(site, wait.code(), wait.resource);
+        seat.switch(next_seat, local, waits, next.says_run());
+    }
+
+    /// Both events are judged by the one word.
+    #[cold]
+    #[inline(never)]
+    fn switch_under(
+        &self,
+        control: u32,
+        seat: &Seat<P>,
+        wait: Wait,
+        next: &Self,
+        next_seat: &Seat<P>,
+    ) {
         let runs = next_seat.keeps(control, EventKind::Run);
-        let site = || seat.probe.site(wait.place);
-        let waits = || self.says_suspend(site(), wait.code(), wait.resource);
-        match (suspends, runs) {
-            (true, true) => seat.switch(next_seat, local, waits(), next.says_run()),
-            (true, false) => seat.event(local, waits()),
-            (false, true) => next_seat.event(local, next.says_run()),
-            (false, false) => {}
+        if seat.keeps(control, EventKind::Suspend) {
+            self.tell_suspend(seat, P::local(), wait);
+        }
+        if runs {
+            next.tell_run(next_seat, P::local());
         }
     }
 
@@ -145,7 +179,10 @@ impl<P: Platform> Coroutine<P> {
         let local = P::local();
         let nothing = (otherwise, WaitKind::Unknown as u8, 0);
         let (site, code, arg) = local.and_then(noted).unwrap_or(nothing);
-        self.suspend_at(seat, local, || site, code, arg);
+        self.leave(seat, local);
+        if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
+            seat.event(local, self.says_suspend(site, code, arg));
+        }
     }
 
     /// A handle with which anybody, on any thread, tells that this coroutine is woken. From the
@@ -178,22 +215,6 @@ impl<P: Platform> Coroutine<P> {
         let flags = station.flags.load(Ordering::Relaxed) | FLAG_COUNTS_WAKERS;
         station.flags.store(flags, Ordering::Relaxed);
         Some(waker)
-    }
-
-    /// The site is looked up only if the event is kept.
-    #[inline(always)]
-    fn suspend_at(
-        &self,
-        seat: &Seat<P>,
-        local: Option<&Local>,
-        site: impl FnOnce() -> SiteWord,
-        wait_code: u8,
-        arg: u64,
-    ) {
-        self.leave(seat, local);
-        if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
-            seat.event(local, self.says_suspend(site(), wait_code, arg));
-        }
     }
 
     #[inline(always)]

@@ -90,7 +90,13 @@ impl<P: Platform> Probe<P> {
     /// Does the recorder want no such event now, by this word that is not 0?
     #[inline(always)]
     pub(crate) fn keeps_out(&self, word: u32, kind: EventKind) -> bool {
-        control::keeps_out(word, kind, || P::thread_in(self.attachment))
+        control::keeps_out(word, kind, || self.thread())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn thread(&self) -> u64 {
+        P::thread_in(self.attachment)
     }
 
     /// The time, if that takes no call.

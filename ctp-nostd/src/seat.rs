@@ -5,7 +5,7 @@
 //!   E1 begun = head: no event of this coroutine is going on, else slowly (`amid.rs`)
 //!   E2 what time is it; a place in the lane with it           (`lane.rs`, T1 to T4)
 //!   E3 begun: n -> n + 1   (one step)                         = K2 of `control.rs`
-//!   K4 the control word is still the same, else judge again
+//!   K4 nothing is kept out by the control word, else judge again
 //!   E4 slot n              (`slot.rs`), the record            (`lane.rs`, T5 and T6)
 //!   E5 aggregates          (`aggregate.rs`), head = begun     (release)
 //!   E6 ring if the recorder sleeps                            (`doorbell.rs`)

@@ -15,45 +15,55 @@ use crate::seat::{Begun, Said, Seat};
 use crate::sync::Ordering;
 use crate::thread_lane::Place;
 
-/// The one that waits, and the one that runs, unless a handler came between.
-type Both = (Begun, Option<Begun>);
+/// The numbers of both events, their time, and the first of their places in the lane.
+#[derive(Clone, Copy)]
+struct Taken {
+    n: u64,
+    next_n: u64,
+    at: u64,
+    thread: u64,
+    place: Option<Place>,
+}
+
+impl Taken {
+    #[inline(always)]
+    fn first(&self) -> Begun {
+        Begun::alone(self.n, self.at, self.thread, self.place)
+    }
+
+    #[inline(always)]
+    fn second(&self) -> Begun {
+        let place = self.place.map(|place| place.next());
+        Begun::alone(self.next_n, self.at, self.thread, place)
+    }
+}
 
 impl<P: Platform> Seat<P> {
     /// Publishes two events that are kept: what this one says, and what `next` says.
     #[inline(always)]
     pub fn switch(&self, next: &Self, local: Option<&Local>, waits: Said, runs: Said) {
-        match local.and_then(|local| self.begin_both(next, local)) {
-            Some((from, Some(to))) if self.probe.control_word() == 0 => {
-                self.write(&from, 0, &waits);
-                self.complete(from.n, from.at, waits.kind as u8);
-                next.write(&to, 0, &runs);
-                next.complete(to.n, to.at, runs.kind as u8);
-                self.probe.call_recorder();
-            }
-            begun => self.switch_slowly(next, begun, waits, runs),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn switch_slowly(&self, next: &Self, begun: Option<Both>, waits: Said, runs: Said) {
-        let (from, to) = match begun {
-            Some((from, to)) => (Some(from), to),
-            None => (None, None),
+        let Some(taken) = local.and_then(|local| self.take_both(next, local)) else {
+            return self.switch_slowly(next, waits, runs);
         };
-        match from {
-            Some(from) => self.judge_again(from, waits),
-            None => self.event_slowly(waits),
+        let (at, place) = (taken.at, taken.place.map(|place| place.at));
+        if !self.enter(taken.n, at) {
+            self.give_way_twice(next, place, at);
+            return self.switch_slowly(next, waits, runs);
         }
-        match to {
-            Some(to) => next.judge_again(to, runs),
-            None => next.event_slowly(runs),
+        let has_entered = next.enter(taken.next_n, at);
+        if !has_entered || self.probe.control_word() != 0 {
+            return self.switch_apart(next, place, at, has_entered, waits, runs);
         }
+        self.write(&taken.first(), 0, &waits);
+        self.complete(taken.n, taken.at, waits.kind as u8);
+        next.write(&taken.second(), 0, &runs);
+        next.complete(taken.next_n, taken.at, runs.kind as u8);
+        self.probe.call_recorder();
     }
 
-    /// E1 to E3, if all is as it mostly is.
+    /// E1 and E2, if all is as it mostly is.
     #[inline(always)]
-    fn begin_both(&self, next: &Self, local: &Local) -> Option<Both> {
+    fn take_both(&self, next: &Self, local: &Local) -> Option<Taken> {
         if !core::ptr::eq(self.probe.region.header, next.probe.region.header) {
             return None;
         }
@@ -62,23 +72,63 @@ impl<P: Platform> Seat<P> {
         let last_ts = self.last_ts().max(next.last_ts());
         let now = || Some(self.probe.ns_at_once()?.max(last_ts));
         let (at, place) = Place::take(ring, 2, now)?;
-        let next_place = place.map(|place| place.next());
-        if !self.enter(n, at) {
-            self.give_way(place.map(|place| place.at), at);
-            next.probe.void(next_place.map(|place| place.at), at);
-            return None;
-        }
-        let thread = P::thread_of(local);
-        let from = Begun::alone(n, at, thread, place);
-        if !next.enter(next_n, at) {
-            next.give_way(next_place.map(|place| place.at), at);
-            return Some((from, None));
-        }
-        Some((from, Some(Begun::alone(next_n, at, thread, next_place))))
+        Some(Taken {
+            n,
+            next_n,
+            at,
+            thread: P::thread_of(local),
+            place,
+        })
     }
 
     #[inline(always)]
     fn last_ts(&self) -> u64 {
         self.station.last_ts.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn switch_slowly(&self, next: &Self, waits: Said, runs: Said) {
+        self.event_slowly(waits);
+        next.event_slowly(runs);
+    }
+
+    /// A handler has recorded an event of the one that waits.
+    #[cold]
+    #[inline(never)]
+    fn give_way_twice(&self, next: &Self, place: Option<u64>, at: u64) {
+        self.give_way(place, at);
+        next.probe
+            .void(place.map(|place| place.wrapping_add(1)), at);
+    }
+
+    /// The one that waits has begun its event. A handler has recorded one of the next one since, or
+    /// control has changed.
+    #[cold]
+    #[inline(never)]
+    fn switch_apart(
+        &self,
+        next: &Self,
+        place: Option<u64>,
+        at: u64,
+        has_entered: bool,
+        waits: Said,
+        runs: Said,
+    ) {
+        // Amid an event the head stays where it is.
+        let taken = Taken {
+            n: self.station.event_head.load(Ordering::Relaxed),
+            next_n: next.station.event_head.load(Ordering::Relaxed),
+            at,
+            thread: P::thread_in(self.probe.attachment),
+            place: self.probe.place_again(place),
+        };
+        if has_entered {
+            self.judge_again(taken.first(), waits);
+            return next.judge_again(taken.second(), runs);
+        }
+        next.give_way(place.map(|place| place.wrapping_add(1)), at);
+        self.judge_again(taken.first(), waits);
+        next.event_slowly(runs);
     }
 }

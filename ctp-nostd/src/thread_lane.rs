@@ -87,15 +87,20 @@ impl<P: Platform> Probe<P> {
     /// Gives up a place in this thread's lane that was taken.
     #[cold]
     pub(crate) fn void(&self, place: Option<u64>, at_ns: u64) {
-        let number = P::local().and_then(|local| self.own_lane(local));
-        let ring = number.and_then(|number| self.region.ring(number));
-        if let (Some(ring), Some(at)) = (ring, place) {
+        if let Some(place) = self.place_again(place) {
             let payload = Payload {
                 kind: Deed::Void as u8,
                 ..Payload::default()
             };
-            ring.commit(at, at_ns, payload);
+            place.commit(at_ns, payload);
         }
+    }
+
+    /// A place in this thread's lane that was taken.
+    pub(crate) fn place_again(&self, at: Option<u64>) -> Option<Place> {
+        let number = self.own_lane(P::local()?)?;
+        let ring = self.region.ring(number)?;
+        Some(Place { ring, at: at? })
     }
 
     /// The ring of this thread, if there is one for it.

@@ -57,7 +57,7 @@ exchange!(
 );
 
 /// `word` + 1, modulo 2^32.
-#[inline]
+#[inline(always)]
 pub(crate) fn count(word: &AtomicU32) {
     #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom)))]
     // SAFETY: as above.

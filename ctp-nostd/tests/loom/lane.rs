@@ -16,6 +16,18 @@ struct Memory {
     records: [LaneRecord; 2],
 }
 
+/// A record whose words all tell which attempt it was.
+fn fill_in(ring: Ring<'_>, place: u64, attempt: u64) {
+    let payload = Payload {
+        kind: 2,
+        n: attempt,
+        site: SiteWord::from_id(attempt as u32 + 20).0,
+        arg: attempt + 30,
+        ..Payload::default()
+    };
+    ring.commit(place, attempt + 10, payload);
+}
+
 impl Memory {
     fn ring(&self) -> Ring<'_> {
         Ring::new(&self.lane, &self.records)
@@ -25,18 +37,19 @@ impl Memory {
         self.write_into(self.ring(), attempt);
     }
 
-    /// A record whose words all tell which attempt it was.
     fn write_into(&self, ring: Ring<'_>, attempt: u64) {
-        let (at, place) = ring.reserve(|| attempt + 10);
-        let payload = Payload {
-            kind: 2,
-            n: attempt,
-            site: SiteWord::from_id(attempt as u32 + 20).0,
-            arg: attempt + 30,
-            ..Payload::default()
-        };
+        let (_, place) = ring.reserve(|| attempt + 10);
         if let Some(place) = place {
-            ring.commit(place, at, payload);
+            fill_in(ring, place, attempt);
+        }
+    }
+
+    /// Two of them whose places are taken in one step, else each by itself.
+    fn write_two(&self, first: u64) {
+        let fill_in = |more: u64, place: u64| fill_in(self.ring(), place + more, first + more);
+        match self.ring().reserve_at_once(2, || Some(first + 10)) {
+            Some((_, place)) => (0..2).for_each(|more| fill_in(more, place)),
+            None => (first..first + 2).for_each(|attempt| self.write(attempt)),
         }
     }
 
@@ -56,19 +69,34 @@ impl Memory {
     }
 }
 
-// LT-05, LT-07
-#[test]
-fn every_record_is_read_whole_and_in_order_or_counted() {
-    check(|| {
+fn each_is_read_whole_and_in_order_or_counted(written: u32, write: fn(&Memory)) {
+    check(move || {
         let memory = Arc::new(Memory::default());
-        let written = Arc::clone(&memory);
-        let writer = thread::spawn(move || (0..3).for_each(|attempt| written.write(attempt)));
+        let shared = Arc::clone(&memory);
+        let writer = thread::spawn(move || write(&shared));
         let mut next = 0;
         let mut seen = memory.drain(&mut next);
         writer.join().expect("a writer does not panic");
         seen.extend(memory.drain(&mut next));
         assert!(seen.is_sorted());
-        assert_eq!(seen.len() as u32 + memory.ring().lost(), 3);
+        assert_eq!(seen.len() as u32 + memory.ring().lost(), written);
+    });
+}
+
+// LT-05, LT-07
+#[test]
+fn every_record_is_read_whole_and_in_order_or_counted() {
+    each_is_read_whole_and_in_order_or_counted(3, |memory| {
+        (0..3).for_each(|attempt| memory.write(attempt));
+    });
+}
+
+// LT-05, LT-07
+#[test]
+fn two_that_were_reserved_in_one_step_are_read_like_others() {
+    each_is_read_whole_and_in_order_or_counted(3, |memory| {
+        memory.write(0);
+        memory.write_two(1);
     });
 }
 

@@ -1,0 +1,167 @@
+//! How many instructions does an event take? Unlike a time, that is the same on a busy machine.
+//!
+//! Counted by valgrind's callgrind, and compared with `benches/instructions.txt`: a step that takes
+//! a tenth more than it says there fails. `CTP_BLESS=1` writes the file anew. Without valgrind
+//! nothing is counted, and it says so.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use ctp_benches::memory::{Lent, Memory};
+use ctp_benches::this_program;
+use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
+use ctp_nostd::control::Control;
+use ctp_nostd::{Task, Wait};
+
+/// What is counted: its name, in how many lanes and in which mode, and how often a round does it.
+const STEPS: [(&str, u32, u32, u64); 8] = [
+    ("not attached", 0, MODE_HISTORY, 2),
+    ("slot", 0, MODE_HISTORY, 2),
+    ("slot and lane", 4, MODE_HISTORY, 2),
+    ("slot, lane and aggregate", 4, MODE_FLIGHT, 2),
+    ("switch_to, both events", 4, MODE_HISTORY, 2),
+    ("wake", 4, MODE_HISTORY, 1),
+    ("kept out", 4, MODE_HISTORY, 2),
+    ("stopped", 4, MODE_HISTORY, 2),
+];
+/// The difference between so many rounds and twice as many is what counts. Both fit into a lane.
+const ROUNDS: u32 = 1_000;
+
+/// As many more or less say nothing.
+const FEW: u64 = 2;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, flag, step, rounds] = arguments.as_slice()
+        && flag == "--do"
+    {
+        perform(step, rounds.parse().expect("a number"));
+        return ExitCode::SUCCESS;
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("skipped: valgrind is not installed, so no instructions are counted");
+        return ExitCode::SUCCESS;
+    }
+    let counted: Vec<(&str, u64)> = STEPS.iter().map(count).collect();
+    if std::env::var_os("CTP_BLESS").is_some() {
+        fs::write(table(), to_text(&counted)).expect("the table can be written");
+    }
+    judge(
+        &counted,
+        &fs::read_to_string(table()).expect("the table is there"),
+    )
+}
+
+fn table() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.txt")
+}
+
+fn to_text(counted: &[(&str, u64)]) -> String {
+    let mut text = String::new();
+    for (step, count) in counted {
+        writeln!(text, "{step}: {count}").expect("a string");
+    }
+    text
+}
+
+/// Prints each step beside what was expected. Fails if one takes a tenth more.
+fn judge(counted: &[(&str, u64)], table: &str) -> ExitCode {
+    let lines = table.lines().filter_map(|line| line.split_once(": "));
+    let expected: BTreeMap<&str, u64> = lines
+        .filter_map(|(step, count)| Some((step, count.parse().ok()?)))
+        .collect();
+    let mut has_grown = false;
+    for (step, count) in counted {
+        let limit = expected.get(step).copied().unwrap_or(0);
+        let verdict = match () {
+            () if *count > limit + limit / 10 + FEW => "  MORE THAN A TENTH MORE",
+            () if count + limit / 10 + FEW < limit => "  less: CTP_BLESS=1 notes it",
+            () => "",
+        };
+        has_grown |= verdict.contains("MORE");
+        println!("{step:<28} {count:>5} instructions, expected {limit:>5}{verdict}");
+    }
+    match has_grown {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// Instructions that one such step takes.
+// LT-02, LT-31
+fn count((step, lanes, mode, each): &(&'static str, u32, u32, u64)) -> (&'static str, u64) {
+    let memory = Memory::new(*lanes, *mode);
+    let [once, twice] = [ROUNDS, 2 * ROUNDS].map(|rounds| {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        command.arg(this_program());
+        command.args(["--do", step, &rounds.to_string()]);
+        collected(memory.lend(&mut command))
+    });
+    (step, (twice - once) / u64::from(ROUNDS) / each)
+}
+
+/// What callgrind tells at its end.
+fn collected(command: &mut Command) -> u64 {
+    let output = command.output().expect("valgrind can be run");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let count = said
+        .lines()
+        .find_map(|line| line.split_once("Collected : "));
+    let (_, count) = count.expect("callgrind tells what it has counted");
+    count.trim().parse().expect("a number")
+}
+
+fn perform(step: &str, rounds: u32) {
+    if step == "not attached" {
+        return events(&Task::mute(), rounds);
+    }
+    let lent = Lent::attach();
+    let [task, other] = ["one", "other"].map(Task::born);
+    task.run(); // the thread looks for its lane
+    lent.empty_lanes();
+    match step {
+        "switch_to, both events" => switches(&task, &other, rounds),
+        "wake" => wakes(&task, rounds),
+        _ => {
+            lent.command(control(step));
+            events(&task, rounds);
+        }
+    }
+}
+
+fn control(step: &str) -> Control {
+    let is_kept_out = step == "kept out";
+    Control {
+        stopped: step == "stopped",
+        without_runs: is_kept_out,
+        without_suspends: is_kept_out,
+        only_thread: 0,
+    }
+}
+
+fn events(task: &Task, rounds: u32) {
+    for _ in 0..rounds {
+        black_box(task).run();
+        black_box(task).suspend(Wait::readable(3));
+    }
+}
+
+fn switches(task: &Task, other: &Task, rounds: u32) {
+    for _ in 0..rounds {
+        black_box(task).switch_to(Wait::to_yield(), other);
+        black_box(other).switch_to(Wait::to_yield(), task);
+    }
+}
+
+fn wakes(task: &Task, rounds: u32) {
+    let waker = task.waker();
+    for _ in 0..rounds {
+        black_box(&waker).wake();
+    }
+}

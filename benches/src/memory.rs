@@ -1,0 +1,132 @@
+//! Memory as a recorder makes it, lent to a program that nobody records: what an event costs is then
+//! that program's own work, and nobody takes its cache lines away.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use ctp_nostd::Region;
+use ctp_nostd::clock::{self, Calibration};
+use ctp_nostd::control::Control;
+use ctp_nostd::create::{Plan, Recording};
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::time::{ClockId, clock_gettime};
+
+const STATIONS: u32 = 64;
+/// Records of a lane: they fit into the second cache, as those of a recorder that keeps up do not.
+pub const LANE_RECORDS: u32 = 1 << 14;
+
+/// What is lent.
+#[derive(Debug)]
+pub struct Memory {
+    file: OwnedFd,
+    map: MmapRaw,
+}
+
+impl Memory {
+    /// With so many lanes, in a mode of [`ctp_nostd::aggregate`]. Events need no fence in it, and may
+    /// use the processor's counter as their clock, as under `ctp-record`.
+    pub fn new(lanes: u32, mode: u32) -> Self {
+        let recording = Recording {
+            mode,
+            barrier: true,
+            ..Recording::default()
+        };
+        let lane_records = if lanes == 0 { 0 } else { LANE_RECORDS };
+        let plan = Plan {
+            stations: STATIONS,
+            lanes,
+            lane_records,
+        };
+        let memory = Memory::of(plan, &recording);
+        clock::publish(memory.region().header, &calibration());
+        memory
+    }
+
+    /// Slots only, a full fence at each event, and the kernel's clock.
+    pub fn of_the_fallback() -> Self {
+        Memory::of(Plan::without_lanes(STATIONS), &Recording::default())
+    }
+
+    #[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
+    fn of(plan: Plan, recording: &Recording) -> Self {
+        let file = memfd_create("bench", MemfdFlags::empty()).expect("a memfd");
+        ftruncate(&file, plan.bytes()).expect("room");
+        let map = MmapOptions::new().map_raw(&file).expect("a mapping");
+        // SAFETY: just mapped, zeroed, and mapped for as long as `map` is.
+        unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, recording) }
+            .expect("fresh memory is right");
+        Memory { file, map }
+    }
+
+    fn region(&self) -> Region<'_> {
+        region(&self.map)
+    }
+
+    /// A program that is run attaches to it.
+    pub fn lend<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        command
+            .env("CTP_SHM_PATH", path)
+            .env("CTP_MAX_STATIONS", STATIONS.to_string())
+    }
+}
+
+/// The memory that this program was lent, in which it plays the recorder.
+#[derive(Debug)]
+pub struct Lent(MmapRaw);
+
+impl Lent {
+    /// Attaches to it.
+    pub fn attach() -> Self {
+        let path = std::env::var_os("CTP_SHM_PATH").expect("the parent lends memory");
+        let mut options = File::options();
+        let file = options.read(true).write(true).open(path);
+        let map = MmapOptions::new().map_raw(&file.expect("it is open"));
+        assert!(ctp_nostd::attach(), "the memory is right");
+        Lent(map.expect("a mapping"))
+    }
+
+    /// Gives all lanes their room back.
+    pub fn empty_lanes(&self) {
+        let region = region(&self.0);
+        for index in 0..region.lanes.len() {
+            let ring = region.ring(index as u32).expect("it has records");
+            ring.release(ring.head());
+        }
+    }
+
+    /// From now on this is kept.
+    pub fn command(&self, control: Control) {
+        region(&self.0).header.command(control);
+    }
+}
+
+#[expect(unsafe_code, reason = "vouches for the mapping that it is given")]
+fn region(map: &MmapRaw) -> Region<'_> {
+    // SAFETY: mapped for as long as `map` is; touched through atomics only.
+    unsafe { Region::new(map.as_mut_ptr(), map.len(), u32::MAX) }.expect("it was just made")
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC, by way of the vDSO.
+pub fn kernel_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Of the processor's counter, near enough for a measurement.
+fn calibration() -> Calibration {
+    let (ticks, ns) = (clock::ticks(), kernel_ns());
+    thread::sleep(Duration::from_millis(20));
+    let (ticks_since, ns_since) = (clock::ticks() - ticks, kernel_ns() - ns);
+    Calibration {
+        ticks,
+        ns,
+        mult: (u128::from(ns_since) << 32)
+            .checked_div(ticks_since.into())
+            .unwrap_or(0) as u64,
+    }
+}
