@@ -32,6 +32,9 @@ fn main() {
         Some("--as=summary") => {
             attached("attached, under ctp-record --summary: slot and aggregate")
         }
+        Some("--as=flight") => {
+            attached("attached, under ctp-record --flight-recorder: slot, lane and aggregate")
+        }
         _ => {
             unattached();
             aggregates();
@@ -39,6 +42,7 @@ fn main() {
             run_self_under_recorder("--as=recorded", &[]);
             run_self_under_recorder("--as=slots", &["--buffer", "0"]);
             run_self_under_recorder("--as=summary", &["--summary"]);
+            run_self_under_recorder("--as=flight", &["--flight-recorder"]);
         }
     }
 }

@@ -110,6 +110,7 @@ fn tell_people(plan: &Plan, gathered: &Gathered, composed: &mut Composed, sink: 
     for former in formers.iter() {
         composed.earlier = composed.earlier.saturating_add(former.events);
         composed.end.lost = composed.end.lost.saturating_add(former.lost);
+        composed.filtered = composed.filtered.saturating_add(former.filtered);
         composed.formers += former.coroutines;
         sink.take(Record::Former(Box::new(former.clone())));
     }
