@@ -37,8 +37,7 @@ pub struct Composed {
 }
 
 /// Tells all but the end, which is in what it gives.
-pub fn compose(mut gathered: Gathered, sink: &mut dyn Sink) -> Composed {
-    let mut plan = Plan::of(&gathered);
+pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> Composed {
     let zero_ns = gathered.start.started_monotonic_ns;
     let known = Known::of(&gathered);
     let mut composed = Composed {
