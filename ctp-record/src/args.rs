@@ -35,6 +35,10 @@ Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it 
 executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
 rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
+A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
+and goes back no further than DURATION (500ms, 30s, 5min, 1h); SIZE is another word for --buffer.
+Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so
+on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
 
 /// What `--buffer` is when nothing is said, in bytes.
@@ -165,13 +169,15 @@ EXPR says which events are kept; all others are counted as filtered, which is no
   none               all events: the filter is taken away
 Several are joined by spaces, and an event must meet all of them. A filter replaces the one before.
 
+A snapshot is answered once its file is there. Only recordings with --flight-recorder take any.
+
 Stop and filter answer once they are in force: no event is later in the trace that they keep out.
 What coroutines wait for meanwhile is not known, and no verdict is built on what came before.
 Plain v1 peers know no control and are recorded on.
 
 Exit status: 0, 1 for an error, 2 for wrong usage.";
 
-/// Stops, resumes or filters a recording that goes on, or tells how it stands
+/// Stops, resumes or filters a recording, takes a snapshot of it, or tells how it stands
 #[derive(clap::Args, Debug)]
 #[command(after_help = CONTROL_AFTER, disable_help_subcommand = true)]
 struct ControlArgs {

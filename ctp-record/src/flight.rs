@@ -4,7 +4,7 @@
 //! Threads write over what is old in their lanes, and nobody empties these. Passes only meet those
 //! who come and remember those who leave ([`chronicle`]), so that stations are used again. A
 //! snapshot is taken in two steps: the thread that reads the memories looks at every station once
-//! ([`gathered`]), which takes less than a microsecond for each that lives, and goes on; another
+//! ([`gathered`]), which takes about a microsecond for each that lives, and goes on; another
 //! thread copies the lanes, finds out whose the records are, and writes ([`compose`]). Both only
 //! read, so that snapshots do not disturb each other, nor the program.
 

@@ -154,6 +154,7 @@ fn former(it: &Former) -> Fields {
             ("coroutines", it.coroutines.into()),
             ("events", it.events.into()),
             ("lost", it.lost.into()),
+            ("filtered", it.filtered.into()),
             ("left_out", it.left_out.into()),
             ("waiting", durations(&it.waiting, it.bins)),
             ("running", durations(&it.running, it.bins)),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use ctp_trace::census::Span;
-use ctp_trace::record::Record;
+use ctp_trace::record::{Nanos, Record};
 use ctp_trace::{Census, Reader};
 
 use crate::config::Config;
@@ -55,6 +55,20 @@ impl Input<'_> {
     /// If nothing can be read.
     pub fn reader(&self) -> Result<Reader<'_>> {
         Reader::new(&self.bytes).with_context(|| self.path.display().to_string())
+    }
+
+    /// From when on a flight recorder has everything; zero in any other trace.
+    ///
+    /// # Errors
+    /// If nothing can be read.
+    pub fn since(&self) -> Result<Nanos> {
+        let is_row = |record: &Record| matches!(record, Record::Event(_) | Record::Tally(_));
+        let mut before_rows = self.reader()?.flatten().take_while(|it| !is_row(it));
+        let since = before_rows.find_map(|record| match record {
+            Record::Window(window) => Some(window.since),
+            _ => None,
+        });
+        Ok(since.unwrap_or_default())
     }
 
     /// All that the trace says. `before` sees every record before the census does, `each` every

@@ -194,7 +194,10 @@ fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
 /// Reads twice: to learn who there is, and to gather what those did that are shown.
 fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
-    let (from, to) = view.time;
+    let (from, to) = match view.time {
+        (Nanos(0), None) => (input.since()?, None),
+        asked => asked,
+    };
     let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
     let mut crowd = Crowd::new(window);
     let model = input.model(|census, record| crowd.see(census, record), |_, _| {})?;

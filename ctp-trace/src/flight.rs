@@ -47,6 +47,8 @@ pub struct Former {
     pub events: u64,
     /// Events that they had and of which nothing tells.
     pub lost: u64,
+    /// Events that a filter kept out.
+    pub filtered: u64,
     /// Durations that are in no figure.
     pub left_out: u64,
     /// How the durations are divided.
@@ -97,9 +99,10 @@ impl Former {
         put_uint(out, self.process.0.into());
         put_bytes(out, self.name.as_bytes());
         put_uint(out, self.spawn_site.0.into());
-        for count in [self.coroutines, self.events, self.lost, self.left_out] {
-            put_uint(out, count);
-        }
+        let events = [self.events, self.lost, self.filtered];
+        put_uint(out, self.coroutines);
+        events.iter().for_each(|count| put_uint(out, *count));
+        put_uint(out, self.left_out);
         out.extend([self.bins.lo, self.bins.step]);
         self.waiting.put(out);
         self.running.put(out);
@@ -113,6 +116,7 @@ impl Former {
             coroutines: input.uint()?,
             events: input.uint()?,
             lost: input.uint()?,
+            filtered: input.uint()?,
             left_out: input.uint()?,
             bins: Bins {
                 lo: input.byte()?,

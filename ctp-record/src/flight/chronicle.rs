@@ -33,7 +33,7 @@ pub struct Chronicle {
     formers: Formers,
 }
 
-/// So many that left are known one by one: about 30 MB.
+/// So many that left are known one by one: about 50 MB.
 const MOST_GONE: usize = 1 << 16;
 
 impl Sink for Chronicle {

@@ -37,8 +37,7 @@ pub struct Composed {
 }
 
 /// Tells all but the end, which is in what it gives.
-pub fn compose(mut gathered: Gathered, sink: &mut dyn Sink) -> Composed {
-    let mut plan = Plan::of(&gathered);
+pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> Composed {
     let zero_ns = gathered.start.started_monotonic_ns;
     let known = Known::of(&gathered);
     let mut composed = Composed {
@@ -110,6 +109,7 @@ fn tell_people(plan: &Plan, gathered: &Gathered, composed: &mut Composed, sink: 
     for former in formers.iter() {
         composed.earlier = composed.earlier.saturating_add(former.events);
         composed.end.lost = composed.end.lost.saturating_add(former.lost);
+        composed.filtered = composed.filtered.saturating_add(former.filtered);
         composed.formers += former.coroutines;
         sink.take(Record::Former(Box::new(former.clone())));
     }

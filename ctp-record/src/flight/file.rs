@@ -9,6 +9,7 @@ use ctp_trace::record::{End, Event, Record};
 
 use super::compose::{Composed, compose};
 use super::gathered::Gathered;
+use super::plan::Plan;
 use crate::error::Error;
 use crate::harvest::{Sink, remember};
 use crate::output::Place;
@@ -27,7 +28,7 @@ pub struct Snapshot {
 ///
 /// # Errors
 /// [`Error::Output`], [`Error::Write`], [`Error::Misplaced`].
-pub fn write(gathered: Gathered, path: &Path) -> Result<Snapshot, Error> {
+pub fn write(gathered: Gathered, plan: Plan, path: &Path) -> Result<Snapshot, Error> {
     let start = gathered.start.clone();
     let (place, file) = Place::open(path)?;
     let failed = |error| Error::Write(path.to_owned(), error);
@@ -36,7 +37,7 @@ pub fn write(gathered: Gathered, path: &Path) -> Result<Snapshot, Error> {
         writer,
         failed: None,
     };
-    let composed = compose(gathered, &mut sink);
+    let composed = compose(gathered, plan, &mut sink);
     let file = sink.finish(&composed.end).map_err(failed)?;
     place.take(path)?;
     Ok(Snapshot { file, composed })

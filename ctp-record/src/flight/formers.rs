@@ -27,6 +27,7 @@ impl Formers {
         sums.events = sums.events.saturating_add(had);
         let nowhere = occupant.tally.attempted.saturating_sub(had);
         sums.lost = sums.lost.saturating_add(nowhere);
+        sums.filtered = sums.filtered.saturating_add(occupant.tally.filtered);
         match &occupant.aggregate {
             Some(own) => {
                 sums.bins = own.bins;

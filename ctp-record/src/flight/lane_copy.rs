@@ -1,5 +1,6 @@
 //! Copies of lanes that are written over meanwhile: of each the newest records, without a gap at
-//! their beginning.
+//! their beginning. What is copied is safe, so the copies may go on where they ended: in the end
+//! they have all lanes up to the same moment, however long the first round took.
 
 use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, Deed, Ring, Seen};
@@ -15,40 +16,61 @@ pub struct LaneCopy {
     pub refused: u32,
     /// The thread that has the lane, or had it when it died.
     pub holder: Option<u32>,
+    /// The next record to copy.
+    next: u64,
+    /// The first of those that had been reserved lately and not filled in, and how many records were
+    /// copied before it.
+    pending: Option<(u64, usize)>,
 }
 
-/// Of all lanes of a memory that a thread ever had.
-pub fn all(region: &Region<'_>) -> Vec<LaneCopy> {
-    let rings = (0..region.lanes.len() as u32).filter_map(|index| region.ring(index));
-    rings
-        .filter(Ring::is_used)
-        .map(|ring| copy(&ring))
-        .collect()
-}
+/// A record this close to the end may have been reserved just now.
+const LATELY: u64 = 1024;
 
-fn copy(ring: &Ring<'_>) -> LaneCopy {
-    let end = ring.head();
-    let begin = end.saturating_sub(ring.capacity());
-    let (mut oldest, mut records) = (begin, Vec::with_capacity((end - begin) as usize));
-    for at in begin..end {
-        match ring.see(at) {
-            Seen::Whole(copied) => records.push(copied),
-            Seen::Pending => {}
-            Seen::Overwritten => {
-                records.clear();
-                oldest = at + 1;
-            }
+/// Adds what is new in all lanes of a memory.
+pub fn follow(copies: &mut Vec<LaneCopy>, region: &Region<'_>) {
+    let rings = (0..region.lanes.len() as u32).map_while(|index| region.ring(index));
+    for (index, ring) in rings.take_while(Ring::is_used).enumerate() {
+        if index == copies.len() {
+            copies.push(LaneCopy::default());
         }
-    }
-    LaneCopy {
-        records,
-        overwritten: oldest,
-        refused: ring.lost(),
-        holder: ring.holder(),
+        copies[index].go_on(&ring);
     }
 }
 
 impl LaneCopy {
+    /// Copies what is new. What was not filled in is looked at once more.
+    fn go_on(&mut self, ring: &Ring<'_>) {
+        let end = ring.head();
+        let (again, kept) = self
+            .pending
+            .take()
+            .unwrap_or((self.next, self.records.len()));
+        self.records.truncate(kept);
+        let begin = again.max(end.saturating_sub(ring.capacity()));
+        if begin > again || self.next == 0 {
+            self.begin_at(begin);
+        }
+        for at in begin..end {
+            match ring.see(at) {
+                Seen::Whole(copied) => self.records.push(copied),
+                Seen::Pending if end <= at.saturating_add(LATELY) => {
+                    self.pending.get_or_insert((at, self.records.len()));
+                }
+                Seen::Pending => {}
+                Seen::Overwritten => self.begin_at(at + 1),
+            }
+        }
+        self.next = end;
+        (self.refused, self.holder) = (ring.lost(), ring.holder());
+    }
+
+    /// What came before is not there, or not without a gap.
+    fn begin_at(&mut self, at: u64) {
+        self.records.clear();
+        self.pending = None;
+        self.overwritten = at;
+    }
+
     /// When everything is there from, if something is not: `latest` is the time of the snapshot,
     /// and what claims to be later is nonsense.
     pub fn since(&self, latest: u64) -> Option<u64> {

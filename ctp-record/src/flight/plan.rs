@@ -15,6 +15,9 @@ const LEEWAY_NS: u64 = 1_000_000_000;
 /// So long may a coroutine be about to be born, with a record in a lane and no station yet.
 const BIRTH_NS: u64 = 10_000_000;
 
+/// Rounds of copying.
+const ROUNDS: usize = 3;
+
 /// All that was found.
 #[derive(Debug)]
 pub struct Plan {
@@ -39,10 +42,8 @@ pub struct Plan {
 impl Plan {
     /// Copies what lanes hold, and looks whose it is.
     pub fn of(gathered: &Gathered) -> Self {
-        let until_ns = monotonic_ns();
+        let (lanes, until_ns) = copied(gathered);
         let latest_ns = until_ns.saturating_add(LEEWAY_NS);
-        let regions = gathered.parts.iter().map(|part| part.memory.region());
-        let lanes: Vec<Vec<LaneCopy>> = regions.map(|region| lane_copy::all(&region)).collect();
         let (people, attributions) = settled(gathered);
         let mut plan = Plan {
             since_ns: begin(gathered, &lanes, latest_ns),
@@ -89,6 +90,20 @@ impl Plan {
             Whose::Unknown => self.unattributed += u64::from(at < at_ns.saturating_sub(BIRTH_NS)),
         }
     }
+}
+
+/// Copies of all lanes, by memory, and up to when they have everything. The first round takes long
+/// enough for a busy thread to write much; each of the others has less to copy.
+fn copied(gathered: &Gathered) -> (Vec<Vec<LaneCopy>>, u64) {
+    let mut lanes: Vec<Vec<LaneCopy>> = gathered.parts.iter().map(|_| Vec::new()).collect();
+    let mut until_ns = 0;
+    for _ in 0..ROUNDS {
+        until_ns = monotonic_ns();
+        for (part, copies) in gathered.parts.iter().zip(&mut lanes) {
+            lane_copy::follow(copies, &part.memory.region());
+        }
+    }
+    (lanes, until_ns)
 }
 
 /// Where several lanes are full, the one that was written over last has the least.

@@ -13,6 +13,7 @@ use rustix::thread::gettid;
 use super::chronicle::Chronicle;
 use super::file::{self, Snapshot};
 use super::gathered::Gathered;
+use super::plan::Plan;
 use super::told;
 use super::when::Trigger;
 use crate::args::Talk;
@@ -106,9 +107,10 @@ impl FlightRecorder {
         let talk = self.talk;
         let thread = thread::Builder::new().name("snapshot".into());
         let write = move || {
+            let plan = Plan::of(&gathered);
             // It is written at the usual priority if it may not be at a lower one.
             let _ = setpriority_process(Some(gettid()), NICE);
-            let written = file::write(gathered, &path);
+            let written = file::write(gathered, plan, &path);
             say(talk, &told::sentence(&path, &written));
             if let Some(asked) = asked {
                 asked.answer(&told::answer(&path, &written));
@@ -124,7 +126,8 @@ impl FlightRecorder {
     /// As for [`file::write`].
     pub fn end(&mut self, gathered: Gathered) -> Result<Snapshot, Error> {
         self.wait();
-        file::write(gathered, &self.output)
+        let plan = Plan::of(&gathered);
+        file::write(gathered, plan, &self.output)
     }
 
     /// Until the one that is being written is there.

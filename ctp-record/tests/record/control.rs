@@ -91,6 +91,13 @@ fn accounts(trace: &Trace) -> BTreeMap<&str, Tally> {
         sum.filtered += tally.filtered;
         sum.hidden = tally.hidden;
     }
+    for former in &trace.formers {
+        let sum = accounts.entry(&former.name).or_default();
+        sum.attempted += former.events + former.lost;
+        sum.filtered += former.filtered;
+        // Its last event was kept out, or there would be more of it.
+        sum.hidden = Some(EventKind::Death);
+    }
     accounts
 }
 
@@ -180,6 +187,12 @@ fn no_event_comes_after_a_stop_and_each_is_recorded_lost_or_counted_as_filtered(
 #[test]
 fn so_it_is_where_only_slots_are_kept() {
     a_stop_is_exact(&["--buffer", "0"]);
+}
+
+// LT-10
+#[test]
+fn so_it_is_under_a_flight_recorder() {
+    a_stop_is_exact(&["--flight-recorder"]);
 }
 
 // LT-10, LT-11

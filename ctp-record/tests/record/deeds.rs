@@ -15,9 +15,9 @@ fn line(trace: &Trace, site: SiteId) -> u64 {
     }
 }
 
-fn recorded(lab: &Lab) -> (Trace, Vec<u64>) {
+fn recorded(lab: &Lab, flag: &str) -> (Trace, Vec<u64>) {
     let (threads, calls) = (THREADS.to_string(), CALLS.to_string());
-    lab.record(&["-v"], "deeds", &["truth", &threads, &calls]);
+    lab.record(&[flag], "deeds", &["truth", &threads, &calls]);
     let number = |words: Vec<String>| words[0].parse().expect("a number");
     (
         lab.trace(),
@@ -33,8 +33,18 @@ fn of_thread(trace: &Trace, tid: u64) -> Vec<Act> {
 // LT-05, LT-33
 #[test]
 fn wakes_and_closes_stand_in_their_order_with_their_lines() {
+    they_stand_in_their_order("-v");
+}
+
+// LT-05
+#[test]
+fn a_flight_recorder_has_them_too() {
+    they_stand_in_their_order("--flight-recorder");
+}
+
+fn they_stand_in_their_order(flag: &str) {
     let lab = Lab::new();
-    let (trace, truth) = recorded(&lab);
+    let (trace, truth) = recorded(&lab, flag);
     let (tids, lines) = truth.split_at(THREADS);
     let sleeper = trace.named("sleeper").birth.coroutine;
     let mut count = 0;
@@ -78,7 +88,7 @@ fn wakes_and_closes_stand_in_their_order_with_their_lines() {
 #[test]
 fn a_wake_by_a_coroutine_names_it() {
     let lab = Lab::new();
-    let (trace, truth) = recorded(&lab);
+    let (trace, truth) = recorded(&lab, "-v");
     let other = trace.named("other").birth.coroutine;
     let is_its = |act: &Act| matches!(act, Act::Wake(call) if call.coroutine == other);
     let acts = trace.deeds.iter().map(|deed| deed.act);

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use crate::lab::{Lab, Outcome, fixture, send, wait_until};
 use crate::trace::{Coroutine, Trace};
 
-fn record(lab: &Lab, flags: &[&str], steps: &str) -> (Outcome, Trace) {
+pub fn record(lab: &Lab, flags: &[&str], steps: &str) -> (Outcome, Trace) {
     let mut words = vec!["truth"];
     words.extend(steps.split(' '));
     let outcome = lab.record(flags, "family", &words);
@@ -24,7 +24,7 @@ fn pid_of(trace: &Trace, coroutine: &Coroutine) -> String {
 }
 
 /// Every coroutine of the truth, and no other, has its events and its process in the trace.
-fn everything_is_there(lab: &Lab, trace: &Trace) {
+pub fn everything_is_there(lab: &Lab, trace: &Trace) {
     let truth = lab.truth("truth");
     for line in &truth {
         let coroutine = trace.named(&line[0]);

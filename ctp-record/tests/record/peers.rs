@@ -77,6 +77,19 @@ fn paced(dialect: Dialect, name: &str, extra: &[&str]) {
     assert_eq!(truth.touched, "0");
 }
 
+/// What a flight recorder has of them: the latest events of each, and how many there were.
+pub fn latest(dialect: Dialect, name: &str) {
+    let lab = Lab::new();
+    let arguments = ["truth", name, "3", "40000", "5000", "3000", "dead"];
+    lab.record(&["--flight-recorder"], "v1_writer", &arguments);
+    let trace = lab.trace();
+    Truth::read(&lab).bears_out(&trace, dialect, 1);
+    for one in trace.coroutines.values() {
+        assert!((7..=9).contains(&one.events.len()), "{one:?}");
+        assert_eq!(one.lost(), 0);
+    }
+}
+
 /// Bursts that lap the slots many times: what is missing is counted, what is there is whole.
 fn bursty(dialect: Dialect, name: &str) {
     let lab = Lab::new();

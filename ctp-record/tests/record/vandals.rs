@@ -10,12 +10,14 @@ use crate::trace::Trace;
 /// number from it that is believed is not.
 const MOST_KIB: &str = "2097152";
 
-fn recorder(lab: &Lab, deed: &str, number: &str) -> Command {
+fn recorder(lab: &Lab, flags: &[&str], deed: &str, number: &str) -> Command {
     let mut command = lab.command("sh");
     command
         .args(["-c", "ulimit -v $0 && exec \"$@\"", MOST_KIB])
         .arg(env!("CARGO_BIN_EXE_ctp-record"))
-        .args(["-n", "2000", "--buffer", "16K", "--"])
+        .args(["-n", "2000", "--buffer", "16K"])
+        .args(flags)
+        .arg("--")
         .arg(fixture("vandal"))
         .args(["truth", deed, number]);
     command
@@ -24,7 +26,11 @@ fn recorder(lab: &Lab, deed: &str, number: &str) -> Command {
 /// The trace, in which these have had ten events, if what the machine made the recorder miss is
 /// counted.
 fn suffer(lab: &Lab, deed: &str, number: &str, sane: &[&str]) -> Trace {
-    let outcome = lab.run(&mut recorder(lab, deed, number));
+    suffer_with(&[], lab, deed, number, sane)
+}
+
+fn suffer_with(flags: &[&str], lab: &Lab, deed: &str, number: &str, sane: &[&str]) -> Trace {
+    let outcome = lab.run(&mut recorder(lab, flags, deed, number));
     assert_eq!(outcome.status.code(), Some(7), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
     let trace = Trace::read_of_mad(&lab.path("ctp.data"));
@@ -75,5 +81,14 @@ fn who_talks_calls_or_begs_without_end_is_recorded_all_the_same() {
         let trace = suffer(&Lab::new(), deed, number, &["before", "after"]);
         assert_eq!(trace.coroutines.len(), 2, "{deed}");
         assert_eq!(trace.end().quarantined, 0, "{deed}");
+    }
+}
+
+/// What stands in the memory is all that there is of it, and it was scribbled over.
+// CTP-28
+#[test]
+fn a_flight_recorder_survives_whatever_stands_in_its_memory() {
+    for deed in ["scribble", "spite", "cut", "babble", "beg"] {
+        suffer_with(&["--flight-recorder"], &Lab::new(), deed, "100", &[]);
     }
 }

@@ -46,6 +46,11 @@ impl Table {
                     self.awaited[place] = waits.then_some(event.arg);
                 }
             }
+            Record::Earlier(it) => {
+                if let Some(&place) = self.places.get(&it.coroutine) {
+                    self.rows[place].begins_after(it.events);
+                }
+            }
             Record::Wake(wake) => {
                 if let Some(&place) = self.places.get(&wake.coroutine) {
                     self.rows[place].woken(wake, scale);
@@ -80,7 +85,7 @@ mod tests {
     use super::super::{Crowd, Doing, Piece, pick};
     use super::*;
     use ctp_trace::record::{
-        Birth, Close, End, Event, Nanos, SiteId, Start, WaitKind, Wake, WakeCall, Waker,
+        Birth, Close, Earlier, End, Event, Nanos, SiteId, Start, WaitKind, Wake, WakeCall, Waker,
     };
     use ctp_trace::verdict::Verdict;
     use ctp_trace::{Census, Writer};
@@ -251,6 +256,25 @@ mod tests {
             row.death(&Scale::new(Nanos(0), Nanos(1_000))),
             Some(Nanos(60))
         );
+    }
+
+    // CT-19: what a flight recorder did not keep is not shown, and not lost
+    #[test]
+    fn a_flight_recorders_row_begins_with_what_it_kept() {
+        let earlier = Earlier {
+            coroutine: ONE,
+            events: 5,
+        };
+        let row = row(
+            &[
+                Record::Earlier(earlier),
+                event(5, 40, EventKind::Run, 2),
+                event(6, 60, EventKind::Death, 2),
+            ],
+            0,
+        );
+        assert_eq!(near(&row), [(40, 60, Doing::Runs(2))]);
+        assert_eq!(row.events, (2, 0));
     }
 
     // CT-19: a window cuts what reaches into it

@@ -48,6 +48,8 @@ pub struct Row {
     /// When and by whom what it waits for at the end was closed.
     pub lost: Option<Mark>,
     last: Option<Event>,
+    /// Events before the first that a flight recorder kept.
+    earlier: u64,
     thread: Option<u64>,
 }
 
@@ -72,6 +74,7 @@ impl Row {
             called: None,
             lost: None,
             last: None,
+            earlier: 0,
             thread: None,
         }
     }
@@ -96,7 +99,9 @@ impl Row {
 
     /// Goes one event on.
     pub fn event(&mut self, event: &Event, scale: &Scale) {
-        let expected = self.last.map_or(0, |last| last.n.saturating_add(1));
+        let expected = self
+            .last
+            .map_or(self.earlier, |last| last.n.saturating_add(1));
         let expected = expected.saturating_add(event.after_filtered.into());
         self.events.0 += 1;
         if let Some(gap) = event.n.checked_sub(expected) {
@@ -104,6 +109,8 @@ impl Row {
             let doing = match gap {
                 // What it did in between is not known, though nothing is lost.
                 0 if event.after_filtered => Some(Doing::Lost(0)),
+                // What a flight recorder did not keep is not shown.
+                0 if self.last.is_none() && 0 < self.earlier => None,
                 0 => self.doing(),
                 lost => Some(Doing::Lost(lost)),
             };
@@ -148,6 +155,11 @@ impl Row {
             self.moves.add(Mark { at, by }, scale, &self.near);
         }
         self.thread = Some(event.tid);
+    }
+
+    /// So many events came before the first that a flight recorder kept.
+    pub fn begins_after(&mut self, events: u64) {
+        self.earlier = events;
     }
 
     /// Takes note of its wake word. A wake that its thread told of is marked already.

@@ -113,11 +113,15 @@ fn about_the_window(model: &Model) -> Option<String> {
 /// Where totals come from, if the program itself kept them.
 fn about_the_totals(model: &Model) -> Option<String> {
     model.census.has_aggregates().then(|| {
+        let (of, exact) = match model.is_by_name() {
+            true => ("totals", "exact, whatever events are not in the trace"),
+            false => ("totals (--histogram)", "exact since the start"),
+        };
         let doubt = match model.is_exact() {
-            true => "exact, whatever events are not in the trace",
+            true => exact,
             false => "exact but where marked ~",
         };
-        format!("# totals: by name, as the program summed them up; {doubt}")
+        format!("# {of}: by name, as the program summed them up; {doubt}")
     })
 }
 

@@ -19,6 +19,7 @@ impl Census {
         for (sum, events) in [
             (&mut totals.summed_up_of_the_dead, former.events),
             (&mut totals.lost_by_the_dead, former.lost),
+            (&mut totals.filtered, former.filtered),
         ] {
             *sum = sum.saturating_add(events);
         }

@@ -88,7 +88,7 @@ fn line(record: &Record) -> String {
         ),
         Record::Earlier(it) => format!("earlier {} events={}", it.coroutine.0, it.events),
         Record::Former(it) => format!(
-            "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} left_out={} \
+            "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} filtered={} left_out={} \
              bins={}+{} waiting {} running {}",
             it.process.0,
             it.name,
@@ -96,6 +96,7 @@ fn line(record: &Record) -> String {
             it.coroutines,
             it.events,
             it.lost,
+            it.filtered,
             it.left_out,
             it.bins.lo,
             it.bins.step,

@@ -677,6 +677,7 @@ fn flight() -> Vec<u8> {
             coroutines: 7,
             events: 4_210,
             lost: 1,
+            filtered: 5,
             left_out: 3,
             bins: usual,
             waiting: durations,

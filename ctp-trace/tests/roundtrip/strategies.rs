@@ -136,6 +136,7 @@ fn flight() -> impl Strategy<Value = Record> {
                 coroutines: counts.0,
                 events: counts.1,
                 lost: counts.2,
+                filtered: counts.2 / 3,
                 left_out: counts.3,
                 bins: Bins { lo, step },
                 waiting,

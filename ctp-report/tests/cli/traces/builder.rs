@@ -238,6 +238,23 @@ impl Trace {
         })));
     }
 
+    /// Totals of all that it did, of which so many events came before a flight recorder's window.
+    pub fn fly(&mut self, one: Coroutine, waits: &[(u64, u64)], runs: &[(u64, u64)], earlier: u64) {
+        self.add(Record::Aggregate(Box::new(Aggregate {
+            coroutine: one.0,
+            at: self.end.at,
+            bins: Bins::USUAL,
+            waiting: durations(waits),
+            running: durations(runs),
+            ..Aggregate::default()
+        })));
+        self.events[one.0.0 as usize - 1] = earlier;
+        self.add(Record::Earlier(Earlier {
+            coroutine: one.0,
+            events: earlier,
+        }));
+    }
+
     pub fn tally(&mut self, one: Coroutine, torn: Option<u64>, inexact: bool) {
         let tally = self.account(one, torn, inexact);
         self.add(Record::Tally(tally));
@@ -344,7 +361,7 @@ pub fn wait(site: SiteId, wait: WaitKind, arg: u64) -> Wait {
     }
 }
 
-fn durations(all: &[(u64, u64)]) -> Durations {
+pub fn durations(all: &[(u64, u64)]) -> Durations {
     let mut durations = Durations::default();
     for (ns, times) in all {
         (0..*times).for_each(|_| durations.add(Nanos(*ns), Bins::USUAL));

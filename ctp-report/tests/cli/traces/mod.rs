@@ -5,6 +5,7 @@ mod builder;
 mod crash;
 mod deeds;
 mod filtered;
+mod flight;
 pub mod foreign;
 mod many;
 mod summed;
@@ -51,6 +52,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("unattached", broken::nobody(false)),
         ("summary", summed::summary()),
         ("mixed", summed::mixed()),
+        ("flight", flight::landed()),
+        ("snapshot", flight::snapshot()),
         ("three_runs", foreign::three_runs().bytes),
         ("filtered", filtered::stopped()),
         ("empty", Vec::new()),

@@ -1,0 +1,91 @@
+//! What a flight recorder kept.
+
+use super::SESSION;
+use super::builder::{Beat, MS, SECOND, Trace, durations, wait};
+use ctp_trace::record::*;
+
+const US: u64 = 1_000;
+
+/// The last two seconds of a server: six sessions go on as they always did, two have waited since
+/// before that, and a thousand others ended long ago.
+fn server() -> Trace {
+    let mut t = Trace::of("./server --for-ever");
+    t.end.at = Nanos(3_600 * SECOND);
+    let (spawn, main) = (t.source(SESSION, 6), t.source(SESSION, 2));
+    let (read, accept) = (t.source(SESSION, 17), t.source(SESSION, 4));
+    let since = 3_598 * SECOND;
+    t.add(Record::Former(Box::new(Former {
+        process: t.process,
+        name: "session".into(),
+        spawn_site: spawn,
+        coroutines: 1_000,
+        events: 802_000,
+        bins: Bins::USUAL,
+        waiting: durations(&[(700 * US, 400), (2 * MS, 600)]),
+        running: durations(&[(5 * US, 1_000)]),
+        ..Former::default()
+    })));
+    for i in 0..8 {
+        let one = t.peer(Dialect::Extended, "session", spawn, 10 * MS);
+        t.fly(one, &[(2 * MS, 1_000)], &[(5 * US, 1_000)], 2_001);
+        let wait = wait(read, WaitKind::Readable, 17 + i);
+        if i < 2 {
+            t.run(one, 3_000 * SECOND, 4127);
+            t.suspend(one, 3_000 * SECOND + MS, 4127, wait);
+        } else {
+            t.run(one, since + MS, 4127);
+            let beat = Beat {
+                from: since + 2 * MS,
+                period: 100 * MS,
+                length: 2 * MS,
+                queued: 10 * US,
+                times: 19,
+            };
+            let seen = t.healthy(one, wait, &beat);
+            t.suspend(
+                one,
+                since + 1_999 * MS,
+                4127,
+                super::builder::Wait {
+                    wake_seen: seen,
+                    ..wait
+                },
+            );
+        }
+        t.tally(one, None, false);
+    }
+    let listener = t.born("accept_loop", main, 2 * MS);
+    t.run(listener, 3 * MS, 4127);
+    t.suspend(listener, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
+    t.tally(listener, None, false);
+    t
+}
+
+fn window(goes_on: bool) -> Record {
+    Record::Window(Window {
+        since: Nanos(3_598 * SECOND),
+        overwritten: 900_000,
+        unattributed: 0,
+        goes_on,
+    })
+}
+
+/// Written when the program was ended.
+pub fn landed() -> Vec<u8> {
+    let mut t = server();
+    t.add(window(false));
+    t.finish()
+}
+
+/// Written while it went on, with records of which nobody knew any more whose they are.
+pub fn snapshot() -> Vec<u8> {
+    let mut t = server();
+    t.end.how = Ending::Stopped;
+    t.add(Record::Window(Window {
+        since: Nanos(3_598 * SECOND),
+        overwritten: 900_000,
+        unattributed: 12,
+        goes_on: true,
+    }));
+    t.finish()
+}
