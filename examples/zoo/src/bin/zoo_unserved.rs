@@ -23,9 +23,9 @@ fn main() -> io::Result<()> {
         toy.spawn(name, read_all(Arc::clone(&pipe), name, ledger.clone()));
         sleep(Duration::from_millis(50));
     }
-    for _ in 0..200 {
+    for _ in 0..500 {
         rustix::io::write(&writer, b"frame")?;
-        sleep(Duration::from_millis(10));
+        sleep(Duration::from_millis(5));
     }
     ledger.tell(|name| name == "first");
     Ok(())
