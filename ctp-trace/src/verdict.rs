@@ -111,7 +111,8 @@ impl Case<'_> {
         let Standing {
             wake, since, end, ..
         } = *self.standing;
-        let ready = since.max(wake.map_or(since, |wake| wake.at));
+        let woken = wake.and_then(|wake| wake.at).unwrap_or(end);
+        let ready = since.max(woken);
         let queued = ready.until(end);
         let usual = self.standing.past.longest_queued;
         let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
