@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
-    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER_CLOSE, Served,
-    Standing, State, Verdict, WakeStanding, judge, wakes_since,
+    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER, Served, Standing,
+    State, Verdict, WakeStanding, judge, wakes_since,
 };
 use proptest::prelude::*;
 
@@ -212,6 +212,13 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
         ..woken()
     };
     check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    let recent = Standing {
+        end: ms(2_999),
+        served: served(2_900),
+        ..woken()
+    };
+    let judgement = judge(&recent, ms(500));
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck);
     let passing = Standing {
         held_since: Some(ms(9_001)),
         ..woken()
@@ -491,7 +498,7 @@ proptest! {
             prop_assert_eq!(judgement.fact, Fact::NotWoken);
             prop_assert!(closed.whole && !judgement.close_call);
             let ago = Nanos(standing.end.0 - closed.at.0);
-            prop_assert!(SURE_AFTER_CLOSE <= ago && closed.longest_after < ago);
+            prop_assert!(SURE_AFTER <= ago && closed.longest_after < ago);
         }
         if judgement.verdict.is_stuck() {
             prop_assert!(standing.doubt.is_none() && THRESHOLD <= judgement.age);
