@@ -74,6 +74,7 @@ mod tests {
             noted(&local) & WAIT_IDLE
         };
         assert_eq!(code([fd(1).idle(), fd(2).idle()]), WAIT_IDLE);
+        assert_eq!(fd(1).idle().one_of_several().code(), 1 | 32 | 64);
         assert_eq!(code([fd(1), fd(2).idle()]), 0);
         assert_eq!(code([fd(1).idle(), fd(2)]), 0);
     }

@@ -96,6 +96,13 @@ impl Wait {
         self
     }
 
+    /// It is one of several things that the coroutine waits for at once. Leaf futures need not say
+    /// so: those that announce their waits in the same run are noticed.
+    pub fn one_of_several(mut self) -> Self {
+        self.marks |= WAIT_ONE_OF_SEVERAL;
+        self
+    }
+
     /// Kind and marks, as they are stored.
     #[inline]
     pub(crate) fn code(&self) -> u8 {

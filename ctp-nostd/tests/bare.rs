@@ -14,7 +14,10 @@ use ctp_nostd::intern::{self, EntryKind};
 use ctp_nostd::layout::{Station, seat_word};
 use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{self, Epoch, EventKind, Snapshot};
-use ctp_nostd::{Coroutine, Kind, Local, Memory, Platform, Region, Wait, WaitKind, wake};
+use ctp_nostd::{
+    Coroutine, Kind, Local, Memory, Platform, Region, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait,
+    WaitKind, wake,
+};
 
 /// A board with a memory of so many stations. Its attachment is its number, because the cache of
 /// sites is one for the whole program.
@@ -328,6 +331,32 @@ fn a_suspend_carries_what_a_leaf_announced() {
         (last().tail.wait_kind, last().site),
         (WaitKind::Unknown as u8, 0)
     );
+}
+
+board!(Marked, 11, 1);
+
+#[test]
+fn a_suspend_carries_what_is_said_of_its_wait() {
+    let region = dump(Marked::memory());
+    let probe = Marked::memory().probe::<Marked>();
+    let task = probe.born("listener");
+    let code = || {
+        events(&region.stations[0])
+            .pop()
+            .expect("an event")
+            .1
+            .tail
+            .wait_kind
+    };
+    task.run();
+    task.suspend(leaf().idle());
+    assert_eq!(code(), WaitKind::Readable as u8 | WAIT_IDLE);
+    task.run();
+    probe.waits_for(leaf().idle());
+    probe.waits_for(Wait::timer(5));
+    task.suspend_noted();
+    assert_eq!(code(), WaitKind::Timer as u8 | WAIT_ONE_OF_SEVERAL);
+    assert_eq!(WaitKind::from_code(code()), WaitKind::Timer);
 }
 
 board!(Sleeper, 7, 1);

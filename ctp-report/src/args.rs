@@ -13,7 +13,7 @@ use symbolize::Places;
 
 use crate::config::{
     By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
-    Sort, StuckView, TimelineView, View,
+    Sort, StuckView, TimelineView, View, WhyView,
 };
 use crate::ignore::{Ignore, Pattern};
 use crate::output;
@@ -26,6 +26,7 @@ Examples:
   ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --stuck --ignore 'listen$' the same without what waits in this function
+  ctp-report --why 12                   what led coroutine 12 to where it is, wake by wake
   ctp-report --last-words               after a crash: who ran, and what each did last
   ctp-report --histogram                how long waits and runs took, in powers of two
   ctp-report --flame flame.svg          waiting time as a flame graph
@@ -107,6 +108,9 @@ struct ViewArgs {
     /// List what everybody did last who lived at the end, those that crashed first
     #[arg(long, group = "listing")]
     last_words: bool,
+    /// Tell what led this coroutine to where it is: who woke it, and who woke that one
+    #[arg(long, value_name = "ID")]
+    why: Option<u32>,
     /// Draw how long waits and runs took, by site; of a --summary by name
     #[arg(long)]
     histogram: bool,
@@ -136,7 +140,7 @@ struct SitesArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("judging").args(["stuck", "timeline"]).multiple(true))]
+#[command(group = ArgGroup::new("judging").args(["stuck", "timeline", "why"]).multiple(true))]
 struct StuckArgs {
     /// How long nothing must have happened
     #[arg(long, value_name = "DURATION", default_value = "1s", requires = "judging",
@@ -302,6 +306,9 @@ impl Cli {
             View::Dump
         } else if view.histogram {
             View::Histogram
+        } else if let Some(id) = view.why {
+            let threshold = stuck.threshold;
+            View::Why(WhyView { id, threshold })
         } else if view.stuck {
             stuck.into_view()
         } else if let Some(format) = exchange.export {

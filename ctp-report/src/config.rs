@@ -43,6 +43,8 @@ pub enum View {
     Timeline(TimelineView),
     /// What everybody did last who lived at the end.
     LastWords(LastWordsView),
+    /// What led one coroutine to where it is.
+    Why(WhyView),
     /// How long waits and runs took.
     Histogram,
     /// Every record.
@@ -73,6 +75,15 @@ pub struct StuckView {
     pub all_ids: bool,
     /// What is not to be called stuck.
     pub ignore: Ignore,
+}
+
+/// Of whom to tell what led to where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct WhyView {
+    /// Its number, as other views print it.
+    pub id: u32,
+    /// How long something must last to be worth a word.
+    pub threshold: Nanos,
 }
 
 /// How much to tell of those that lived at the end.

@@ -18,6 +18,7 @@ use crate::names::Names;
 use crate::sites::Row;
 use crate::text;
 use crate::view::header;
+use crate::why::Why;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
@@ -81,6 +82,11 @@ pub fn told(model: &Model, names: &Names) -> Value {
 /// What everybody did last.
 pub fn last_words(trace: &Value, words: &[LastWords]) -> Value {
     json!({ "version": VERSION, "trace": trace, "last_words": words })
+}
+
+/// What led one coroutine to where it is.
+pub fn why(trace: &Value, why: &Why) -> Value {
+    json!({ "version": VERSION, "trace": trace, "why": why })
 }
 
 /// The table of sites.

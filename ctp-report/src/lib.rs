@@ -3,7 +3,7 @@
 //!
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
 //! `model` (what the trace says), `names` (what places are called), `sites`, `histogram`, `groups`,
-//! `leaks`, `culprits`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
+//! `leaks`, `culprits`, `causes`, `why`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
 //! `view` and `json` (what is printed), `output` (where to).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
@@ -23,6 +23,7 @@ mod model;
 mod names;
 
 mod broken;
+mod causes;
 mod crash;
 mod culprits;
 mod export;
@@ -35,6 +36,7 @@ mod proof;
 mod sites;
 mod timeline;
 mod waits;
+mod why;
 
 mod fields;
 mod json;
@@ -49,6 +51,6 @@ mod view;
 
 pub use config::{
     By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
-    TimelineView, View,
+    TimelineView, View, WhyView,
 };
 pub use run::{Status, is_broken_pipe, run};

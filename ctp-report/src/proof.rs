@@ -112,7 +112,8 @@ fn at(names: &Names, site: SiteId) -> String {
 }
 
 fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
-    let wake = one.wake.filter(|wake| wake.count > 0)?;
+    let mut wake = one.wake.filter(|wake| wake.count > 0)?;
+    wake.at = one.woken_at(&wake);
     let by = match wake.waker {
         Waker::Foreign => "foreign".to_owned(),
         Waker::Thread(tid) => format!("tid {tid}"),

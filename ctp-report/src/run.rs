@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ctp_trace::record::{CoroutineId, Nanos};
 
+use crate::causes::Causes;
 use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
-    TimelineView, View,
+    TimelineView, View, WhyView,
 };
 use crate::crash::Crash;
 use crate::export::Exporter;
@@ -17,7 +18,7 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
-use crate::{broken, crash, groups, histogram, json, leaks, load, sites, text, view};
+use crate::{broken, crash, groups, histogram, json, leaks, load, sites, text, view, why};
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Flame(view) => flame(config, view, out)?,
         View::Timeline(view) => timeline(config, view, out)?,
         View::LastWords(view) => words(config, view, out)?,
+        View::Why(view) => why(config, *view, out)?,
         View::Histogram => histogram(config, out)?,
         View::Dump => dump(config, out)?,
         View::Export(view) => export(config, view, out)?,
@@ -171,6 +173,31 @@ fn words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<(
     head(config, &mut page, &model, &names)?;
     alarms(&mut page, &model, &names)?;
     view::last_words::page(&mut page, &words, told, model.duration())?;
+    Ok(())
+}
+
+fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
+    let mut causes = Causes::default();
+    let model = load::open(config)?.model(|_, record| causes.see(record), |_, _| {})?;
+    model.check_not_empty()?;
+    let names = Names::resolve(&model, &config.places);
+    let judged = model.census.judge(view.threshold);
+    let judged = judged.iter().find(|(id, _)| id.0 == view.id);
+    let why = judged.and_then(|(_, it)| why::why(&model, &names, &causes, it, view.id));
+    let Some(why) = why else {
+        bail!(
+            "no coroutine {} was alive at the end: --stuck --ids and --last-words list those that were",
+            view.id
+        );
+    };
+    if config.json {
+        let document = json::why(&json::told(&model, &names), &why);
+        return Ok(json::write(&document, out)?);
+    }
+    let mut page = Page::new(out);
+    head(config, &mut page, &model, &names)?;
+    alarms(&mut page, &model, &names)?;
+    view::why::page(&mut page, &why)?;
     Ok(())
 }
 

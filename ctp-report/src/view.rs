@@ -13,3 +13,4 @@ pub mod last_words;
 pub mod sites;
 pub mod stuck;
 pub mod timeline;
+pub mod why;

@@ -20,9 +20,9 @@ pub const FAR_BEYOND: u64 = 10;
 /// And only if it is so many times the longest that ever ended: a record alone proves nothing.
 pub const BEYOND_LONGEST: u64 = 2;
 
-/// Whoever closes something may resume those that wait for it later. After this time it is certain
-/// that they are forgotten, if nobody was ever resumed so late.
-pub const SURE_AFTER_CLOSE: Nanos = Nanos(1_000_000_000);
+/// Nothing younger is certain, however small the threshold is: whoever closed something may be about
+/// to resume those that wait for it, and a queue may be out of order for a while.
+pub const SURE_AFTER: Nanos = Nanos(1_000_000_000);
 
 /// What the rule says of one coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,13 +111,14 @@ impl Case<'_> {
         let Standing {
             wake, since, end, ..
         } = *self.standing;
-        let ready = since.max(wake.map_or(since, |wake| wake.at));
+        let woken = wake.and_then(|wake| wake.at).unwrap_or(end);
+        let ready = since.max(woken);
         let queued = ready.until(end);
         let usual = self.standing.past.longest_queued;
         let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
         match self.overtaken_since(ready) {
             Some(served) if beyond => {
-                let verdict = match self.is_surely_passed_over() {
+                let verdict = match self.is_surely_passed_over(queued) {
                     true => Verdict::Stuck,
                     false => Verdict::MaybeStuck,
                 };
@@ -127,8 +128,9 @@ impl Case<'_> {
         }
     }
 
-    /// Enough delays are known, the wake was no part of its last run, and its thread is free.
-    fn is_surely_passed_over(&self) -> bool {
+    /// It is long, enough delays are known, the wake was no part of its last run, and its thread is
+    /// free.
+    fn is_surely_passed_over(&self, queued: Nanos) -> bool {
         let Standing {
             wake,
             held_since,
@@ -137,7 +139,8 @@ impl Case<'_> {
             ..
         } = self.standing;
         let is_held = |since: Nanos| self.threshold <= since.until(*end);
-        ENOUGH <= past.queued
+        SURE_AFTER <= queued
+            && ENOUGH <= past.queued
             && !wake.is_some_and(|wake| wake.close_call)
             && !held_since.is_some_and(is_held)
     }
@@ -175,7 +178,7 @@ impl Case<'_> {
             Some(wake) if wake.close_call => Some(Doubt::CloseCall),
             _ if !closed.whole => Some(Doubt::Incomplete),
             _ if self.standing.one_of_several => Some(Doubt::OneOfSeveral),
-            _ if ago < SURE_AFTER_CLOSE => Some(Doubt::Recent),
+            _ if ago < SURE_AFTER => Some(Doubt::Recent),
             _ => None,
         }
     }

@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{Dialect, Nanos};
 use ctp_trace::verdict::{
-    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER_CLOSE, Served,
-    Standing, State, Verdict, WakeStanding, judge, wakes_since,
+    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER, Served, Standing,
+    State, Verdict, WakeStanding, judge, wakes_since,
 };
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ fn not_woken() -> Standing {
 fn woken() -> Standing {
     let wake = WakeStanding {
         woken: true,
-        at: ms(2000),
+        at: Some(ms(2000)),
         close_call: false,
     };
     Standing {
@@ -178,10 +178,18 @@ fn woken_not_run_is_queueing_otherwise() {
     let mut fresh = woken();
     fresh.wake = Some(WakeStanding {
         woken: true,
-        at: ms(9_100),
+        at: Some(ms(9_100)),
         close_call: false,
     });
     check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
+}
+
+/// A wake is counted before it is dated: at the end of a program the date may never come.
+#[test]
+fn one_that_was_woken_at_a_time_that_is_not_known_may_have_been_so_just_now() {
+    let mut undated = woken();
+    undated.wake.iter_mut().for_each(|wake| wake.at = None);
+    check(&undated, Fact::WokenNotRun, Verdict::Waiting, "queued");
 }
 
 /// A wake that came when its run began may have led to that run; and where one that runs keeps the
@@ -204,6 +212,13 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
         ..woken()
     };
     check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    let recent = Standing {
+        end: ms(2_999),
+        served: served(2_900),
+        ..woken()
+    };
+    let judgement = judge(&recent, ms(500));
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck);
     let passing = Standing {
         held_since: Some(ms(9_001)),
         ..woken()
@@ -217,7 +232,7 @@ fn queueing_begins_with_the_suspend() {
     let mut standing = woken();
     standing.wake = Some(WakeStanding {
         woken: true,
-        at: ms(10),
+        at: Some(ms(10)),
         close_call: false,
     });
     let Reason::NotQueued { ready, .. } = judge(&standing, THRESHOLD).reason else {
@@ -366,13 +381,13 @@ fn a_close_call_is_named() {
     let mut standing = not_woken();
     standing.wake = Some(WakeStanding {
         woken: false,
-        at: ms(999),
+        at: Some(ms(999)),
         close_call: true,
     });
     assert!(check(&standing, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond").close_call);
     standing.wake = Some(WakeStanding {
         woken: true,
-        at: ms(999),
+        at: Some(ms(999)),
         close_call: true,
     });
     assert!(!judge(&standing, THRESHOLD).close_call);
@@ -433,7 +448,7 @@ prop_compose! {
             State::Born, State::Running, State::Suspended, State::Cancelled, State::Dead,
         ]),
         times in prop::collection::vec(0u64..20_000, 9),
-        (hosts, held, idle, one_of_several) in any::<(bool, bool, bool, bool)>(),
+        (hosts, held, idle, one_of_several, dated) in any::<(bool, bool, bool, bool, bool)>(),
         doubt in prop::option::of(0u64..9),
         wake in prop::option::of(any::<(bool, bool)>()),
         (timer, others, v1) in any::<(bool, bool, bool)>(),
@@ -447,7 +462,7 @@ prop_compose! {
             dialect: if v1 { Dialect::V1PerSlot } else { Dialect::Extended },
             doubt,
         filtered: 0,
-            wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: ms(times[2]), close_call }),
+            wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: dated.then(|| ms(times[2])), close_call }),
             closed: closed.map(|(at, longest_after, whole)| CloseStanding {
                 at: ms(at),
                 longest_after: ms(longest_after),
@@ -476,14 +491,14 @@ proptest! {
         let judgement = judge(&standing, THRESHOLD);
         if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
             let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
-            prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.0)));
+            prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.unwrap().0)));
             prop_assert!(!wake.close_call);
         } else if judgement.verdict == Verdict::Stuck {
             let closed = standing.closed.unwrap();
             prop_assert_eq!(judgement.fact, Fact::NotWoken);
             prop_assert!(closed.whole && !judgement.close_call);
             let ago = Nanos(standing.end.0 - closed.at.0);
-            prop_assert!(SURE_AFTER_CLOSE <= ago && closed.longest_after < ago);
+            prop_assert!(SURE_AFTER <= ago && closed.longest_after < ago);
         }
         if judgement.verdict.is_stuck() {
             prop_assert!(standing.doubt.is_none() && THRESHOLD <= judgement.age);

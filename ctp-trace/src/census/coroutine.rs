@@ -235,13 +235,23 @@ impl Coroutine {
     /// A count behind what the coroutine itself had seen was read too early to say anything.
     fn wake_standing(&self) -> Option<WakeStanding> {
         let (wake, last) = (self.wake?, self.suspend()?);
-        let close = |ran: Nanos| ran.0.abs_diff(wake.at.0) <= CLOSE_CALL.0;
+        let wakes = wakes_since(wake.count, last.wake_seen)?;
+        let at = (0 < wake.count).then(|| self.woken_at(&wake));
+        let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
         let spent = self.resumed.is_some_and(|it| it.by_one_wake(last));
-        wakes_since(wake.count, last.wake_seen).map(|wakes| WakeStanding {
+        // A wake is counted first and dated later, so a new one may have the date of an old one.
+        let is_old = |at: &Nanos| 0 < wakes && self.ran_at.is_some_and(|ran| *at < ran);
+        Some(WakeStanding {
             woken: 0 < wakes,
-            at: wake.at,
-            close_call: self.ran_at.is_some_and(close) && (0 < wakes || wake.count > 0 && !spent),
+            at: at.filter(|at| !is_old(at)),
+            close_call: self.ran_at.is_some_and(close) && (0 < wakes || !spent),
         })
+    }
+
+    /// When the latest wake was: as its thread told, or else as the station did.
+    pub fn woken_at(&self, wake: &Wake) -> Nanos {
+        let told = self.woken.filter(|woken| woken.count == wake.count);
+        told.map_or(wake.at, |woken| woken.at)
     }
 
     /// When it became ready for this run, at the earliest: not before it waited, and not before it

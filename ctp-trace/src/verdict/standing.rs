@@ -58,8 +58,8 @@ pub enum State {
 pub struct WakeStanding {
     /// It was woken since its last run began.
     pub woken: bool,
-    /// When it was last woken; zero if never.
-    pub at: Nanos,
+    /// When it was last woken. Not known if whoever did so has not said it yet.
+    pub at: Option<Nanos>,
     /// Its last wake came within a millisecond of the start of its last run, so that counting
     /// alone cannot tell which came first.
     pub close_call: bool,

@@ -6,4 +6,5 @@ mod other_languages;
 mod readme;
 mod support;
 mod tokio_tasks;
+mod why;
 mod zoo;

@@ -157,3 +157,61 @@ fn queuer(t: &mut Trace, sites: &Sites) {
     t.close(60 * MS, 4126, WaitKind::Lock, 0x7f00_1234, SiteId(0));
     t.tally(one, None, false);
 }
+
+/// A listener accepts, spawns a session on its thread, and that wakes a writer, which waits since.
+pub fn chain() -> Vec<u8> {
+    let mut t = Trace::of("./chain");
+    let (main, spawn) = (t.source("src/session.rs", 2), t.source("src/session.rs", 6));
+    let (accept, read) = (
+        t.source("src/session.rs", 4),
+        t.source("src/session.rs", 17),
+    );
+    let (queue, dispatch) = (t.source("src/session.rs", 22), t.source(NET, 127));
+    let listener = t.born("listener", main, MS);
+    let writer = t.born("writer", main, MS);
+    t.run(listener, 2 * MS, 4126);
+    t.suspend(listener, 3 * MS, 4126, wait(accept, WaitKind::Readable, 3));
+    t.run(writer, 4 * MS, 4127);
+    t.suspend(
+        writer,
+        5 * MS,
+        4127,
+        wait(queue, WaitKind::Channel, 0x7f00_1234),
+    );
+    t.call(listener, 1, 900 * MS, 4127, dispatch);
+    t.run(listener, 901 * MS, 4126);
+    let session = t.born("session", spawn, 903 * MS);
+    let counted = |wait| builder::Wait {
+        wake_seen: 1,
+        ..wait
+    };
+    t.suspend(
+        listener,
+        904 * MS,
+        4126,
+        counted(wait(accept, WaitKind::Readable, 3)),
+    );
+    t.run(session, 910 * MS, 4127);
+    let call = WakeCall {
+        coroutine: writer.0,
+        count: 1,
+        by: Waker::Coroutine(session.0),
+        site: read,
+    };
+    t.deed(914 * MS, 4127, Act::Wake(call));
+    t.suspend(session, 915 * MS, 4127, wait(read, WaitKind::Readable, 17));
+    t.run(writer, 930 * MS, 4126);
+    t.suspend(
+        writer,
+        931 * MS,
+        4126,
+        counted(wait(queue, WaitKind::Channel, 0x7f00_1234)),
+    );
+    t.wake(listener, 1, 900 * MS, Waker::Thread(4127));
+    t.wake(session, 0, 0, Waker::Foreign);
+    t.wake(writer, 1, 914 * MS, Waker::Coroutine(session.0));
+    for one in [listener, writer, session] {
+        t.tally(one, None, false);
+    }
+    t.finish()
+}

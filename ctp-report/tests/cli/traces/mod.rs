@@ -29,6 +29,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("closed", deeds::closed()),
         ("forgotten", deeds::forgotten()),
         ("marked", deeds::marked()),
+        ("chain", deeds::chain()),
         ("robbed", deeds::robbed()),
         ("busy", busy()),
         ("torn", broken::torn()),

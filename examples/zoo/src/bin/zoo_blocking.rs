@@ -1,31 +1,35 @@
-//! A task blocks its thread in a call, while the others go on with the threads that are left.
+//! A task blocks its thread in a call, while the others go on with the thread that is left.
 
-use std::io;
-use std::thread;
+use std::thread::sleep;
 use std::time::Duration;
 
-use mini_rt::{Runtime, sleep, spawn_named};
+use ctp_zoo::{Ledger, Order, Signal, Toy};
 
-async fn block() {
-    sleep(Duration::from_millis(100)).await;
+async fn block(signal: Signal) {
+    signal.raised().await;
     println!("busy blocker {}", rustix::thread::gettid().as_raw_nonzero());
-    thread::sleep(Duration::from_secs(1000));
+    sleep(Duration::from_secs(1000));
 }
 
-async fn tick() {
+async fn tick(signal: Signal, ledger: Ledger) {
     loop {
-        sleep(Duration::from_millis(20)).await;
+        let _waiting = ledger.enter("ticker", line!() + 1);
+        signal.raised().await;
     }
 }
 
-fn main() -> io::Result<()> {
+fn main() {
     ctp_nostd::attach();
-    let runtime = Runtime::new(2)?;
-    runtime.block_on(async {
-        spawn_named("blocker", block());
-        spawn_named("ticker", tick());
-        sleep(Duration::from_millis(2500)).await;
-    });
-    std::mem::forget(runtime); // it would wait for the one that blocks
-    Ok(())
+    let (toy, ledger) = (Toy::new(Order::FirstCome, 2), Ledger::new());
+    let (start, time) = (Signal::new(), Signal::new());
+    toy.spawn("blocker", block(start.clone()));
+    toy.spawn("ticker", tick(time.clone(), ledger.clone()));
+    for round in 0..150 {
+        sleep(Duration::from_millis(15));
+        time.raise();
+        if round == 10 {
+            start.raise();
+        }
+    }
+    ledger.tell(|_| false);
 }

@@ -1,39 +1,35 @@
-//! More tasks at once than one thread can run in time. At the end many are ready and have not been
-//! run, or not again, as it is their turn only later.
+//! More tasks at once than one thread can run in time. At the end many have not been run, and one
+//! that was woken behind them has not been run again: their turn comes later.
 
 use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_zoo::{Ledger, Order, Signal, Toy};
 
-const TASKS: usize = 2000;
+/// Of a millisecond each.
+const TASKS: usize = 4000;
 
-async fn work(signal: Signal, name: String, ledger: Ledger) {
+async fn serve(signal: Signal, ledger: Ledger) {
     loop {
-        sleep(Duration::from_millis(1)); // its work
-        let _waiting = ledger.enter(&name, line!() + 1);
+        let _waiting = ledger.enter("server", line!() + 1);
         signal.raised().await;
     }
 }
 
 fn main() {
     ctp_nostd::attach();
-    let (toy, ledger) = (Toy::new(Order::FirstCome, 1), Ledger::new());
-    let mut signals = Vec::new();
-    let spawn = |name: String, signals: &mut Vec<Signal>| {
-        let signal = Signal::new();
-        toy.spawn(&name, work(signal.clone(), name.clone(), ledger.clone()));
-        signals.push(signal);
-    };
-    spawn("early".to_owned(), &mut signals);
+    let (toy, ledger, signal) = (Toy::new(Order::FirstCome, 1), Ledger::new(), Signal::new());
+    toy.spawn("server", serve(signal.clone(), ledger.clone()));
     for _ in 0..20 {
         sleep(Duration::from_millis(5));
-        signals[0].raise();
+        signal.raise();
     }
-    (0..TASKS).for_each(|i| spawn(format!("burst-{i}"), &mut signals));
-    signals[0].raise();
-    sleep(Duration::from_millis(1800));
-    signals.iter().for_each(Signal::raise);
-    sleep(Duration::from_millis(1500));
+    for i in 0..TASKS {
+        toy.spawn(&format!("burst-{i}"), async {
+            sleep(Duration::from_millis(1)); // its work
+        });
+    }
+    signal.raise();
+    sleep(Duration::from_millis(2500));
     ledger.tell(|_| false);
 }

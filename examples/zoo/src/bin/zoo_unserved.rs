@@ -1,17 +1,20 @@
 //! Two tasks read from one pipe, for which there is place for one to wait: the second takes the
 //! place of the first. Bytes come all the time, and the first is never woken.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
 
-async fn read_all(pipe: Arc<Pipe>, name: &'static str, ledger: Ledger) {
+async fn read_all(pipe: Arc<Pipe>, name: &'static str, reads: Arc<AtomicU64>, ledger: Ledger) {
     loop {
         let _waiting = ledger.enter(name, line!() + 1);
         pipe.read(Hangup::Wake).await;
+        reads.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -19,14 +22,20 @@ fn main() -> io::Result<()> {
     ctp_nostd::attach();
     let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
     let (pipe, writer) = pipes.pipe()?;
+    let mut reads = BTreeMap::new();
     for name in ["first", "second"] {
-        toy.spawn(name, read_all(Arc::clone(&pipe), name, ledger.clone()));
-        sleep(Duration::from_millis(50));
+        let count = Arc::new(AtomicU64::new(0));
+        reads.insert(name, Arc::clone(&count));
+        toy.spawn(
+            name,
+            read_all(Arc::clone(&pipe), name, count, ledger.clone()),
+        );
+        sleep(Duration::from_millis(200));
     }
-    for _ in 0..200 {
+    for _ in 0..500 {
         rustix::io::write(&writer, b"frame")?;
-        sleep(Duration::from_millis(10));
+        sleep(Duration::from_millis(5));
     }
-    ledger.tell(|name| name == "first");
+    ledger.tell(|name| reads[name].load(Ordering::Relaxed) == 0);
     Ok(())
 }

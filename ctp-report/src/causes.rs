@@ -1,0 +1,276 @@
+//! What led to each run: the wake before it, the run in which that was called, and so on.
+//!
+//! One reading keeps the way to the latest run of each coroutine that lives, as a list whose older
+//! part many share. Lists are cut before they grow long.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ctp_trace::record::{
+    Act, Birth, CoroutineId, Deed, Event, EventKind, Nanos, Record, SiteId, Wake, WakeCall, Waker,
+};
+
+/// Runs on the way to the latest one that are kept at least.
+pub const KEPT: usize = 16;
+
+/// Whose run it is.
+#[derive(Clone, Debug, Default)]
+pub struct Who {
+    /// Its number.
+    pub id: CoroutineId,
+    /// Its name as recorded.
+    pub name: String,
+    /// Where it was spawned.
+    pub spawn_site: SiteId,
+}
+
+/// A coroutine began to run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Which.
+    pub who: Rc<Who>,
+    /// When.
+    pub began: Nanos,
+    /// The wait that this ended, if nothing is missing in between.
+    pub wait: Option<Event>,
+    /// What made it ready, if that was told.
+    pub cause: Option<Cause>,
+    /// Runs before it in the list.
+    depth: usize,
+}
+
+/// A coroutine became ready.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    /// When.
+    pub at: Nanos,
+    /// Who did it.
+    pub by: Waker,
+    /// Where.
+    pub site: SiteId,
+    /// By spawning it, rather than by waking it.
+    pub is_birth: bool,
+    /// In which run; nothing if outside of any, or if that is not known any more.
+    pub run: Option<Rc<Run>>,
+}
+
+/// What is known of one coroutine.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    /// Who.
+    pub who: Rc<Who>,
+    /// Its latest run.
+    pub run: Option<Rc<Run>>,
+    /// What made it ready since that began, first.
+    pub cause: Option<Cause>,
+    /// Its latest event.
+    pub last: Option<Event>,
+}
+
+/// The ways to the latest runs.
+#[derive(Debug, Default)]
+pub struct Causes {
+    heads: HashMap<CoroutineId, Head>,
+    /// Who runs on each thread.
+    running: HashMap<u64, CoroutineId>,
+}
+
+impl Causes {
+    /// What is known of a coroutine that lives.
+    pub fn of(&self, id: CoroutineId) -> Option<&Head> {
+        self.heads.get(&id)
+    }
+
+    /// Takes a record into account.
+    pub fn see(&mut self, record: &Record) {
+        match record {
+            Record::Birth(birth) => self.birth(birth),
+            Record::Event(event) => self.event(event),
+            Record::Wake(wake) => self.wake(wake),
+            Record::Deed(Deed {
+                at,
+                act: Act::Wake(call),
+                ..
+            }) => self.called(*at, call),
+            _ => {}
+        }
+    }
+
+    fn birth(&mut self, birth: &Birth) {
+        let who = Who {
+            id: birth.coroutine,
+            name: birth.name.clone(),
+            spawn_site: birth.spawn_site,
+        };
+        self.heads.entry(birth.coroutine).or_default().who = Rc::new(who);
+    }
+
+    fn event(&mut self, event: &Event) {
+        let id = event.coroutine;
+        match event.kind {
+            EventKind::Birth => self.is_born(event),
+            EventKind::Run => {
+                self.running.insert(event.tid, id);
+                self.heads.entry(id).or_default().begin(event);
+            }
+            EventKind::Suspend | EventKind::Death => {
+                if self.running.get(&event.tid) == Some(&id) {
+                    self.running.remove(&event.tid);
+                }
+            }
+        }
+        if event.kind == EventKind::Death {
+            self.heads.remove(&id);
+        } else {
+            self.heads.entry(id).or_default().last = Some(*event);
+        }
+    }
+
+    /// Whoever runs on the thread where it is born has spawned it.
+    fn is_born(&mut self, event: &Event) {
+        let by = match self.running.get(&event.tid) {
+            Some(parent) => Waker::Coroutine(*parent),
+            None => Waker::Thread(event.tid as u32),
+        };
+        let head = self.heads.entry(event.coroutine).or_default();
+        let site = head.who.spawn_site;
+        self.ready(event.coroutine, event.at, by, site, true);
+    }
+
+    /// Where no thread tells of its wakes, a station tells of the latest.
+    fn wake(&mut self, wake: &Wake) {
+        if wake.count > 0 {
+            self.ready(wake.coroutine, wake.at, wake.waker, SiteId(0), false);
+        }
+    }
+
+    fn called(&mut self, at: Nanos, call: &WakeCall) {
+        self.ready(call.coroutine, at, call.by, call.site, false);
+    }
+
+    /// The first thing since a run began makes ready; one that was told late came before that.
+    fn ready(&mut self, id: CoroutineId, at: Nanos, by: Waker, site: SiteId, is_birth: bool) {
+        let run = match by {
+            Waker::Coroutine(waker) => self.heads.get(&waker).and_then(|head| head.run.clone()),
+            _ => None,
+        };
+        let Some(head) = self.heads.get_mut(&id) else {
+            return;
+        };
+        let is_late = head.run.as_ref().is_some_and(|run| at <= run.began);
+        if head.cause.is_none() && !is_late {
+            head.cause = Some(Cause {
+                at,
+                by,
+                site,
+                is_birth,
+                run: run.filter(|run| run.began <= at),
+            });
+        }
+    }
+}
+
+impl Head {
+    fn begin(&mut self, event: &Event) {
+        let is_next = |last: &Event| last.n.checked_add(1) == Some(event.n);
+        let wait = self
+            .last
+            .filter(|last| is_next(last) && last.kind == EventKind::Suspend);
+        let cause = self.cause.take().filter(|cause| cause.at <= event.at);
+        let before = cause.as_ref().and_then(|cause| cause.run.as_ref());
+        let run = Rc::new(Run {
+            who: Rc::clone(&self.who),
+            began: event.at,
+            wait,
+            depth: before.map_or(0, |run| run.depth + 1),
+            cause,
+        });
+        self.run = Some(match run.depth < 2 * KEPT {
+            true => run,
+            false => cut(&run, KEPT),
+        });
+    }
+}
+
+/// The same run with at most so many before it.
+fn cut(run: &Rc<Run>, keep: usize) -> Rc<Run> {
+    let mut short = Run::clone(run);
+    short.depth = 0;
+    if let Some(cause) = &mut short.cause {
+        cause.run = cause
+            .run
+            .as_ref()
+            .filter(|_| keep > 0)
+            .map(|before| cut(before, keep - 1));
+        short.depth = cause.run.as_ref().map_or(0, |before| before.depth + 1);
+    }
+    Rc::new(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: u32, n: u64, at: u64, kind: EventKind) -> Record {
+        Record::Event(Event {
+            coroutine: CoroutineId(id),
+            n,
+            at: Nanos(at),
+            kind,
+            tid: id.into(),
+            ..Event::default()
+        })
+    }
+
+    fn wake(id: u32, by: u32, at: u64) -> Record {
+        let call = WakeCall {
+            coroutine: CoroutineId(id),
+            by: Waker::Coroutine(CoroutineId(by)),
+            ..WakeCall::default()
+        };
+        Record::Deed(Deed {
+            at: Nanos(at),
+            act: Act::Wake(call),
+            ..Deed::default()
+        })
+    }
+
+    /// Two that wake each other for ever.
+    #[test]
+    fn a_million_wakes_in_a_row_are_cut_to_the_latest() {
+        let mut causes = Causes::default();
+        let (mut at, mut longest) = (0, 0);
+        for round in 0..100_000 {
+            for (id, other) in [(1, 2), (2, 1)] {
+                causes.see(&event(id, 2 * round, at, EventKind::Run));
+                causes.see(&wake(other, id, at + 1));
+                causes.see(&event(id, 2 * round + 1, at + 2, EventKind::Suspend));
+                at += 10;
+                let run = causes.of(CoroutineId(id)).and_then(|head| head.run.clone());
+                longest = longest.max(run.map_or(0, |run| run.depth));
+            }
+        }
+        assert!((KEPT..2 * KEPT).contains(&longest), "{longest}");
+        let last = causes.of(CoroutineId(2)).unwrap().run.clone().unwrap();
+        let cause = last.cause.as_ref().unwrap();
+        assert_eq!((last.began.0, cause.at.0), (at - 10, at - 19));
+        assert_eq!(cause.run.as_ref().unwrap().began.0, at - 20);
+    }
+
+    #[test]
+    fn of_several_wakes_the_first_since_a_run_began_led_to_the_next() {
+        let mut causes = Causes::default();
+        causes.see(&event(1, 0, 10, EventKind::Run));
+        for at in [5, 20, 30] {
+            causes.see(&wake(1, 2, at));
+        }
+        causes.see(&event(1, 1, 40, EventKind::Suspend));
+        causes.see(&event(1, 2, 50, EventKind::Run));
+        causes.see(&wake(1, 2, 45));
+        let head = causes.of(CoroutineId(1)).unwrap();
+        assert!(head.cause.is_none());
+        let run = head.run.as_ref().unwrap();
+        assert_eq!(run.cause.as_ref().unwrap().at, Nanos(20));
+        assert_eq!(run.wait.unwrap().at, Nanos(40));
+    }
+}

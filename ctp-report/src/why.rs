@@ -1,0 +1,257 @@
+//! Why a coroutine is where it is: the chain of wakes that led there, split into waiting, queued
+//! and running.
+
+use std::rc::Rc;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{CoroutineId, Nanos, SiteId, WaitKind, Waker};
+use ctp_trace::verdict::{Judgement, State};
+use serde::Serialize;
+
+use crate::causes::{Cause, Causes, KEPT, Run};
+use crate::crash;
+use crate::model::Model;
+use crate::names::{Label, Names, tidy};
+use crate::waits;
+
+/// The chain that ends at a coroutine, the oldest link first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Why {
+    /// Which coroutine.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The fact, as a word.
+    pub state: &'static str,
+    /// The verdict, as a word.
+    pub verdict: &'static str,
+    /// Where the chain begins.
+    pub origin: Origin,
+    /// The runs of the chain.
+    pub links: Vec<Link>,
+    /// What it has done since the last of them: it waits.
+    pub waits_for: Option<String>,
+    /// Where.
+    pub waits_at: Option<String>,
+    /// For how long.
+    pub waits_ns: u64,
+    /// It is ready to run; who made it so, and where. If a coroutine did, the links lead to that.
+    pub ready: Option<Ready>,
+    /// For how long it has been ready, and was not run.
+    pub queued_ns: u64,
+    /// When the recording, or its process, ended.
+    pub end_ns: u64,
+}
+
+/// One run, and how it came to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Whose.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// What it had waited for.
+    pub waited_for: Option<String>,
+    /// For how long, until it was ready.
+    pub waited_ns: u64,
+    /// What made it ready, if that was told.
+    pub ready: Option<Ready>,
+    /// How long it was ready before it ran.
+    pub queued_ns: u64,
+    /// When that began.
+    pub began_ns: u64,
+    /// How long it ran, until it made the next one ready, or suspended.
+    pub ran_ns: u64,
+}
+
+/// A coroutine was made ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ready {
+    /// When.
+    pub at_ns: u64,
+    /// By which coroutine, if by one.
+    pub by: Option<u32>,
+    /// By which thread that ran none, if that is known.
+    pub tid: Option<u32>,
+    /// Where.
+    pub place: Option<String>,
+    /// By being spawned.
+    pub spawned: bool,
+    /// How long ago, for one that still has not run.
+    pub ago_ns: u64,
+}
+
+/// Where a chain begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A descriptor was ready.
+    Fd,
+    /// A timer was due.
+    Timer,
+    /// A thread that ran no coroutine.
+    Thread,
+    /// What woke the first one was not told.
+    NotTold,
+    /// There is more before it.
+    Earlier,
+}
+
+/// The chain to one that lives; `None` if none of that number does.
+pub fn why(
+    model: &Model,
+    names: &Names,
+    causes: &Causes,
+    judged: &Judgement,
+    id: u32,
+) -> Option<Why> {
+    let one = model
+        .census
+        .get(CoroutineId(id))
+        .filter(|one| one.is_alive())?;
+    let head = causes.of(one.id)?;
+    let end = model.census.end_of(one.process);
+    let teller = Teller { model, names };
+    let pending = head.cause.as_ref();
+    let woken_in = pending.and_then(|cause| cause.run.as_ref());
+    let runs = runs(woken_in.or(head.run.as_ref()));
+    let until = woken_in.and(pending).map_or(until(one, end), |it| it.at);
+    let wait = one.suspend();
+    let ready_for = pending.map(|cause| cause.at.max(wait.map_or(cause.at, |wait| wait.at)));
+    Some(Why {
+        id,
+        name: crash::name(model, names, one),
+        state: judged.fact.word(),
+        verdict: judged.verdict.word(),
+        origin: origin(&runs, pending),
+        links: teller.links(&runs, until),
+        waits_for: wait.and_then(|wait| teller.thing(wait.wait, wait.arg)),
+        waits_at: wait.and_then(|wait| teller.place(wait.site)),
+        waits_ns: wait.map_or(0, |wait| wait.at.until(end).0),
+        ready: pending.map(|cause| teller.ready(cause, end)),
+        queued_ns: ready_for.map_or(0, |since| since.until(end).0),
+        end_ns: end.0,
+    })
+}
+
+/// When its latest run ended, as far as it did.
+fn until(one: &Coroutine, end: Nanos) -> Nanos {
+    match one.state() {
+        (State::Running, _) => end,
+        (_, since) => since,
+    }
+}
+
+/// The latest runs of a chain, the oldest first.
+fn runs(last: Option<&Rc<Run>>) -> Vec<Rc<Run>> {
+    let before = |run: &Rc<Run>| run.cause.as_ref().and_then(|cause| cause.run.clone());
+    let mut runs: Vec<_> = std::iter::successors(last.cloned(), before)
+        .take(KEPT)
+        .collect();
+    runs.reverse();
+    runs
+}
+
+/// What the first of them waited for tells what it was that woke it from outside.
+fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
+    let Some(first) = runs.first() else {
+        return match pending {
+            Some(_) => Origin::Thread,
+            None => Origin::NotTold,
+        };
+    };
+    let waited = first.wait.map_or(WaitKind::Unknown, |wait| wait.wait);
+    match (&first.cause, waited) {
+        (None, _) => Origin::NotTold,
+        (Some(cause), _) if cause.run.is_some() => Origin::Earlier,
+        (Some(cause), _) if matches!(cause.by, Waker::Coroutine(_)) => Origin::Earlier,
+        (_, WaitKind::Readable | WaitKind::Writable) => Origin::Fd,
+        (_, WaitKind::Timer) => Origin::Timer,
+        _ => Origin::Thread,
+    }
+}
+
+struct Teller<'a> {
+    model: &'a Model,
+    names: &'a Names,
+}
+
+impl Teller<'_> {
+    /// Each run lasts until it made the next one ready.
+    fn links(&self, runs: &[Rc<Run>], until: Nanos) -> Vec<Link> {
+        let ends = runs
+            .iter()
+            .skip(1)
+            .map(|next| next.cause.as_ref().map_or(until, |it| it.at));
+        let ends = ends.chain([until]);
+        runs.iter()
+            .zip(ends)
+            .map(|(run, end)| self.link(run, end))
+            .collect()
+    }
+
+    fn link(&self, run: &Run, end: Nanos) -> Link {
+        let since = run.wait.map(|wait| wait.at);
+        let woken = run.cause.as_ref().map(|cause| cause.at);
+        let ready = woken.map(|woken| woken.max(since.unwrap_or(woken)));
+        Link {
+            id: run.who.id.0,
+            name: self.name(run),
+            waited_for: run.wait.and_then(|wait| self.thing(wait.wait, wait.arg)),
+            waited_ns: since.map_or(0, |since| since.until(ready.unwrap_or(run.began)).0),
+            ready: run.cause.as_ref().map(|cause| self.ready(cause, run.began)),
+            queued_ns: ready.map_or(0, |ready| ready.until(run.began).0),
+            began_ns: run.began.0,
+            ran_ns: run.began.until(end).0,
+        }
+    }
+
+    fn ready(&self, cause: &Cause, now: Nanos) -> Ready {
+        let (by, tid) = match cause.by {
+            Waker::Coroutine(id) => (Some(id.0), None),
+            Waker::Thread(tid) => (None, Some(tid)),
+            Waker::Foreign => (None, None),
+        };
+        Ready {
+            at_ns: cause.at.0,
+            by,
+            tid,
+            place: self.place(cause.site),
+            spawned: cause.is_birth,
+            ago_ns: cause.at.until(now).0,
+        }
+    }
+
+    fn name(&self, run: &Run) -> String {
+        let given = tidy(&run.who.name);
+        given.unwrap_or_else(|| self.names.function(run.who.spawn_site, ""))
+    }
+
+    fn place(&self, site: SiteId) -> Option<String> {
+        self.names.of(site).and_then(Label::short)
+    }
+
+    fn thing(&self, wait: WaitKind, arg: u64) -> Option<String> {
+        let due = arg.saturating_sub(self.model.start.started_monotonic_ns);
+        let due = (arg != 0).then_some(Nanos(due));
+        (wait != WaitKind::Unknown).then(|| waits::one(wait, arg, due))
+    }
+}
+
+impl Why {
+    /// Time from the first wake that is known, or the first run, until now.
+    pub fn span_ns(&self) -> u64 {
+        let ready = |it: &Option<Ready>| it.as_ref().map(|ready| ready.at_ns);
+        let first = self.links.first();
+        let first = first.map(|it| ready(&it.ready).unwrap_or(it.began_ns));
+        let from = first.or(ready(&self.ready)).unwrap_or(self.end_ns);
+        self.end_ns.saturating_sub(from)
+    }
+
+    /// Of that, time that some coroutine of the chain ran, and that one was ready and did not.
+    pub fn split_ns(&self) -> (u64, u64) {
+        let ran = self.links.iter().map(|link| link.ran_ns).sum();
+        let queued: u64 = self.links.iter().map(|link| link.queued_ns).sum();
+        (ran, queued.saturating_add(self.queued_ns))
+    }
+}

@@ -1,0 +1,122 @@
+//! Who stands in a queue, and who is passed over.
+
+#[expect(dead_code, reason = "other tests need more of them")]
+mod facts;
+
+use ctp_trace::Census;
+use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Fact, Verdict};
+use facts::{census, end, event};
+
+const SECOND: Nanos = Nanos(1_000_000_000);
+
+fn birth(id: u32) -> Record {
+    Record::Birth(Birth {
+        coroutine: CoroutineId(id),
+        ..Birth::default()
+    })
+}
+
+fn wake(id: u32, count: u32, at: u64) -> Record {
+    Record::Wake(Wake {
+        coroutine: CoroutineId(id),
+        count,
+        at: Nanos(at),
+        ..Wake::default()
+    })
+}
+
+fn call(id: u32, count: u32, at: u64) -> Record {
+    let call = WakeCall {
+        coroutine: CoroutineId(id),
+        count,
+        ..WakeCall::default()
+    };
+    Record::Deed(Deed {
+        at: Nanos(at),
+        act: Act::Wake(call),
+        ..Deed::default()
+    })
+}
+
+/// Tasks that are born together, one a millisecond is run to its end, and each leaves a new one.
+/// What is judged is what a queue has in it after five seconds.
+fn queue_of(length: u32, next: fn(&mut Vec<u32>) -> u32) -> Vec<(u32, Verdict)> {
+    let mut census = Census::new();
+    let mut queue: Vec<u32> = (1..=length).collect();
+    let born = |census: &mut Census, id, at| {
+        census.feed(&birth(id));
+        census.feed(&event(id, 0, at, Born));
+    };
+    (1..=length).for_each(|id| born(&mut census, id, 0));
+    for i in 1..5_000 {
+        let (who, at) = (next(&mut queue), u64::from(i) * 1_000_000);
+        census.feed(&event(who, 1, at, Run));
+        census.feed(&event(who, 2, at, Death));
+        queue.push(length + i);
+        born(&mut census, length + i, at);
+    }
+    census.feed(&end(5 * SECOND.0));
+    let judged = census.judge(SECOND);
+    judged.iter().map(|(id, it)| (id.0, it.verdict)).collect()
+}
+
+/// CT-15
+#[test]
+fn however_long_a_queue_is_who_stands_in_it_is_not_stuck_unless_later_ones_are_served() {
+    let first_come = queue_of(4_000, |queue| queue.remove(0));
+    assert_eq!(first_come.len(), 4_000);
+    assert!(
+        first_come
+            .iter()
+            .all(|(_, verdict)| *verdict == Verdict::Waiting)
+    );
+    let last_come = queue_of(10, |queue| queue.pop().unwrap_or_default());
+    let (starved, young) = last_come.split_at(9);
+    assert!(
+        starved
+            .iter()
+            .all(|(_, verdict)| *verdict == Verdict::MaybeStuck)
+    );
+    assert_eq!(young, [(5_009, Verdict::Waiting)]);
+}
+
+/// CT-15
+#[test]
+fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
+    let verdict = |told: &[Record]| {
+        let mut records = vec![birth(1), event(1, 0, 0, Born)];
+        for n in 0..10 {
+            let at = u64::from(n) * 1_000_000;
+            records.push(wake(1, n, at));
+            let run = event(1, 2 * u64::from(n) + 1, at + 5, Run);
+            let suspend = event(1, 2 * u64::from(n) + 2, at + 10, Suspend);
+            records.extend([run, suspend].map(|it| having_seen(it, n)));
+        }
+        records.extend([wake(1, 10, 9_000_000)]);
+        records.extend_from_slice(told);
+        for n in 0..5 {
+            records.push(event(2, 2 * n, n * SECOND.0, Suspend));
+            records.push(event(2, 2 * n + 1, n * SECOND.0 + 900, Run));
+        }
+        records.push(end(5 * SECOND.0));
+        census(&records).judge(SECOND)[0].1
+    };
+    assert_eq!(verdict(&[]).fact, Fact::WokenNotRun);
+    assert_eq!(verdict(&[]).verdict, Verdict::Waiting);
+    let late = call(1, 10, 5 * SECOND.0 - 1);
+    assert_eq!(verdict(&[late]).verdict, Verdict::Waiting);
+    let early = call(1, 10, 20_000_000);
+    assert_eq!(verdict(&[early]).verdict, Verdict::Stuck);
+}
+
+fn having_seen(record: Record, wakes: u32) -> Record {
+    match record {
+        Record::Event(event) => Record::Event(Event {
+            wake_seen: wakes as u16,
+            ..event
+        }),
+        other => other,
+    }
+}

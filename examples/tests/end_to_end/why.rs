@@ -1,0 +1,31 @@
+//! What led a coroutine to where it is, of a program of which the source says it.
+
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::support::{record, report_json};
+
+fn id_of(words: &Value, name: &str) -> u64 {
+    let all = words["last_words"].as_array().expect("a list");
+    let one = all.iter().find(|one| one["name"] == name);
+    one.and_then(|one| one["id"].as_u64()).expect("it lives")
+}
+
+#[test]
+fn a_consumer_is_where_it_is_because_of_its_producer_and_that_because_of_a_timer() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_slow", &[]);
+    let words = report_json(directory.path(), &["--last-words"]);
+    for i in 0..3 {
+        let [consumer, producer] =
+            ["consumer", "producer"].map(|it| id_of(&words, &format!("{it}-{i}")));
+        let why = &report_json(directory.path(), &["--why", &consumer.to_string()])["why"];
+        assert_eq!(why["origin"], "timer", "{why}");
+        let links = why["links"].as_array().expect("a list");
+        let ids: Vec<&Value> = links.iter().map(|link| &link["id"]).collect();
+        assert_eq!(ids, [producer, consumer], "{why}");
+        assert_eq!(links[1]["ready"]["by"], producer, "{why}");
+        let waited = links[1]["waited_for"].as_str().expect("a channel");
+        assert!(waited.starts_with("channel "), "{why}");
+    }
+}
