@@ -42,36 +42,28 @@ impl<P: Platform> Seat<P> {
     /// Publishes two events that are kept: what this one says, and what `next` says.
     #[inline(always)]
     pub fn switch(&self, next: &Self, local: Option<&Local>, waits: Said, runs: Said) {
-        let Some(taken) = local.and_then(|local| self.take_both(next, local)) else {
+        let now = || self.probe.ns_at_once();
+        let Some(taken) = local.and_then(|local| self.take_both(next, local, now)) else {
             return self.switch_slowly(next, waits, runs);
         };
-        let (at, place) = (taken.at, taken.place.map(|place| place.at));
-        if !self.enter(taken.n, at) {
-            self.give_way_twice(next, place, at);
-            return self.switch_slowly(next, waits, runs);
-        }
-        let has_entered = next.enter(taken.next_n, at);
-        if !has_entered || self.probe.control_word() != 0 {
-            return self.switch_apart(next, place, at, has_entered, waits, runs);
-        }
-        self.write(&taken.first(), 0, &waits);
-        self.complete(taken.n, taken.at, waits.kind as u8);
-        next.write(&taken.second(), 0, &runs);
-        next.complete(taken.next_n, taken.at, runs.kind as u8);
-        self.probe.call_recorder();
+        self.tell_both(next, &taken, &waits, &runs);
     }
 
     /// E1 and E2, if all is as it mostly is.
     #[inline(always)]
-    fn take_both(&self, next: &Self, local: &Local) -> Option<Taken> {
+    fn take_both(
+        &self,
+        next: &Self,
+        local: &Local,
+        now: impl FnOnce() -> Option<u64>,
+    ) -> Option<Taken> {
         if !core::ptr::eq(self.probe.region.header, next.probe.region.header) {
             return None;
         }
         let ring = self.probe.at_hand(local)?;
         let (n, next_n) = (self.next_alone()?, next.next_alone()?);
         let last_ts = self.last_ts().max(next.last_ts());
-        let now = || Some(self.probe.ns_at_once()?.max(last_ts));
-        let (at, place) = Place::take(ring, 2, now)?;
+        let (at, place) = Place::take(ring, 2, || Some(now()?.max(last_ts)))?;
         Some(Taken {
             n,
             next_n,
@@ -81,14 +73,37 @@ impl<P: Platform> Seat<P> {
         })
     }
 
+    /// E3 and all that follows.
+    #[inline(always)]
+    fn tell_both(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
+        let (at, place) = (taken.at, taken.place.map(|place| place.at));
+        if !self.enter(taken.n, at) {
+            return self.switch_anew(next, place, at, *waits, *runs);
+        }
+        let has_entered = next.enter(taken.next_n, at);
+        if !has_entered || self.probe.control_word() != 0 {
+            return self.switch_apart(next, place, at, has_entered, *waits, *runs);
+        }
+        self.write(&taken.first(), 0, waits);
+        self.complete(taken.n, at, waits.kind as u8);
+        next.write(&taken.second(), 0, runs);
+        next.complete(taken.next_n, at, runs.kind as u8);
+        self.probe.call_recorder();
+    }
+
     #[inline(always)]
     fn last_ts(&self) -> u64 {
         self.station.last_ts.load(Ordering::Relaxed)
     }
 
+    /// Still at one time where only the kernel knows it, else one after the other.
     #[cold]
     #[inline(never)]
     fn switch_slowly(&self, next: &Self, waits: Said, runs: Said) {
+        let now = || Some(P::now_ns());
+        if let Some(taken) = P::local().and_then(|local| self.take_both(next, local, now)) {
+            return self.tell_both(next, &taken, &waits, &runs);
+        }
         self.event_slowly(waits);
         next.event_slowly(runs);
     }
@@ -96,10 +111,12 @@ impl<P: Platform> Seat<P> {
     /// A handler has recorded an event of the one that waits.
     #[cold]
     #[inline(never)]
-    fn give_way_twice(&self, next: &Self, place: Option<u64>, at: u64) {
+    fn switch_anew(&self, next: &Self, place: Option<u64>, at: u64, waits: Said, runs: Said) {
         self.give_way(place, at);
         next.probe
             .void(place.map(|place| place.wrapping_add(1)), at);
+        self.event_slowly(waits);
+        next.event_slowly(runs);
     }
 
     /// The one that waits has begun its event. A handler has recorded one of the next one since, or
