@@ -146,3 +146,90 @@ impl Person {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::Birth;
+
+    const SINCE: u64 = 1_000;
+    const UNTIL: u64 = 2_000;
+
+    /// Of events 0 to `end`, its station holds the last eight, one every 10 ns up to `last`.
+    fn person(end: u64, last: u64, has_ended: bool) -> Person {
+        let held = (end - 8)..end;
+        let epoch = |n: u64| Epoch {
+            timestamp: last - 10 * (end - 1 - n),
+            ..Epoch::default()
+        };
+        let occupant = Occupant {
+            end_n: end,
+            last_ts: last,
+            has_ended,
+            latest: held.map(|n| (n, epoch(n))).collect(),
+            tally: Tally {
+                attempted: end,
+                ..Tally::default()
+            },
+            ..Occupant::default()
+        };
+        let birth = Arc::new(Birth::default());
+        Person::new(Arc::new(Resident { occupant, birth }))
+    }
+
+    fn settled(mut person: Person, in_lanes: std::ops::Range<u64>) -> Person {
+        in_lanes.for_each(|n| person.note(n));
+        person.settle(SINCE, UNTIL);
+        person
+    }
+
+    /// Events before those that are told, and the one after them.
+    fn told(person: &Person) -> Option<(u64, u64)> {
+        person.is_told.then_some((person.earlier, person.end_n))
+    }
+
+    #[test]
+    fn one_that_stands_since_before_the_window_is_told_with_what_its_station_holds() {
+        assert_eq!(told(&settled(person(50, 500, false), 0..0)), Some((42, 50)));
+        assert_eq!(
+            told(&settled(person(50, 500, true), 0..0)),
+            None,
+            "it was over"
+        );
+    }
+
+    #[test]
+    fn what_lanes_and_the_station_have_is_joined() {
+        let one = settled(person(50, 1_900, false), 30..50);
+        assert_eq!(told(&one), Some((30, 50)));
+        // It went on by four events since lanes were copied.
+        let one = settled(person(50, 2_020, false), 30..46);
+        assert_eq!((told(&one), one.tally().attempted), (Some((30, 50)), 50));
+    }
+
+    #[test]
+    fn one_that_went_on_too_far_is_told_as_of_when_lanes_were_copied() {
+        let one = settled(person(90, 3_000, false), 30..46);
+        assert_eq!((told(&one), one.tally().attempted), (Some((30, 46)), 46));
+        assert_eq!(one.lost(), 16, "while none is told");
+    }
+
+    #[test]
+    fn what_is_missing_before_lanes_were_copied_is_lost() {
+        let mut one = settled(person(90, 1_900, false), 30..46);
+        assert_eq!(told(&one), Some((30, 90)));
+        one.recorded = 16 + 8;
+        assert_eq!(one.lost(), 60 - 24);
+    }
+
+    #[test]
+    fn one_that_came_to_be_later_is_in_the_next_snapshot() {
+        let mut one = person(8, 3_000, false);
+        Arc::get_mut(&mut one.resident)
+            .expect("nobody else")
+            .occupant
+            .birth_ts = 2_500;
+        let one = settled(one, 0..0);
+        assert!(one.is_later && told(&one).is_none());
+    }
+}

@@ -86,7 +86,9 @@ impl FlightRecorder {
 
     /// Is one being written?
     pub fn is_writing(&self) -> bool {
-        self.writing.is_some() && !self.is_written.load(Ordering::Acquire)
+        let thread = self.writing.as_ref();
+        let is_written = self.is_written.load(Ordering::Acquire);
+        thread.is_some_and(|thread| !thread.is_finished() && !is_written)
     }
 
     /// Is one to be taken at this end?
