@@ -3,10 +3,11 @@
 //!
 //! Threads write over what is old in their lanes, and nobody empties these. Passes only meet those
 //! who come and remember those who leave ([`chronicle`]), so that stations are used again. A
-//! snapshot is taken in two steps: the thread that reads the memories looks at every station once
-//! ([`gathered`]), which takes about a microsecond for each that lives, and goes on; another
-//! thread copies the lanes, finds out whose the records are, and writes ([`compose`]). Both only
-//! read, so that snapshots do not disturb each other, nor the program.
+//! snapshot is taken in two steps: the thread that reads the memories copies the lanes and looks at
+//! every station once ([`gathered`]), which takes some milliseconds for each lane that is full and
+//! about a microsecond for each coroutine that lives, and goes on; another thread finds out whose
+//! the records are, and writes ([`compose`]). Both only read, so that snapshots do not disturb each
+//! other, nor the program.
 
 mod attribution;
 mod chronicle;

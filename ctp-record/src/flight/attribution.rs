@@ -32,8 +32,8 @@ struct Tenancy {
 pub enum Whose {
     /// This coroutine's event of this index, if the record tells that.
     Of(usize, Option<u64>),
-    /// The same, but it came after that one was looked at.
-    Later(usize, u64),
+    /// It came after the coroutine was looked at.
+    Later,
     /// Nobody is known whose it can be.
     Unknown,
 }
@@ -86,10 +86,7 @@ impl Attribution {
             }
         }
         match all.last() {
-            Some(last) if last.until.is_none() && is_use(&last) && last.from <= at => {
-                let ahead = payload.n.wrapping_sub(last.end_n) << unknown_bits >> unknown_bits;
-                Whose::Later(last.person, last.end_n.wrapping_add(ahead))
-            }
+            Some(last) if last.until.is_none() && is_use(&last) && last.from <= at => Whose::Later,
             _ => Whose::Unknown,
         }
     }
@@ -187,9 +184,6 @@ mod tests {
         };
         let one = Attribution::new([(0, &living)].into_iter());
         let of = |n| one.of_event(500, &event(2, n, 0));
-        assert_eq!(
-            (of(19), of(20)),
-            (Whose::Of(0, Some(19)), Whose::Later(0, 20))
-        );
+        assert_eq!((of(19), of(20)), (Whose::Of(0, Some(19)), Whose::Later));
     }
 }

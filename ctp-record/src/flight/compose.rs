@@ -71,7 +71,7 @@ pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> C
         .for_each(|mark| rows.sink.take(mark.clone()));
     let (how, at) = gathered.ended.unwrap_or((
         Ending::Stopped,
-        Nanos(rows.plan.until_ns.saturating_sub(zero_ns)),
+        Nanos(gathered.looked_ns.saturating_sub(zero_ns)),
     ));
     composed.end = End {
         at,
@@ -91,13 +91,15 @@ fn tell_people(plan: &Plan, gathered: &Gathered, composed: &mut Composed, sink: 
     let mut formers = gathered.formers.clone();
     for person in &plan.people {
         if !person.is_told {
-            formers.add(&person.resident);
+            if !person.is_later {
+                formers.add(&person.resident);
+            }
             continue;
         }
         let birth = &person.resident.birth;
         sink.take(Record::Birth(birth.as_ref().clone()));
-        if let Some(aggregate) = person.aggregate() {
-            sink.take(Record::Aggregate(aggregate));
+        if let Some(aggregate) = &person.occupant().aggregate {
+            sink.take(Record::Aggregate(aggregate.clone()));
         }
         let (coroutine, events) = (birth.coroutine, person.earlier);
         composed.earlier = composed.earlier.saturating_add(events);
@@ -165,9 +167,7 @@ fn process_of(plan: &Plan, part: usize, records: &[Copied]) -> Option<ProcessId>
         let (at, payload) = copied.read();
         let is_deed = Deed::from_code(payload.kind).is_some();
         match plan.attributions[part].of_event(at, &payload) {
-            Whose::Of(person, _) | Whose::Later(person, _) if !is_deed => {
-                Some(plan.people[person].occupant().process)
-            }
+            Whose::Of(person, _) if !is_deed => Some(plan.people[person].occupant().process),
             _ => None,
         }
     })

@@ -28,7 +28,7 @@ pub struct Snapshot {
 ///
 /// # Errors
 /// [`Error::Output`], [`Error::Write`], [`Error::Misplaced`].
-pub fn write(gathered: Gathered, plan: Plan, path: &Path) -> Result<Snapshot, Error> {
+pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, Error> {
     let start = gathered.start.clone();
     let (place, file) = Place::open(path)?;
     let failed = |error| Error::Write(path.to_owned(), error);
@@ -37,6 +37,7 @@ pub fn write(gathered: Gathered, plan: Plan, path: &Path) -> Result<Snapshot, Er
         writer,
         failed: None,
     };
+    let plan = Plan::of(&mut gathered);
     let composed = compose(gathered, plan, &mut sink);
     let file = sink.finish(&composed.end).map_err(failed)?;
     place.take(path)?;

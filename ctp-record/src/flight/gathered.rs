@@ -1,5 +1,6 @@
-//! All that a snapshot is made of, but for the lanes: gathered in one go by the thread that reads
-//! the memories, so that stations may be used again as soon as that is done.
+//! All that a snapshot is made of, gathered in one go by the thread that reads the memories, so that
+//! stations may be used again as soon as that is done: first what lanes hold, then the stations, so
+//! that everybody who is in a lane is known.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use ctp_trace::record::{Ending, Nanos, ProcessId, Record, Start};
 
 use super::chronicle::{Chronicle, Resident};
 use super::formers::Formers;
+use super::lane_copy::{self, LaneCopy};
 use crate::clock::monotonic_ns;
 use crate::harvest::{Numbers, Places};
 use crate::memories::{Look, Memories};
@@ -21,8 +23,12 @@ use crate::wait;
 pub struct Gathered {
     /// The first record of the trace.
     pub start: Start,
-    /// When it was begun, on the monotonic clock.
-    pub at_ns: u64,
+    /// What lanes hold, by memory.
+    pub lanes: Vec<Vec<LaneCopy>>,
+    /// Up to when lanes have everything, on the monotonic clock.
+    pub until_ns: u64,
+    /// When stations were looked at after that.
+    pub looked_ns: u64,
     /// Leave out what is older than so many nanoseconds.
     pub length_ns: Option<u64>,
     /// Processes, modules, sites.
@@ -63,7 +69,7 @@ pub struct Part {
 }
 
 impl Gathered {
-    /// Meets whoever is new, and looks at every station once.
+    /// Copies lanes, meets whoever is new, and looks at every station once.
     pub fn take(
         start: &Start,
         memories: &mut Memories,
@@ -72,13 +78,18 @@ impl Gathered {
     ) -> Self {
         // What was written before this is seen after it.
         wait::order();
-        let at_ns = monotonic_ns();
+        let (lanes, until_ns) = lane_copy::up_to_now(&memories.all());
+        // Whoever has written until then is known after this.
+        wait::order();
         memories.pass(processes, chronicle);
-        processes.look_at_all(chronicle);
         let looks = memories.look();
+        let looked_ns = monotonic_ns();
+        processes.look_at_all(chronicle);
         Gathered {
             start: start.clone(),
-            at_ns,
+            lanes,
+            until_ns,
+            looked_ns,
             length_ns: None,
             definitions: chronicle.definitions().to_vec(),
             marks: chronicle.marks().to_vec(),

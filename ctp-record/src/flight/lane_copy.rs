@@ -2,8 +2,13 @@
 //! their beginning. What is copied is safe, so the copies may go on where they ended: in the end
 //! they have all lanes up to the same moment, however long the first round took.
 
+use std::sync::Arc;
+
 use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, Deed, Ring, Seen};
+
+use crate::clock::monotonic_ns;
+use crate::shm::Memory;
 
 /// The newest records of one lane.
 #[derive(Debug, Default)]
@@ -26,8 +31,25 @@ pub struct LaneCopy {
 /// A record this close to the end may have been reserved just now.
 const LATELY: u64 = 1024;
 
+/// Rounds of copying: the first takes long enough for a busy thread to write much, each of the
+/// others has less to copy.
+const ROUNDS: usize = 3;
+
+/// Copies of all lanes, by memory, and up to when all have everything.
+pub fn up_to_now(memories: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
+    let mut lanes: Vec<Vec<LaneCopy>> = memories.iter().map(|_| Vec::new()).collect();
+    let mut until_ns = 0;
+    for _ in 0..ROUNDS {
+        until_ns = monotonic_ns();
+        for (memory, copies) in memories.iter().zip(&mut lanes) {
+            follow(copies, &memory.region());
+        }
+    }
+    (lanes, until_ns)
+}
+
 /// Adds what is new in all lanes of a memory.
-pub fn follow(copies: &mut Vec<LaneCopy>, region: &Region<'_>) {
+fn follow(copies: &mut Vec<LaneCopy>, region: &Region<'_>) {
     let rings = (0..region.lanes.len() as u32).map_while(|index| region.ring(index));
     for (index, ring) in rings.take_while(Ring::is_used).enumerate() {
         if index == copies.len() {

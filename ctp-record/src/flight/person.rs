@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ctp_nostd::inspect::WakeState;
 use ctp_nostd::lane::Payload;
 use ctp_nostd::slot::Epoch;
-use ctp_trace::record::{Aggregate, Tally};
+use ctp_trace::record::Tally;
 
 use super::chronicle::Resident;
 use crate::harvest::Occupant;
@@ -19,8 +19,10 @@ pub struct Person {
     in_lanes: Option<(u64, u64)>,
     /// The event after the last one to tell.
     end_n: u64,
-    /// It went on after its station was looked at, so that nothing else is known of that time.
-    went_on: bool,
+    /// It came to be after the lanes were copied.
+    pub is_later: bool,
+    /// It went on after the lanes were copied, and too far for its station to tell how.
+    is_cut: bool,
     /// It is told of one by one.
     pub is_told: bool,
     /// The next event to tell.
@@ -43,7 +45,8 @@ impl Person {
             resident,
             in_lanes: None,
             end_n,
-            went_on: false,
+            is_later: false,
+            is_cut: false,
             is_told: false,
             next_n: 0,
             earlier: 0,
@@ -63,38 +66,37 @@ impl Person {
         let (first, last) = self.in_lanes.unwrap_or((n, n));
         self.in_lanes = Some((first.min(n), last.max(n)));
     }
-    /// Now that all lanes were looked at: it is told of unless it was over before the window began.
-    /// Its events are told from the first one in the window on, and at least those that its station
-    /// holds.
-    pub fn settle(&mut self, since_ns: u64) {
+    /// Now that all lanes were looked at, which have everything from `since_ns` to `until_ns`: it is
+    /// told of unless it was over before that. Its events are told from the first one in the window
+    /// on, and at least those that its station holds.
+    pub fn settle(&mut self, since_ns: u64, until_ns: u64) {
         let occupant = &self.resident.occupant;
         let held = occupant.latest.first().map(|(n, _)| *n);
-        let is_of_now = !occupant.has_ended || since_ns <= occupant.last_ts && held.is_some();
-        self.is_told = is_of_now || self.in_lanes.is_some();
         let (first, last) = self.in_lanes.unzip();
-        let behind = last.map_or(occupant.end_n, |last| last.wrapping_add(1));
-        self.went_on = occupant.end_n < behind;
-        self.end_n = behind.max(occupant.end_n);
-        // What the station held before may be too long ago to join on.
-        let is_apart = first.is_some_and(|first| occupant.end_n < first);
-        let known = [first, held.filter(|_| !is_apart)].into_iter().flatten();
-        self.next_n = known.min().unwrap_or(occupant.end_n);
+        self.is_later = until_ns < occupant.birth_ts && first.is_none();
+        let is_of_now = !occupant.has_ended || since_ns <= occupant.last_ts && held.is_some();
+        self.is_told = !self.is_later && (is_of_now || first.is_some());
+        let behind = last.map(|last| last.wrapping_add(1));
+        self.is_cut = behind.is_some_and(|behind| self.is_apart(behind, until_ns));
+        let held = held.filter(|_| !self.is_cut);
+        self.end_n = behind.filter(|_| self.is_cut).unwrap_or(occupant.end_n);
+        let known = [first, held].into_iter().flatten();
+        self.next_n = known.min().unwrap_or(self.end_n);
         self.earlier = self.next_n.wrapping_sub(occupant.base_n);
     }
 
-    /// What its program summed up, as of the look at its station. What went on after that and
-    /// before the first event to tell is in no sum.
-    pub fn aggregate(&self) -> Option<Box<Aggregate>> {
-        let mut aggregate = self.occupant().aggregate.clone()?;
-        let first = self.occupant().base_n.wrapping_add(self.earlier);
-        let between = first.saturating_sub(self.occupant().end_n);
-        aggregate.left_out = aggregate.left_out.saturating_add(between);
-        Some(aggregate)
+    /// Does its station know only of later times than those of which lanes told?
+    fn is_apart(&self, behind: u64, until_ns: u64) -> bool {
+        let occupant = self.occupant();
+        let first = occupant.latest.first();
+        let known = first.map(|(n, epoch)| (*n, epoch.timestamp));
+        let (n, at) = known.unwrap_or((occupant.end_n, occupant.last_ts));
+        behind < n && until_ns < at
     }
 
-    /// Its wakes, unless it went on without anybody looking.
+    /// Its wakes, unless they are of a later time.
     pub fn wakes(&self) -> Option<WakeState> {
-        self.occupant().wakes.filter(|_| !self.went_on)
+        self.occupant().wakes.filter(|_| !self.is_cut)
     }
     /// Events that are neither told nor came before those that are. Asked once all are told.
     pub fn lost(&self) -> u64 {
@@ -135,12 +137,99 @@ impl Person {
     /// Its account, once all is told.
     pub fn tally(&self) -> Tally {
         let tally = self.occupant().tally;
-        let more = self.end_n.wrapping_sub(self.occupant().end_n);
+        let later = self.occupant().end_n.wrapping_sub(self.end_n);
         Tally {
-            attempted: tally.attempted.saturating_add(more),
+            attempted: tally.attempted.saturating_sub(later),
             recorded: self.recorded,
-            torn: tally.torn.filter(|_| !self.went_on),
+            torn: tally.torn.filter(|_| !self.is_cut),
             ..tally
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::Birth;
+
+    const SINCE: u64 = 1_000;
+    const UNTIL: u64 = 2_000;
+
+    /// Of events 0 to `end`, its station holds the last eight, one every 10 ns up to `last`.
+    fn person(end: u64, last: u64, has_ended: bool) -> Person {
+        let held = (end - 8)..end;
+        let epoch = |n: u64| Epoch {
+            timestamp: last - 10 * (end - 1 - n),
+            ..Epoch::default()
+        };
+        let occupant = Occupant {
+            end_n: end,
+            last_ts: last,
+            has_ended,
+            latest: held.map(|n| (n, epoch(n))).collect(),
+            tally: Tally {
+                attempted: end,
+                ..Tally::default()
+            },
+            ..Occupant::default()
+        };
+        let birth = Arc::new(Birth::default());
+        Person::new(Arc::new(Resident { occupant, birth }))
+    }
+
+    fn settled(mut person: Person, in_lanes: std::ops::Range<u64>) -> Person {
+        in_lanes.for_each(|n| person.note(n));
+        person.settle(SINCE, UNTIL);
+        person
+    }
+
+    /// Events before those that are told, and the one after them.
+    fn told(person: &Person) -> Option<(u64, u64)> {
+        person.is_told.then_some((person.earlier, person.end_n))
+    }
+
+    #[test]
+    fn one_that_stands_since_before_the_window_is_told_with_what_its_station_holds() {
+        assert_eq!(told(&settled(person(50, 500, false), 0..0)), Some((42, 50)));
+        assert_eq!(
+            told(&settled(person(50, 500, true), 0..0)),
+            None,
+            "it was over"
+        );
+    }
+
+    #[test]
+    fn what_lanes_and_the_station_have_is_joined() {
+        let one = settled(person(50, 1_900, false), 30..50);
+        assert_eq!(told(&one), Some((30, 50)));
+        // It went on by four events since lanes were copied.
+        let one = settled(person(50, 2_020, false), 30..46);
+        assert_eq!((told(&one), one.tally().attempted), (Some((30, 50)), 50));
+    }
+
+    #[test]
+    fn one_that_went_on_too_far_is_told_as_of_when_lanes_were_copied() {
+        let one = settled(person(90, 3_000, false), 30..46);
+        assert_eq!((told(&one), one.tally().attempted), (Some((30, 46)), 46));
+        assert_eq!(one.lost(), 16, "while none is told");
+    }
+
+    #[test]
+    fn what_is_missing_before_lanes_were_copied_is_lost() {
+        let mut one = settled(person(90, 1_900, false), 30..46);
+        assert_eq!(told(&one), Some((30, 90)));
+        one.recorded = 16 + 8;
+        assert_eq!(one.lost(), 60 - 24);
+    }
+
+    #[test]
+    fn one_that_came_to_be_later_is_in_the_next_snapshot() {
+        let mut one = person(8, 3_000, false);
+        Arc::get_mut(&mut one.resident)
+            .expect("nobody else")
+            .occupant
+            .birth_ts = 2_500;
+        let one = settled(one, 0..0);
+        assert!(one.is_later && told(&one).is_none());
     }
 }

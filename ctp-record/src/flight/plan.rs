@@ -6,24 +6,20 @@ use ctp_nostd::lane::{Deed, Payload};
 
 use super::attribution::{Attribution, Whose};
 use super::gathered::Gathered;
-use super::lane_copy::{self, LaneCopy};
+use super::lane_copy::LaneCopy;
 use super::person::Person;
-use crate::clock::monotonic_ns;
 /// How far a probe's clock may be ahead of ours.
 const LEEWAY_NS: u64 = 1_000_000_000;
 
 /// So long may a coroutine be about to be born, with a record in a lane and no station yet.
 const BIRTH_NS: u64 = 10_000_000;
 
-/// Rounds of copying.
-const ROUNDS: usize = 3;
-
 /// All that was found.
 #[derive(Debug)]
 pub struct Plan {
     /// From when on everything is there, on the monotonic clock.
     pub since_ns: u64,
-    /// When lanes were copied: what came later is not told.
+    /// Up to when lanes have everything.
     pub until_ns: u64,
     /// What claims to be later makes no sense.
     pub latest_ns: u64,
@@ -40,9 +36,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Copies what lanes hold, and looks whose it is.
-    pub fn of(gathered: &Gathered) -> Self {
-        let (lanes, until_ns) = copied(gathered);
+    /// Looks whose it is what lanes hold.
+    pub fn of(gathered: &mut Gathered) -> Self {
+        let (lanes, until_ns) = (std::mem::take(&mut gathered.lanes), gathered.until_ns);
         let latest_ns = until_ns.saturating_add(LEEWAY_NS);
         let (people, attributions) = settled(gathered);
         let mut plan = Plan {
@@ -56,54 +52,39 @@ impl Plan {
             unattributed: 0,
         };
         for (part, lanes) in lanes.iter().enumerate() {
-            lanes
-                .iter()
-                .for_each(|lane| plan.look_at(part, lane, gathered.at_ns));
+            lanes.iter().for_each(|lane| plan.look_at(part, lane));
         }
         let since_ns = plan.since_ns;
         plan.people
             .iter_mut()
-            .for_each(|person| person.settle(since_ns));
+            .for_each(|person| person.settle(since_ns, until_ns));
         Plan { lanes, ..plan }
     }
 
     /// Notes whose the records of a lane are.
-    fn look_at(&mut self, part: usize, lane: &LaneCopy, at_ns: u64) {
+    fn look_at(&mut self, part: usize, lane: &LaneCopy) {
         for (at, payload) in lane.records.iter().map(|copied| copied.read()) {
             if at < self.since_ns {
                 self.overwritten += 1;
                 continue;
             }
-            if self.latest_ns < at || Deed::from_code(payload.kind).is_some() {
+            if self.until_ns < at || Deed::from_code(payload.kind).is_some() {
                 continue;
             }
-            self.look_at_event(part, at, &payload, at_ns);
+            self.look_at_event(part, at, &payload);
         }
     }
 
-    fn look_at_event(&mut self, part: usize, at: u64, payload: &Payload, at_ns: u64) {
+    fn look_at_event(&mut self, part: usize, at: u64, payload: &Payload) {
         match self.attributions[part].of_event(at, payload) {
             Whose::Of(person, Some(n)) => self.people[person].note(n),
-            Whose::Later(person, n) if at <= self.until_ns => self.people[person].note(n),
-            Whose::Of(_, None) | Whose::Later(..) => {}
+            Whose::Of(_, None) | Whose::Later => {}
             // One that came to be meanwhile is in the next snapshot.
-            Whose::Unknown => self.unattributed += u64::from(at < at_ns.saturating_sub(BIRTH_NS)),
+            Whose::Unknown => {
+                self.unattributed += u64::from(at < self.until_ns.saturating_sub(BIRTH_NS))
+            }
         }
     }
-}
-
-/// Copies of all lanes, by memory, and up to when they have everything. The first round takes long
-/// enough for a busy thread to write much; each of the others has less to copy.
-fn copied(gathered: &Gathered) -> (Vec<Vec<LaneCopy>>, u64) {
-    let mut lanes: Vec<Vec<LaneCopy>> = gathered.parts.iter().map(|_| Vec::new()).collect();
-    let mut until_ns = 0;
-    for _ in 0..ROUNDS {
-        until_ns = monotonic_ns();
-        for (part, copies) in gathered.parts.iter().zip(&mut lanes) {
-            lane_copy::follow(copies, &part.memory.region());
-        }
-    }
-    (lanes, until_ns)
 }
 
 /// Where several lanes are full, the one that was written over last has the least.
@@ -112,7 +93,7 @@ fn begin(gathered: &Gathered, lanes: &[Vec<LaneCopy>], latest_ns: u64) -> u64 {
     let full = full.filter_map(|lane| lane.since(latest_ns)).max();
     let asked = gathered
         .length_ns
-        .map(|ns| gathered.at_ns.saturating_sub(ns));
+        .map(|ns| gathered.until_ns.saturating_sub(ns));
     let zero = gathered.start.started_monotonic_ns;
     full.max(asked).unwrap_or(zero).max(zero)
 }

@@ -4,6 +4,8 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use ctp_trace::record::{Ending, Start};
@@ -13,7 +15,6 @@ use rustix::thread::gettid;
 use super::chronicle::Chronicle;
 use super::file::{self, Snapshot};
 use super::gathered::Gathered;
-use super::plan::Plan;
 use super::told;
 use super::when::Trigger;
 use crate::args::Talk;
@@ -40,6 +41,8 @@ pub struct FlightRecorder {
     /// A signal asked for one.
     is_wanted: bool,
     writing: Option<JoinHandle<()>>,
+    /// It has written, and is about to tell those who wait for it.
+    is_written: Arc<AtomicBool>,
 }
 
 /// How far a snapshot steps back behind the program and the thread that reads.
@@ -58,6 +61,7 @@ impl FlightRecorder {
             numbered: 0,
             is_wanted: false,
             writing: None,
+            is_written: Arc::default(),
         }
     }
 
@@ -83,7 +87,8 @@ impl FlightRecorder {
     /// Is one being written?
     pub fn is_writing(&self) -> bool {
         let thread = self.writing.as_ref();
-        thread.is_some_and(|thread| !thread.is_finished())
+        let is_written = self.is_written.load(Ordering::Acquire);
+        thread.is_some_and(|thread| !thread.is_finished() && !is_written)
     }
 
     /// Is one to be taken at this end?
@@ -105,12 +110,14 @@ impl FlightRecorder {
         self.wait();
         let path = path.unwrap_or_else(|| self.next_path());
         let talk = self.talk;
+        self.is_written.store(false, Ordering::Release);
+        let is_written = self.is_written.clone();
         let thread = thread::Builder::new().name("snapshot".into());
         let write = move || {
-            let plan = Plan::of(&gathered);
             // It is written at the usual priority if it may not be at a lower one.
             let _ = setpriority_process(Some(gettid()), NICE);
-            let written = file::write(gathered, plan, &path);
+            let written = file::write(gathered, &path);
+            is_written.store(true, Ordering::Release);
             say(talk, &told::sentence(&path, &written));
             if let Some(asked) = asked {
                 asked.answer(&told::answer(&path, &written));
@@ -126,8 +133,7 @@ impl FlightRecorder {
     /// As for [`file::write`].
     pub fn end(&mut self, gathered: Gathered) -> Result<Snapshot, Error> {
         self.wait();
-        let plan = Plan::of(&gathered);
-        file::write(gathered, plan, &self.output)
+        file::write(gathered, &self.output)
     }
 
     /// Until the one that is being written is there.

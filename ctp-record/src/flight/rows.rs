@@ -93,8 +93,7 @@ impl Rows<'_> {
                 let one = &self.plan.people[person];
                 Some((person, n.unwrap_or_else(|| one.index_of(payload))))
             }
-            Whose::Later(person, n) => Some((person, n)),
-            Whose::Unknown => None,
+            Whose::Later | Whose::Unknown => None,
         }
     }
 
@@ -109,8 +108,9 @@ impl Rows<'_> {
             Item::Event(person, n, epoch) => self.event(person, n, &epoch),
             Item::Record(payload) => match Deed::from_code(payload.kind) {
                 Some(deed) if at <= self.plan.until_ns => self.deed(index, at, deed, &payload),
-                Some(_) => {}
-                None => self.lane_event(index, at, &payload),
+                None if at <= self.plan.until_ns => self.lane_event(index, at, &payload),
+                // The stations tell of the rest, if anything does.
+                _ => {}
             },
         }
     }

@@ -28,6 +28,13 @@ pub struct Look {
 const MOST_LEFT: usize = 8;
 
 impl Memories {
+    /// All memories, in the order of [`look`](Memories::look).
+    pub fn all(&self) -> Vec<Arc<Memory>> {
+        let living = self.held.iter().map(|held| &held.memory);
+        let left = self.left.iter().map(|look| &look.memory);
+        living.chain(left).cloned().collect()
+    }
+
     /// What all memories hold, also those that processes left lately.
     pub fn look(&self) -> Vec<Look> {
         let living = self.held.iter().map(Held::look);
