@@ -20,7 +20,8 @@
 //! A wake that comes during O2 is owed a run. A runtime may use it up without one: an `unpark`
 //! that finds its coroutine running leaves a permit, and the next `park` takes that and goes on.
 //! There it has to tell O1 again, which is a run; else the coroutine looks woken and not run from
-//! its next suspend on.
+//! its next suspend on. Nothing is certain of such a wake, unless the coroutine is a future: who
+//! polls one may not use up a wake.
 //!
 //! A waker may outlive its coroutine, whose station then has another occupant. Its wake is not
 //! counted: it knows the whole generation it was made for, and the word tells a use from those

@@ -200,7 +200,9 @@ fn group(
             .iter()
             .fold(0, |sum: u64, (one, _)| sum.saturating_add(one.lost())),
         close_call,
-        wakes_exact: !close_call && fact == Fact::NotWoken && model.is_readable(),
+        wakes_exact: !close_call
+            && matches!(fact, Fact::NotWoken | Fact::NoWaker)
+            && model.is_readable(),
         usual: usual(model, oldest.0),
         closed_by: culprits::closed_by(model, names, closings, members.iter().map(|(one, _)| *one)),
         usual_waker: culprits::usual_waker(model, names, oldest.0),

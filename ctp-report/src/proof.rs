@@ -187,6 +187,7 @@ fn since(one: &Coroutine, judgement: &Judgement) -> String {
         }
         (Fact::Running, _) => "no suspend since".to_owned(),
         (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
+        (Fact::NoWaker, _) => "no waker is left; no wake, no run since".to_owned(),
         (Fact::NotWoken, _) => "no wake, no run since".to_owned(),
         _ => "no run since".to_owned(),
     }

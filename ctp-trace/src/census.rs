@@ -334,9 +334,22 @@ impl Census {
         })
     }
 
+    /// Is this its first run, while another one runs on that thread?
+    fn is_hosted(&self, run: &Event) -> bool {
+        let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
+        let one = self.get(run.coroutine).filter(is_first);
+        let runners = one.and_then(|one| self.runners.get(&one.process));
+        let host = runners.and_then(|runners| runners.on(run.tid));
+        let host = host.and_then(|(host, _)| self.get(host));
+        let is_host = |it: &Coroutine| it.last.is_some_and(|last| last.tid == run.tid);
+        host.is_some_and(|it| it.runs_since().is_some() && is_host(it))
+    }
+
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.see(event.at);
+        let is_hosted = self.is_hosted(event);
         let one = self.coroutines.of(event.coroutine);
+        one.polled_by_others |= is_hosted;
         if event.kind == EventKind::Run {
             let ready = one.ready_before(event);
             let runners = self.runners.entry(one.process).or_default();

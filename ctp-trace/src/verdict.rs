@@ -50,7 +50,8 @@ pub fn judge(standing: &Standing, threshold: Nanos) -> Judgement {
         age: standing.since.until(standing.end),
     };
     let (fact, verdict, reason) = case.decide();
-    let close_call = fact == Fact::NotWoken && standing.wake.is_some_and(|wake| wake.close_call);
+    let close_call = matches!(fact, Fact::NotWoken | Fact::NoWaker)
+        && standing.wake.is_some_and(|wake| wake.close_call);
     Judgement {
         fact,
         verdict,
@@ -75,10 +76,14 @@ impl Case<'_> {
             State::Dead => (Fact::Dead, Verdict::Over, Reason::Over),
             State::Cancelled => (Fact::Cancelled, Verdict::Over, Reason::Over),
             state => match self.standing.doubt {
-                Some(lost) => (fact(state, None), Verdict::Unknown, Reason::Lost(lost)),
+                Some(lost) => (
+                    fact(state, None, None),
+                    Verdict::Unknown,
+                    Reason::Lost(lost),
+                ),
                 None if 0 < self.standing.filtered => {
                     let reason = Reason::Filtered(self.standing.filtered);
-                    (fact(state, None), Verdict::Unknown, reason)
+                    (fact(state, None, None), Verdict::Unknown, reason)
                 }
                 None => self.decide_alive(state),
             },
@@ -86,13 +91,14 @@ impl Case<'_> {
     }
 
     fn decide_alive(&self, state: State) -> Decision {
-        let fact = fact(state, self.standing.wake);
+        let fact = fact(state, self.standing.wake, self.standing.wakers);
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
             Fact::Running if self.standing.hosts => (Verdict::Waiting, Reason::Hosts),
             Fact::Running => (Verdict::Busy, Reason::Runs),
             Fact::NeverRun => self.never_run(),
             Fact::WokenNotRun => self.woken(),
+            Fact::NoWaker if !self.standing.polled_by_others => self.abandoned(),
             _ => self.suspended(),
         };
         (fact, verdict, reason)
@@ -128,8 +134,8 @@ impl Case<'_> {
         }
     }
 
-    /// It is long, enough delays are known, the wake was no part of its last run, and its thread is
-    /// free.
+    /// It is long, enough delays are known, the wake was no part of its last run, nor is it used up,
+    /// and its thread is free.
     fn is_surely_passed_over(&self, queued: Nanos) -> bool {
         let Standing {
             wake,
@@ -143,6 +149,22 @@ impl Case<'_> {
             && ENOUGH <= past.queued
             && !wake.is_some_and(|wake| wake.close_call)
             && !held_since.is_some_and(is_held)
+            && !(self.standing.keeps_permits && self.was_woken_while_it_ran())
+    }
+
+    fn was_woken_while_it_ran(&self) -> bool {
+        let at = self.standing.wake.and_then(|wake| wake.at);
+        at.is_none_or(|at| at < self.standing.since)
+    }
+
+    /// Nobody is left who could wake it.
+    fn abandoned(&self) -> (Verdict, Reason) {
+        let is_close = self.standing.wake.is_some_and(|wake| wake.close_call);
+        let verdict = match self.age < SURE_AFTER || is_close {
+            true => Verdict::MaybeStuck,
+            false => Verdict::Stuck,
+        };
+        (verdict, Reason::Abandoned)
     }
 
     fn suspended(&self) -> (Verdict, Reason) {
@@ -227,11 +249,12 @@ impl Judgement {
 }
 
 /// What is so of one that has not ended. Without a wake word, "not woken" cannot be known.
-fn fact(state: State, wake: Option<WakeStanding>) -> Fact {
+fn fact(state: State, wake: Option<WakeStanding>, wakers: Option<u32>) -> Fact {
     match (state, wake) {
         (State::Born, _) => Fact::NeverRun,
         (State::Running, _) => Fact::Running,
         (_, Some(wake)) if wake.woken => Fact::WokenNotRun,
+        (_, Some(_)) if wakers == Some(0) => Fact::NoWaker,
         (_, Some(_)) => Fact::NotWoken,
         (_, None) => Fact::Suspended,
     }

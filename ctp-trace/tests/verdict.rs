@@ -376,6 +376,67 @@ fn what_is_ignored_is_no_failure_and_says_what_it_was() {
     assert_eq!(waiting.ignored(), waiting);
 }
 
+// CT-15
+#[test]
+fn one_that_nobody_can_wake_is_stuck() {
+    let abandoned = Standing {
+        wakers: Some(0),
+        ..not_woken()
+    };
+    check(&abandoned, Fact::NoWaker, Verdict::Stuck, "abandoned");
+    let polled = Standing {
+        polled_by_others: true,
+        past: Past::default(),
+        ..abandoned
+    };
+    check(&polled, Fact::NoWaker, Verdict::Waiting, "no-past");
+    let close = Standing {
+        wake: Some(WakeStanding {
+            close_call: true,
+            ..WakeStanding::default()
+        }),
+        ..abandoned
+    };
+    check(&close, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
+    let one_left = Standing {
+        wakers: Some(1),
+        past: Past::default(),
+        ..abandoned
+    };
+    check(&one_left, Fact::NotWoken, Verdict::Waiting, "no-past");
+    let woken = Standing {
+        wakers: Some(0),
+        ..woken()
+    };
+    check(&woken, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+}
+
+// CT-15
+#[test]
+fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
+    let early = Standing {
+        wake: Some(WakeStanding {
+            woken: true,
+            at: Some(ms(900)),
+            close_call: false,
+        }),
+        ..woken()
+    };
+    check(&early, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    let permit = |standing| Standing {
+        keeps_permits: true,
+        ..standing
+    };
+    let likely = Verdict::MaybeStuck;
+    check(&permit(early), Fact::WokenNotRun, likely, "not-queued");
+    check(
+        &permit(woken()),
+        Fact::WokenNotRun,
+        Verdict::Stuck,
+        "not-queued",
+    );
+}
+
 #[test]
 fn a_close_call_is_named() {
     let mut standing = not_woken();
@@ -454,6 +515,7 @@ prop_compose! {
         (timer, others, v1) in any::<(bool, bool, bool)>(),
         closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
         counts in (0u64..20, 0u64..20),
+        (wakers, polled_by_others, keeps_permits) in (prop::option::of(0u32..3), any::<bool>(), any::<bool>()),
     ) -> Standing {
         Standing {
             state,
@@ -481,6 +543,9 @@ prop_compose! {
             one_of_several,
             hosts,
             held_since: held.then(|| ms(times[8])),
+            wakers,
+            polled_by_others,
+            keeps_permits,
         }
     }
 }
@@ -493,6 +558,10 @@ proptest! {
             let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
             prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.unwrap().0)));
             prop_assert!(!wake.close_call);
+            prop_assert!(!standing.keeps_permits || standing.since <= wake.at.unwrap());
+        } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::NoWaker {
+            prop_assert!(standing.wakers == Some(0) && !standing.polled_by_others);
+            prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {
             let closed = standing.closed.unwrap();
             prop_assert_eq!(judgement.fact, Fact::NotWoken);

@@ -31,6 +31,9 @@ pub fn section(groups: &[&Group]) -> String {
                 wakes(fact, groups)
             )
         }
+        Reason::Abandoned => format!(
+            "suspended {age}, and nobody has a waker of it any more: it was not woken, and cannot be"
+        ),
         Reason::NotQueued { .. } => format!(
             "woken, then not run to the end ({age} since suspended), while others were that were \
              ready only later; {}",
@@ -78,8 +81,10 @@ fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
 
 fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
     match fact {
-        Fact::NotWoken if groups.iter().all(|group| group.wakes_exact) => "no wake since (exact)",
-        Fact::NotWoken => "no wake counted since",
+        Fact::NotWoken | Fact::NoWaker if groups.iter().all(|group| group.wakes_exact) => {
+            "no wake since (exact)"
+        }
+        Fact::NotWoken | Fact::NoWaker => "no wake counted since",
         _ => "the runtime does not tell of wakes",
     }
 }

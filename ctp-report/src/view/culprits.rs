@@ -24,7 +24,7 @@ const INDENT: usize = 18;
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     let (_, fact, _) = group.judged;
     let is_told = !group.closed_by.is_empty() || group.usual_waker.is_some();
-    if !is_told || !matches!(fact, Fact::NotWoken | Fact::Suspended) {
+    if !is_told || !matches!(fact, Fact::NotWoken | Fact::NoWaker | Fact::Suspended) {
         return Ok(());
     }
     page.line("  who should have woken them")?;

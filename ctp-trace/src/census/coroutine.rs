@@ -61,6 +61,10 @@ pub struct Coroutine {
     pub inexact: bool,
     /// A part of the trace that may tell more of it could not be read.
     pub shaken: bool,
+    /// How many of its wakers are alive, if that is known.
+    pub wakers: Option<u32>,
+    /// It was polled without a wake of its own, or inside of another one.
+    pub polled_by_others: bool,
     /// It was dropped while it waited.
     pub cancelled: bool,
     /// Two of its events contradict each other.
@@ -202,6 +206,9 @@ impl Coroutine {
                 None => 0,
             },
             wake: self.wake_standing(),
+            wakers: self.wakers,
+            polled_by_others: self.polled_by_others,
+            keeps_permits: self.kind != CoroutineKind::Future,
             deadline: self.deadline(started_monotonic_ns),
             idle: marks.idle,
             one_of_several: marks.one_of_several,
@@ -300,6 +307,7 @@ impl Coroutine {
             inexact,
             filtered,
             hidden,
+            wakers,
             ..
         } = *tally;
         self.attempted = Some(Attempted {
@@ -307,6 +315,7 @@ impl Coroutine {
             recorded,
         });
         self.torn = torn;
+        self.wakers = wakers;
         (self.filtered, self.hidden) = (filtered, hidden);
         self.inexact |= inexact;
         self.shaken = false;

@@ -56,6 +56,8 @@ impl Coroutine {
             _ => self.jump(gap, places),
         };
         if event.kind == EventKind::Suspend {
+            let was_unasked = |it: &Resumed| it.wake_seen == event.wake_seen;
+            self.polled_by_others |= gap == 0 && self.resumed.as_ref().is_some_and(was_unasked);
             self.arrive(event, gap, places);
         }
         self.last = Some(*event);

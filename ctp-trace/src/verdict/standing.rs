@@ -19,6 +19,13 @@ pub struct Standing {
     pub filtered: u64,
     /// What its wake word says; `None` if its runtime does not tell.
     pub wake: Option<WakeStanding>,
+    /// How many of its wakers are alive, if that is known.
+    pub wakers: Option<u32>,
+    /// It was polled without a wake of its own, or inside of another one: it may go on without.
+    pub polled_by_others: bool,
+    /// Its runtime may use up a wake that comes while it runs, without running it again: one with
+    /// stacks may, but who polls a future may not.
+    pub keeps_permits: bool,
     /// Its wait is meant to be long.
     pub idle: bool,
     /// It waits for other things too, which are not told.

@@ -9,6 +9,8 @@ use crate::record::Nanos;
 pub enum Fact {
     /// It waits, and nobody called its waker since.
     NotWoken,
+    /// It waits, nobody called its waker since, and there is no waker left.
+    NoWaker,
     /// It waits though it was woken.
     WokenNotRun,
     /// It was born and never ran.
@@ -28,6 +30,7 @@ impl Fact {
     pub fn word(self) -> &'static str {
         match self {
             Fact::NotWoken => "NOT_WOKEN",
+            Fact::NoWaker => "NO_WAKER",
             Fact::WokenNotRun => "WOKEN_NOT_RUN",
             Fact::NeverRun => "NEVER_RUN",
             Fact::Running => "RUNNING",
@@ -147,6 +150,8 @@ pub enum Reason {
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,
     },
+    /// It was not woken, and nobody is left who could.
+    Abandoned,
     /// Its timer was due at this time.
     Overdue(Nanos),
     /// Its timer is, or was but just, due at this time.
@@ -210,6 +215,7 @@ impl Reason {
             Reason::NotQueued { .. } => "not-queued",
             Reason::Queued { .. } => "queued",
             Reason::Closed { .. } => "closed",
+            Reason::Abandoned => "abandoned",
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",
             Reason::FarBeyond => "far-beyond",

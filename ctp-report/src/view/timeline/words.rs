@@ -79,6 +79,7 @@ pub fn end(member: &Member) -> String {
 pub fn open(picture: &Picture, member: &Member, piece: &Piece) -> String {
     let what = match (member.verdict, member.fact) {
         (Verdict::Unknown, _) => "what came is not known",
+        (_, Fact::NoWaker) => "no waker left",
         (_, Fact::NotWoken) => "not woken",
         (_, Fact::WokenNotRun) => "woken but not run",
         (_, Fact::NeverRun) => "never run",
