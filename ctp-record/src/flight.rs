@@ -12,6 +12,7 @@
 mod attribution;
 mod chronicle;
 mod compose;
+mod deeds;
 mod file;
 mod formers;
 mod gathered;

@@ -3,6 +3,7 @@
 //! A pass takes a region and a sink, not a process, so a dump is read like a live program. It
 //! reads each event once, in order, and counts exactly what was overwritten before it came.
 
+mod account;
 mod cell;
 pub(crate) mod convert;
 mod copies;
@@ -24,7 +25,7 @@ use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record, SiteId, Tally};
+use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record, SiteId};
 
 use crate::backlog::Backlog;
 use crate::pace::Found;
@@ -450,40 +451,6 @@ impl Harvest {
         birth.spawn_site = spawn_site;
         pass.sink.take(Record::Birth(birth));
         true
-    }
-
-    fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
-        self.count_filtered_of(index, pass);
-        let is_summed_up = self.tell_totals_at_last(index, pass);
-        if let Some(occupant) = self.is_flight.then(|| self.occupant_of(index, pass.region)) {
-            occupant.into_iter().for_each(|it| pass.sink.take_leave(it));
-        }
-        let station = &pass.region.stations[index];
-        let wakers = self.count_wakers(index, station, pass);
-        let tally = Tally {
-            wakers,
-            ..self.tally_of(&self.cells[index], station, pass.region)
-        };
-        self.write_off(index, &tally, is_summed_up);
-        self.totals.doubtful += u32::from(tally.inexact);
-        pass.sink.take(Record::Tally(tally));
-    }
-
-    fn tally_of(&self, cell: &Cell, station: &Station, region: &Region<'_>) -> Tally {
-        let attempted = cell.attempted(station);
-        Tally {
-            coroutine: cell.coroutine,
-            attempted: attempted.unwrap_or(cell.accounted()),
-            recorded: cell.recorded,
-            torn: cell.torn(station),
-            inexact: cell.inexact
-                || attempted.is_none()
-                || !region.is_intact()
-                || self.is_filtered_by_nobody(cell),
-            filtered: cell.filtered(),
-            hidden: cell.hidden(station),
-            ..Tally::default()
-        }
     }
 
     fn nanos(&self, monotonic_ns: u64) -> Nanos {

@@ -2,13 +2,9 @@
 //! which each event of a coroutine comes after the one before it.
 
 use ctp_nostd::control::AFTER_FILTERED;
-use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::slot::{Epoch, EventKind as Stored, Tail};
-use ctp_trace::record::{
-    self, Act, Close, CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId, WakeCall,
-    Waker,
-};
+use ctp_trace::record::{Event, EventKind, Nanos, ProcessId, Record, SiteId};
 
 use super::attribution::Whose;
 use super::gathered::Part;
@@ -199,7 +195,7 @@ impl Rows<'_> {
         event.wake_seen = epoch.tail.wake_seen;
     }
 
-    fn site(&mut self, part: usize, process: ProcessId, word: u64) -> SiteId {
+    pub(super) fn site(&mut self, part: usize, process: ProcessId, word: u64) -> SiteId {
         let Part { memory, places, .. } = &mut self.parts[part];
         let mut pass = Pass {
             region: &memory.region(),
@@ -219,87 +215,5 @@ impl Rows<'_> {
             found: Found::default(),
         };
         places.plain(process, address, &mut pass)
-    }
-
-    fn deed(&mut self, index: usize, at: u64, deed: Deed, payload: &Payload) {
-        if matches!(deed, Deed::Begin | Deed::Loss) {
-            let least = u32::from(deed == Deed::Loss);
-            self.refused(index, at, payload.n as u32, least);
-        }
-        if deed == Deed::Begin {
-            let part = &self.parts[self.streams[index].part];
-            let process = part.process(payload.station);
-            let stream = &mut self.streams[index];
-            stream.author = (payload.arg, process.unwrap_or(stream.author.1));
-        }
-        let act = match deed {
-            Deed::Begin => Some(Act::Begin),
-            Deed::End => Some(Act::End),
-            Deed::Loss | Deed::Void => None,
-            Deed::Wake => self.wake_call(index, at, payload).map(Act::Wake),
-            Deed::Close => Some(Act::Close(self.closing(index, payload))),
-        };
-        if let Some(act) = act {
-            self.tell_deed(index, at, act);
-        }
-    }
-
-    fn tell_deed(&mut self, index: usize, at: u64, act: Act) {
-        let (tid, process) = self.streams[index].author;
-        self.sink.take(Record::Deed(record::Deed {
-            process,
-            tid,
-            at: Nanos(at.saturating_sub(self.zero_ns)),
-            act,
-        }));
-    }
-
-    /// So many records found no room since the thread took the lane; at least so many just before.
-    fn refused(&mut self, index: usize, at: u64, count: u32, least: u32) {
-        let told = self.streams[index].told_refused.replace(count);
-        let records = told.map_or(least, |told| count.wrapping_sub(told));
-        if records > 0 {
-            self.tell_deed(index, at, Act::Loss(records.into()));
-        }
-    }
-
-    /// Nothing if nobody knows who was woken, or nothing else is told of that one.
-    fn wake_call(&mut self, index: usize, at: u64, payload: &Payload) -> Option<WakeCall> {
-        let (part, process) = (self.streams[index].part, self.streams[index].author.1);
-        let woken = self.plan.attributions[part].woken(at, payload)?;
-        let coroutine = self.told(woken)?;
-        Some(WakeCall {
-            coroutine,
-            count: payload.n as u32,
-            by: self.waker(part, at, WokenBy::from_word(payload.arg as u32)),
-            site: self.site(part, process, payload.site),
-        })
-    }
-
-    fn closing(&mut self, index: usize, payload: &Payload) -> Close {
-        let (part, process) = (self.streams[index].part, self.streams[index].author.1);
-        Close {
-            wait: convert::wait_kind(payload.wait_kind),
-            arg: payload.arg,
-            site: self.site(part, process, payload.site),
-        }
-    }
-
-    /// Who woke at that time.
-    pub fn waker(&self, part: usize, at: u64, by: WokenBy) -> Waker {
-        match by {
-            WokenBy::Nobody => Waker::Foreign,
-            WokenBy::Thread(tid) => Waker::Thread(tid),
-            WokenBy::Coroutine(word) => {
-                let seated = self.plan.attributions[part].seated(at, word);
-                let told = seated.and_then(|person| self.told(person));
-                told.map_or(Waker::Foreign, Waker::Coroutine)
-            }
-        }
-    }
-
-    fn told(&self, person: usize) -> Option<CoroutineId> {
-        let one = &self.plan.people[person];
-        one.is_told.then(|| one.occupant().coroutine)
     }
 }

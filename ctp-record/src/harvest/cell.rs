@@ -152,6 +152,12 @@ impl Cell {
         self.generation
     }
 
+    /// How many wakers of it are alive, if it is, and if they are counted.
+    pub fn wakers(&self, station: &Station) -> Option<u32> {
+        let wakers = station.wakers(self.generation)?;
+        (!self.has_ended && self.plain.is_none()).then_some(wakers)
+    }
+
     pub fn wakes_seen(&self) -> Option<u16> {
         self.wakes_seen
     }
@@ -389,21 +395,7 @@ impl Harvest {
         }
     }
 
-    /// How many wakers are alive; whom the last of them woke is told before.
-    pub(super) fn count_wakers(
-        &mut self,
-        index: usize,
-        station: &Station,
-        pass: &mut Pass<'_>,
-    ) -> Option<u32> {
-        let cell = &self.cells[index];
-        let wakers = station.wakers(cell.generation).filter(|_| !cell.has_ended);
-        wakers?;
-        self.tell_wakes(index, station, pass);
-        wakers
-    }
-
-    fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
+    pub(super) fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         let mut state = station.wakes();
         if state.at_ns < self.cells[index].birth_ts {
             // Somebody who woke the previous occupant was slow to say so.

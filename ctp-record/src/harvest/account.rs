@@ -1,0 +1,45 @@
+//! The closing account of a coroutine.
+
+use ctp_nostd::Region;
+use ctp_nostd::layout::Station;
+use ctp_trace::record::{Record, Tally};
+
+use super::cell::Cell;
+use super::{Harvest, Pass};
+
+impl Harvest {
+    /// Nothing more comes of the coroutine of this station.
+    pub(super) fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
+        self.count_filtered_of(index, pass);
+        let is_summed_up = self.tell_totals_at_last(index, pass);
+        if let Some(occupant) = self.is_flight.then(|| self.occupant_of(index, pass.region)) {
+            occupant.into_iter().for_each(|it| pass.sink.take_leave(it));
+        }
+        let station = &pass.region.stations[index];
+        let tally = self.tally_of(&self.cells[index], station, pass.region);
+        if tally.wakers.is_some() {
+            // The last of them may have woken it since its wakes were told.
+            self.tell_wakes(index, station, pass);
+        }
+        self.write_off(index, &tally, is_summed_up);
+        self.totals.doubtful += u32::from(tally.inexact);
+        pass.sink.take(Record::Tally(tally));
+    }
+
+    pub(super) fn tally_of(&self, cell: &Cell, station: &Station, region: &Region<'_>) -> Tally {
+        let attempted = cell.attempted(station);
+        Tally {
+            coroutine: cell.coroutine,
+            attempted: attempted.unwrap_or(cell.accounted()),
+            recorded: cell.recorded,
+            torn: cell.torn(station),
+            inexact: cell.inexact
+                || attempted.is_none()
+                || !region.is_intact()
+                || self.is_filtered_by_nobody(cell),
+            filtered: cell.filtered(),
+            hidden: cell.hidden(station),
+            wakers: cell.wakers(station),
+        }
+    }
+}
