@@ -41,6 +41,12 @@ impl Signal {
         }
     }
 
+    /// Whoever waits is forgotten.
+    pub fn mislay(&self) {
+        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.waiting = None;
+    }
+
     /// Whoever waits goes on.
     pub fn raise(&self) {
         let waiting = {

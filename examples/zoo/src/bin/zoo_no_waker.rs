@@ -1,0 +1,82 @@
+//! Tasks on tokio, which knows nothing of all this. Signals of three of them lose whom they were to
+//! wake, and one waits without telling anybody how to wake it. The others go on: some are woken all
+//! the time, one has a branch that never comes, one waits for a signal that may still come.
+
+use std::future::{Future, pending, poll_fn};
+use std::task::Poll;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, Signal};
+
+async fn answer(signal: Signal, name: String, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter(&name, line!() + 1);
+        signal.raised().await;
+    }
+}
+
+async fn wait_for_long(signal: Signal, ledger: Ledger) {
+    let _waiting = ledger.enter("late", line!() + 1);
+    signal.raised().await;
+}
+
+async fn be_shy(ledger: Ledger) {
+    let wait = ctp::Wait::user(1);
+    let _waiting = ledger.enter("shy", line!() - 1);
+    poll_fn(|_| {
+        ctp::waits_for(wait);
+        Poll::<()>::Pending
+    })
+    .await;
+}
+
+async fn choose(signal: Signal, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter("chooser", line!() + 1);
+        tokio::select! {
+            () = signal.raised() => {}
+            () = pending() => {}
+        }
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()?;
+    let ledger = Ledger::new();
+    let spawn = |name: &str, task: Box<dyn Future<Output = ()> + Send>| {
+        drop(runtime.spawn(Box::into_pin(task).traced_as(name)));
+    };
+    let mut signals = Vec::new();
+    for i in 0..8 {
+        let name = format!("{}-{i}", if i < 3 { "lost" } else { "answered" });
+        let signal = Signal::new();
+        spawn(
+            &name,
+            Box::new(answer(signal.clone(), name.clone(), ledger.clone())),
+        );
+        signals.push(signal);
+    }
+    let (choice, late) = (Signal::new(), Signal::new());
+    spawn("chooser", Box::new(choose(choice.clone(), ledger.clone())));
+    spawn(
+        "late",
+        Box::new(wait_for_long(late.clone(), ledger.clone())),
+    );
+    spawn("shy", Box::new(be_shy(ledger.clone())));
+    for round in 0..300 {
+        sleep(Duration::from_millis(8));
+        signals.iter().chain([&choice]).for_each(Signal::raise);
+        if round == 30 {
+            sleep(Duration::from_millis(200)); // all of them wait again
+            signals.drain(..3).for_each(|signal| signal.mislay());
+        }
+    }
+    ledger.tell(|name| name.starts_with("lost") || name == "shy");
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
