@@ -43,6 +43,9 @@ pub(super) struct Reader {
 /// it.
 const LEAST: usize = 2048;
 
+/// So many copies are made at once.
+const STEP: usize = 4096;
+
 fn bytes(copies: usize) -> u64 {
     (copies * size_of::<Copied>()) as u64
 }
@@ -163,8 +166,21 @@ impl Reader {
         self.queue.len() - before
     }
 
-    /// Until there are so many, or one is not committed. True if so.
+    /// Until there are so many, or one is not committed. True if so. The lane has its room back step
+    /// by step: all at once would be late for a program that is flat out.
     fn copy_committed(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
+        loop {
+            let step = end.min(self.queue.len().saturating_add(STEP));
+            let had_no_more = self.copy_some(ring, step, spare);
+            ring.release(self.next);
+            if had_no_more || self.queue.len() < step || step == end {
+                return had_no_more && self.next != self.limit;
+            }
+        }
+    }
+
+    /// The same, in one step. True if there was no more.
+    fn copy_some(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
         let (mut next, limit) = (self.next, self.limit);
         let copy = || {
             let copied = ring.copy(next).filter(|_| next != limit)?;
@@ -174,7 +190,7 @@ impl Reader {
         let at_most = end.saturating_sub(self.queue.len());
         let had_no_more = self.queue.fill(at_most, spare, copy);
         self.next = next;
-        had_no_more && next != limit
+        had_no_more
     }
 
     /// Is something still where it was, although it could have been copied?
