@@ -1,7 +1,7 @@
 //! Coroutines come and go: `churn TRUTH CYCLES`.
 //!
 //! One after another, CYCLES coroutines are born, run, suspend and are dropped while suspended.
-//! Then one is left that never ran, one that runs and one that waits. TRUTH gets one line for
+//! Then one is left that never ran, one that runs and one that waits, as it is meant to. TRUTH gets one line for
 //! each: its name, its id, and the monotonic clock before and after its birth.
 
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ fn main() {
     runs.run();
     let waits = born("waits", &mut truth);
     waits.run();
-    waits.suspend(Wait::user(1));
+    waits.suspend(Wait::user(1).idle());
     std::fs::write(&arguments[0], truth).expect("truth can be written");
     for left in [never_ran, runs, waits] {
         std::mem::forget(left);

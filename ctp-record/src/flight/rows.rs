@@ -11,7 +11,7 @@ use super::gathered::Part;
 use super::known::Known;
 use super::plan::Plan;
 use super::stream::{Item, Stream};
-use crate::harvest::{Pass, Sink, convert};
+use crate::harvest::{Pass, Places, Sink, convert};
 use crate::pace::Found;
 
 /// What the rows are made from, and what became of them.
@@ -191,22 +191,24 @@ impl Rows<'_> {
         }
         event.site = part.map_or(SiteId(0), |part| self.site(part, process, epoch.site));
         event.wait = convert::wait_kind(epoch.tail.wait_kind);
+        event.marks = convert::wait_marks(epoch.tail.wait_kind);
         event.arg = epoch.arg;
         event.wake_seen = epoch.tail.wake_seen;
     }
 
     pub(super) fn site(&mut self, part: usize, process: ProcessId, word: u64) -> SiteId {
-        let Part { memory, places, .. } = &mut self.parts[part];
-        let mut pass = Pass {
-            region: &memory.region(),
-            outside: &mut self.known,
-            sink: self.sink,
-            found: Found::default(),
-        };
-        places.word(process, word, &mut pass)
+        self.look_up(part, |places, pass| places.word(process, word, pass))
     }
 
     fn plain_site(&mut self, part: usize, process: ProcessId, address: u64) -> SiteId {
+        self.look_up(part, |places, pass| places.plain(process, address, pass))
+    }
+
+    fn look_up(
+        &mut self,
+        part: usize,
+        ask: impl FnOnce(&mut Places, &mut Pass<'_>) -> SiteId,
+    ) -> SiteId {
         let Part { memory, places, .. } = &mut self.parts[part];
         let mut pass = Pass {
             region: &memory.region(),
@@ -214,6 +216,6 @@ impl Rows<'_> {
             sink: self.sink,
             found: Found::default(),
         };
-        places.plain(process, address, &mut pass)
+        ask(places, &mut pass)
     }
 }

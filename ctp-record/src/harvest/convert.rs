@@ -30,7 +30,7 @@ pub(crate) fn is_after_filtered(epoch: &Epoch) -> bool {
 }
 
 /// What is said of a wait besides its kind.
-pub(super) fn wait_marks(code: u8) -> WaitMarks {
+pub(crate) fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {
         idle: code & WAIT_IDLE != 0,
         one_of_several: code & WAIT_ONE_OF_SEVERAL != 0,

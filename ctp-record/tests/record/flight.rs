@@ -251,6 +251,18 @@ fn coroutines_that_ended_in_the_window_have_their_names() {
     }
 }
 
+#[test]
+fn a_wait_that_is_meant_to_be_long_is_told_with_that_mark() {
+    for flags in [&[][..], &["--flight-recorder"]] {
+        let lab = Lab::new();
+        lab.record(flags, "churn", &["truth", "3"]);
+        let trace = lab.trace();
+        let is_idle = |name| trace.named(name).events.last().map(|last| last.marks.idle);
+        assert_eq!(is_idle("waits"), Some(true), "{flags:?}");
+        assert_eq!(is_idle("runs"), Some(false), "{flags:?}");
+    }
+}
+
 // LT-21, AGG-13
 #[test]
 fn those_that_ended_before_the_window_are_in_sums() {

@@ -13,11 +13,10 @@ mod ledger;
 mod pipes;
 mod signal;
 mod toy;
-mod yielding;
 
 pub use channel::{Receiver, Recv, Sender, channel};
 pub use ledger::{Ledger, Waiting};
+pub use mini_rt::{Yield, yield_now};
 pub use pipes::{Hangup, Pipe, Pipes, Read};
 pub use signal::{Raised, Signal};
 pub use toy::{Order, Task, Toy};
-pub use yielding::{Yield, yield_now};
