@@ -191,6 +191,9 @@ fn tally(it: &Tally) -> String {
     if it.filtered > 0 {
         line += &format!(" filtered={} hidden={:?}", it.filtered, it.hidden);
     }
+    if let Some(wakers) = it.wakers {
+        line += &format!(" wakers={wakers}");
+    }
     line
 }
 
