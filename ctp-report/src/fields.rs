@@ -1,9 +1,9 @@
 //! Every record as a word and its fields, for the dump as text and as JSON.
 
 use ctp_trace::record::{
-    Act, Aggregate, Bins, Birth, CoroutineKind, Deed, Dialect, Durations, Earlier, End, Ending,
-    Event, EventKind, Former, Module, Nanos, Place, Process, ProcessEnd, ProcessEnding, Record,
-    Site, Start, Tally, Wake, Waker, Window,
+    Act, Aggregate, Bins, Birth, Control, CoroutineKind, Deed, Dialect, Durations, Earlier, End,
+    Ending, Event, EventKind, Former, Module, Nanos, Place, Process, ProcessEnd, ProcessEnding,
+    Record, Site, Start, Tally, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -35,6 +35,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Tally(it) => tally(it),
         Record::ProcessEnd(it) => process_end(it),
         Record::Aggregate(it) => aggregate(it),
+        Record::Control(it) => control(it),
         Record::Window(it) => window(it),
         Record::Earlier(it) => earlier(it),
         Record::Former(it) => former(it),
@@ -340,7 +341,25 @@ fn wake(it: &Wake) -> Fields {
     )
 }
 
+/// Who is 0 is everybody.
+fn control(it: &Control) -> Fields {
+    fields(
+        "control",
+        Some(it.at),
+        [
+            ("generation", it.generation.into()),
+            ("pid", it.pid.into()),
+            ("stopped", it.stopped.into()),
+            ("without_runs", it.without_runs.into()),
+            ("without_suspends", it.without_suspends.into()),
+            ("only_thread", it.only_thread.into()),
+            ("only_process", it.only_process.into()),
+        ],
+    )
+}
+
 fn tally(it: &Tally) -> Fields {
+    let filtered = (0 < it.filtered).then_some(it.filtered);
     fields(
         "tally",
         None,
@@ -350,6 +369,7 @@ fn tally(it: &Tally) -> Fields {
             ("recorded", it.recorded.into()),
             ("torn", it.torn.into()),
             ("inexact", it.inexact.into()),
+            ("filtered", filtered.into()),
             ("wakers", it.wakers.into()),
         ],
     )
