@@ -64,8 +64,8 @@ fn besides(chart: &Chart) -> Vec<String> {
         }),
         (chart.cancelled > 0).then(|| format!("{} cancelled", units::count(chart.cancelled))),
         (chart.left_out > 0).then(|| {
-            let durations = units::counted(chart.left_out, "duration");
-            format!("{durations} left out by signal handlers")
+            let events = units::counted(chart.left_out, "event");
+            format!("{events} of signal handlers left out")
         }),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
