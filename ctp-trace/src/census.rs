@@ -306,6 +306,7 @@ impl Census {
         }
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);
+        standing.polls_untold = self.polls_untold(one);
         if let Some(runners) = self.runners.get(&one.process) {
             standing.served = runners.served();
             self.look_at_its_thread(&mut standing, one, runners);
@@ -334,6 +335,28 @@ impl Census {
         })
     }
 
+    /// May others have polled it, without this being in the trace?
+    fn polls_untold(&self, one: &Coroutine) -> bool {
+        one.surroundings_untold
+            || one.misses_events()
+            || self.damaged
+            || self.losses.any_since(one.process, Nanos(0))
+            || !self.filtering.changes().is_empty()
+    }
+
+    /// Is this its first run that is known, and is not all known of its thread until then? Where a
+    /// thread has no history, events of several coroutines are not in their order.
+    fn is_out_of_context(&self, run: &Event) -> bool {
+        let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
+        let one = self.get(run.coroutine).filter(is_first);
+        let runners = |one: &Coroutine| self.runners.get(&one.process);
+        let is_told = |one: &Coroutine| match &self.window {
+            Some(window) => window.since <= run.at,
+            None => runners(one).is_some_and(|them| them.has_history(run.tid)),
+        };
+        one.is_some_and(|one| !is_told(one))
+    }
+
     /// Is this its first run, while another one runs on that thread?
     fn is_hosted(&self, run: &Event) -> bool {
         let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
@@ -348,8 +371,10 @@ impl Census {
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.see(event.at);
         let is_hosted = self.is_hosted(event);
+        let is_out_of_context = self.is_out_of_context(event);
         let one = self.coroutines.of(event.coroutine);
         one.polled_by_others |= is_hosted;
+        one.surroundings_untold |= is_out_of_context;
         if event.kind == EventKind::Run {
             let ready = one.ready_before(event);
             let runners = self.runners.entry(one.process).or_default();
@@ -399,6 +424,11 @@ impl Census {
                     one.called(deed, call, &mut self.places);
                 }
             }
+            Act::Begin => self
+                .runners
+                .entry(deed.process)
+                .or_default()
+                .begins(deed.tid),
             Act::Loss(records) => self.losses.note(deed, *records),
             Act::Close(close) => {
                 self.closings.note(deed, close, self.coroutines.all());

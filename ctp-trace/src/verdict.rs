@@ -135,7 +135,7 @@ impl Case<'_> {
     }
 
     /// It is long, enough delays are known, the wake was no part of its last run, nor is it used up,
-    /// and its thread is free.
+    /// its thread is free, and its runtime tells of its own queue.
     fn is_surely_passed_over(&self, queued: Nanos) -> bool {
         let Standing {
             wake,
@@ -150,6 +150,13 @@ impl Case<'_> {
             && !wake.is_some_and(|wake| wake.close_call)
             && !held_since.is_some_and(is_held)
             && !(self.standing.keeps_permits && self.was_woken_while_it_ran())
+            && self.is_in_a_told_queue()
+    }
+
+    /// Wakers are counted of what is polled by a program that does not tell of its queues. That may
+    /// be another future, which polls it when it comes to that.
+    fn is_in_a_told_queue(&self) -> bool {
+        self.standing.wakers.is_none()
     }
 
     fn was_woken_while_it_ran(&self) -> bool {
@@ -160,7 +167,8 @@ impl Case<'_> {
     /// Nobody is left who could wake it.
     fn abandoned(&self) -> (Verdict, Reason) {
         let is_close = self.standing.wake.is_some_and(|wake| wake.close_call);
-        let verdict = match self.age < SURE_AFTER || is_close {
+        let is_open = is_close || self.standing.polls_untold;
+        let verdict = match self.age < SURE_AFTER || is_open {
             true => Verdict::MaybeStuck,
             false => Verdict::Stuck,
         };

@@ -398,6 +398,11 @@ fn one_that_nobody_can_wake_is_stuck() {
         ..abandoned
     };
     check(&close, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
+    let untold = Standing {
+        polls_untold: true,
+        ..abandoned
+    };
+    check(&untold, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
     let one_left = Standing {
         wakers: Some(1),
         past: Past::default(),
@@ -408,7 +413,7 @@ fn one_that_nobody_can_wake_is_stuck() {
         wakers: Some(0),
         ..woken()
     };
-    check(&woken, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    check(&woken, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
 }
 
 // CT-15
@@ -515,7 +520,8 @@ prop_compose! {
         (timer, others, v1) in any::<(bool, bool, bool)>(),
         closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
         counts in (0u64..20, 0u64..20),
-        (wakers, polled_by_others, keeps_permits) in (prop::option::of(0u32..3), any::<bool>(), any::<bool>()),
+        wakers in prop::option::of(0u32..3),
+        (polled_by_others, polls_untold, keeps_permits) in any::<(bool, bool, bool)>(),
     ) -> Standing {
         Standing {
             state,
@@ -545,6 +551,7 @@ prop_compose! {
             held_since: held.then(|| ms(times[8])),
             wakers,
             polled_by_others,
+            polls_untold,
             keeps_permits,
         }
     }
@@ -557,10 +564,11 @@ proptest! {
         if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
             let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
             prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.unwrap().0)));
-            prop_assert!(!wake.close_call);
+            prop_assert!(!wake.close_call && standing.wakers.is_none());
             prop_assert!(!standing.keeps_permits || standing.since <= wake.at.unwrap());
         } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::NoWaker {
             prop_assert!(standing.wakers == Some(0) && !standing.polled_by_others);
+            prop_assert!(!standing.polls_untold);
             prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {
             let closed = standing.closed.unwrap();

@@ -129,7 +129,7 @@ fn missing(model: &Model) -> Vec<String> {
     let exact = match (model.refused(), model.is_exact()) {
         _ if model.census.filtered() > 0 => "(figures are of what was kept)",
         (1.., _) => "(figures are of those recorded)",
-        (0, true) if is_cut(model) => "(figures marked ~ are of the window only)",
+        (0, true) if is_cut(model) => "(figures by site are of the window only)",
         (0, true) => "(every figure below is exact)",
         (0, false) => "(figures marked ~ are approximate)",
     };

@@ -65,6 +65,8 @@ pub struct Coroutine {
     pub wakers: Option<u32>,
     /// It was polled without a wake of its own, or inside of another one.
     pub polled_by_others: bool,
+    /// What ran on its thread before its first run is not known.
+    pub(super) surroundings_untold: bool,
     /// It was dropped while it waited.
     pub cancelled: bool,
     /// Two of its events contradict each other.

@@ -12,9 +12,23 @@ const THREADS: usize = 1 << 16;
 pub(super) struct Runners {
     served: Option<Served>,
     threads: Map<u64, (CoroutineId, Nanos)>,
+    /// Those of which all that they do is told in its order.
+    histories: Map<u64, ()>,
 }
 
 impl Runners {
+    /// A thread tells what it does from here on, in its order.
+    pub(super) fn begins(&mut self, tid: u64) {
+        if self.histories.len() < THREADS {
+            self.histories.insert(tid, ());
+        }
+    }
+
+    /// Whether it told when it began, so that its runs are known and in their order.
+    pub(super) fn has_history(&self, tid: u64) -> bool {
+        self.histories.contains_key(&tid)
+    }
+
     /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
     pub(super) fn ran(&mut self, who: CoroutineId, tid: u64, at: Nanos, ready: Option<Nanos>) {
         if let Some(ready) = ready

@@ -1,0 +1,92 @@
+//! That nobody polls a coroutine but for its own wakes is certain only if all of its polls are known.
+
+mod facts;
+
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Judgement, Reason, Verdict};
+use facts::{census, end, event, tally};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn begins() -> Record {
+    Record::Deed(Deed::default())
+}
+
+fn lost() -> Record {
+    Record::Deed(Deed {
+        act: Act::Loss(1),
+        ..Deed::default()
+    })
+}
+
+fn without_wakers(account: Record) -> Record {
+    match account {
+        Record::Tally(tally) => Record::Tally(Tally {
+            wakers: Some(0),
+            ..tally
+        }),
+        other => other,
+    }
+}
+
+/// One that waits without any waker, among other records.
+fn one_without_wakers(others: &[Record]) -> Judgement {
+    let coroutine = CoroutineId(1);
+    let mut records = others.to_vec();
+    records.extend([
+        Record::Birth(Birth {
+            coroutine,
+            dialect: Dialect::Extended,
+            ..Birth::default()
+        }),
+        event(1, 0, 0, EventKind::Birth),
+        event(1, 1, 1, EventKind::Run),
+        event(1, 2, 2, EventKind::Suspend),
+        Record::Wake(Wake {
+            coroutine,
+            ..Wake::default()
+        }),
+        without_wakers(tally(1, 3, 3)),
+        end(3 * SECOND),
+    ]);
+    census(&records).judge(Nanos(SECOND))[0].1
+}
+
+// CT-15
+#[test]
+fn without_wakers_it_is_stuck_if_its_thread_told_all() {
+    let judgement = one_without_wakers(&[begins()]);
+    assert_eq!(judgement.verdict, Verdict::Stuck);
+    assert_eq!(judgement.reason, Reason::Abandoned);
+}
+
+// CT-15
+#[test]
+fn it_is_likely_where_its_thread_has_no_history() {
+    let judgement = one_without_wakers(&[]);
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck);
+    assert_eq!(judgement.reason, Reason::Abandoned);
+}
+
+// CT-15
+#[test]
+fn it_is_likely_where_records_are_lost() {
+    let judgement = one_without_wakers(&[begins(), lost()]);
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck);
+}
+
+// CT-15
+#[test]
+fn it_is_likely_where_a_window_began_after_its_first_poll() {
+    let window = |since| {
+        Record::Window(Window {
+            since: Nanos(since),
+            ..Window::default()
+        })
+    };
+    assert_eq!(one_without_wakers(&[window(0)]).verdict, Verdict::Stuck);
+    assert_eq!(
+        one_without_wakers(&[window(2)]).verdict,
+        Verdict::MaybeStuck
+    );
+}
