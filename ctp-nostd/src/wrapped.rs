@@ -53,7 +53,7 @@ impl Wakers {
         let is_same = |wrapped: &Arc<Wrapped>| wrapped.inner.will_wake(inner);
         if !self.0.as_ref().is_some_and(is_same) || !task.is_recorded() {
             self.retire();
-            self.0 = task.counted_waker().map(|trace| {
+            self.0 = trace_of(inner, task).map(|trace| {
                 Arc::new(Wrapped {
                     inner: inner.clone(),
                     trace,
@@ -68,6 +68,15 @@ impl Wakers {
         if let Some(wrapped) = &self.0 {
             wrapped.is_latest.store(false, Ordering::Relaxed);
         }
+    }
+}
+
+/// A waker without data does not know whom to wake: who gives such a one, as [`Waker::noop`], polls
+/// when it likes, and none that is left says nothing.
+fn trace_of(inner: &Waker, task: &Task) -> Option<linux::Waker> {
+    match inner.data().is_null() {
+        true => task.is_recorded().then(|| task.waker()),
+        false => task.counted_waker(),
     }
 }
 
