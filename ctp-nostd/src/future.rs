@@ -17,7 +17,8 @@ use crate::wrapped::Wakers;
 /// cancellation. Its output and its `Send` and `Unpin` are those of the future inside.
 ///
 /// With the feature `alloc` each waker that the future takes wakes what the executor's own would,
-/// and tells of it first: so a wake is counted, and it is known when there is no waker left.
+/// and tells of it first: so a wake is counted, and it is known when there is no waker left. A leaf
+/// that looks into the waker for its executor's own data finds another one there.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Traced<F> {

@@ -167,7 +167,7 @@ impl Case<'_> {
     /// Nobody is left who could wake it.
     fn abandoned(&self) -> (Verdict, Reason) {
         let is_close = self.standing.wake.is_some_and(|wake| wake.close_call);
-        let is_open = is_close || self.standing.polls_untold;
+        let is_open = is_close || self.standing.polls_untold || !self.standing.runs_when_woken;
         let verdict = match self.age < SURE_AFTER || is_open {
             true => Verdict::MaybeStuck,
             false => Verdict::Stuck,

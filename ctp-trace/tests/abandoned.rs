@@ -29,8 +29,22 @@ fn without_wakers(account: Record) -> Record {
     }
 }
 
-/// One that waits without any waker, among other records.
+fn after_wakes(wakes: u16, suspend: Record) -> Record {
+    match suspend {
+        Record::Event(event) => Record::Event(Event {
+            wake_seen: wakes,
+            ..event
+        }),
+        other => other,
+    }
+}
+
+/// One that was woken once and waits without any waker, among other records.
 fn one_without_wakers(others: &[Record]) -> Judgement {
+    one_woken_before(1, others)
+}
+
+fn one_woken_before(wakes: u16, others: &[Record]) -> Judgement {
     let coroutine = CoroutineId(1);
     let mut records = others.to_vec();
     records.extend([
@@ -42,11 +56,15 @@ fn one_without_wakers(others: &[Record]) -> Judgement {
         event(1, 0, 0, EventKind::Birth),
         event(1, 1, 1, EventKind::Run),
         event(1, 2, 2, EventKind::Suspend),
+        event(1, 3, 4, EventKind::Run),
+        after_wakes(wakes, event(1, 4, 5, EventKind::Suspend)),
         Record::Wake(Wake {
             coroutine,
+            count: wakes.into(),
+            at: Nanos(3),
             ..Wake::default()
         }),
-        without_wakers(tally(1, 3, 3)),
+        without_wakers(tally(1, 5, 5)),
         end(3 * SECOND),
     ]);
     census(&records).judge(Nanos(SECOND))[0].1
@@ -89,4 +107,11 @@ fn it_is_likely_where_a_window_began_after_its_first_poll() {
         one_without_wakers(&[window(2)]).verdict,
         Verdict::MaybeStuck
     );
+}
+
+// CT-15
+#[test]
+fn one_that_runs_without_being_woken_may_do_so_again() {
+    let judgement = one_woken_before(0, &[begins()]);
+    assert_eq!(judgement.verdict, Verdict::Waiting);
 }

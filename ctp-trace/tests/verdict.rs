@@ -381,9 +381,20 @@ fn what_is_ignored_is_no_failure_and_says_what_it_was() {
 fn one_that_nobody_can_wake_is_stuck() {
     let abandoned = Standing {
         wakers: Some(0),
+        runs_when_woken: true,
         ..not_woken()
     };
     check(&abandoned, Fact::NoWaker, Verdict::Stuck, "abandoned");
+    let never_woken = Standing {
+        runs_when_woken: false,
+        ..abandoned
+    };
+    check(
+        &never_woken,
+        Fact::NoWaker,
+        Verdict::MaybeStuck,
+        "abandoned",
+    );
     let polled = Standing {
         polled_by_others: true,
         past: Past::default(),
@@ -521,7 +532,7 @@ prop_compose! {
         closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
         counts in (0u64..20, 0u64..20),
         wakers in prop::option::of(0u32..3),
-        (polled_by_others, polls_untold, keeps_permits) in any::<(bool, bool, bool)>(),
+        (polled_by_others, polls_untold, keeps_permits, runs_when_woken) in any::<(bool, bool, bool, bool)>(),
     ) -> Standing {
         Standing {
             state,
@@ -551,6 +562,7 @@ prop_compose! {
             held_since: held.then(|| ms(times[8])),
             wakers,
             polled_by_others,
+            runs_when_woken,
             polls_untold,
             keeps_permits,
         }
@@ -568,6 +580,7 @@ proptest! {
             prop_assert!(!standing.keeps_permits || standing.since <= wake.at.unwrap());
         } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::NoWaker {
             prop_assert!(standing.wakers == Some(0) && !standing.polled_by_others);
+            prop_assert!(standing.runs_when_woken);
             prop_assert!(!standing.polls_untold);
             prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason};
+use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason, Verdict};
 
 use crate::groups::{Group, Usual};
 use crate::text;
@@ -31,8 +31,12 @@ pub fn section(groups: &[&Group]) -> String {
                 wakes(fact, groups)
             )
         }
-        Reason::Abandoned => format!(
+        Reason::Abandoned if judgement.verdict == Verdict::Stuck => format!(
             "suspended {age}, and nobody has a waker of it any more: it was not woken, and cannot be"
+        ),
+        Reason::Abandoned => format!(
+            "suspended {age}, and nobody has a waker of it: it was not woken, and cannot be, unless \
+             another one polls it"
         ),
         Reason::NotQueued { .. } => format!(
             "woken, then not run to the end ({age} since suspended), while others were that were \

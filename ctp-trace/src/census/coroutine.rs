@@ -65,6 +65,8 @@ pub struct Coroutine {
     pub wakers: Option<u32>,
     /// It was polled without a wake of its own, or inside of another one.
     pub polled_by_others: bool,
+    /// A wake of its own has led to a run before.
+    pub runs_when_woken: bool,
     /// What ran on its thread before its first run is not known.
     pub(super) surroundings_untold: bool,
     /// It was dropped while it waited.
@@ -210,6 +212,7 @@ impl Coroutine {
             wake: self.wake_standing(),
             wakers: self.wakers,
             polled_by_others: self.polled_by_others,
+            runs_when_woken: self.runs_when_woken,
             keeps_permits: self.kind != CoroutineKind::Future,
             deadline: self.deadline(started_monotonic_ns),
             idle: marks.idle,

@@ -56,8 +56,11 @@ impl Coroutine {
             _ => self.jump(gap, places),
         };
         if event.kind == EventKind::Suspend {
-            let was_unasked = |it: &Resumed| it.wake_seen == event.wake_seen;
-            self.polled_by_others |= gap == 0 && self.resumed.as_ref().is_some_and(was_unasked);
+            if let Some(resumed) = self.resumed.as_ref().filter(|_| gap == 0) {
+                let was_unasked = resumed.wake_seen == event.wake_seen;
+                self.polled_by_others |= was_unasked;
+                self.runs_when_woken |= !was_unasked;
+            }
             self.arrive(event, gap, places);
         }
         self.last = Some(*event);

@@ -23,6 +23,8 @@ pub struct Standing {
     pub wakers: Option<u32>,
     /// It was polled without a wake of its own, or inside of another one: it may go on without.
     pub polled_by_others: bool,
+    /// A wake of its own has led to a run before.
+    pub runs_when_woken: bool,
     /// Of its polls, or of what ran around them, not all is in the trace: others may poll it.
     pub polls_untold: bool,
     /// Its runtime may use up a wake that comes while it runs, without running it again: one with

@@ -126,3 +126,12 @@ fn on_one_that_gives_another_waker_each_time() {
     let wakes = |accounts: &Accounts| -> u32 { accounts.values().map(|(wakes, _)| wakes).sum() };
     assert!(wakes(&traced) < wakes(&noted), "some came late");
 }
+
+/// Its wakers wake nobody, and there being none says nothing.
+#[test]
+fn on_one_that_polls_all_again_and_again() {
+    let [noted, traced] = both("noop");
+    for (name, (wakes, wakers)) in traced {
+        assert_eq!((wakes, wakers), (noted[&name].0, None), "{name}");
+    }
+}

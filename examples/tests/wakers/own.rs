@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
 use crate::Task;
 
@@ -84,6 +85,17 @@ fn work(queue: &'static Queue, is_fickle: bool) {
             *task = None;
         }
     }
+}
+
+/// Whoever wants to run needs no waker.
+pub fn poll_all(mut tasks: Vec<Task>) {
+    thread::spawn(move || {
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
+            thread::sleep(Duration::from_micros(100));
+        }
+    });
 }
 
 pub fn run(tasks: Vec<Task>, is_fickle: bool) {

@@ -1,7 +1,8 @@
 //! A target whose coroutines end up with and without wakers: `wakers EXECUTOR`.
 //!
 //! The executor is `tokio`, `smol`, `unordered` (children of one future), `own` (a queue and two
-//! threads) or `fickle` (the same, which hands out another waker at each poll). Under it, `busy` coroutines wait in all ways many times: they wake
+//! threads), `fickle` (the same, which hands out another waker at each poll) or `noop` (one that
+//! polls all, again and again). Under it, `busy` coroutines wait in all ways many times: they wake
 //! themselves, or hand wakers to a thread that wakes some and drops others, by value or by reference,
 //! one or several for a wait. What the others wait for never comes:
 //!
@@ -46,6 +47,7 @@ fn main() {
         "unordered" => unordered(tasks),
         "own" => own::run(tasks, false),
         "fickle" => own::run(tasks, true),
+        "noop" => own::poll_all(tasks),
         other => panic!("{other} is no executor"),
     }
     while Arc::strong_count(&busy) > 1 {

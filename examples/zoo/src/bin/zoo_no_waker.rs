@@ -22,7 +22,8 @@ async fn wait_for_long(signal: Signal, ledger: Ledger) {
     signal.raised().await;
 }
 
-async fn be_shy(ledger: Ledger) {
+async fn be_shy(signal: Signal, ledger: Ledger) {
+    signal.raised().await;
     let wait = ctp::Wait::user(1);
     let _waiting = ledger.enter("shy", line!() - 1);
     poll_fn(|_| {
@@ -67,13 +68,15 @@ fn main() -> std::io::Result<()> {
         "late",
         Box::new(wait_for_long(late.clone(), ledger.clone())),
     );
-    spawn("shy", Box::new(be_shy(ledger.clone())));
+    let first = Signal::new();
+    spawn("shy", Box::new(be_shy(first.clone(), ledger.clone())));
     for round in 0..300 {
         sleep(Duration::from_millis(8));
         signals.iter().chain([&choice]).for_each(Signal::raise);
         if round == 30 {
             sleep(Duration::from_millis(200)); // all of them wait again
             signals.drain(..3).for_each(|signal| signal.mislay());
+            first.raise();
         }
     }
     ledger.tell(|name| name.starts_with("lost") || name == "shy");
