@@ -132,6 +132,8 @@ fn on_one_that_gives_another_waker_each_time() {
 fn on_one_that_polls_all_again_and_again() {
     let [noted, traced] = both("noop");
     for (name, (wakes, wakers)) in traced {
-        assert_eq!((wakes, wakers), (noted[&name].0, None), "{name}");
+        assert_eq!(wakers, None, "{name}");
+        let late = noted[&name].0 - wakes;
+        assert!(late <= 1, "{name}: one wake may come when it is over");
     }
 }

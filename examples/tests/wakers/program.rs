@@ -29,6 +29,8 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 
 const BUSY: u32 = 24;
 const ROUNDS: u32 = 300;
+/// A way to wait: the desk wakes, once.
+const BY_DESK: u32 = 1;
 const OF_EACH_KIND: u32 = 5;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -105,6 +107,8 @@ impl Cast {
                 for round in 0..ROUNDS {
                     Wait::new(number + round, &truth, &desk).await;
                 }
+                // Its one wake comes after all others.
+                Wait::new(BY_DESK, &truth, &desk).await;
                 drop(busy);
             });
         }
@@ -175,7 +179,7 @@ impl<'t> Wait<'t> {
                 self.truth.woken();
                 waker.wake_by_ref();
             }
-            1 => post(self.desk, waker.clone(), self.truth, what),
+            BY_DESK => post(self.desk, waker.clone(), self.truth, what),
             2 => {
                 let (one, other) = (waker.clone(), waker.clone());
                 drop(one.clone());
