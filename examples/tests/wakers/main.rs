@@ -133,7 +133,9 @@ fn on_one_that_polls_all_again_and_again() {
     let [noted, traced] = both("noop");
     for (name, (wakes, wakers)) in traced {
         assert_eq!(wakers, None, "{name}");
-        let late = noted[&name].0 - wakes;
-        assert!(late <= 1, "{name}: one wake may come when it is over");
+        assert!(
+            wakes <= noted[&name].0,
+            "{name}: some may come when it is over"
+        );
     }
 }
