@@ -144,6 +144,11 @@ impl FlightRecorder {
         }
     }
 
+    /// Says that one could not even be begun.
+    pub fn regret(&self, why: &io::Error) {
+        say(self.talk, &format!("ctp-record: no snapshot: {why}\n"));
+    }
+
     fn next_path(&mut self) -> PathBuf {
         self.numbered += 1;
         let mut name = OsString::from(&self.output);

@@ -3,7 +3,7 @@
 
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::lane::{Deed, Payload};
-use ctp_nostd::slot::{Epoch, EventKind as Stored, Tail};
+use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{Event, EventKind, Nanos, ProcessId, Record, SiteId};
 
 use super::attribution::Whose;
@@ -123,27 +123,15 @@ impl Rows<'_> {
     /// that is not there, the slot may tell.
     fn epoch(&self, person: usize, n: u64, at: u64, tid: u64, payload: &Payload) -> Epoch {
         let one = &self.plan.people[person];
-        let is_run = payload.kind & !AFTER_FILTERED == Stored::Run as u8;
         let is_next = one.next_n == n && payload.kind & AFTER_FILTERED == 0;
         let held = || one.held(n).map(|epoch| epoch.tail.wake_seen);
-        let seen = one.wakes_seen.filter(|_| is_next).or_else(held);
-        Epoch {
-            timestamp: at,
-            tid,
-            site: payload.site,
-            arg: if is_run { 0 } else { payload.arg },
-            generation: one.occupant().generation,
-            tail: Tail {
-                kind: payload.kind,
-                wait_kind: payload.wait_kind,
-                wake_seen: match is_run {
-                    true => payload.arg as u16,
-                    false => seen.unwrap_or(0),
-                },
-                ..Tail::default()
-            },
-            ..Epoch::default()
-        }
+        let seen = || {
+            one.wakes_seen
+                .filter(|_| is_next)
+                .or_else(held)
+                .unwrap_or(0)
+        };
+        convert::epoch(at, payload, tid, one.occupant().generation, seen)
     }
 
     /// Tells an event, unless it was told or is not to be.
@@ -183,17 +171,11 @@ impl Rows<'_> {
         let occupant = self.plan.people[person].occupant();
         let (memory, process, is_plain) = (occupant.memory, occupant.process, occupant.is_plain);
         let part = self.parts.iter().position(|part| part.number == memory);
-        if is_plain {
-            let site = |rows: &mut Self, part| rows.plain_site(part, process, epoch.addr);
-            event.site = part.map_or(SiteId(0), |part| site(self, part));
-            event.arg = if event.site.0 == 0 { epoch.addr } else { 0 };
-            return;
-        }
-        event.site = part.map_or(SiteId(0), |part| self.site(part, process, epoch.site));
-        event.wait = convert::wait_kind(epoch.tail.wait_kind);
-        event.marks = convert::wait_marks(epoch.tail.wait_kind);
-        event.arg = epoch.arg;
-        event.wake_seen = epoch.tail.wake_seen;
+        let site = part.map_or(SiteId(0), |part| match is_plain {
+            true => self.plain_site(part, process, epoch.addr),
+            false => self.site(part, process, epoch.site),
+        });
+        convert::describe_wait(event, epoch, is_plain, site);
     }
 
     pub(super) fn site(&mut self, part: usize, process: ProcessId, word: u64) -> SiteId {

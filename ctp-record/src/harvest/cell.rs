@@ -367,16 +367,11 @@ impl Harvest {
         epoch: &Epoch,
         pass: &mut Pass<'_>,
     ) {
-        if plain {
-            event.site = self.places.plain(process, epoch.addr, pass);
-            event.arg = if event.site.0 == 0 { epoch.addr } else { 0 };
-            return;
-        }
-        event.site = self.places.word(process, epoch.site, pass);
-        event.wait = convert::wait_kind(epoch.tail.wait_kind);
-        event.marks = convert::wait_marks(epoch.tail.wait_kind);
-        event.arg = epoch.arg;
-        event.wake_seen = epoch.tail.wake_seen;
+        let site = match plain {
+            true => self.places.plain(process, epoch.addr, pass),
+            false => self.places.word(process, epoch.site, pass),
+        };
+        convert::describe_wait(event, epoch, plain, site);
     }
 
     /// What a station tells besides its events: wakes, and a v1 peer's death. `was_dead` was read

@@ -4,10 +4,12 @@ use ctp_nostd::WaitKind as Stored;
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Dialect as Numbering;
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::slot::Epoch;
+use ctp_nostd::lane::Payload;
+use ctp_nostd::slot::{Epoch, EventKind as StoredKind, Tail};
 use ctp_nostd::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL};
 use ctp_trace::record::{
-    Birth, CoroutineId, CoroutineKind, Dialect, EventKind, Nanos, WaitKind, WaitMarks, Wake, Waker,
+    Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, SiteId, WaitKind,
+    WaitMarks, Wake, Waker,
 };
 
 /// What an event says, or nothing if it cannot be one.
@@ -29,8 +31,50 @@ pub(crate) fn is_after_filtered(epoch: &Epoch) -> bool {
     epoch.tail.kind & AFTER_FILTERED != 0
 }
 
+/// A record of a lane as a slot would have it. It does not tell what a suspend has seen of wakes.
+pub(crate) fn epoch(
+    at: u64,
+    payload: &Payload,
+    tid: u64,
+    generation: u32,
+    wakes_seen: impl FnOnce() -> u16,
+) -> Epoch {
+    let is_run = payload.kind & !AFTER_FILTERED == StoredKind::Run as u8;
+    Epoch {
+        timestamp: at,
+        tid,
+        addr: 0,
+        site: payload.site,
+        arg: if is_run { 0 } else { payload.arg },
+        generation,
+        tail: Tail {
+            kind: payload.kind,
+            wait_kind: payload.wait_kind,
+            wake_seen: match is_run {
+                true => payload.arg as u16,
+                false => wakes_seen(),
+            },
+            ..Tail::default()
+        },
+    }
+}
+
+/// What a suspend says of its wait, which is at this site. A plain v1 peer tells an address; one that
+/// is no site is told as it is.
+pub(crate) fn describe_wait(event: &mut Event, epoch: &Epoch, plain: bool, site: SiteId) {
+    event.site = site;
+    if plain {
+        event.arg = if site.0 == 0 { epoch.addr } else { 0 };
+        return;
+    }
+    event.wait = wait_kind(epoch.tail.wait_kind);
+    event.marks = wait_marks(epoch.tail.wait_kind);
+    event.arg = epoch.arg;
+    event.wake_seen = epoch.tail.wake_seen;
+}
+
 /// What is said of a wait besides its kind.
-pub(crate) fn wait_marks(code: u8) -> WaitMarks {
+fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {
         idle: code & WAIT_IDLE != 0,
         one_of_several: code & WAIT_ONE_OF_SEVERAL != 0,

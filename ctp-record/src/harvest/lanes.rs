@@ -15,13 +15,13 @@ use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::layout::Station;
-use ctp_nostd::slot::{Epoch, EventKind, Tail};
+use ctp_nostd::slot::Epoch;
 
 use super::cell::Cell;
 use super::copies::Copies;
 use super::deeds::Author;
 use super::queue::{Queue, Spare};
-use super::{Harvest, Pass};
+use super::{Harvest, Pass, convert};
 use crate::backlog::Backlog;
 
 /// After so many records it is time to look at the stations: those of the dead are wanted.
@@ -360,26 +360,11 @@ impl Harvest {
     }
 
     fn epoch(&self, lane: usize, index: usize, record: &Record, pass: &Pass<'_>) -> Epoch {
-        let Record { at, payload } = *record;
-        let is_run = payload.kind & !AFTER_FILTERED == EventKind::Run as u8;
         let cell = &self.cells[index];
-        Epoch {
-            timestamp: at,
-            tid: self.lanes.cursors[lane].author.tid,
-            addr: 0,
-            site: payload.site,
-            arg: if is_run { 0 } else { payload.arg },
-            generation: cell.generation(),
-            tail: Tail {
-                kind: payload.kind,
-                wait_kind: payload.wait_kind,
-                wake_seen: match is_run {
-                    true => payload.arg as u16,
-                    false => wakes_seen(cell, &payload, &pass.region.stations[index]),
-                },
-                ..Tail::default()
-            },
-        }
+        let tid = self.lanes.cursors[lane].author.tid;
+        let station = &pass.region.stations[index];
+        let seen = || wakes_seen(cell, &record.payload, station);
+        convert::epoch(record.at, &record.payload, tid, cell.generation(), seen)
     }
 }
 

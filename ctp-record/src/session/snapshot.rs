@@ -41,7 +41,7 @@ impl Session<'_> {
         if let Some(recorder) = self.output.flight()
             && let Err(error) = recorder.begin(gathered, path, asked)
         {
-            eprintln!("ctp-record: no snapshot: {error}");
+            recorder.regret(&error);
         }
     }
 
