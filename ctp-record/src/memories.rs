@@ -11,6 +11,7 @@ use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
+use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::Header;
 use ctp_nostd::request;
 use ctp_trace::record::{Control, Nanos, ProcessId};
@@ -341,6 +342,30 @@ impl Memories {
     /// What was found so far in all of them, also in those that were given up.
     pub fn totals(&self) -> Totals {
         self.account().totals
+    }
+
+    /// Events so far, whether they became records or not.
+    pub fn events(&self) -> u64 {
+        let gone = &self.gone.totals;
+        let happened = |held: &Held| held.harvest.happened(&held.memory.region());
+        let living = self.held.iter().map(happened);
+        living.fold(
+            gone.events.saturating_add(gone.summed_up),
+            u64::saturating_add,
+        )
+    }
+
+    /// Lanes that threads have had, also where nobody drains them.
+    pub fn lanes(&self) -> u32 {
+        let used = |held: &Held| {
+            let region = held.memory.region();
+            let rings = (0..region.lanes.len() as u32).filter_map(move |index| region.ring(index));
+            rings.take_while(Ring::is_used).count() as u32
+        };
+        match self.recording.mode {
+            MODE_FLIGHT => self.held.iter().map(used).sum(),
+            _ => self.totals().lanes,
+        }
     }
 
     /// Counters of all of them, also of those that were given up.

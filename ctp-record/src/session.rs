@@ -135,9 +135,8 @@ impl Session<'_> {
             self.keep_time();
             self.show_status();
             if flushed.elapsed() >= FLUSH_EVERY {
-                let totals = self.memories.totals();
-                self.output.flush(totals.lost);
-                self.rate.note(self.clock.now().0, totals.events);
+                self.output.flush(self.memories.totals().lost);
+                self.rate.note(self.clock.now().0, self.memories.events());
                 self.crashes.hear();
                 flushed = Instant::now();
             }

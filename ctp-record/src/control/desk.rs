@@ -18,12 +18,12 @@ struct Caller {
     heard: Vec<u8>,
 }
 
+/// What somebody asks, and where to answer.
+pub type Asked = (Result<Question, wire::BadQuestion>, Reply);
+
 /// One who waits for an answer.
 #[derive(Debug)]
-pub struct Asked {
-    question: Result<Question, wire::BadQuestion>,
-    stream: UnixStream,
-}
+pub struct Reply(UnixStream);
 
 /// So many may stand there and say nothing; then the first has to go.
 const MOST_CALLERS: usize = 8;
@@ -54,8 +54,7 @@ impl Desk {
             let is_there = caller.hear();
             if Question::is_whole(&caller.heard) {
                 let question = Question::from_bytes(&caller.heard);
-                let stream = caller.stream;
-                asked.push(Asked { question, stream });
+                asked.push((question, Reply(caller.stream)));
             } else if is_there {
                 self.callers.push_back(caller);
             }
@@ -79,19 +78,11 @@ impl Caller {
     }
 }
 
-impl Asked {
-    /// What was asked. The next call is told of an empty question.
-    pub fn take_question(&mut self) -> Result<Question, wire::BadQuestion> {
-        let none = Err(wire::BadQuestion::Version(String::new()));
-        std::mem::replace(&mut self.question, none)
-    }
-
+impl Reply {
     /// Tells it and hangs up. An answer fits into a socket's buffer; one who does not read it does
     /// not hold up anybody.
     pub fn answer(mut self, answer: &Answer) {
         // Where it went away meanwhile, there is nobody to be told.
-        let _ = self
-            .stream
-            .write_all(wire::answer_to_text(answer).as_bytes());
+        let _ = self.0.write_all(wire::answer_to_text(answer).as_bytes());
     }
 }

@@ -27,7 +27,7 @@ pub struct Status {
     pub coroutines: u32,
     /// Those of v1 peers, which know no control.
     pub plain: u32,
-    /// Events in the trace.
+    /// Events so far; where history is kept, those that are in the trace.
     pub events: u64,
     /// The same of the latest second or two.
     pub events_per_s: u64,

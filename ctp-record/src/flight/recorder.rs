@@ -18,7 +18,7 @@ use super::gathered::Gathered;
 use super::told;
 use super::when::Trigger;
 use crate::args::Talk;
-use crate::control::desk::Asked;
+use crate::control::desk::Reply;
 use crate::error::Error;
 
 /// All of it.
@@ -105,7 +105,7 @@ impl FlightRecorder {
         &mut self,
         gathered: Gathered,
         path: Option<PathBuf>,
-        asked: Option<Asked>,
+        reply: Option<Reply>,
     ) -> io::Result<()> {
         self.wait();
         let path = path.unwrap_or_else(|| self.next_path());
@@ -119,8 +119,8 @@ impl FlightRecorder {
             let written = file::write(gathered, &path);
             is_written.store(true, Ordering::Release);
             say(talk, &told::sentence(&path, &written));
-            if let Some(asked) = asked {
-                asked.answer(&told::answer(&path, &written));
+            if let Some(reply) = reply {
+                reply.answer(&told::answer(&path, &written));
             }
         };
         self.writing = Some(thread.spawn(write)?);

@@ -3,6 +3,7 @@
 //! doubles each time, so that the trace hardly grows with time and a recorder that is killed has
 //! told at least half.
 
+use ctp_nostd::Region;
 use ctp_nostd::aggregate::{self, Bins, Latched};
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{self, Aggregate, Durations, Nanos, Record, Tally};
@@ -72,6 +73,20 @@ impl Harvest {
     /// none, so that its events are recorded as ever.
     pub(super) fn sums_up(&self, index: usize) -> bool {
         self.summary.is_some() && self.cells[index].plain.is_none()
+    }
+
+    /// Events that coroutines of this memory had, also those that became no records: where totals
+    /// are kept instead of history, most do not.
+    pub fn happened(&self, region: &Region<'_>) -> u64 {
+        if self.summary.is_none() {
+            return self.totals.events;
+        }
+        // A plain v1 peer keeps no head.
+        let plain = self.cells.iter().filter(|cell| cell.plain.is_some());
+        let recorded = plain.map(|cell| cell.recorded);
+        let heads = region.allocated().iter().map(Station::event_head);
+        // What somebody scribbled there may be any number.
+        recorded.chain(heads).fold(0, u64::saturating_add)
     }
 
     /// Something happened here: who is new is introduced, and who has ended is read and closed. Who

@@ -7,8 +7,9 @@ use ctp_trace::record::Record;
 
 use super::Session;
 use crate::control::Verb;
+use crate::control::desk::Reply;
 use crate::control::status::Status;
-use crate::control::wire::{Answer, Errand};
+use crate::control::wire::{Answer, Errand, Question};
 use crate::harvest::Sink as _;
 use crate::wait;
 
@@ -28,19 +29,19 @@ impl Session<'_> {
         self.desk.let_in(self.rendezvous.control(), |stream| {
             let _ = wait.watch_control(stream);
         });
-        for mut asked in self.desk.asked() {
-            let answer = match asked.take_question() {
-                Ok(question) => match (self.meant(question.pid), question.errand) {
-                    (Err(sentence), _) => Err(sentence),
-                    (Ok(_), Errand::Snapshot(path)) => {
-                        self.snapshot_for(asked, path);
-                        continue;
-                    }
-                    (Ok(pid), Errand::Verb(verb)) => self.comply(pid, verb),
-                },
-                Err(bad) => Err(bad.to_string()),
-            };
-            asked.answer(&answer);
+        for (question, reply) in self.desk.asked() {
+            match question {
+                Ok(question) => self.attend(question, reply),
+                Err(bad) => reply.answer(&Err(bad.to_string())),
+            }
+        }
+    }
+
+    fn attend(&mut self, question: Question, reply: Reply) {
+        match (self.meant(question.pid), question.errand) {
+            (Err(sentence), _) => reply.answer(&Err(sentence)),
+            (Ok(_), Errand::Snapshot(path)) => self.snapshot_for(reply, path),
+            (Ok(pid), Errand::Verb(verb)) => reply.answer(&self.comply(pid, verb)),
         }
     }
 
@@ -99,7 +100,7 @@ impl Session<'_> {
 
     fn status(&self, pid: Option<u32>, inside: usize) -> Status {
         let (totals, counters) = (self.memories.totals(), self.memories.counters());
-        let at_ns = self.clock.now().0;
+        let (at_ns, events) = (self.clock.now().0, self.memories.events());
         Status {
             recorder: std::process::id(),
             output: self.output.path().display().to_string(),
@@ -110,13 +111,13 @@ impl Session<'_> {
             processes: self.processes.count(),
             coroutines: totals.coroutines,
             plain: totals.plain,
-            events: totals.events,
-            events_per_s: self.rate.per_second(at_ns, totals.events),
+            events,
+            events_per_s: self.rate.per_second(at_ns, events),
             waiting_bytes: self.backlog.bytes(),
             filtered: totals.filtered,
             lost: totals.lost,
             refused: counters.refused,
-            lanes: totals.lanes,
+            lanes: self.memories.lanes(),
         }
     }
 }

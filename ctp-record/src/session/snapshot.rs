@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ctp_trace::record::{Ending, Nanos};
 
 use super::Session;
-use crate::control::desk::Asked;
+use crate::control::desk::Reply;
 use crate::error::Error;
 use crate::flight::{Gathered, Snapshot};
 use crate::store::Store;
@@ -23,23 +23,23 @@ impl Session<'_> {
     }
 
     /// Takes one for somebody who waits for it.
-    pub(super) fn snapshot_for(&mut self, asked: Asked, path: Option<PathBuf>) {
+    pub(super) fn snapshot_for(&mut self, reply: Reply, path: Option<PathBuf>) {
         let refusal = match self.output.flight() {
             None => {
                 "only a flight recorder takes snapshots: start it with ctp-record --flight-recorder"
             }
             Some(recorder) if recorder.is_writing() => "a snapshot is being written; ask again",
-            Some(_) => return self.snapshot(path, Some(asked)),
+            Some(_) => return self.snapshot(path, Some(reply)),
         };
-        asked.answer(&Err(refusal.to_owned()));
+        reply.answer(&Err(refusal.to_owned()));
     }
 
-    fn snapshot(&mut self, path: Option<PathBuf>, asked: Option<Asked>) {
+    fn snapshot(&mut self, path: Option<PathBuf>, reply: Option<Reply>) {
         let Some(gathered) = self.gather() else {
             return;
         };
         if let Some(recorder) = self.output.flight()
-            && let Err(error) = recorder.begin(gathered, path, asked)
+            && let Err(error) = recorder.begin(gathered, path, reply)
         {
             recorder.regret(&error);
         }

@@ -137,6 +137,22 @@ impl Flight {
         self.read(name)
     }
 
+    /// As `ctp-record control PID status` tells them.
+    fn events_and_lanes(&self) -> (u64, u64) {
+        let mut command = self.lab.bare_recorder();
+        command.stdout(std::process::Stdio::piped());
+        let output = command
+            .args(["control", &self.program.to_string(), "status"])
+            .output();
+        let text = String::from_utf8(output.expect("can be run").stdout).expect("text");
+        let figure = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|value| value.trim().parse().ok())
+                .expect("a number")
+        };
+        (figure("events "), figure("lanes "))
+    }
+
     fn read(&self, name: &str) -> Trace {
         Trace::read(&self.lab.path(name))
     }
@@ -188,6 +204,10 @@ fn snapshots_by_command_are_right_while_the_program_runs_and_disturb_nothing() {
     sleep(Duration::from_millis(200));
     let running = flight.snapshot_to("running.ctp");
     send(Signal::STOP, flight.program);
+    let (events, lanes) = flight.events_and_lanes();
+    let noted = killed::events_noted(&flight.lab);
+    assert!(noted.contains(&events), "{events} of {noted:?}");
+    assert_eq!(lanes, 3);
     let first = flight.snapshot_to("first.ctp");
     let bytes = fs::read(flight.lab.path("first.ctp")).expect("it is there");
     let second = flight.snapshot_to("second.ctp");

@@ -149,6 +149,13 @@ pub fn agrees_with_notes(trace: &Trace, lab: &Lab) {
     trace.has_no_gaps();
 }
 
+/// Events that the program has noted: no fewer than are done, no more than are begun.
+pub fn events_noted(lab: &Lab) -> std::ops::RangeInclusive<u64> {
+    let notes = notes(lab);
+    let done = notes.iter().map(|(_, noted)| noted.done).sum();
+    done..=notes.iter().map(|(_, noted)| noted.begun).sum()
+}
+
 /// How many coroutines the program has noted so far.
 pub fn coroutines(lab: &Lab) -> usize {
     notes(lab).len()
