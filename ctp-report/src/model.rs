@@ -100,15 +100,16 @@ impl Model {
         }
         if self.processes.is_empty() {
             bail!(
-                "nothing was recorded: {} never attached; link the probe, let the program call \
-                 attach() before it starts threads, and record again",
+                "nothing was recorded: {}, and what it ran, never attached; link the probe, let the \
+                 program call attach() before it starts threads, and record again",
                 self.program()
             );
         }
+        let pids: Vec<u32> = self.processes.iter().map(|process| process.pid).collect();
         bail!(
-            "{} attached but no coroutine was born: trace the places where it spawns them, and \
-             record again",
-            self.program()
+            "no coroutine was born, though pid {} attached: trace the places where it spawns them, \
+             and record again",
+            text::few(&pids)
         )
     }
 
