@@ -25,7 +25,7 @@ use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record, SiteId};
+use ctp_trace::record::{CoroutineId, Event, Nanos, Place, ProcessId, Record, SiteId};
 
 use crate::backlog::Backlog;
 use crate::pace::Found;
@@ -71,11 +71,11 @@ pub enum Peer {
 pub struct Numbers {
     coroutines: u32,
     sites: u32,
-    lines: HashMap<LineOf, SiteId>,
+    shared: HashMap<PlaceOf, SiteId>,
 }
 
-/// A line of a program: its number, file, line and column.
-type LineOf = (u32, String, u32, u32);
+/// A place of a program: its number, and the place, whose address is the offset in its file.
+type PlaceOf = (u32, Place);
 
 impl Numbers {
     fn coroutine(&mut self) -> CoroutineId {
@@ -88,14 +88,14 @@ impl Numbers {
         SiteId(self.sites)
     }
 
-    /// The number of a line that another process of the same program has told of, else a new one.
+    /// The number of a place that another process of the same program has told of, else a new one.
     /// True if it is new.
-    fn line(&mut self, line: LineOf) -> (SiteId, bool) {
-        if let Some(known) = self.lines.get(&line) {
+    fn shared(&mut self, place: PlaceOf) -> (SiteId, bool) {
+        if let Some(known) = self.shared.get(&place) {
             return (*known, false);
         }
         let id = self.site();
-        self.lines.insert(line, id);
+        self.shared.insert(place, id);
         (id, true)
     }
 }
@@ -109,6 +109,11 @@ pub trait Outside {
     /// The program that runs in this process: the same number for the same file.
     fn program(&self, process: ProcessId) -> u32 {
         process.0
+    }
+    /// Where in that program's own file this address lies; `None` if it lies elsewhere, or if it is
+    /// not certain that processes of the program have the same file.
+    fn offset_in_program(&self, _process: ProcessId, _address: u64) -> Option<u64> {
+        None
     }
     /// Is this an address of the process's program code? Describes new modules to the sink.
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool;

@@ -7,6 +7,7 @@
 mod alarms;
 mod args;
 pub mod backlog;
+mod build_id;
 mod calibrate;
 mod check;
 mod clock;

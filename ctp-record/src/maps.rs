@@ -13,6 +13,13 @@ pub struct Mapping {
     pub path: Vec<u8>,
 }
 
+impl Mapping {
+    /// Does this address lie in it?
+    pub fn covers(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
 /// The executable mappings that have a name. Lines that make no sense are left out.
 pub fn executable(text: &[u8]) -> Vec<Mapping> {
     text.split(|&byte| byte == b'\n').filter_map(line).collect()

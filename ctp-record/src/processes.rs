@@ -5,19 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
 
-use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
-use object::Object as _;
-use object::read::ReadCache;
-use rustix::fs::OFlags;
-
+use crate::build_id::BuildIds;
 use crate::clock::Clock;
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::maps::{self, Mapping};
 use crate::namespace;
+use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
 
 /// Looks into `/proc`.
 #[derive(Debug)]
@@ -38,7 +32,7 @@ pub struct Processes {
     /// How many there were.
     met: u32,
     numbers: Numbers,
-    build_ids: HashMap<PathBuf, Vec<u8>>,
+    build_ids: BuildIds,
 }
 
 #[derive(Debug)]
@@ -46,11 +40,21 @@ struct Known {
     id: ProcessId,
     /// What it calls itself.
     own_number: u32,
-    /// The program that runs in it, by number.
-    program: Option<u32>,
+    /// The program that runs in it.
+    program: Option<Program>,
     modules: HashSet<Mapping>,
     /// Pages that were looked for in vain.
     elsewhere: HashSet<u64>,
+}
+
+/// A file that is run.
+#[derive(Clone, Debug)]
+struct Program {
+    /// The same for the same file.
+    number: u32,
+    path: Vec<u8>,
+    /// Its build id proves that it is the same in each process.
+    is_proven: bool,
 }
 
 /// Pages that are remembered as no program code, in each process.
@@ -74,7 +78,7 @@ impl Processes {
             program_of: HashMap::new(),
             met: 0,
             numbers: Numbers::default(),
-            build_ids: HashMap::new(),
+            build_ids: BuildIds::default(),
         }
     }
 
@@ -182,7 +186,7 @@ impl Processes {
             return;
         }
         let process = known.id;
-        let build_id = self.build_id(pid, &mapping.path);
+        let build_id = self.build_ids.of(pid, &mapping.path);
         self.note_program(pid, (mapping.path.clone(), build_id.clone()));
         sink.take(Record::Module(Module {
             process,
@@ -195,24 +199,16 @@ impl Processes {
     }
 
     /// The kernel lists the program before its libraries.
-    fn note_program(&mut self, pid: u32, program: (Vec<u8>, Vec<u8>)) {
+    fn note_program(&mut self, pid: u32, file: (Vec<u8>, Vec<u8>)) {
         let next = self.programs.len() as u32 + 1;
         if let Some(known) = self.known.get_mut(&pid) {
-            let number = || *self.programs.entry(program).or_insert(next);
-            let program = *known.program.get_or_insert_with(number);
-            self.program_of.insert(known.id, program);
+            let program = known.program.get_or_insert_with(|| Program {
+                path: file.0.clone(),
+                is_proven: !file.1.is_empty(),
+                number: *self.programs.entry(file).or_insert(next),
+            });
+            self.program_of.insert(known.id, program.number);
         }
-    }
-
-    fn build_id(&mut self, pid: u32, path: &[u8]) -> Vec<u8> {
-        if path.first() != Some(&b'/') {
-            return Vec::new();
-        }
-        let path = Path::new(std::ffi::OsStr::from_bytes(path));
-        self.build_ids
-            .entry(path.to_owned())
-            .or_insert_with(|| read_build_id(pid, path))
-            .clone()
     }
 
     fn owner(&mut self, peer: Peer) -> u32 {
@@ -254,10 +250,8 @@ impl Processes {
 
     fn covers(&self, pid: u32, address: u64) -> bool {
         self.known.get(&pid).is_some_and(|known| {
-            known
-                .modules
-                .iter()
-                .any(|module| (module.start..module.end).contains(&address))
+            let mut modules = known.modules.iter();
+            modules.any(|module| module.covers(address))
         })
     }
 }
@@ -291,6 +285,10 @@ impl Outside for Tenant<'_> {
         self.processes.program(process)
     }
 
+    fn offset_in_program(&self, process: ProcessId, address: u64) -> Option<u64> {
+        self.processes.offset_in_program(process, address)
+    }
+
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
         self.processes.is_text(process, address, sink)
     }
@@ -299,9 +297,20 @@ impl Outside for Tenant<'_> {
 impl Processes {
     /// A process whose maps could not be read is a program of its own.
     fn program(&self, process: ProcessId) -> u32 {
-        let known = self.known.values().find(|known| known.id == process);
-        let program = known.and_then(|known| known.program);
-        program.unwrap_or(u32::MAX - process.0)
+        let program = self.get(process).and_then(|known| known.program.as_ref());
+        program.map_or(u32::MAX - process.0, |program| program.number)
+    }
+
+    fn offset_in_program(&self, process: ProcessId, address: u64) -> Option<u64> {
+        let known = self.get(process)?;
+        let program = known.program.as_ref().filter(|it| it.is_proven)?;
+        let module = known.modules.iter().find(|it| it.covers(address))?;
+        (module.path == program.path)
+            .then(|| (address - module.start).wrapping_add(module.file_offset))
+    }
+
+    fn get(&self, process: ProcessId) -> Option<&Known> {
+        self.known.values().find(|known| known.id == process)
     }
 
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
@@ -328,28 +337,6 @@ fn process_of_thread(tid: u64) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     line.trim().parse().ok()
-}
-
-/// As the process sees the file, else as we do. Only the parts that are needed are read.
-fn read_build_id(pid: u32, path: &Path) -> Vec<u8> {
-    let relative = path.strip_prefix("/").unwrap_or(path);
-    let seen = Path::new(&format!("/proc/{pid}/root")).join(relative);
-    let file = open_plain(&seen).or_else(|| open_plain(path));
-    file.and_then(build_id_of).unwrap_or_default()
-}
-
-/// The program may have put anything there since: to open a pipe is to wait for its other end.
-fn open_plain(path: &Path) -> Option<fs::File> {
-    let mut options = fs::File::options();
-    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
-    let file = options.read(true).open(path).ok()?;
-    file.metadata().ok()?.is_file().then_some(file)
-}
-
-fn build_id_of(file: fs::File) -> Option<Vec<u8>> {
-    let cache = ReadCache::new(file);
-    let object = object::File::parse(&cache).ok()?;
-    Some(object.build_id().ok()??.to_vec())
 }
 
 #[cfg(test)]
@@ -400,15 +387,5 @@ mod tests {
         };
         assert_eq!(told(false), 0);
         assert!(told(true) > 0);
-    }
-
-    #[test]
-    fn a_pipe_where_a_module_was_is_not_waited_for() {
-        let directory = tempfile::tempdir().expect("a directory can be made");
-        let pipe = directory.path().join("module.so");
-        let mode = rustix::fs::Mode::RWXU;
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0)
-            .expect("a pipe can be made");
-        assert_eq!(read_build_id(std::process::id(), &pipe), []);
     }
 }

@@ -7,7 +7,7 @@ use ctp_nostd::intern::{self, EntryKind, Found};
 use ctp_nostd::site::SiteWord;
 use ctp_trace::record::{Place, ProcessId, Record, Site, SiteId};
 
-use super::Pass;
+use super::{Outside, Pass};
 
 /// The sites that the trace has so far.
 #[derive(Clone, Debug, Default)]
@@ -140,16 +140,29 @@ impl Places {
     }
 }
 
-/// A line of a program is one place in all of its processes, an address is one in each.
+/// A place that all processes of a program have in common is told once.
 fn number_of(process: ProcessId, place: &Place, pass: &mut Pass<'_>) -> (SiteId, bool) {
     let program = pass.outside.program(process);
+    let in_program = in_program(process, place, pass.outside);
     let numbers = pass.outside.numbers();
-    match place {
-        Place::Source { file, line, column } => {
-            numbers.line((program, file.clone(), *line, *column))
-        }
-        _ => (numbers.site(), true),
+    match in_program {
+        Some(place) => numbers.shared((program, place)),
+        None => (numbers.site(), true),
     }
+}
+
+/// The place as every process of the program has it, with offsets instead of addresses.
+fn in_program(process: ProcessId, place: &Place, outside: &dyn Outside) -> Option<Place> {
+    let offset = |address: &u64| outside.offset_in_program(process, *address);
+    Some(match place {
+        Place::Function { address, name } => Place::Function {
+            address: offset(address)?,
+            name: name.clone(),
+        },
+        Place::Address(address) => Place::Address(offset(address)?),
+        Place::ReturnAddress(address) => Place::ReturnAddress(offset(address)?),
+        _ => place.clone(),
+    })
 }
 
 fn place_of(found: &Found) -> Option<Place> {
