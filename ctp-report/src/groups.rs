@@ -261,7 +261,7 @@ fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
     let (wait, past) = (one.suspend()?, model.census.past(one));
     let by_name = model.census.is_past_of_name(one);
     let (mean, approximate) = if by_name {
-        let named = model.census.named(one.name)?;
+        let named = model.census.named(one.kin())?;
         (named.waiting.mean()?, named.approximate)
     } else {
         let site = model.census.site(wait.site, wait.wait)?;

@@ -103,8 +103,8 @@ fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
 
 fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
     Chart {
-        name: names.function(SiteId::default(), model.census.name(named.name)),
-        at: names.of(named.spawn_site).and_then(Label::at),
+        name: names.function(SiteId::default(), model.census.name(named.kin.name)),
+        at: names.of(named.kin.spawn_site).and_then(Label::at),
         waits_for: None,
         coroutines: named.coroutines,
         waiting: Side::of_totals(&named.waiting, named.bins),

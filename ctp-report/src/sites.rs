@@ -149,12 +149,12 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
 
 /// Waits that were cancelled are counted, but not measured.
 fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
-    let label = names.of(named.spawn_site).cloned().unwrap_or_default();
+    let label = names.of(named.kin.spawn_site).cloned().unwrap_or_default();
     let (waiting, open) = (&named.waiting, &named.open);
     let waited_ns = waiting.sum.0.saturating_add(open.sum().0);
     let measured = waiting.count.saturating_add(open.count());
     Row {
-        function: names.function(SiteId::default(), model.census.name(named.name)),
+        function: names.function(SiteId::default(), model.census.name(named.kin.name)),
         file: label.file,
         line: label.line,
         column: label.column,

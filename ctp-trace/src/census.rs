@@ -43,7 +43,7 @@ pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
 pub use filtering::Filtering;
 pub use losses::ThreadLoss;
-pub use named::Named;
+pub use named::{Kin, Named};
 pub use names::NameId;
 pub use site::SiteStats;
 pub use span::{Doing, Span};
@@ -170,7 +170,7 @@ impl Census {
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
         let past = stats.map(SiteStats::past).unwrap_or_default();
         match coroutine.has_earlier_totals() {
-            true => coroutine.past(past, self.named(coroutine.name).as_ref()),
+            true => coroutine.past(past, self.named(coroutine.kin()).as_ref()),
             false => past,
         }
     }
@@ -302,7 +302,7 @@ impl Census {
             .map(|wait| pasts.at(wait.site, wait.wait))
             .unwrap_or_default();
         if one.has_earlier_totals() {
-            past = one.past(past, named.get(one.name));
+            past = one.past(past, named.get(one.kin()));
         }
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);
@@ -390,7 +390,7 @@ impl Census {
         let span = one.step(event, &mut self.places, &mut self.totals);
         one.shaken = self.filtering.is_in_force();
         if let Some(span) = span.filter(|_| one.dialect != Dialect::Extended) {
-            self.named.tell(one.name, &span, event.kind);
+            self.named.tell(one.kin(), &span, event.kind);
         }
         span
     }

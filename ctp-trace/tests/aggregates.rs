@@ -2,6 +2,8 @@
 
 mod facts;
 
+use std::collections::BTreeMap;
+
 use ctp_trace::Census;
 use ctp_trace::census::Named;
 use ctp_trace::record::*;
@@ -184,30 +186,37 @@ fn nothing_is_certain_by_a_past_of_which_only_totals_are_known() {
 proptest! {
     // AGG-10
     #[test]
-    fn the_totals_by_name_are_those_of_all_coroutines(
+    fn the_totals_by_name_and_place_are_those_of_all_coroutines(
         all in prop::collection::vec(
-            (0u8..4, prop::collection::vec(any::<u32>(), 0..20), any::<bool>()), 1..30),
+            (0u8..3, 0u32..3, prop::collection::vec(any::<u32>(), 0..20), any::<bool>()), 1..30),
     ) {
         let mut census = Census::new();
-        let mut sum = Durations::default();
-        for (id, (name, waits, is_over)) in (1..).zip(&all) {
+        let mut sums = BTreeMap::<_, (u64, Durations)>::new();
+        for (id, (name, place, waits, is_over)) in (1..).zip(&all) {
             let waits: Vec<u64> = waits.iter().map(|ns| u64::from(*ns)).collect();
-            census.feed(&birth(id, &name.to_string(), Dialect::Extended));
+            census.feed(&Record::Birth(Birth {
+                coroutine: CoroutineId(id),
+                name: name.to_string(),
+                spawn_site: SiteId(*place),
+                ..Birth::default()
+            }));
             census.feed(&told(aggregate(id, &waits, &[])));
-            sum.merge(&durations(&waits));
+            let sum = sums.entry((name.to_string(), *place)).or_default();
+            sum.0 += 1;
+            sum.1.merge(&durations(&waits));
             if *is_over {
                 census.feed(&event(id, 0, 1, Death));
                 census.feed(&tally(id, 1, 1));
             }
         }
-        let mut merged = Durations::default();
         let named = census.by_name();
-        named.iter().for_each(|named| merged.merge(&named.waiting));
-        prop_assert_eq!(merged, sum);
-        let coroutines: u64 = named.iter().map(|named| named.coroutines).sum();
-        prop_assert_eq!(coroutines, all.len() as u64);
+        prop_assert_eq!(named.len(), sums.len());
         for of_name in named {
-            let again = census.named(of_name.name).unwrap();
+            let name = census.name(of_name.kin.name).to_owned();
+            let sum = &sums[&(name, of_name.kin.spawn_site.0)];
+            prop_assert_eq!(of_name.coroutines, sum.0);
+            prop_assert_eq!(&of_name.waiting, &sum.1);
+            let again = census.named(of_name.kin).unwrap();
             prop_assert_eq!(again.waiting, of_name.waiting);
         }
     }

@@ -1,5 +1,6 @@
 //! What is kept of one coroutine: a few words, however long it lives.
 
+use super::named::Kin;
 use super::names::NameId;
 use super::site::Places;
 use super::wakers::Woken;
@@ -258,6 +259,14 @@ impl Coroutine {
             at: at.filter(|at| !is_old(at)),
             close_call: self.ran_at.is_some_and(close) && (0 < wakes || !spent),
         })
+    }
+
+    /// Those like it.
+    pub fn kin(&self) -> Kin {
+        Kin {
+            name: self.name,
+            spawn_site: self.spawn_site,
+        }
     }
 
     /// When the latest wake was: as its thread told, or else as the station did.

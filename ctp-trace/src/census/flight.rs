@@ -2,7 +2,7 @@
 
 use super::Census;
 use super::coroutine::Coroutine;
-use super::named::Named;
+use super::named::{Kin, Named};
 use crate::record::{Former, Window};
 use crate::verdict::{ENOUGH, Past};
 
@@ -24,9 +24,12 @@ impl Census {
             *sum = sum.saturating_add(events);
         }
         totals.approximate |= former.lost > 0 || former.left_out > 0;
-        let name = self.names.intern(&former.name);
+        let kin = Kin {
+            name: self.names.intern(&former.name),
+            spawn_site: former.spawn_site,
+        };
         self.named.has_aggregates = true;
-        self.named.of(name).add_former(former);
+        self.named.of(kin).add_former(former);
     }
 }
 
@@ -39,9 +42,6 @@ impl Named {
             left_out,
             ..
         } = former;
-        if self.coroutines == 0 {
-            self.spawn_site = former.spawn_site;
-        }
         self.coroutines = self.coroutines.saturating_add(former.coroutines);
         self.approximate |= former.lost > 0 || *left_out > 0;
         self.merge(*bins, waiting, running, *left_out);

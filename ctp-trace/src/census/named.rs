@@ -1,4 +1,4 @@
-//! Totals of all coroutines of a name: what their programs summed up, and for plain v1 peers,
+//! Totals of all coroutines of a name that were spawned at one place: what their programs summed up, and for plain v1 peers,
 //! which sum up nothing, what follows from the events that are there.
 
 use super::Census;
@@ -10,13 +10,20 @@ use crate::histogram::Histogram;
 use crate::record::{Bins, Dialect, Durations, EventKind, Nanos, SiteId};
 use crate::verdict::Past;
 
-/// The coroutines of one name.
+/// What coroutines have in common that are expected to behave alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Kin {
+    /// Their name: all async blocks of a function have the same.
+    pub name: NameId,
+    /// Where they were spawned.
+    pub spawn_site: SiteId,
+}
+
+/// The coroutines of one name and place of spawning.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// The name.
-    pub name: NameId,
-    /// Where one of them was spawned.
-    pub spawn_site: SiteId,
+    /// Which.
+    pub kin: Kin,
     /// How many there were.
     pub coroutines: u64,
     /// How the durations are divided.
@@ -36,24 +43,24 @@ pub struct Named {
     pub approximate: bool,
 }
 
-/// All names.
+/// All of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByName {
-    all: Map<NameId, Named>,
+    all: Map<Kin, Named>,
     pub(super) has_aggregates: bool,
 }
 
 impl Census {
-    /// The totals of all coroutines of each name, those that are over included, in no order.
+    /// The totals of all coroutines of each name and place, those that are over included, in no order.
     pub fn by_name(&self) -> Vec<Named> {
         self.all_named().into_list()
     }
 
-    /// The totals of the coroutines of this name, unless there are none.
-    pub fn named(&self, name: NameId) -> Option<Named> {
-        let mut named = self.named.only(name);
+    /// The totals of these coroutines, unless there are none.
+    pub fn named(&self, kin: Kin) -> Option<Named> {
+        let mut named = self.named.only(kin);
         let all = self.coroutines.all().iter();
-        all.filter(|one| one.name == name)
+        all.filter(|one| one.kin() == kin)
             .for_each(|one| named.add(one, self.end_of(one.process)));
         named.into_list().pop()
     }
@@ -80,23 +87,23 @@ impl Census {
 }
 
 impl ByName {
-    pub(super) fn of(&mut self, name: NameId) -> &mut Named {
-        self.all.entry(name).or_insert_with(|| Named {
-            name,
+    pub(super) fn of(&mut self, kin: Kin) -> &mut Named {
+        self.all.entry(kin).or_insert_with(|| Named {
+            kin,
             bins: Bins::USUAL,
             ..Named::default()
         })
     }
 
-    pub(super) fn get(&self, name: NameId) -> Option<&Named> {
-        self.all.get(&name)
+    pub(super) fn get(&self, kin: Kin) -> Option<&Named> {
+        self.all.get(&kin)
     }
 
-    /// The same without the other names.
-    pub(super) fn only(&self, name: NameId) -> Self {
+    /// The same without the others.
+    pub(super) fn only(&self, kin: Kin) -> Self {
         let mut only = ByName::default();
-        if let Some(named) = self.get(name) {
-            only.all.insert(name, named.clone());
+        if let Some(named) = self.get(kin) {
+            only.all.insert(kin, named.clone());
         }
         only
     }
@@ -108,10 +115,7 @@ impl ByName {
     /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
     pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
         self.has_aggregates |= one.aggregate.is_some();
-        let named = self.of(one.name);
-        if named.coroutines == 0 {
-            named.spawn_site = one.spawn_site;
-        }
+        let named = self.of(one.kin());
         named.coroutines += 1;
         named.cancelled += u64::from(one.cancelled);
         named.approximate |= one.is_approximate();
@@ -125,8 +129,8 @@ impl ByName {
     }
 
     /// A plain peer's coroutine came to the end of a span.
-    pub(super) fn tell(&mut self, name: NameId, span: &Span, ended_by: EventKind) {
-        let named = self.of(name);
+    pub(super) fn tell(&mut self, kin: Kin, span: &Span, ended_by: EventKind) {
+        let named = self.of(kin);
         match span.doing {
             Doing::Waiting(..) if ended_by == EventKind::Death => {}
             Doing::Waiting(..) => named.waiting.add(span.length(), named.bins),
@@ -155,7 +159,7 @@ impl Named {
 }
 
 impl Past {
-    /// What is usual for all coroutines of a name, wherever they waited. How long they queued is
+    /// What is usual for all coroutines of a name and place of spawning, wherever they waited. How long they queued is
     /// not known, but no longer than they waited: what rests on that can be likely at most.
     pub(super) fn of_name(self, named: Option<&Named>) -> Past {
         let Some(Named { waiting, bins, .. }) = named else {
