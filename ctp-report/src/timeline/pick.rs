@@ -138,18 +138,25 @@ fn sample(mut groups: Vec<Group>, crashed: Option<CoroutineId>) -> Selection {
     }
 }
 
-/// One of each group, then as many more as a group may have, the worst groups first.
+/// One of each group, then as many more as a group should have, then as many as there is room for;
+/// the worst groups first.
 fn cut(groups: &mut [Group]) {
+    let mut kept = vec![1; groups.len()];
     let mut room = SAMPLED.saturating_sub(groups.len());
-    for group in groups {
-        let most = if group.verdict.is_stuck() {
-            OF_STUCK
-        } else {
-            OF_OTHERS
-        };
-        let more = group.members.len().min(most).saturating_sub(1).min(room);
-        group.members.truncate(1 + more);
-        room -= more;
+    for is_full in [false, true] {
+        for (group, kept) in groups.iter().zip(&mut kept) {
+            let most = match group.verdict.is_stuck() {
+                _ if is_full => usize::MAX,
+                true => OF_STUCK,
+                false => OF_OTHERS,
+            };
+            let more = group.members.len().min(most).saturating_sub(*kept);
+            *kept += more.min(room);
+            room -= more.min(room);
+        }
+    }
+    for (group, kept) in groups.iter_mut().zip(kept) {
+        group.members.truncate(kept);
     }
 }
 
@@ -210,6 +217,13 @@ mod tests {
         let selection = sample(groups, Some(crashed));
         assert_eq!(selection.groups[0].members[0].id, crashed);
         assert_eq!(selection.groups[0].members.len(), OF_OTHERS);
+    }
+
+    // CT-19: as many as there is room for
+    #[test]
+    fn a_single_group_of_many_fills_the_page() {
+        let groups = vec![group(Verdict::Waiting, 1, 10_000)];
+        assert_eq!(sample(groups, None).shown(), SAMPLED);
     }
 
     // CT-19: 10 000 are sampled, and no group without a row
