@@ -35,6 +35,7 @@ Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it 
 executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
 rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
+128 threads of a process have a buffer at a time, and up to 1024 of them one of 1M or less.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
 and goes back no further than DURATION (500ms, 30s, 5min, 1h); SIZE is another word for --buffer.
 Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so

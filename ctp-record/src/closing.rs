@@ -232,7 +232,7 @@ impl<'c> Closing<'c> {
         (threads > 0).then(|| {
             format!(
                 "{} found no buffer: of the coroutines that run there only the latest 8 events \
-                 are kept until the recorder looks",
+                 are kept until the recorder looks; a smaller --buffer makes more, up to 1024",
                 counted(threads.into(), "thread")
             )
         })

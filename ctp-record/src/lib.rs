@@ -52,6 +52,7 @@ use clap::CommandFactory as _;
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::inspect::Counters;
+use ctp_nostd::layout::LaneRecord;
 use ctp_trace::record::{End, Ending, Nanos, Start};
 
 use alarms::Alarms;
@@ -141,8 +142,21 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     Ok(over.status())
 }
 
-/// Threads of a process that can have a lane at a time.
-const LANES: u32 = 128;
+/// Threads of a process that can have a lane at a time: so many at least, and more of small lanes.
+const LANES: u64 = 128;
+const MOST_LANES: u64 = 1024;
+
+/// What all lanes of a process may need, if there are more than the least.
+const ALL_LANES_BYTES: u64 = 1 << 30;
+
+/// They are laid out at the start, for a memory does not grow under those who map it.
+fn lanes(lane_records: u32) -> u32 {
+    let lane_bytes = u64::from(lane_records) * size_of::<LaneRecord>() as u64;
+    match ALL_LANES_BYTES.checked_div(lane_bytes) {
+        None => 0,
+        Some(lanes) => lanes.clamp(LANES, MOST_LANES) as u32,
+    }
+}
 
 /// All that must be there before the program's first instruction, and then the program.
 fn begin<'r>(
@@ -154,7 +168,7 @@ fn begin<'r>(
     let start = start_of(clock, &launch.command, launch.stations);
     let plan = Plan {
         stations: launch.stations,
-        lanes: if launch.lane_records > 0 { LANES } else { 0 },
+        lanes: lanes(launch.lane_records),
         lane_records: launch.lane_records,
     };
     let recording = Recording {

@@ -33,7 +33,11 @@ fn what_no_lane_could_take_is_counted_and_the_user_told_of_larger_ones() {
 
 /// The trace of so many threads, which has all that they did.
 fn brief(lab: &Lab, threads: &str, at_once: &str, cycles: &str) -> String {
-    let outcome = lab.record(&["-v"], "brief", &["truth", threads, at_once, cycles]);
+    brief_with(&["-v"], lab, threads, at_once, cycles)
+}
+
+fn brief_with(flags: &[&str], lab: &Lab, threads: &str, at_once: &str, cycles: &str) -> String {
+    let outcome = lab.record(flags, "brief", &["truth", threads, at_once, cycles]);
     let trace = lab.trace();
     trace.is_complete();
     assert_eq!(trace.end().events.to_string(), lab.truth("truth")[0][0]);
@@ -53,6 +57,9 @@ fn ten_thousand_short_threads_use_few_lanes() {
 fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
     let said = brief(&Lab::new(), "200", "200", "3");
     assert!(said.contains("found no buffer"), "{said}");
+    let said = brief_with(&["-v", "--buffer", "1M"], &Lab::new(), "900", "900", "3");
+    assert_eq!(lanes(&said), 900, "{said}");
+    assert!(!said.contains("found no buffer"), "{said}");
 }
 
 // CTP-30, LT-04
