@@ -7,7 +7,6 @@
 mod alarms;
 mod args;
 pub mod backlog;
-mod build_id;
 mod calibrate;
 mod check;
 mod clock;
@@ -18,6 +17,7 @@ mod crash;
 mod drainer;
 mod encoder;
 mod error;
+mod file_id;
 mod flight;
 pub mod harvest;
 mod hindsight;

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-use crate::build_id::BuildIds;
 use crate::clock::Clock;
+use crate::file_id::{FileId, FileIds};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::maps::{self, Mapping};
 use crate::namespace;
@@ -25,14 +25,14 @@ pub struct Processes {
     searches: u32,
     known: HashMap<u32, Known>,
     gone: HashSet<u32>,
-    /// Path and build id of each program, by number.
-    programs: HashMap<(Vec<u8>, Vec<u8>), u32>,
+    /// The number of each program.
+    programs: HashMap<(Vec<u8>, FileId), u32>,
     /// The program of each process, also of those that are gone.
     program_of: HashMap<ProcessId, u32>,
     /// How many there were.
     met: u32,
     numbers: Numbers,
-    build_ids: BuildIds,
+    file_ids: FileIds,
 }
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ struct Program {
     /// The same for the same file.
     number: u32,
     path: Vec<u8>,
-    /// Its build id proves that it is the same in each process.
+    /// Where another process runs it too, that is the same file.
     is_proven: bool,
 }
 
@@ -78,7 +78,7 @@ impl Processes {
             program_of: HashMap::new(),
             met: 0,
             numbers: Numbers::default(),
-            build_ids: BuildIds::default(),
+            file_ids: FileIds::default(),
         }
     }
 
@@ -186,25 +186,25 @@ impl Processes {
             return;
         }
         let process = known.id;
-        let build_id = self.build_ids.of(pid, &mapping.path);
-        self.note_program(pid, (mapping.path.clone(), build_id.clone()));
+        let file = self.file_ids.of(pid, &mapping.path);
+        self.note_program(pid, (mapping.path.clone(), file.clone()));
         sink.take(Record::Module(Module {
             process,
             start: mapping.start,
             end: mapping.end,
             file_offset: mapping.file_offset,
             path: mapping.path,
-            build_id,
+            build_id: file.build_id,
         }));
     }
 
     /// The kernel lists the program before its libraries.
-    fn note_program(&mut self, pid: u32, file: (Vec<u8>, Vec<u8>)) {
+    fn note_program(&mut self, pid: u32, file: (Vec<u8>, FileId)) {
         let next = self.programs.len() as u32 + 1;
         if let Some(known) = self.known.get_mut(&pid) {
             let program = known.program.get_or_insert_with(|| Program {
                 path: file.0.clone(),
-                is_proven: !file.1.is_empty(),
+                is_proven: file.1.is_proof(),
                 number: *self.programs.entry(file).or_insert(next),
             });
             self.program_of.insert(known.id, program.number);

@@ -58,6 +58,16 @@ pub fn record_with(flags: &[&str], directory: &Path, name: &str, arguments: &[&s
         .expect("the recorder runs")
 }
 
+/// Runs a line of the shell under the recorder, whose `$0` is that program.
+pub fn record_line(directory: &Path, line: &str, name: &str) -> Output {
+    let mut command = Command::new(program("ctp-record"));
+    command.args(["--", "sh", "-c", line]).arg(program(name));
+    command
+        .current_dir(directory)
+        .output()
+        .expect("the recorder runs")
+}
+
 /// Runs the reporter where the trace is.
 pub fn report(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(program("ctp-report"));

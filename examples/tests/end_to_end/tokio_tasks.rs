@@ -1,6 +1,6 @@
 //! A program on tokio as it comes: one of its coroutines waits for an answer that was lost.
 
-use crate::support::{record, report_json};
+use crate::support::{record, record_line, report_json};
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -27,4 +27,15 @@ fn the_one_without_an_answer_is_named_by_its_function_and_known_not_to_be_woken(
     let json = report_json(directory.path(), &["--stuck"]);
     let stuck = groups(&json, "stuck");
     assert_eq!(stuck, [("tokio_tasks::ask", "NOT_WOKEN", 1)], "{json}");
+}
+
+// CTP-34
+#[test]
+fn a_place_of_a_program_is_one_place_in_all_of_its_processes() {
+    let directory = tempdir().expect("room");
+    let recorded = record_line(directory.path(), r#""$0" & "$0" & wait"#, "tokio_tasks");
+    assert_eq!(recorded.status.code(), Some(0));
+    let json = report_json(directory.path(), &["--stuck"]);
+    let stuck = groups(&json, "stuck");
+    assert_eq!(stuck, [("tokio_tasks::ask", "NOT_WOKEN", 2)], "{json}");
 }

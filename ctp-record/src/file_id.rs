@@ -1,4 +1,4 @@
-//! Build ids of the files that processes run: each file is read once.
+//! Which files processes run: build ids, each of which is read once.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,24 +12,48 @@ use rustix::fs::OFlags;
 
 /// Those that were read.
 #[derive(Debug, Default)]
-pub struct BuildIds(HashMap<FileState, Vec<u8>>);
+pub struct FileIds(HashMap<FileState, FileId>);
+
+/// What tells a file from others that had its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// Its build id, empty if it has none, is no file, or could not be read.
+    pub build_id: Vec<u8>,
+    /// Where it has none.
+    state: Option<FileState>,
+}
 
 /// Device, inode, seconds and nanoseconds of the latest change, bytes: a file may be replaced by
 /// another one while the recording goes on.
 type FileState = (u64, u64, i64, i64, u64);
 
-impl BuildIds {
-    /// Of the file that a process knows by this path; empty if it has none, or is no file.
-    pub fn of(&mut self, pid: u32, path: &[u8]) -> Vec<u8> {
-        if path.first() != Some(&b'/') {
-            return Vec::new();
-        }
+impl FileIds {
+    /// Of the file that a process knows by this path.
+    pub fn of(&mut self, pid: u32, path: &[u8]) -> FileId {
+        let is_file = path.first() == Some(&b'/');
         let path = Path::new(std::ffi::OsStr::from_bytes(path));
-        let Some((file, state)) = open_as_seen(pid, path) else {
-            return Vec::new();
-        };
-        let read = || read(file).unwrap_or_default();
-        self.0.entry(state).or_insert_with(read).clone()
+        match is_file.then(|| open_as_seen(pid, path)).flatten() {
+            Some((file, state)) => {
+                let read = || FileId::read(file, state);
+                self.0.entry(state).or_insert_with(read).clone()
+            }
+            None => FileId::default(),
+        }
+    }
+}
+
+impl FileId {
+    /// Whether files with the same are the same.
+    pub fn is_proof(&self) -> bool {
+        !self.build_id.is_empty() || self.state.is_some()
+    }
+
+    fn read(file: fs::File, state: FileState) -> Self {
+        let build_id = build_id(file).unwrap_or_default();
+        FileId {
+            state: build_id.is_empty().then_some(state),
+            build_id,
+        }
     }
 }
 
@@ -51,7 +75,7 @@ fn open_plain(path: &Path) -> Option<(fs::File, FileState)> {
 }
 
 /// Only the parts that are needed are read.
-fn read(file: fs::File) -> Option<Vec<u8>> {
+fn build_id(file: fs::File) -> Option<Vec<u8>> {
     let cache = ReadCache::new(file);
     let object = object::File::parse(&cache).ok()?;
     Some(object.build_id().ok()??.to_vec())
@@ -73,17 +97,19 @@ mod tests {
 
     // LT-22
     #[test]
-    fn a_file_that_replaced_another_has_a_build_id_of_its_own() {
+    fn a_file_that_replaced_another_is_another() {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let path = directory.path().join("module.so");
         let pid = std::process::id();
-        let mut ids = BuildIds::default();
+        let mut ids = FileIds::default();
         let itself = std::env::current_exe().expect("it runs");
         fs::write(&path, "no program").expect("can be written");
-        assert_eq!(ids.of(pid, path.as_os_str().as_bytes()), []);
+        let text = ids.of(pid, path.as_os_str().as_bytes());
+        assert_eq!((&text.build_id[..], text.is_proof()), (&[][..], true));
         fs::copy(&itself, &path).expect("can be copied");
         let replaced = ids.of(pid, path.as_os_str().as_bytes());
-        assert_eq!(replaced, ids.of(pid, itself.as_os_str().as_bytes()));
-        assert!(!replaced.is_empty());
+        assert_ne!(replaced, text);
+        let original = ids.of(pid, itself.as_os_str().as_bytes());
+        assert_eq!(replaced.build_id, original.build_id);
     }
 }
