@@ -184,13 +184,26 @@ pub struct Aggregate {
     pub running: Durations,
 }
 
+impl Bins {
+    pub(crate) fn put(self, out: &mut Vec<u8>) {
+        out.extend([self.lo, self.step]);
+    }
+
+    pub(crate) fn get(input: &mut Input) -> Result<Self, Malformed> {
+        Ok(Bins {
+            lo: input.byte()?,
+            step: input.byte()?,
+        })
+    }
+}
+
 impl Aggregate {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_uint(out, self.coroutine.0.into());
         put_uint(out, self.at.0);
         out.push(self.stands_for_events.into());
         put_uint(out, self.left_out);
-        out.extend([self.bins.lo, self.bins.step]);
+        self.bins.put(out);
         self.waiting.put(out);
         self.running.put(out);
     }
@@ -202,10 +215,7 @@ impl Aggregate {
             at: Nanos(input.uint()?),
             stands_for_events: input.byte()? & 1 == 1,
             left_out: input.uint()?,
-            bins: Bins {
-                lo: input.byte()?,
-                step: input.byte()?,
-            },
+            bins: Bins::get(input)?,
             waiting: Durations::get(input)?,
             running: Durations::get(input)?,
         })

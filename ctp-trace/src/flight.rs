@@ -103,7 +103,7 @@ impl Former {
         put_uint(out, self.coroutines);
         events.iter().for_each(|count| put_uint(out, *count));
         put_uint(out, self.left_out);
-        out.extend([self.bins.lo, self.bins.step]);
+        self.bins.put(out);
         self.waiting.put(out);
         self.running.put(out);
     }
@@ -118,10 +118,7 @@ impl Former {
             lost: input.uint()?,
             filtered: input.uint()?,
             left_out: input.uint()?,
-            bins: Bins {
-                lo: input.byte()?,
-                step: input.byte()?,
-            },
+            bins: Bins::get(input)?,
             waiting: Durations::get(input)?,
             running: Durations::get(input)?,
         })
