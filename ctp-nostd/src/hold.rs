@@ -21,7 +21,14 @@ impl<P: Platform> Probe<P> {
     #[inline]
     #[track_caller]
     pub fn acquired(self, resource: impl Into<Resource>) {
-        self.tell_hold(Deed::Acquire, resource.into(), Location::caller());
+        self.acquired_at(resource, Location::caller());
+    }
+
+    /// The same, where the caller is no line of the user's: a future that takes a lock was made at
+    /// one, as its [`Wait`](crate::Wait) was.
+    #[inline]
+    pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
+        self.tell_hold(Deed::Acquire, resource.into(), place);
     }
 
     /// It is given back. Call it just before, so that what comes next of that lock is told later.

@@ -135,7 +135,8 @@ pub use future::{Traced, TracedExt};
 pub use layout::FLAG_TELLS_WAKES;
 #[cfg(feature = "linux")]
 pub use linux::{
-    Linux, Task, Waker, acquired, attach, closed, probe, released, thread_ends, waits_for,
+    Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,
+    waits_for,
 };
 pub use platform::{Local, Platform};
 pub use probe::Probe;

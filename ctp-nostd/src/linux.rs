@@ -76,6 +76,14 @@ pub fn acquired(resource: impl Into<Resource>) {
     }
 }
 
+/// The same, where the caller is no line of the user's. See [`Probe::acquired_at`].
+#[inline]
+pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'static>) {
+    if let Some(probe) = probe() {
+        probe.acquired_at(resource, place);
+    }
+}
+
 /// That is about to be given back. See [`Probe::released`].
 #[inline]
 #[track_caller]
