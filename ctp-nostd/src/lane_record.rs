@@ -25,6 +25,11 @@ pub enum Deed {
     Loss = 11,
     /// Nothing: a handler came amid an event, which begins anew.
     Void = 12,
+    /// Who runs on it holds a resource from now on: `site` is where, `wait_kind` and `arg` which,
+    /// `station` and `uses` who if `n` is 1; else it is the thread.
+    Acquire = 13,
+    /// It is given back by who runs on it; all as in an acquire.
+    Release = 14,
 }
 
 impl Deed {
@@ -37,6 +42,8 @@ impl Deed {
             10 => Deed::Close,
             11 => Deed::Loss,
             12 => Deed::Void,
+            13 => Deed::Acquire,
+            14 => Deed::Release,
             _ => return None,
         })
     }

@@ -74,7 +74,8 @@
 //!
 //! You provide: the calls at the arrows, in one thread at a time for each coroutine; elsewhere than
 //! on Linux a [`Platform`]. If you also tell where a descriptor, lock or channel is [`closed`](Probe::closed),
-//! the trace has the line after which nobody could be woken any more; a thread that
+//! the trace has the line after which nobody could be woken any more; if you tell where locks are
+//! [`acquired`](Probe::acquired) and [`released`](Probe::released), it has who keeps those that wait; a thread that
 //! [ends](Probe::thread_ends) leaves its buffer to the next at once. It provides: memory that is whole at every instant ([`layout`]), exact
 //! loss, and events without lock, allocation or panic, and with a system call only for the first
 //! one after the recorder went to sleep. It does not: wait for anybody, find coroutines or wakes by
@@ -98,6 +99,7 @@ pub mod dialect;
 pub mod doorbell;
 #[cfg(feature = "linux")]
 mod future;
+mod hold;
 pub mod inspect;
 pub mod intern;
 pub mod lane;
@@ -132,7 +134,10 @@ pub use coroutine::{Coroutine, Kind};
 pub use future::{Traced, TracedExt};
 pub use layout::FLAG_TELLS_WAKES;
 #[cfg(feature = "linux")]
-pub use linux::{Linux, Task, Waker, attach, closed, probe, thread_ends, waits_for};
+pub use linux::{
+    Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,
+    waits_for,
+};
 pub use platform::{Local, Platform};
 pub use probe::Probe;
 pub use region::{Refused, Region};

@@ -66,6 +66,33 @@ pub fn closed(resource: impl Into<Resource>) {
     }
 }
 
+/// The coroutine that runs on this thread, else the thread, holds a lock (its address, `usize`) or
+/// something of the program's own (`u64`) from now on. See [`Probe::acquired`].
+#[inline]
+#[track_caller]
+pub fn acquired(resource: impl Into<Resource>) {
+    if let Some(probe) = probe() {
+        probe.acquired(resource);
+    }
+}
+
+/// The same, where the caller is no line of the user's. See [`Probe::acquired_at`].
+#[inline]
+pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'static>) {
+    if let Some(probe) = probe() {
+        probe.acquired_at(resource, place);
+    }
+}
+
+/// That is about to be given back. See [`Probe::released`].
+#[inline]
+#[track_caller]
+pub fn released(resource: impl Into<Resource>) {
+    if let Some(probe) = probe() {
+        probe.released(resource);
+    }
+}
+
 /// This thread is about to end. See [`Probe::thread_ends`].
 pub fn thread_ends() {
     if let Some(probe) = probe() {

@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{
     Act, Aggregate, Bins, Birth, Control, CoroutineKind, Deed, Dialect, Durations, Earlier, End,
-    Ending, Event, EventKind, Former, Module, Nanos, Place, Process, ProcessEnd, ProcessEnding,
-    Record, Site, Start, Tally, Wake, Waker, Window,
+    Ending, Event, EventKind, Former, Hold, Module, Nanos, Place, Process, ProcessEnd,
+    ProcessEnding, Record, Site, Start, Tally, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -323,9 +323,20 @@ fn act(act: &Act) -> (&'static str, Vec<(&'static str, Value)>) {
                 ("site", close.site.0.into()),
             ],
         ),
+        Act::Acquire(it) => ("acquires", hold(it)),
+        Act::Release(it) => ("releases", hold(it)),
         Act::Loss(records) => ("loses", vec![("records", (*records).into())]),
         _ => ("unknown", vec![]),
     }
+}
+
+fn hold(it: &Hold) -> Vec<(&'static str, Value)> {
+    vec![
+        ("wait", waits::word(it.wait).into()),
+        ("arg", it.arg.into()),
+        ("by", waker(it.by).into()),
+        ("site", it.site.0.into()),
+    ]
 }
 
 fn wake(it: &Wake) -> Fields {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::{Closing, Coroutine};
+use ctp_trace::census::{Blocks, Closing, Coroutine};
 use ctp_trace::record::{CoroutineId, SiteId};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
 use crate::config::StuckView;
 use crate::culprits::{self, ClosedBy, LostRecords, UsualWaker};
+use crate::deadlocks;
 use crate::ignore::Ignore;
+use crate::keepers::{self, KeptBy};
 use crate::model::Model;
 use crate::names::{Label, Names};
 use crate::proof::{self, Proof};
@@ -65,6 +67,12 @@ pub struct Group {
     /// Where what they wait for was closed, as far as that was told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed_by: Vec<ClosedBy>,
+    /// Who keeps the oldest of them, as far as that was told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept_by: Vec<KeptBy>,
+    /// Those that go on only after one of these, which is stuck.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<u32>,
     /// Who usually wakes those that wait there, as far as that was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual_waker: Option<UsualWaker>,
@@ -112,27 +120,45 @@ pub struct Usual {
     pub by_name: bool,
 }
 
-type Closings = BTreeMap<CoroutineId, Closing>;
-type Member<'a> = (&'a Coroutine, Judgement);
+/// A coroutine that is not over, and what the rule says of it.
+pub type Member<'a> = (&'a Coroutine, Judgement);
+
+/// What others did that concerns members of a group.
+struct Others {
+    closings: BTreeMap<CoroutineId, Closing>,
+    blocks: Blocks,
+    judged: BTreeMap<CoroutineId, Judgement>,
+}
+
 type Key = (Verdict, Fact, &'static str, SiteId, String);
 
-/// All coroutines that are not over, grouped: the worst first, then the largest.
-pub fn groups(model: &Model, names: &Names, view: &StuckView) -> Vec<Group> {
+/// All coroutines that are not over. Of those that are to be ignored nothing bad is said.
+pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
+    let judged = model.census.judge(view.threshold).into_iter();
+    let member = |(id, judgement): (CoroutineId, Judgement)| {
+        let one = model.census.get(id)?;
+        let judgement = match is_ignored(model, names, one, &view.ignore) {
+            true => judgement.ignored(),
+            false => judgement,
+        };
+        Some((one, judgement))
+    };
+    judged.filter_map(member).collect()
+}
+
+/// The same, grouped: the worst first, then the largest.
+pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
-    for (id, judgement) in model.census.judge(view.threshold) {
-        if let Some(one) = model.census.get(id) {
-            let judgement = match is_ignored(model, names, one, &view.ignore) {
-                true => judgement.ignored(),
-                false => judgement,
-            };
-            members
-                .entry(key(model, names, one, &judgement))
-                .or_default()
-                .push((one, judgement));
-        }
+    for (one, judgement) in all {
+        let key = key(model, names, one, judgement);
+        members.entry(key).or_default().push((*one, *judgement));
     }
-    let closings = model.census.closings();
-    let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members, &closings);
+    let others = Others {
+        closings: model.census.closings(),
+        blocks: model.census.blocks(),
+        judged: all.iter().map(|(one, it)| (one.id, *it)).collect(),
+    };
+    let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members, &others);
     let mut groups: Vec<Group> = members.iter().map(make).collect();
     groups.sort_by_key(Group::rank);
     groups
@@ -166,13 +192,7 @@ fn place(model: &Model, one: &Coroutine) -> SiteId {
         .unwrap_or(one.spawn_site)
 }
 
-fn group(
-    model: &Model,
-    names: &Names,
-    key: &Key,
-    members: &[Member],
-    closings: &Closings,
-) -> Group {
+fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &Others) -> Group {
     let (verdict, fact, reason, site, ref function) = *key;
     let label = names.of(site).cloned().unwrap_or_default();
     let ages = || members.iter().map(|(_, judgement)| judgement.age);
@@ -204,7 +224,14 @@ fn group(
             && matches!(fact, Fact::NotWoken | Fact::NoWaker)
             && model.is_readable(),
         usual: usual(model, oldest.0),
-        closed_by: culprits::closed_by(model, names, closings, members.iter().map(|(one, _)| *one)),
+        closed_by: culprits::closed_by(
+            model,
+            names,
+            &others.closings,
+            members.iter().map(|(one, _)| *one),
+        ),
+        kept_by: keepers::of(model, names, &others.blocks, oldest.0),
+        behind: behind(members, &others.judged),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
         lost_records: culprits::lost_records(model, oldest.0, verdict),
         proof: proof::of(
@@ -212,7 +239,8 @@ fn group(
             names,
             oldest.0,
             &oldest.1,
-            closings.get(&oldest.0.id),
+            others.closings.get(&oldest.0.id),
+            others.blocks.of(oldest.0.id),
         ),
         site,
         judged: (verdict, fact, oldest.1),
@@ -221,9 +249,17 @@ fn group(
 
 fn doubt(judgement: &Judgement) -> Option<&'static str> {
     match judgement.reason {
-        Reason::Closed { doubt, .. } => doubt.map(Doubt::word),
+        Reason::Closed { doubt, .. }
+        | Reason::Deadlock { doubt }
+        | Reason::NeverGivenBack { doubt, .. }
+        | Reason::Behind { doubt, .. } => doubt.map(Doubt::word),
         _ => None,
     }
+}
+
+fn behind(members: &[Member], judged: &BTreeMap<CoroutineId, Judgement>) -> Vec<u32> {
+    let ids: Vec<CoroutineId> = members.iter().map(|(one, _)| one.id).collect();
+    deadlocks::behind(&ids, judged)
 }
 
 fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {
@@ -294,6 +330,11 @@ impl Group {
     /// Whether anything is known of where they are.
     pub fn is_placed(&self) -> bool {
         self.file.is_some() && self.line.is_some() || self.module.is_some()
+    }
+
+    /// Whether they are told cycle by cycle.
+    pub fn is_of_a_cycle(&self) -> bool {
+        matches!(self.judged.2.reason, Reason::Deadlock { .. })
     }
 
     /// The verdict.

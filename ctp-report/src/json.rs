@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::broken;
 use crate::crash;
+use crate::deadlocks::Deadlock;
 use crate::fold::Stacks;
 use crate::groups::Group;
 use crate::histogram::Chart;
@@ -99,10 +100,21 @@ pub fn histogram(trace: &Value, charts: &[Chart]) -> Value {
     json!({ "version": VERSION, "trace": trace, "charts": charts })
 }
 
+/// What the page tells that says what is stuck.
+pub struct Found<'a> {
+    /// All coroutines, in groups.
+    pub groups: &'a [Group],
+    /// Cycles of those that are stuck.
+    pub deadlocks: &'a [Deadlock],
+    /// Those that were alive at a clean end.
+    pub leaks: &'a [Leak],
+}
+
 /// What is stuck, and what is not.
-pub fn stuck(trace: &Value, threshold: Nanos, groups: &[Group], leaks: &[Leak]) -> Value {
+pub fn stuck(trace: &Value, threshold: Nanos, found: &Found<'_>) -> Value {
     let of = |wanted: fn(Verdict) -> bool| -> Vec<&Group> {
-        groups
+        found
+            .groups
             .iter()
             .filter(|group| wanted(group.verdict()))
             .collect()
@@ -111,11 +123,12 @@ pub fn stuck(trace: &Value, threshold: Nanos, groups: &[Group], leaks: &[Leak]) 
         "version": VERSION,
         "trace": trace,
         "threshold_ns": threshold.0,
+        "deadlocks": found.deadlocks,
         "stuck": of(Verdict::is_stuck),
         "busy": of(|verdict| verdict == Verdict::Busy),
         "unknown": of(|verdict| verdict == Verdict::Unknown),
         "waiting": of(|verdict| verdict == Verdict::Waiting),
-        "leaks": leaks,
+        "leaks": found.leaks,
     })
 }
 

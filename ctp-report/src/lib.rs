@@ -3,7 +3,7 @@
 //!
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
 //! `model` (what the trace says), `names` (what places are called), `sites`, `histogram`, `groups`,
-//! `leaks`, `culprits`, `causes`, `why`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
+//! `leaks`, `culprits`, `keepers`, `deadlocks`, `causes`, `why`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
 //! `view` and `json` (what is printed), `output` (where to).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
@@ -26,10 +26,12 @@ mod broken;
 mod causes;
 mod crash;
 mod culprits;
+mod deadlocks;
 mod export;
 mod fold;
 mod groups;
 mod histogram;
+mod keepers;
 mod last_words;
 mod leaks;
 mod proof;

@@ -42,7 +42,7 @@ impl<'a> Page<'a> {
 
 fn severity(word: &str) -> Style {
     let color = match word {
-        "STUCK" | "CRASH" | "BROKEN" => AnsiColor::Red,
+        "DEADLOCK" | "STUCK" | "CRASH" | "BROKEN" => AnsiColor::Red,
         "STUCK?" | "BUSY" => AnsiColor::Yellow,
         "UNKNOWN" => AnsiColor::Magenta,
         _ => return Style::new(),

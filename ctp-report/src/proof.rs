@@ -1,6 +1,6 @@
 //! The records that a verdict rests on, in the order of time.
 
-use ctp_trace::census::{Closing, Coroutine};
+use ctp_trace::census::{Block, Closing, Coroutine, Holding, Keeper};
 use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Fact, Judgement, Reason, State, wakes_since};
 use serde::Serialize;
@@ -40,10 +40,13 @@ pub fn of(
     one: &Coroutine,
     judgement: &Judgement,
     lost: Option<&Closing>,
+    block: Option<&Block>,
 ) -> Proof {
     let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
     steps.extend(wake(model, names, one));
     steps.extend(lost.and_then(|closing| close(names, one, closing)));
+    let keepers = block.into_iter().flat_map(|block| &block.by);
+    steps.extend(keepers.flat_map(|it| keeper(names, one, it)));
     steps.extend(evidence(judgement.reason));
     steps.sort_by_key(|step| step.at_ns);
     steps.push(end(model, one, judgement));
@@ -101,6 +104,29 @@ fn close(names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
     let thing = waits::thing(wait.wait, wait.arg);
     let what = format!("close {thing}{}", at(names, closing.site));
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
+}
+
+/// Somebody took what this one waits for.
+pub fn acquire(names: &Names, one: &Coroutine, holding: &Holding) -> Step {
+    let thing = one.suspend().map(|wait| waits::thing(wait.wait, wait.arg));
+    let thing = thing.unwrap_or_default();
+    let by = match holding.by {
+        Waker::Coroutine(id) => format!("id {}", id.0),
+        _ => format!("tid {}", holding.tid),
+    };
+    let what = format!("acquire {thing}{}", at(names, holding.site));
+    step(holding.at, &by, what)
+}
+
+/// Who keeps it took its lock, and ended, if it did.
+fn keeper(names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec<Step> {
+    let Keeper::Holder(holding) = keeper else {
+        return Vec::new();
+    };
+    let acquire = acquire(names, one, holding);
+    let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
+    let death = holding.ended.map(death);
+    [acquire].into_iter().chain(death).collect()
 }
 
 /// ` at reactor.rs:141`, or nothing if the place is not known.
@@ -171,6 +197,11 @@ fn evidence(reason: Reason) -> Option<Step> {
 
 fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
     let what = format!("{}; {}", since(one, judgement), losses(model, one));
+    at_the_end(model, one, what)
+}
+
+/// What is so when the recording ends, or the process of this one.
+pub fn at_the_end(model: &Model, one: &Coroutine, what: String) -> Step {
     let at = model.census.end_of(one.process);
     let by = match at < model.duration() {
         true => "(its process ended)",
@@ -193,7 +224,8 @@ fn since(one: &Coroutine, judgement: &Judgement) -> String {
     }
 }
 
-fn losses(model: &Model, one: &Coroutine) -> String {
+/// What is missing of one, in words.
+pub fn losses(model: &Model, one: &Coroutine) -> String {
     if let Some(n) = one.torn {
         return format!("the writer of its event #{n} died in the middle of it");
     }

@@ -18,7 +18,9 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
-use crate::{broken, crash, groups, histogram, json, leaks, load, sites, text, view, why};
+use crate::{
+    broken, crash, deadlocks, groups, histogram, json, leaks, load, sites, text, view, why,
+};
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,16 +137,23 @@ fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
 
 fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
     let (model, names) = read(config)?;
-    let groups = groups::groups(&model, &names, view);
+    let members = groups::members(&model, &names, view);
+    let groups = groups::groups(&model, &names, &members);
+    let deadlocks = deadlocks::deadlocks(&model, &names, &members);
     if config.json {
         let leaks = leaks::leaks(&model, &names);
         let trace = json::told(&model, &names);
-        json::write(&json::stuck(&trace, view.threshold, &groups, &leaks), out)?;
+        let found = json::Found {
+            groups: &groups,
+            deadlocks: &deadlocks,
+            leaks: &leaks,
+        };
+        json::write(&json::stuck(&trace, view.threshold, &found), out)?;
     } else {
         let mut page = Page::new(out);
         head(config, &mut page, &model, &names)?;
         alarms(&mut page, &model, &names)?;
-        view::stuck::page(&mut page, &groups, &names, view)?;
+        view::stuck::page(&mut page, &groups, &deadlocks, &names, view)?;
         if config.detail != Detail::Quiet {
             view::stuck::hints(&mut page, &again(config), view)?;
         }

@@ -4,12 +4,14 @@
 //! come to the same verdicts. No event is kept: memory grows with the coroutines that live and
 //! the sites that exist, not with the length of the recording.
 
+mod blocks;
 mod broken;
 mod closings;
 mod coroutine;
 mod filtering;
 mod flight;
 mod habits;
+mod holds;
 mod losses;
 mod named;
 mod names;
@@ -27,10 +29,11 @@ use crate::record::{
     Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
     ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
 };
-use crate::verdict::{CloseStanding, Judgement, Past, Standing, State, judge};
+use crate::verdict::{BlockStanding, CloseStanding, Judgement, Past, Standing, State, judge};
 use broken::Breakages;
 use closings::Closings;
 use habits::Habits;
+use holds::Holds;
 use losses::Losses;
 use named::ByName;
 use names::Names;
@@ -38,10 +41,12 @@ use population::Population;
 use runners::Runners;
 use site::{Pasts, Places};
 
+pub use blocks::{Block, Blocks, Keeper};
 pub use broken::{Breach, Broken, Contradiction};
 pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
 pub use filtering::Filtering;
+pub use holds::Holding;
 pub use losses::ThreadLoss;
 pub use named::{Kin, Named};
 pub use names::NameId;
@@ -65,6 +70,7 @@ pub struct Census {
     breakages: Breakages,
     closings: Closings,
     habits: Habits,
+    holds: Holds,
     losses: Losses,
     /// A part of the trace could not be read.
     damaged: bool,
@@ -277,15 +283,24 @@ impl Census {
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
         let named = self.all_named();
-        let closings = self.closings();
-        let alive = self.coroutines().into_iter().filter(|one| one.is_alive());
-        let judged = |one: &Coroutine| {
+        let (closings, blocks) = (self.closings(), self.blocks());
+        let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
+        let judged = |one: &Coroutine, blocked: Option<BlockStanding>| {
             let mut standing = self.standing(one, &pasts, &named);
             let closing = closings.get(&one.id);
             standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
+            standing.blocked = blocked;
             (one.id, judge(&standing, threshold))
         };
-        alive.map(judged).collect()
+        let by_itself = |one| judged(one, self.block_standing(one, &blocks));
+        let mut all: BTreeMap<_, _> = alive().map(by_itself).collect();
+        let behind = |one: &Coroutine| {
+            let blocked = self.behind(one, &blocks, &all)?;
+            Some(judged(one, Some(blocked)))
+        };
+        let behind: Vec<_> = alive().filter_map(behind).collect();
+        all.extend(behind);
+        all.into_iter().collect()
     }
 
     /// How many coroutines look stuck, certainly or likely.
@@ -357,23 +372,25 @@ impl Census {
         one.is_some_and(|one| !is_told(one))
     }
 
-    /// Is this its first run, while another one runs on that thread?
-    fn is_hosted(&self, run: &Event) -> bool {
+    /// If this is its first run: the one that runs on that thread meanwhile.
+    fn host(&self, run: &Event) -> Option<CoroutineId> {
         let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
         let one = self.get(run.coroutine).filter(is_first);
         let runners = one.and_then(|one| self.runners.get(&one.process));
         let host = runners.and_then(|runners| runners.on(run.tid));
-        let host = host.and_then(|(host, _)| self.get(host));
-        let is_host = |it: &Coroutine| it.last.is_some_and(|last| last.tid == run.tid);
-        host.is_some_and(|it| it.runs_since().is_some() && is_host(it))
+        let host = host.and_then(|(host, _)| self.get(host))?;
+        let is_there = host.last.is_some_and(|last| last.tid == run.tid);
+        (is_there && host.runs_since().is_some()).then_some(host.id)
     }
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.see(event.at);
-        let is_hosted = self.is_hosted(event);
+        let host = self.host(event);
         let is_out_of_context = self.is_out_of_context(event);
         let one = self.coroutines.of(event.coroutine);
-        one.polled_by_others |= is_hosted;
+        one.polled_by_others |= host.is_some();
+        one.host = one.host.or(host);
+        self.holds.event(one, event);
         one.surroundings_untold |= is_out_of_context;
         if event.kind == EventKind::Run {
             let ready = one.ready_before(event);
@@ -432,9 +449,14 @@ impl Census {
             Act::Loss(records) => self.losses.note(deed, *records),
             Act::Close(close) => {
                 self.closings.note(deed, close, self.coroutines.all());
+                if let Some(it) = closings::resource(deed.process, close.wait, close.arg) {
+                    self.holds.close(deed.at, it);
+                }
                 self.habits.closed(deed, close);
             }
-            _ => {}
+            Act::Acquire(hold) => self.holds.acquire(deed, hold),
+            Act::Release(hold) => self.holds.release(deed, hold),
+            Act::End => {}
         }
     }
 

@@ -278,7 +278,7 @@ pub struct Event {
     pub after_filtered: bool,
 }
 
-/// Who called `wake()`.
+/// Who called `wake()`, or took a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Waker {
     /// Not known.
@@ -331,6 +331,10 @@ pub enum Act {
     Wake(WakeCall),
     /// A resource is gone.
     Close(Close),
+    /// Somebody holds a resource from now on.
+    Acquire(Hold),
+    /// Somebody gives one back.
+    Release(Hold),
     /// So many of its records found no room just before, of events or of deeds. The events are in
     /// the [`Tally`]s of their coroutines too, unless slots made up for them.
     Loss(u64),
@@ -357,6 +361,19 @@ pub struct Close {
     pub wait: WaitKind,
     /// Which one.
     pub arg: u64,
+    /// Where.
+    pub site: SiteId,
+}
+
+/// A resource that is held by one at a time, and that others wait for meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hold {
+    /// Of what waits, as in a [`Close`].
+    pub wait: WaitKind,
+    /// Which one.
+    pub arg: u64,
+    /// Who ran where that was told.
+    pub by: Waker,
     /// Where.
     pub site: SiteId,
 }

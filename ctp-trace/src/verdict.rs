@@ -3,12 +3,17 @@
 //! Recorder and reporter both call [`judge`], so the count in the recorder's closing line is the
 //! count in the report. Nothing is called stuck on the strength of an event that may be lost.
 
+mod blocked;
 mod standing;
+mod waits_for;
 mod words;
 
 use crate::record::{Dialect, Nanos};
 
-pub use standing::{CloseStanding, Past, Served, Standing, State, WakeStanding};
+pub use standing::{
+    BlockStanding, CloseStanding, Obstacle, Past, Served, Standing, State, WakeStanding,
+};
+pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
 
 /// So many waits, or delays in the run queue, make the past of a site an argument.
@@ -92,6 +97,9 @@ impl Case<'_> {
 
     fn decide_alive(&self, state: State) -> Decision {
         let fact = fact(state, self.standing.wake, self.standing.wakers);
+        if let Some((verdict, reason)) = self.blocked() {
+            return (fact, verdict, reason);
+        }
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
             Fact::Running if self.standing.hosts => (Verdict::Waiting, Reason::Hosts),

@@ -1,9 +1,9 @@
 //! The rule, case by case. Times are in milliseconds.
 
-use ctp_trace::record::{Dialect, Nanos};
+use ctp_trace::record::{CoroutineId, Dialect, Nanos};
 use ctp_trace::verdict::{
-    CloseStanding, Confidence, Doubt, Fact, Judgement, Past, Reason, SURE_AFTER, Served, Standing,
-    State, Verdict, WakeStanding, judge, wakes_since,
+    BlockStanding, CloseStanding, Confidence, Doubt, Fact, Judgement, Obstacle, Past, Reason,
+    SURE_AFTER, Served, Standing, State, Verdict, WakeStanding, judge, wakes_since,
 };
 use proptest::prelude::*;
 
@@ -533,6 +533,7 @@ prop_compose! {
         counts in (0u64..20, 0u64..20),
         wakers in prop::option::of(0u32..3),
         (polled_by_others, polls_untold, keeps_permits, runs_when_woken) in any::<(bool, bool, bool, bool)>(),
+        blocked in prop::option::of((0u8..3, 0u64..20_000, any::<bool>())),
     ) -> Standing {
         Standing {
             state,
@@ -565,6 +566,15 @@ prop_compose! {
             runs_when_woken,
             polls_untold,
             keeps_permits,
+            blocked: blocked.map(|(obstacle, since, is_doubtful)| BlockStanding {
+                obstacle: match obstacle {
+                    0 => Obstacle::Cycle,
+                    1 => Obstacle::Ended(CoroutineId(7)),
+                    _ => Obstacle::Behind(CoroutineId(7)),
+                },
+                since: ms(since),
+                doubt: is_doubtful.then_some(Doubt::Moved),
+            }),
         }
     }
 }
@@ -573,7 +583,16 @@ proptest! {
     #[test]
     fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(standing in any_standing()) {
         let judgement = judge(&standing, THRESHOLD);
-        if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
+        if let Reason::Deadlock { doubt } | Reason::NeverGivenBack { doubt, .. }
+            | Reason::Behind { doubt, .. } = judgement.reason
+        {
+            let blocked = standing.blocked.unwrap();
+            let age = Nanos(standing.end.0 - standing.since.0.max(blocked.since.0));
+            prop_assert!(standing.state == State::Suspended && THRESHOLD <= age);
+            let is_certain = blocked.doubt.is_none() && SURE_AFTER <= age;
+            prop_assert_eq!(is_certain, doubt.is_none());
+            prop_assert_eq!(is_certain, judgement.confidence == Confidence::Certain);
+        } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
             let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
             prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.unwrap().0)));
             prop_assert!(!wake.close_call && standing.wakers.is_none());

@@ -91,7 +91,7 @@ impl Attribution {
         }
     }
 
-    /// Of the coroutine that a wake is about.
+    /// Of the coroutine that a deed is about.
     pub fn woken(&self, at: u64, payload: &Payload) -> Option<usize> {
         self.only(at, payload.station, payload.uses.into(), USE_BITS)
     }

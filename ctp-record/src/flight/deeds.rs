@@ -2,7 +2,7 @@
 
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{Deed, Payload};
-use ctp_trace::record::{self, Act, Close, CoroutineId, Nanos, Record, WakeCall, Waker};
+use ctp_trace::record::{self, Act, Close, CoroutineId, Hold, Nanos, Record, WakeCall, Waker};
 
 use super::rows::Rows;
 use crate::harvest::convert;
@@ -26,6 +26,8 @@ impl Rows<'_> {
             Deed::Loss | Deed::Void => None,
             Deed::Wake => self.wake_call(index, at, payload).map(Act::Wake),
             Deed::Close => Some(Act::Close(self.closing(index, payload))),
+            Deed::Acquire => Some(Act::Acquire(self.hold(index, at, payload))),
+            Deed::Release => Some(Act::Release(self.hold(index, at, payload))),
         };
         if let Some(act) = act {
             self.tell_deed(index, at, act);
@@ -71,6 +73,28 @@ impl Rows<'_> {
             arg: payload.arg,
             site: self.site(part, process, payload.site),
         }
+    }
+
+    fn hold(&mut self, index: usize, at: u64, payload: &Payload) -> Hold {
+        let by = self.doer(index, at, payload);
+        let Close { wait, arg, site } = self.closing(index, payload);
+        Hold {
+            wait,
+            arg,
+            by,
+            site,
+        }
+    }
+
+    /// Who ran where the deed was told.
+    fn doer(&self, index: usize, at: u64, payload: &Payload) -> Waker {
+        let stream = &self.streams[index];
+        if payload.n == 0 {
+            return Waker::Thread(stream.author.0 as u32);
+        }
+        let told = self.plan.attributions[stream.part].woken(at, payload);
+        let told = told.and_then(|person| self.told(person));
+        told.map_or(Waker::Foreign, Waker::Coroutine)
     }
 
     /// Who woke at that time.

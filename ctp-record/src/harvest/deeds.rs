@@ -2,7 +2,9 @@
 
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{Deed, Payload};
-use ctp_trace::record::{self, Act, Close, Nanos, ProcessId, Record as Fact, WakeCall};
+use ctp_trace::record::{
+    self, Act, Close, Hold, Nanos, ProcessId, Record as Fact, WakeCall, Waker,
+};
 
 use super::lanes::Record;
 use super::{Harvest, Pass, convert};
@@ -47,6 +49,8 @@ impl Harvest {
             Deed::Loss | Deed::Void => None,
             Deed::Wake => self.wake_call(lane, payload, pass).map(Act::Wake),
             Deed::Close => Some(Act::Close(self.closing(lane, payload, pass))),
+            Deed::Acquire => Some(Act::Acquire(self.hold(lane, payload, pass))),
+            Deed::Release => Some(Act::Release(self.hold(lane, payload, pass))),
         };
         if let Some(act) = act {
             self.tell_deed(lane, at, act, pass);
@@ -86,6 +90,29 @@ impl Harvest {
             wait: convert::wait_kind(payload.wait_kind),
             arg: payload.arg,
             site: self.places.word(process, payload.site, pass),
+        }
+    }
+
+    fn hold(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) -> Hold {
+        let by = self.doer(lane, payload, pass);
+        let Close { wait, arg, site } = self.closing(lane, payload, pass);
+        Hold {
+            wait,
+            arg,
+            by,
+            site,
+        }
+    }
+
+    /// Who ran where the deed was told.
+    fn doer(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) -> Waker {
+        let index = payload.station as usize;
+        match payload.n {
+            0 => Waker::Thread(self.lanes.author(lane).tid as u32),
+            _ if self.is_of_its_coroutine(index, payload, pass) => {
+                Waker::Coroutine(self.cells[index].coroutine)
+            }
+            _ => Waker::Foreign,
         }
     }
 

@@ -176,7 +176,7 @@ fn of_wait(wait: WaitKind) -> Look {
 
 fn at_the_end(piece: &Piece, verdict: Verdict) -> Look {
     match verdict {
-        Verdict::Stuck | Verdict::MaybeStuck => Look::Stuck,
+        Verdict::Deadlock | Verdict::Stuck | Verdict::MaybeStuck => Look::Stuck,
         Verdict::Busy => Look::Busy,
         _ => look(piece),
     }

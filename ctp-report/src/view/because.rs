@@ -8,7 +8,7 @@ use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason, Verdict};
 use crate::groups::{Group, Usual};
 use crate::text;
 use crate::units;
-use crate::view::closed;
+use crate::view::{closed, keepers};
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
@@ -25,6 +25,8 @@ pub fn section(groups: &[&Group]) -> String {
             "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it waits for"
         ),
         Reason::Closed { doubt, .. } => closed::section(groups, doubt),
+        Reason::NeverGivenBack { doubt, .. } => keepers::never_given_back(groups, doubt),
+        Reason::Behind { root, doubt } => keepers::section(groups, root.0, doubt),
         Reason::Overdue(_) => {
             format!(
                 "suspended {age} though the timer was due; {}",

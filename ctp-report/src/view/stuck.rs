@@ -6,6 +6,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
+use crate::deadlocks::Deadlock;
 use crate::groups::Group;
 use crate::names::Names;
 use crate::page::Page;
@@ -13,10 +14,16 @@ use crate::source;
 use crate::text;
 use crate::units;
 use crate::view::sites::HINT_GAP;
-use crate::view::{because, culprits};
+use crate::view::{because, culprits, deadlock, keepers};
 
-/// Writes all groups, the worst first.
-pub fn page(page: &mut Page, groups: &[Group], names: &Names, view: &StuckView) -> io::Result<()> {
+/// Writes all groups, the worst first. Those in cycles are told cycle by cycle.
+pub fn page(
+    page: &mut Page,
+    groups: &[Group],
+    deadlocks: &[Deadlock],
+    names: &Names,
+    view: &StuckView,
+) -> io::Result<()> {
     let of = |verdict| {
         groups
             .iter()
@@ -27,8 +34,14 @@ pub fn page(page: &mut Page, groups: &[Group], names: &Names, view: &StuckView) 
         page.line(&format!("Nothing looks stuck (threshold {threshold})."))?;
         page.gap()?;
     }
-    for verdict in [Verdict::Stuck, Verdict::MaybeStuck, Verdict::Busy] {
-        let groups: Vec<&Group> = of(verdict).collect();
+    for verdict in [
+        Verdict::Deadlock,
+        Verdict::Stuck,
+        Verdict::MaybeStuck,
+        Verdict::Busy,
+    ] {
+        deadlock::write(page, deadlocks, verdict, names, view)?;
+        let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
         let same = |a: &&Group, b: &&Group| (a.state, a.reason) == (b.state, b.reason);
         groups
             .chunk_by(same)
@@ -117,6 +130,9 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         .max(2);
     fields.push((group.field(), format!("{first}{}{since}", " ".repeat(gap))));
     fields.extend(waits.map(|more| ("", more)));
+    fields.extend(keepers::fields(&group.kept_by, true));
+    let behind = keepers::behind(&group.behind, view.all_ids);
+    fields.extend(behind.map(|behind| ("behind", behind)));
     fields.push(("state", group.state.to_owned()));
     fields.extend(because::usual(group).map(|usual| ("usually", usual)));
     let thread = match group.judged.1 {

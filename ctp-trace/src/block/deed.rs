@@ -5,7 +5,9 @@ use super::encode::{Encoder, waker_code};
 use super::{Column, wait, wait_code};
 use crate::error::Malformed;
 use crate::hash::Map;
-use crate::record::{Act, Close, CoroutineId, Deed, Nanos, ProcessId, Record, SiteId, WakeCall};
+use crate::record::{
+    Act, Close, CoroutineId, Deed, Hold, Nanos, ProcessId, Record, SiteId, WaitKind, WakeCall,
+};
 use crate::varint::{put_int, put_uint};
 
 const BEGIN: u8 = 0;
@@ -13,6 +15,8 @@ const END: u8 = 1;
 const WAKE: u8 = 2;
 const CLOSE: u8 = 3;
 const LOSS: u8 = 4;
+const ACQUIRE: u8 = 5;
+const RELEASE: u8 = 6;
 
 /// What the coming deed is foretold from. Both directions keep the same one, for one block.
 #[derive(Default)]
@@ -26,8 +30,16 @@ pub(super) struct Expected {
     woken: u32,
     wakes: Map<u32, u32>,
     wake_site: u32,
-    close_site: u32,
-    closed: u64,
+    close: Resource,
+    acquire: Resource,
+    release: Resource,
+}
+
+/// What was closed, taken or given back last, and where.
+#[derive(Clone, Copy, Default)]
+struct Resource {
+    site: u32,
+    arg: u64,
 }
 
 impl Expected {
@@ -56,12 +68,17 @@ impl Expected {
                 self.wakes.insert(self.woken, call.count);
                 self.wake_site = call.site.0;
             }
-            Act::Close(close) => {
-                self.closed = close.arg;
-                self.close_site = close.site.0;
-            }
+            Act::Close(close) => self.close = Resource::of(close.site, close.arg),
+            Act::Acquire(hold) => self.acquire = Resource::of(hold.site, hold.arg),
+            Act::Release(hold) => self.release = Resource::of(hold.site, hold.arg),
             Act::Begin | Act::End | Act::Loss(_) => {}
         }
+    }
+}
+
+impl Resource {
+    fn of(site: SiteId, arg: u64) -> Self {
+        Resource { site: site.0, arg }
     }
 }
 
@@ -73,6 +90,8 @@ impl Encoder {
             Act::Wake(_) => WAKE,
             Act::Close(_) => CLOSE,
             Act::Loss(_) => LOSS,
+            Act::Acquire(_) => ACQUIRE,
+            Act::Release(_) => RELEASE,
         };
         self.column(Column::Act).push(code);
         let rows = self.expected.rows;
@@ -84,7 +103,11 @@ impl Encoder {
         put_int(self.column(Column::DeedTid), tid as i64);
         match deed.act {
             Act::Wake(call) => self.wake_call(&call),
-            Act::Close(close) => self.close(&close),
+            Act::Close(Close { wait, arg, site }) => {
+                self.resource(wait, arg, site, self.expected.close);
+            }
+            Act::Acquire(hold) => self.hold(&hold, self.expected.acquire),
+            Act::Release(hold) => self.hold(&hold, self.expected.release),
             Act::Loss(records) => put_uint(self.column(Column::Lost), records),
             Act::Begin | Act::End => {}
         }
@@ -95,16 +118,20 @@ impl Encoder {
         self.put_step(Column::Woken, call.coroutine.0, self.expected.woken);
         let count = self.expected.count(call.coroutine.0);
         self.put_step(Column::WokenCount, call.count, count);
-        put_uint(self.column(Column::WokenBy), waker_code(call.by));
+        put_uint(self.column(Column::DeedBy), waker_code(call.by));
         self.put_step(Column::DeedSite, call.site.0, self.expected.wake_site);
     }
 
-    fn close(&mut self, close: &Close) {
-        self.put_step(Column::DeedSite, close.site.0, self.expected.close_site);
-        let arg = close.arg.wrapping_sub(self.expected.closed);
-        let column = self.column(Column::Closed);
-        column.push(wait_code(close.wait));
-        put_int(column, arg as i64);
+    fn hold(&mut self, hold: &Hold, foretold: Resource) {
+        put_uint(self.column(Column::DeedBy), waker_code(hold.by));
+        self.resource(hold.wait, hold.arg, hold.site, foretold);
+    }
+
+    fn resource(&mut self, wait: WaitKind, arg: u64, site: SiteId, foretold: Resource) {
+        self.put_step(Column::DeedSite, site.0, foretold.site);
+        let column = self.column(Column::Resource);
+        column.push(wait_code(wait));
+        put_int(column, arg.wrapping_sub(foretold.arg) as i64);
     }
 
     fn put_step(&mut self, column: Column, value: u32, foretold: u32) {
@@ -142,6 +169,8 @@ impl Decoder<'_> {
                 END => Act::End,
                 WAKE => Act::Wake(self.wake_call()?),
                 CLOSE => Act::Close(self.close()?),
+                ACQUIRE => Act::Acquire(self.hold(self.expected.acquire)?),
+                RELEASE => Act::Release(self.hold(self.expected.release)?),
                 LOSS => Act::Loss(self.column(Column::Lost).uint()?),
                 _ => return Err(Malformed("an unknown sort of deed")),
             },
@@ -154,21 +183,33 @@ impl Decoder<'_> {
         Ok(WakeCall {
             coroutine: CoroutineId(coroutine),
             count: self.step(Column::WokenCount, count)?,
-            by: waker(self.column(Column::WokenBy).uint()?)?,
+            by: waker(self.column(Column::DeedBy).uint()?)?,
             site: SiteId(self.step(Column::DeedSite, self.expected.wake_site)?),
         })
     }
 
     fn close(&mut self) -> Result<Close, Malformed> {
-        let site = self.step(Column::DeedSite, self.expected.close_site)?;
-        let column = self.column(Column::Closed);
-        let wait = wait(column.byte()?);
-        let arg = column.int()?;
-        Ok(Close {
+        let (wait, arg, site) = self.resource(self.expected.close)?;
+        Ok(Close { wait, arg, site })
+    }
+
+    fn hold(&mut self, foretold: Resource) -> Result<Hold, Malformed> {
+        let by = waker(self.column(Column::DeedBy).uint()?)?;
+        let (wait, arg, site) = self.resource(foretold)?;
+        Ok(Hold {
             wait,
-            arg: self.expected.closed.wrapping_add_signed(arg),
-            site: SiteId(site),
+            arg,
+            by,
+            site,
         })
+    }
+
+    fn resource(&mut self, foretold: Resource) -> Result<(WaitKind, u64, SiteId), Malformed> {
+        let site = self.step(Column::DeedSite, foretold.site)?;
+        let column = self.column(Column::Resource);
+        let wait = wait(column.byte()?);
+        let arg = foretold.arg.wrapping_add_signed(column.int()?);
+        Ok((wait, arg, SiteId(site)))
     }
 
     fn step(&mut self, column: Column, foretold: u32) -> Result<u32, Malformed> {

@@ -68,6 +68,8 @@ pub struct Coroutine {
     pub polled_by_others: bool,
     /// A wake of its own has led to a run before.
     pub runs_when_woken: bool,
+    /// Inside of which it ran first, if it did inside of one.
+    pub(super) host: Option<CoroutineId>,
     /// What ran on its thread before its first run is not known.
     pub(super) surroundings_untold: bool,
     /// It was dropped while it waited.
@@ -224,7 +226,7 @@ impl Coroutine {
     }
 
     /// Set if its last event may not be its last: how many are missing.
-    fn doubt(&self) -> Option<u64> {
+    pub(super) fn doubt(&self) -> Option<u64> {
         let newest = self.last.map(|event| event.n);
         let torn = self
             .torn
@@ -246,7 +248,7 @@ impl Coroutine {
     }
 
     /// A count behind what the coroutine itself had seen was read too early to say anything.
-    fn wake_standing(&self) -> Option<WakeStanding> {
+    pub(super) fn wake_standing(&self) -> Option<WakeStanding> {
         let (wake, last) = (self.wake?, self.suspend()?);
         let wakes = wakes_since(wake.count, last.wake_seen)?;
         let at = (0 < wake.count).then(|| self.woken_at(&wake));

@@ -14,6 +14,8 @@ pub(super) struct Runners {
     threads: Map<u64, (CoroutineId, Nanos)>,
     /// Those of which all that they do is told in its order.
     histories: Map<u64, ()>,
+    /// Another one ran coroutines: what it did besides is not told.
+    has_untold: bool,
 }
 
 impl Runners {
@@ -29,8 +31,14 @@ impl Runners {
         self.histories.contains_key(&tid)
     }
 
+    /// Whether all that ran coroutines told when they began.
+    pub(super) fn are_told(&self) -> bool {
+        !self.has_untold
+    }
+
     /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
     pub(super) fn ran(&mut self, who: CoroutineId, tid: u64, at: Nanos, ready: Option<Nanos>) {
+        self.has_untold |= !self.has_history(tid);
         if let Some(ready) = ready
             && self.served.is_none_or(|served| served.ready <= ready)
         {

@@ -1,6 +1,7 @@
 //! What the rule looks at.
 
-use crate::record::{Dialect, Nanos};
+use super::words::Doubt;
+use crate::record::{CoroutineId, Dialect, Nanos};
 
 /// What is known of one coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Standing {
     pub one_of_several: bool,
     /// The end of what it waits for, if that came since it does, and was told.
     pub closed: Option<CloseStanding>,
+    /// What keeps it for good, if anything does.
+    pub blocked: Option<BlockStanding>,
     /// When its timer was due, if it waits for one and said so.
     pub deadline: Option<Nanos>,
     /// The past of the site where it waits.
@@ -87,6 +90,28 @@ pub struct CloseStanding {
     /// Nothing is missing of what its process told since it waits: no record is lost, filtered or
     /// unreadable.
     pub whole: bool,
+}
+
+/// A coroutine cannot go on before another one does, and that one does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockStanding {
+    /// Why not.
+    pub obstacle: Obstacle,
+    /// Since when that is so.
+    pub since: Nanos,
+    /// Why it may go on all the same.
+    pub doubt: Option<Doubt>,
+}
+
+/// Why one that keeps another one waiting does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It waits itself, for one that waits, and so on, for this one.
+    Cycle,
+    /// It has ended, and has not given back the lock that it took.
+    Ended(CoroutineId),
+    /// It, or one that keeps it, is stuck itself.
+    Behind(CoroutineId),
 }
 
 /// A coroutine was run.

@@ -1,7 +1,7 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
 use super::standing::Served;
-use crate::record::Nanos;
+use crate::record::{CoroutineId, Nanos};
 
 /// What is so, drawn from records alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,6 +45,8 @@ impl Fact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
+    /// It waits for one that waits, and so on, for this one: none of them will go on by itself.
+    Deadlock,
     /// It will not go on by itself, for certain.
     Stuck,
     /// Most likely it will not go on by itself.
@@ -63,6 +65,7 @@ impl Verdict {
     /// The word in the first column.
     pub fn word(self) -> &'static str {
         match self {
+            Verdict::Deadlock => "DEADLOCK",
             Verdict::Stuck => "STUCK",
             Verdict::MaybeStuck => "STUCK?",
             Verdict::Busy => "BUSY",
@@ -74,13 +77,18 @@ impl Verdict {
 
     /// Whether it says stuck, certainly or likely.
     pub fn is_stuck(self) -> bool {
-        matches!(self, Verdict::Stuck | Verdict::MaybeStuck)
+        matches!(
+            self,
+            Verdict::Deadlock | Verdict::Stuck | Verdict::MaybeStuck
+        )
     }
 
     /// How sure it is.
     pub fn confidence(self) -> Confidence {
         match self {
-            Verdict::Stuck | Verdict::Busy | Verdict::Over => Confidence::Certain,
+            Verdict::Deadlock | Verdict::Stuck | Verdict::Busy | Verdict::Over => {
+                Confidence::Certain
+            }
             Verdict::MaybeStuck => Confidence::Likely,
             Verdict::Unknown | Verdict::Waiting => Confidence::Open,
         }
@@ -150,6 +158,25 @@ pub enum Reason {
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,
     },
+    /// It waits for one that waits, and so on, for this one.
+    Deadlock {
+        /// Why this is not certain; nothing if it is.
+        doubt: Option<Doubt>,
+    },
+    /// Who took the lock that it waits for has ended without giving it back.
+    NeverGivenBack {
+        /// Who.
+        holder: CoroutineId,
+        /// Why this is not certain; nothing if it is.
+        doubt: Option<Doubt>,
+    },
+    /// It goes on only after one that is stuck.
+    Behind {
+        /// The one on which all others in between wait.
+        root: CoroutineId,
+        /// Why this is not certain; nothing if it is.
+        doubt: Option<Doubt>,
+    },
     /// It was not woken, and nobody is left who could.
     Abandoned,
     /// Its timer was due at this time.
@@ -170,7 +197,7 @@ pub enum Reason {
     Silent,
 }
 
-/// Why one that waits for what is closed may not be stuck.
+/// Why one that waits for what is closed, or is held, may not be stuck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Doubt {
@@ -183,8 +210,19 @@ pub enum Doubt {
     Incomplete,
     /// It waits for something else too.
     OneOfSeveral,
-    /// It was closed but just, and somebody may be about to resume it.
+    /// It was closed but just, and somebody may be about to resume it; or it is held but for a short
+    /// time.
     Recent,
+    /// It has several wakers: it may wait for something else too, which is not told.
+    SeveralWakers,
+    /// Several hold what it waits for, and may not all be needed.
+    Shared,
+    /// Locks of its program are given back by others than those that took them.
+    Moved,
+    /// It could go on if the one inside of which it ran polled it, or dropped it.
+    PolledInside,
+    /// The one that keeps it is not stuck for certain.
+    OfItsKeeper,
 }
 
 impl Doubt {
@@ -196,6 +234,11 @@ impl Doubt {
             Doubt::Incomplete => "incomplete",
             Doubt::OneOfSeveral => "one-of-several",
             Doubt::Recent => "recent",
+            Doubt::SeveralWakers => "several-wakers",
+            Doubt::Shared => "shared",
+            Doubt::Moved => "moved",
+            Doubt::PolledInside => "polled-inside",
+            Doubt::OfItsKeeper => "of-its-keeper",
         }
     }
 }
@@ -215,6 +258,9 @@ impl Reason {
             Reason::NotQueued { .. } => "not-queued",
             Reason::Queued { .. } => "queued",
             Reason::Closed { .. } => "closed",
+            Reason::Deadlock { .. } => "deadlock",
+            Reason::NeverGivenBack { .. } => "never-given-back",
+            Reason::Behind { .. } => "behind",
             Reason::Abandoned => "abandoned",
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",

@@ -339,13 +339,16 @@ fn event() -> impl Strategy<Value = Record> {
     )
 }
 
-fn wake() -> impl Strategy<Value = Record> {
-    let waker = prop_oneof![
+fn waker() -> impl Strategy<Value = Waker> {
+    prop_oneof![
         Just(Waker::Foreign),
         any_u32().prop_map(Waker::Thread),
         any_u32().prop_map(|id| Waker::Coroutine(CoroutineId(id))),
-    ];
-    (any_u32(), any_u32(), waker, any_u64()).prop_map(|(coroutine, count, waker, at)| {
+    ]
+}
+
+fn wake() -> impl Strategy<Value = Record> {
+    (any_u32(), any_u32(), waker(), any_u64()).prop_map(|(coroutine, count, waker, at)| {
         Record::Wake(Wake {
             coroutine: CoroutineId(coroutine),
             count,
@@ -355,20 +358,28 @@ fn wake() -> impl Strategy<Value = Record> {
     })
 }
 
-fn deed() -> impl Strategy<Value = Record> {
-    let by = prop_oneof![
-        Just(Waker::Foreign),
-        any_u32().prop_map(Waker::Thread),
-        any_u32().prop_map(|id| Waker::Coroutine(CoroutineId(id))),
-    ];
-    let call = (any_u32(), any_u32(), by, any_u32()).prop_map(|(coroutine, count, by, site)| {
-        Act::Wake(WakeCall {
-            coroutine: CoroutineId(coroutine),
-            count,
+fn hold() -> impl Strategy<Value = Hold> {
+    (wait(), any_u64(), waker(), any_u32()).prop_map(|(wait, arg, by, site)| {
+        let site = SiteId(site);
+        Hold {
+            wait,
+            arg,
             by,
-            site: SiteId(site),
-        })
-    });
+            site,
+        }
+    })
+}
+
+fn deed() -> impl Strategy<Value = Record> {
+    let call =
+        (any_u32(), any_u32(), waker(), any_u32()).prop_map(|(coroutine, count, by, site)| {
+            Act::Wake(WakeCall {
+                coroutine: CoroutineId(coroutine),
+                count,
+                by,
+                site: SiteId(site),
+            })
+        });
     let close = (wait(), any_u64(), any_u32()).prop_map(|(wait, arg, site)| {
         let site = SiteId(site);
         Act::Close(Close { wait, arg, site })
@@ -378,6 +389,8 @@ fn deed() -> impl Strategy<Value = Record> {
         Just(Act::End),
         call,
         close,
+        hold().prop_map(Act::Acquire),
+        hold().prop_map(Act::Release),
         any_u64().prop_map(Act::Loss),
     ];
     (any_u32(), any_u64(), any_u64(), act).prop_map(|(process, tid, at, act)| {

@@ -10,13 +10,17 @@
 
 mod channel;
 mod ledger;
+mod mutex;
 mod pipes;
 mod signal;
+mod tokio_mutex;
 mod toy;
 
 pub use channel::{Receiver, Recv, Sender, channel};
 pub use ledger::{Ledger, Waiting};
 pub use mini_rt::{Yield, yield_now};
+pub use mutex::{Held, Locking, Mutex};
 pub use pipes::{Hangup, Pipe, Pipes, Read};
 pub use signal::{Raised, Signal};
+pub use tokio_mutex::{TokioHeld, TokioMutex};
 pub use toy::{Order, Task, Toy};

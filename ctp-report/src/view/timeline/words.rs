@@ -13,7 +13,7 @@ use crate::waits;
 /// The class of what is coloured by verdict.
 pub fn class(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Stuck | Verdict::MaybeStuck => "bad",
+        Verdict::Deadlock | Verdict::Stuck | Verdict::MaybeStuck => "bad",
         Verdict::Busy => "warn",
         Verdict::Unknown => "unsure",
         _ => "good",

@@ -326,3 +326,35 @@ pub(super) fn wakers() -> Vec<u8> {
     };
     written(&Start::default(), &records, &end)
 }
+
+/// Locks that are taken and given back, by coroutines, threads and somebody who is not known.
+pub(super) fn holds() -> Vec<u8> {
+    let deed = |at, act| {
+        Record::Deed(Deed {
+            process: ProcessId(1),
+            tid: 700,
+            at: Nanos(at),
+            act,
+        })
+    };
+    let hold = |wait, arg, by, site| Hold {
+        wait,
+        arg,
+        by,
+        site: SiteId(site),
+    };
+    let one = Waker::Coroutine(CoroutineId(1));
+    let lock = |by, site| hold(WaitKind::Lock, 0x7fff_0000_1000, by, site);
+    let own = |by, site| hold(WaitKind::User, u64::MAX, by, site);
+    let records = [
+        deed(10, Act::Acquire(lock(one, 2))),
+        deed(11, Act::Acquire(own(Waker::Thread(700), 3))),
+        deed(12, Act::Release(lock(one, 4))),
+        deed(
+            13,
+            Act::Acquire(lock(Waker::Coroutine(CoroutineId(u32::MAX)), 2)),
+        ),
+        deed(14, Act::Release(own(Waker::Foreign, 0))),
+    ];
+    written(&Start::default(), &records, &End::default())
+}

@@ -1,0 +1,64 @@
+//! What is held, and by whom: a lock that coroutines wait for has somebody who can give it back.
+
+use core::panic::Location;
+
+use crate::lane::{Deed, Payload};
+use crate::layout;
+use crate::platform::Platform;
+use crate::probe::Probe;
+use crate::sync::Ordering;
+use crate::wait::Resource;
+
+impl<P: Platform> Probe<P> {
+    /// The coroutine that runs on this thread holds a lock from now on; if none runs here, the
+    /// thread does. Call it just after the lock was taken, in every way in which it can be. The
+    /// caller is where.
+    ///
+    /// Whoever holds it at the end of the recording is said to keep those that
+    /// [wait](crate::Wait::lock) for it, so tell only of what nobody else can give back: a lock, and
+    /// not a semaphore to which others may add. A guard that goes to another coroutine is
+    /// [`released`](Probe::released) here and acquired there.
+    #[inline]
+    #[track_caller]
+    pub fn acquired(self, resource: impl Into<Resource>) {
+        self.acquired_at(resource, Location::caller());
+    }
+
+    /// The same, where the caller is no line of the user's: a future that takes a lock was made at
+    /// one, as its [`Wait`](crate::Wait) was.
+    #[inline]
+    pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
+        self.tell_hold(Deed::Acquire, resource.into(), place);
+    }
+
+    /// It is given back. Call it just before, so that what comes next of that lock is told later.
+    /// What was not [`acquired`](Probe::acquired) while anybody recorded is passed over.
+    #[inline]
+    #[track_caller]
+    pub fn released(self, resource: impl Into<Resource>) {
+        self.tell_hold(Deed::Release, resource.into(), Location::caller());
+    }
+
+    #[inline(never)]
+    fn tell_hold(self, deed: Deed, resource: Resource, place: &'static Location<'static>) {
+        if !self.is_live() || self.region.header.is_stopped() {
+            return;
+        }
+        let holder = self.runs_here();
+        self.tell(Payload {
+            kind: deed as u8,
+            wait_kind: resource.kind as u8,
+            uses: holder.map_or(0, layout::uses_of) as u8,
+            station: holder.and_then(layout::station_of).unwrap_or(0),
+            n: holder.is_some().into(),
+            site: self.site(place).0,
+            arg: resource.number,
+        });
+    }
+
+    /// The seat word of the coroutine that runs on this thread.
+    fn runs_here(&self) -> Option<u32> {
+        let current = P::local()?.current.load(Ordering::Relaxed);
+        (current != 0).then_some(current as u32)
+    }
+}

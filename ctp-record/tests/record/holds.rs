@@ -1,0 +1,92 @@
+//! Who takes locks, and who gives them back.
+
+use ctp_trace::record::{Act, CoroutineId, Hold, Place, SiteId, WaitKind, Waker};
+
+use crate::lab::Lab;
+use crate::trace::Trace;
+
+const PROGRAM: &str = include_str!("../../examples/holds.rs");
+const ROUNDS: u32 = 1_000;
+
+/// The line of a call in the program, by what stands there.
+fn line_of(call: &str) -> u32 {
+    let mut lines = (1..).zip(PROGRAM.lines());
+    let found = lines.find(|(_, line)| line.trim() == call);
+    found.expect("it stands there").0
+}
+
+fn line(trace: &Trace, site: SiteId) -> u32 {
+    match &trace.sites[&site] {
+        Place::Source { file, line, .. } if file.ends_with("holds.rs") => *line,
+        other => panic!("no line of the program: {other:?}"),
+    }
+}
+
+/// Whether it is taken, which, by whom and where, in words.
+type Told = (bool, u64, Waker, u32);
+
+fn told(trace: &Trace) -> Vec<Told> {
+    let of = |act: &Act| {
+        let (taken, hold) = match act {
+            Act::Acquire(hold) => (true, hold),
+            Act::Release(hold) => (false, hold),
+            _ => return None,
+        };
+        let Hold {
+            arg,
+            by,
+            site,
+            wait,
+            ..
+        } = *hold;
+        let expected = if arg == 7 {
+            WaitKind::User
+        } else {
+            WaitKind::Lock
+        };
+        assert_eq!(wait, expected);
+        Some((taken, arg, by, line(trace, site)))
+    };
+    trace
+        .deeds
+        .iter()
+        .filter_map(|deed| of(&deed.act))
+        .collect()
+}
+
+fn of_round(outer: CoroutineId, inner: CoroutineId) -> [Told; 4] {
+    let (outer, inner) = (Waker::Coroutine(outer), Waker::Coroutine(inner));
+    [
+        (true, 4096, outer, line_of("ctp::acquired(4096usize);")),
+        (true, 8192, inner, line_of("ctp::acquired(8192usize);")),
+        (false, 8192, inner, line_of("ctp::released(8192usize);")),
+        (false, 4096, outer, line_of("ctp::released(4096usize);")),
+    ]
+}
+
+fn they_are_told_of_whoever_has_the_station(flag: &str) {
+    let lab = Lab::new();
+    let rounds = ROUNDS.to_string();
+    lab.record(&[flag], "holds", &["truth", &rounds]);
+    let trace = lab.trace();
+    let id = |name: String| trace.named(&name).birth.coroutine;
+    let mut expected: Vec<Told> = (0..ROUNDS)
+        .flat_map(|round| of_round(id(format!("outer-{round}")), id(format!("inner-{round}"))))
+        .collect();
+    let tid: u32 = lab.truth("truth")[0][0].parse().expect("a number");
+    let last = line_of("ctp::acquired(7u64);");
+    expected.push((true, 7, Waker::Thread(tid), last));
+    assert_eq!(told(&trace), expected);
+}
+
+// CTP-22
+#[test]
+fn who_holds_what_is_told_of_whoever_has_the_station() {
+    they_are_told_of_whoever_has_the_station("-v");
+}
+
+// CTP-22
+#[test]
+fn a_flight_recorder_tells_it_too() {
+    they_are_told_of_whoever_has_the_station("--flight-recorder");
+}

@@ -1,0 +1,164 @@
+//! Cycles of coroutines of which each waits for the next one: all of a cycle, and what proves it.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::census::{Blocks, Coroutine, Keeper};
+use ctp_trace::record::CoroutineId;
+use ctp_trace::verdict::{Doubt, Judgement, Reason};
+use serde::Serialize;
+
+use crate::groups::Member;
+use crate::keepers::{self, KeptBy};
+use crate::model::Model;
+use crate::names::{Label, Names};
+use crate::proof::{self, Step};
+use crate::waits;
+
+/// One cycle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deadlock {
+    /// The verdict, as a word.
+    pub verdict: &'static str,
+    /// How sure it is, as a word.
+    pub confidence: &'static str,
+    /// Why it is not certain, as a word.
+    pub doubt: Option<&'static str>,
+    /// How long ago the last of them began to wait.
+    pub since_ns: u64,
+    /// Each waits for the next one, and the last for the first.
+    pub cycle: Vec<Link>,
+    /// Those that wait for one of them, or for one that does.
+    pub behind: Vec<u32>,
+    /// The records that prove it, in the order of time.
+    pub proof: Vec<Step>,
+    /// What was judged, of the first of them.
+    #[serde(skip)]
+    pub judged: Judgement,
+    /// Why it is not certain.
+    #[serde(skip)]
+    pub doubted: Option<Doubt>,
+}
+
+/// One of a cycle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Link {
+    /// Which coroutine.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The function where it waits.
+    pub function: Option<String>,
+    /// File and line where it waits, or what is known instead.
+    pub at: Option<String>,
+    /// What it waits for.
+    pub waits_for: String,
+    /// For how long.
+    pub waits_ns: u64,
+    /// Who keeps it: the next one.
+    pub kept_by: Vec<KeptBy>,
+    /// The place, to look up more.
+    #[serde(skip)]
+    pub site: ctp_trace::record::SiteId,
+}
+
+/// Those that nobody asked not to be told of, what is certain first.
+pub fn deadlocks(model: &Model, names: &Names, members: &[Member]) -> Vec<Deadlock> {
+    let blocks = model.census.blocks();
+    let judged: BTreeMap<CoroutineId, Judgement> =
+        members.iter().map(|(one, it)| (one.id, *it)).collect();
+    let make = |cycle: &Vec<CoroutineId>| deadlock(model, names, &blocks, cycle, &judged);
+    let mut all: Vec<Deadlock> = blocks.cycles().iter().filter_map(make).collect();
+    all.sort_by_key(|it| (it.judged.verdict, it.cycle[0].id));
+    all
+}
+
+fn deadlock(
+    model: &Model,
+    names: &Names,
+    blocks: &Blocks,
+    cycle: &[CoroutineId],
+    judged: &BTreeMap<CoroutineId, Judgement>,
+) -> Option<Deadlock> {
+    let of_it = cycle.iter().filter_map(|id| judged.get(id));
+    let (judgement, doubt) = of_it.clone().find_map(|it| match it.reason {
+        Reason::Deadlock { doubt } => Some((*it, doubt)),
+        _ => None,
+    })?;
+    let members: Vec<&Coroutine> = cycle
+        .iter()
+        .filter_map(|id| model.census.get(*id))
+        .collect();
+    Some(Deadlock {
+        verdict: judgement.verdict.word(),
+        confidence: judgement.confidence.word(),
+        doubt: doubt.map(Doubt::word),
+        since_ns: of_it.map(|it| it.age.0).min().unwrap_or_default(),
+        cycle: members
+            .iter()
+            .map(|one| link(model, names, blocks, one))
+            .collect(),
+        behind: behind(cycle, judged),
+        proof: proof(model, names, blocks, &members),
+        judged: judgement,
+        doubted: doubt,
+    })
+}
+
+fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link {
+    let wait = one.suspend().copied().unwrap_or_default();
+    let label = names.of(wait.site);
+    let end = model.census.end_of(one.process);
+    Link {
+        id: one.id.0,
+        name: keepers::name(model, one.id, None),
+        function: label.and_then(|label| label.function.clone()),
+        at: label.and_then(Label::at),
+        waits_for: waits::one(wait.wait, wait.arg, None),
+        waits_ns: wait.at.until(end).0,
+        kept_by: keepers::of(model, names, blocks, one),
+        site: wait.site,
+    }
+}
+
+/// Those that wait for one of these in the end.
+pub fn behind(roots: &[CoroutineId], judged: &BTreeMap<CoroutineId, Judgement>) -> Vec<u32> {
+    let waits = |it: &Judgement| match it.reason {
+        Reason::Behind { root, .. } => roots.contains(&root),
+        _ => false,
+    };
+    let all = judged.iter().filter(|(_, it)| waits(it));
+    all.map(|(id, _)| id.0).collect()
+}
+
+/// What each took and did not give back, what each waits for since then, and the end.
+fn proof(model: &Model, names: &Names, blocks: &Blocks, members: &[&Coroutine]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for one in members {
+        let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
+        steps.extend(keepers.filter_map(|it| taken(names, one, it)));
+        let wait = one.suspend().map(|wait| proof::event(model, names, wait));
+        let by = format!("id {}", one.id.0);
+        steps.extend(wait.map(|step| Step { by, ..step }));
+    }
+    steps.sort_by_key(|step| step.at_ns);
+    steps.extend(end(model, members));
+    steps
+}
+
+fn taken(names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
+    let Keeper::Holder(holding) = keeper else {
+        return None;
+    };
+    Some(proof::acquire(names, one, holding))
+}
+
+fn end(model: &Model, members: &[&Coroutine]) -> Option<Step> {
+    let worst = members
+        .iter()
+        .max_by_key(|one| (one.shaken, one.inexact, one.lost()))?;
+    let what = format!(
+        "no wake, no run, nothing given back since; {}",
+        proof::losses(model, worst)
+    );
+    Some(proof::at_the_end(model, worst, what))
+}

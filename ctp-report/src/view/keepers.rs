@@ -1,0 +1,134 @@
+//! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Doubt;
+
+use crate::groups::Group;
+use crate::keepers::KeptBy;
+use crate::text;
+use crate::units;
+
+/// Keepers of which a page tells.
+const TOLD: usize = 3;
+
+/// Columns for what is said of a field.
+const ROOM: usize = 80;
+
+/// One field and what is said of it.
+pub type Field = (&'static str, String);
+
+/// Who keeps it, since when, and what that one does, unless that is told elsewhere.
+pub fn fields(all: &[KeptBy], tells_more: bool) -> Vec<Field> {
+    let mut fields = Vec::new();
+    for it in all.iter().take(TOLD) {
+        fields.push((field(it), text::cut_middle(&who(it), ROOM)));
+        let more = does(it).filter(|_| tells_more);
+        fields.extend(more.map(|more| ("", text::cut_middle(&more, ROOM))));
+    }
+    if TOLD < all.len() {
+        let more = (all.len() - TOLD) as u64;
+        fields.push(("", format!("and {}", units::counted(more, "other"))));
+    }
+    fields
+}
+
+fn field(it: &KeptBy) -> &'static str {
+    match it.how {
+        "holder" => "held by",
+        "host" => "polled by",
+        _ => "that is",
+    }
+}
+
+/// `id 7 main_loop, taken at main.rs:40, 2.9 s ago`.
+fn who(it: &KeptBy) -> String {
+    let who = match (it.id, it.tid) {
+        (Some(id), _) => format!("id {id} {}", it.name).trim_end().to_owned(),
+        (None, Some(tid)) => format!("tid {tid}, which ran no coroutine"),
+        (None, None) => "one that is not known".to_owned(),
+    };
+    let at = it.taken_at.as_ref();
+    let at = at.map(|at| format!(", taken at {at}")).unwrap_or_default();
+    let ago = it
+        .taken_ns
+        .map(|ns| format!(", {} ago", units::duration(Nanos(ns))));
+    who + &at + &ago.unwrap_or_default()
+}
+
+/// What that one does itself.
+fn does(it: &KeptBy) -> Option<String> {
+    if let Some(ns) = it.ended_ns {
+        let ago = units::duration(Nanos(ns));
+        return Some(format!("which ended {ago} ago without giving it back"));
+    }
+    let long = units::duration(Nanos(it.does_ns?));
+    match (it.does?, &it.waits_for) {
+        ("runs", _) => Some(format!("which has run for {long}")),
+        ("born", _) => Some(format!("which was born {long} ago and never ran")),
+        (_, None) => Some(format!("which has waited for {long}")),
+        (_, Some(what)) => {
+            let at = it.waits_at.as_ref().map(|at| format!(" at {at}"));
+            let at = at.unwrap_or_default();
+            Some(format!("which waits for {what}{at}, for {long}"))
+        }
+    }
+}
+
+/// `3 coroutines wait for these: ids 4, 5, 6`.
+pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
+    let listed = match tells_all {
+        true => ids
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+        false => text::few(ids),
+    };
+    let id = if ids.len() == 1 { "id" } else { "ids" };
+    let waits = if ids.len() == 1 { "waits" } else { "wait" };
+    let coroutines = units::counted(ids.len() as u64, "coroutine");
+    let said = format!("{coroutines} that {waits} for that: {id} {listed}");
+    (!ids.is_empty()).then_some(said)
+}
+
+/// Why those go on only after another one.
+pub fn section(groups: &[&Group], root: u32, doubt: Option<Doubt>) -> String {
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let roots = groups.iter().any(|group| group.count > 1) || groups.len() > 1;
+    let of = match (count, roots) {
+        (1, _) => format!("it goes on only after id {root}, which is stuck"),
+        _ => format!("they go on only after others that are stuck, one of them after id {root}"),
+    };
+    format!("{of}; {}", sureness(doubt))
+}
+
+/// Why a lock is never given back.
+pub fn never_given_back(groups: &[&Group], doubt: Option<Doubt>) -> String {
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let of = match count {
+        1 => "it waits for a lock whose holder ended without giving it back",
+        _ => "they wait for locks whose holders ended without giving them back",
+    };
+    format!("{of}; {}", sureness(doubt))
+}
+
+/// How sure it is that those do not go on all the same.
+pub fn sureness(doubt: Option<Doubt>) -> &'static str {
+    match doubt {
+        None => "no wake since (exact)",
+        Some(Doubt::WakesNotTold) => "the runtime does not tell of wakes",
+        Some(Doubt::Incomplete) => "but records of that time may be missing",
+        Some(Doubt::OneOfSeveral) => "but there is something else to wait for",
+        Some(Doubt::SeveralWakers) => {
+            "but of one there are several wakers: it may wait for something else too"
+        }
+        Some(Doubt::Shared) => "but several hold a lock at once, and one may do",
+        Some(Doubt::Moved) => "but locks are given back by others than who took them",
+        Some(Doubt::PolledInside) => {
+            "but one was woken, and goes on if the one inside of which it ran polls it"
+        }
+        Some(Doubt::OfItsKeeper) => "but whether that one is stuck is not certain",
+        Some(Doubt::Recent) => "but for a short time only",
+        Some(_) => "no wake counted since",
+    }
+}

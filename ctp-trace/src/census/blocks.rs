@@ -1,0 +1,276 @@
+//! What keeps those that wait: who holds their lock, whose end they wait for, or who would have to
+//! poll them.
+
+use std::collections::BTreeMap;
+
+use super::closings;
+use super::coroutine::Coroutine;
+use super::holds::{Held, Holding};
+use super::{Census, ProcessId};
+use crate::hash::Map;
+use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};
+use crate::verdict::{
+    BlockStanding, Confidence, Doubt, Judgement, Obstacle, State, WaitsFor, deadlocks,
+};
+
+/// Why a coroutine that waits cannot go on before another one does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What keeps it. Several keep it where a lock has several holders.
+    pub by: Vec<Keeper>,
+    /// Why it may go on all the same.
+    pub doubt: Option<Doubt>,
+}
+
+/// One that keeps another one waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Keeper {
+    /// It holds the lock.
+    Holder(Holding),
+    /// It is the one whose end, or word, is waited for.
+    Awaited(CoroutineId),
+    /// It is the one that polls it, which it does not do now.
+    Host(CoroutineId),
+}
+
+impl Keeper {
+    /// Which coroutine, if it is one.
+    pub fn coroutine(&self) -> Option<CoroutineId> {
+        match *self {
+            Keeper::Holder(Holding {
+                by: Waker::Coroutine(id),
+                ..
+            })
+            | Keeper::Awaited(id)
+            | Keeper::Host(id) => Some(id),
+            Keeper::Holder(_) => None,
+        }
+    }
+
+    /// The lock that was taken and not given back, by one that has ended.
+    fn ended(&self) -> Option<Nanos> {
+        match self {
+            Keeper::Holder(holding) => holding.ended,
+            _ => None,
+        }
+    }
+}
+
+/// All of a census that keeps anybody.
+#[derive(Clone, Debug, Default)]
+pub struct Blocks {
+    of: BTreeMap<CoroutineId, Block>,
+    cycles: Vec<Vec<CoroutineId>>,
+    /// Which of the cycles each is in.
+    cycle: BTreeMap<CoroutineId, usize>,
+}
+
+type Awaited = Map<(ProcessId, u64), CoroutineId>;
+
+impl Blocks {
+    /// What keeps this one.
+    pub fn of(&self, id: CoroutineId) -> Option<&Block> {
+        self.of.get(&id)
+    }
+
+    /// Those of whom each waits for the next one, and the last for the first.
+    pub fn cycles(&self) -> &[Vec<CoroutineId>] {
+        &self.cycles
+    }
+
+    /// The cycle that this one is in.
+    pub fn cycle_of(&self, id: CoroutineId) -> Option<&[CoroutineId]> {
+        self.cycle.get(&id).map(|at| self.cycles[*at].as_slice())
+    }
+
+    /// Those that keep it, those that keep these, and so on, up to one that nothing is known to keep,
+    /// or one of a cycle.
+    pub fn chain(&self, id: CoroutineId) -> Vec<CoroutineId> {
+        let mut chain = vec![id];
+        while let Some(next) = self.next(chain[chain.len() - 1]) {
+            chain.push(next);
+        }
+        chain
+    }
+
+    /// The only one that keeps it, if it is in no cycle.
+    fn next(&self, id: CoroutineId) -> Option<CoroutineId> {
+        match self.of(id)?.by[..] {
+            [keeper] if !self.cycle.contains_key(&id) => keeper.coroutine(),
+            _ => None,
+        }
+    }
+
+    fn doubt_of(&self, ids: &[CoroutineId]) -> Option<Doubt> {
+        let blocks = ids.iter().filter_map(|id| self.of(*id));
+        blocks.filter_map(|block| block.doubt).min()
+    }
+}
+
+impl Census {
+    /// What keeps those that wait, as far as that was told.
+    pub fn blocks(&self) -> Blocks {
+        let awaited = self.awaited();
+        let all = self.coroutines.all().iter();
+        let of: BTreeMap<_, _> = all
+            .filter_map(|one| Some((one.id, self.block(one, &awaited)?)))
+            .collect();
+        let cycles = deadlocks(&waits_for(&of));
+        let members = |(at, cycle): (usize, &Vec<CoroutineId>)| {
+            cycle.iter().map(move |id| (*id, at)).collect::<Vec<_>>()
+        };
+        let cycle = cycles.iter().enumerate().flat_map(members).collect();
+        Blocks { of, cycles, cycle }
+    }
+
+    /// By the id that programs know, those for whom anybody may wait.
+    fn awaited(&self) -> Awaited {
+        let all = || self.coroutines.all().iter();
+        let waits = |one: &Coroutine| {
+            one.suspend()
+                .is_some_and(|it| it.wait == WaitKind::Coroutine)
+        };
+        if !all().any(waits) {
+            return Awaited::default();
+        }
+        let alive = all().filter(|one| one.is_alive() && one.probe_id != 0);
+        alive
+            .map(|one| ((one.process, one.probe_id), one.id))
+            .collect()
+    }
+
+    fn block(&self, one: &Coroutine, awaited: &Awaited) -> Option<Block> {
+        let wait = one
+            .suspend()
+            .filter(|_| one.state().0 == State::Suspended)?;
+        let wake = one.wake_standing();
+        if one.doubt().is_some() {
+            return None;
+        }
+        if wake.is_some_and(|wake| wake.woken) {
+            let host = one.host.filter(|host| self.get(*host).is_some())?;
+            return Some(Block {
+                by: vec![Keeper::Host(host)],
+                doubt: Some(Doubt::PolledInside),
+            });
+        }
+        let (by, doubt) = match wait.wait {
+            WaitKind::Coroutine => {
+                let id = *awaited.get(&(one.process, wait.arg))?;
+                (vec![Keeper::Awaited(id)], self.doubt_since(one, wait.at))
+            }
+            _ => self.held(one, wait)?,
+        };
+        let of_wake = match wake {
+            None => Some(Doubt::WakesNotTold),
+            Some(wake) => wake.close_call.then_some(Doubt::CloseCall),
+        };
+        let several = match (wait.marks.one_of_several, one.wakers) {
+            (true, _) => Some(Doubt::OneOfSeveral),
+            (false, Some(2..)) => Some(Doubt::SeveralWakers),
+            _ => None,
+        };
+        let doubt = of_wake.or(doubt).or(several);
+        Some(Block { by, doubt })
+    }
+
+    /// Who holds the lock that it waits for.
+    fn held(&self, one: &Coroutine, wait: &Event) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+        let resource = closings::resource(one.process, wait.wait, wait.arg)?;
+        let held = self.holds.get(&resource)?;
+        let by = held.holders.iter().copied().map(Keeper::Holder).collect();
+        Some((by, self.doubt_of_holders(one, held)))
+    }
+
+    /// Why those that took it may not be those that have it.
+    fn doubt_of_holders(&self, one: &Coroutine, held: &Held) -> Option<Doubt> {
+        let since = held.holders.iter().map(|it| it.at).min()?;
+        let is_told = !self.losses.any_since(one.process, since)
+            && self.window.is_none()
+            && self.holds.are_all()
+            && self.tells_all_runs(one.process);
+        match self.doubt_since(one, since) {
+            None if !is_told => Some(Doubt::Incomplete),
+            None if held.shared => Some(Doubt::Shared),
+            None if !self.holds.are_told(one.process) => Some(Doubt::Moved),
+            None if held.holders.iter().any(|it| it.left_to_host) => Some(Doubt::Moved),
+            doubt => doubt,
+        }
+    }
+
+    /// Why what was told since may not be all.
+    fn doubt_since(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
+        let is_missing = self.damaged
+            || one.attempted.is_none()
+            || self.filtering.was_in_force_since(since.min(one.state().1));
+        is_missing.then_some(Doubt::Incomplete)
+    }
+
+    /// Whether all of its threads that ran coroutines told all that they did.
+    fn tells_all_runs(&self, process: ProcessId) -> bool {
+        self.runners
+            .get(&process)
+            .is_none_or(|them| them.are_told())
+    }
+
+    /// What the rule is to know of what keeps a coroutine, but for those that others keep.
+    pub(super) fn block_standing(&self, one: &Coroutine, blocks: &Blocks) -> Option<BlockStanding> {
+        if let Some(cycle) = blocks.cycle_of(one.id) {
+            let members = cycle.iter().filter_map(|id| self.get(*id));
+            return Some(BlockStanding {
+                obstacle: Obstacle::Cycle,
+                since: members.map(|it| it.state().1).max()?,
+                doubt: blocks.doubt_of(cycle),
+            });
+        }
+        let block = blocks.of(one.id)?;
+        let [keeper] = block.by[..] else { return None };
+        let (ended, holder) = (keeper.ended()?, keeper.coroutine()?);
+        Some(BlockStanding {
+            obstacle: Obstacle::Ended(holder),
+            since: ended.max(one.state().1),
+            doubt: block.doubt,
+        })
+    }
+
+    /// The same of one that waits for one that is stuck, or for others that do. What is certain of it
+    /// already stays.
+    pub(super) fn behind(
+        &self,
+        one: &Coroutine,
+        blocks: &Blocks,
+        judged: &BTreeMap<CoroutineId, Judgement>,
+    ) -> Option<BlockStanding> {
+        let own = judged.get(&one.id)?;
+        if own.verdict.is_stuck() && own.confidence == Confidence::Certain {
+            return None;
+        }
+        let chain = blocks.chain(one.id);
+        let (&root, others) = chain.split_last()?;
+        let root_is = judged.get(&root).filter(|it| it.verdict.is_stuck())?;
+        let is_sure = root_is.confidence == Confidence::Certain;
+        (root != one.id).then_some(BlockStanding {
+            obstacle: Obstacle::Behind(root),
+            since: one.state().1,
+            doubt: blocks
+                .doubt_of(others)
+                .or((!is_sure).then_some(Doubt::OfItsKeeper)),
+        })
+    }
+}
+
+/// Those of whom one has to go on first. One that is kept by a thread, or by somebody who has ended,
+/// is in no cycle.
+fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
+    let keepers = |block: &Block| -> Option<Vec<CoroutineId>> {
+        let alive = block
+            .by
+            .iter()
+            .map(|it| it.coroutine().filter(|_| it.ended().is_none()));
+        alive.collect()
+    };
+    of.iter()
+        .filter_map(|(id, block)| Some((*id, keepers(block)?)))
+        .collect()
+}

@@ -1,0 +1,327 @@
+//! Who holds which lock, as far as that was told.
+//!
+//! What is not certain is left out: a holder that is missing makes nobody stuck, a wrong one would.
+//! Records may come out of their order in time where they are of different threads.
+
+use super::closings::{self, Resource};
+use super::coroutine::Coroutine;
+use super::names::NameId;
+use crate::hash::Map;
+use crate::record::{CoroutineId, Deed, Event, EventKind, Hold, Nanos, ProcessId, SiteId, Waker};
+
+/// So many resources are remembered that nobody holds.
+const ROOM: usize = 1 << 14;
+
+/// A program that holds more than so many locks at once does not tell when it gives them back.
+const MOST: usize = 1 << 20;
+
+/// A lock was taken, and not given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// By whom.
+    pub by: Waker,
+    /// When.
+    pub at: Nanos,
+    /// On which thread.
+    pub tid: u64,
+    /// Where; 0 if that is not known.
+    pub site: SiteId,
+    /// When its holder ended, if it has.
+    pub ended: Option<Nanos>,
+    /// Its holder's name, if it has ended.
+    pub name: NameId,
+    /// Its holder ended inside of another one, which may have the lock now.
+    pub(super) left_to_host: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Holds {
+    of: Map<Resource, Held>,
+    /// How many locks each coroutine holds, without those that hold none.
+    counts: Map<CoroutineId, usize>,
+    /// Those of whom a lock was given back by another one: either they end now, or it was given on.
+    bereft: Map<CoroutineId, ProcessId>,
+    /// Where locks are given on untold.
+    moved: Map<ProcessId, ()>,
+    /// Resources that are remembered before those are forgotten that nobody holds.
+    limit: usize,
+    /// Of very many holders the earlier ones are forgotten.
+    forgotten: bool,
+}
+
+/// Who holds a resource.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Held {
+    pub holders: Vec<Holding>,
+    /// Several have held it at a time, since it was free.
+    pub shared: bool,
+    /// When it was last given back, or closed.
+    free_at: Nanos,
+}
+
+impl Holds {
+    pub(super) fn acquire(&mut self, deed: &Deed, hold: &Hold) {
+        let Some(resource) = closings::resource(deed.process, hold.wait, hold.arg) else {
+            return;
+        };
+        self.make_room();
+        let held = self.of.entry(resource).or_default();
+        if deed.at < held.free_at {
+            return; // it is told late, and over
+        }
+        held.shared |= held.holders.iter().any(|other| other.by != hold.by);
+        held.holders.push(Holding {
+            by: hold.by,
+            at: deed.at,
+            tid: deed.tid,
+            site: hold.site,
+            ..Holding::default()
+        });
+        self.count(hold.by, 1);
+    }
+
+    pub(super) fn release(&mut self, deed: &Deed, hold: &Hold) {
+        let resource = closings::resource(deed.process, hold.wait, hold.arg);
+        let Some(held) = resource.and_then(|it| self.of.get_mut(&it)) else {
+            return;
+        };
+        held.free_at = held.free_at.max(deed.at);
+        let is_its = |it: &Holding| it.by == hold.by && it.at <= deed.at;
+        if let Some(own) = held.holders.iter().rposition(is_its) {
+            held.holders.remove(own);
+            held.shared &= !held.holders.is_empty();
+            return self.count(hold.by, -1);
+        }
+        for it in held.take_those_until(deed.at) {
+            self.count(it.by, -1);
+            self.given_back_by(hold.by, &it, deed.process);
+        }
+    }
+
+    /// Whoever held what is closed holds it no more.
+    pub(super) fn close(&mut self, at: Nanos, resource: Resource) {
+        let Some(held) = self.of.get_mut(&resource) else {
+            return;
+        };
+        held.free_at = held.free_at.max(at);
+        let gone = held.take_those_until(at);
+        gone.iter().for_each(|it| self.count(it.by, -1));
+    }
+
+    /// Something happened to this coroutine.
+    pub(super) fn event(&mut self, one: &Coroutine, event: &Event) {
+        if self.counts.is_empty() && self.bereft.is_empty() {
+            return;
+        }
+        let (id, is_over) = (event.coroutine, event.kind == EventKind::Death);
+        if let Some(process) = self.bereft.remove(&id)
+            && !is_over
+        {
+            self.moved.insert(process, ());
+        }
+        if is_over && self.counts.contains_key(&id) {
+            let all = self.of.values_mut().flat_map(|held| &mut held.holders);
+            for it in all.filter(|it| it.by == Waker::Coroutine(id)) {
+                (it.ended, it.name) = (Some(event.at), one.name);
+                it.left_to_host = one.host.is_some();
+            }
+        }
+    }
+
+    pub(super) fn get(&self, resource: &Resource) -> Option<&Held> {
+        let held = self.of.get(resource)?;
+        (!held.holders.is_empty()).then_some(held)
+    }
+
+    /// Whether who took a lock is known to be who has it.
+    pub(super) fn are_told(&self, process: ProcessId) -> bool {
+        !self.moved.contains_key(&process)
+    }
+
+    /// Whether all who hold something are remembered.
+    pub(super) fn are_all(&self) -> bool {
+        !self.forgotten
+    }
+
+    /// One who is about to end has its locks given back by whoever drops it.
+    fn given_back_by(&mut self, by: Waker, holding: &Holding, process: ProcessId) {
+        match holding.by {
+            _ if by == Waker::Foreign => {}
+            Waker::Coroutine(id) if holding.ended.is_none() => {
+                self.bereft.insert(id, process);
+            }
+            _ => {
+                self.moved.insert(process, ());
+            }
+        }
+    }
+
+    fn count(&mut self, by: Waker, more: isize) {
+        let Waker::Coroutine(id) = by else { return };
+        let count = self.counts.entry(id).or_default();
+        *count = count.saturating_add_signed(more);
+        if *count == 0 {
+            self.counts.remove(&id);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.of.len() < self.limit.max(ROOM) {
+            return;
+        }
+        self.of.retain(|_, held| !held.holders.is_empty());
+        if MOST <= self.of.len() {
+            self.of.clear();
+            self.counts.clear();
+            self.forgotten = true;
+        }
+        self.limit = MOST.min(2 * self.of.len());
+    }
+}
+
+impl Held {
+    fn take_those_until(&mut self, at: Nanos) -> Vec<Holding> {
+        let holders = std::mem::take(&mut self.holders);
+        let (gone, rest) = holders.into_iter().partition(|it: &Holding| it.at <= at);
+        self.holders = rest;
+        self.shared &= !self.holders.is_empty();
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::WaitKind;
+
+    const LOCK: u64 = 0x1000;
+
+    fn one(id: u32) -> Waker {
+        Waker::Coroutine(CoroutineId(id))
+    }
+
+    fn told(at: u64, arg: u64, by: Waker) -> (Deed, Hold) {
+        let deed = Deed {
+            at: Nanos(at),
+            ..Deed::default()
+        };
+        let hold = Hold {
+            wait: WaitKind::Lock,
+            arg,
+            by,
+            ..Hold::default()
+        };
+        (deed, hold)
+    }
+
+    fn takes(holds: &mut Holds, at: u64, by: Waker) {
+        let (deed, hold) = told(at, LOCK, by);
+        holds.acquire(&deed, &hold);
+    }
+
+    fn gives(holds: &mut Holds, at: u64, by: Waker) {
+        let (deed, hold) = told(at, LOCK, by);
+        holds.release(&deed, &hold);
+    }
+
+    fn happens(holds: &mut Holds, id: u32, at: u64, kind: EventKind) {
+        let event = Event {
+            coroutine: CoroutineId(id),
+            at: Nanos(at),
+            kind,
+            ..Event::default()
+        };
+        holds.event(&Coroutine::named(CoroutineId(id)), &event);
+    }
+
+    fn holders(holds: &Holds) -> Vec<(Waker, u64)> {
+        let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
+        let all = held.into_iter().flat_map(|held| &held.holders);
+        all.map(|it| (it.by, it.at.0)).collect()
+    }
+
+    #[test]
+    fn whoever_took_it_last_holds_it_also_where_records_come_late() {
+        let mut holds = Holds::default();
+        takes(&mut holds, 10, one(1));
+        takes(&mut holds, 30, one(2));
+        gives(&mut holds, 20, one(1));
+        assert_eq!(holders(&holds), [(one(2), 30)]);
+        gives(&mut holds, 40, one(2));
+        takes(&mut holds, 35, one(3));
+        assert_eq!(holders(&holds), [], "that is over");
+    }
+
+    #[test]
+    fn one_that_takes_it_again_gives_it_back_as_often() {
+        let mut holds = Holds::default();
+        takes(&mut holds, 10, one(1));
+        takes(&mut holds, 11, one(1));
+        gives(&mut holds, 12, one(1));
+        assert_eq!(holders(&holds), [(one(1), 10)]);
+        let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
+        assert!(!held.unwrap().shared);
+    }
+
+    #[test]
+    fn several_holders_stay_doubtful_until_it_is_free() {
+        let mut holds = Holds::default();
+        let is_shared = |holds: &Holds| {
+            let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
+            held.is_some_and(|held| held.shared)
+        };
+        takes(&mut holds, 10, one(1));
+        takes(&mut holds, 11, one(2));
+        gives(&mut holds, 12, one(1));
+        assert!(is_shared(&holds));
+        gives(&mut holds, 13, one(2));
+        takes(&mut holds, 14, one(3));
+        assert!(!is_shared(&holds));
+    }
+
+    #[test]
+    fn a_lock_given_back_by_another_one_was_given_on_unless_its_taker_ends() {
+        let mut holds = Holds::default();
+        takes(&mut holds, 10, one(1));
+        gives(&mut holds, 11, Waker::Thread(7));
+        happens(&mut holds, 1, 12, EventKind::Death);
+        assert!(holds.are_told(ProcessId(0)), "it was dropped");
+        takes(&mut holds, 20, one(2));
+        gives(&mut holds, 21, one(3));
+        happens(&mut holds, 2, 22, EventKind::Run);
+        assert!(!holds.are_told(ProcessId(0)));
+        assert!(holds.are_told(ProcessId(1)));
+    }
+
+    #[test]
+    fn a_lock_whose_taker_ended_first_was_given_on_if_it_is_given_back() {
+        let mut holds = Holds::default();
+        takes(&mut holds, 10, one(1));
+        happens(&mut holds, 1, 12, EventKind::Death);
+        let ended = |holds: &Holds| {
+            let held = holds.get(&(ProcessId(0), WaitKind::Lock, LOCK));
+            held.and_then(|held| held.holders[0].ended)
+        };
+        assert_eq!(ended(&holds), Some(Nanos(12)));
+        gives(&mut holds, 20, one(3));
+        assert!(!holds.are_told(ProcessId(0)));
+    }
+
+    #[test]
+    fn a_million_locks_are_bounded_and_what_is_held_stays() {
+        let mut holds = Holds::default();
+        takes(&mut holds, 1, one(1));
+        for at in 2..1_000_000 {
+            let (deed, hold) = told(at, at << 32, one(2));
+            holds.acquire(&deed, &hold);
+            holds.release(&deed, &hold);
+        }
+        assert!(holds.of.len() <= 2 * ROOM && holds.are_all());
+        assert_eq!(holders(&holds), [(one(1), 1)]);
+        for at in 2..2_000_000 {
+            let (deed, hold) = told(at, at << 32, one(2));
+            holds.acquire(&deed, &hold);
+        }
+        assert!(holds.of.len() <= MOST && !holds.are_all());
+    }
+}

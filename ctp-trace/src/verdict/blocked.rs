@@ -1,0 +1,34 @@
+//! The rule for those that others keep: in a cycle, behind one that is stuck, or by a lock whose
+//! holder is no more.
+
+use super::standing::{BlockStanding, Obstacle, State};
+use super::words::{Doubt, Reason, Verdict};
+use super::{Case, SURE_AFTER};
+
+impl Case<'_> {
+    /// It is kept for as long as is worth a word.
+    pub(super) fn blocked(&self) -> Option<(Verdict, Reason)> {
+        let BlockStanding {
+            obstacle,
+            since,
+            doubt,
+        } = self
+            .standing
+            .blocked
+            .filter(|_| self.standing.state == State::Suspended)?;
+        let age = since.until(self.standing.end).min(self.age);
+        if age < self.threshold {
+            return None;
+        }
+        let doubt = doubt.or((age < SURE_AFTER).then_some(Doubt::Recent));
+        let (verdict, reason) = match obstacle {
+            Obstacle::Cycle => (Verdict::Deadlock, Reason::Deadlock { doubt }),
+            Obstacle::Ended(holder) => (Verdict::Stuck, Reason::NeverGivenBack { holder, doubt }),
+            Obstacle::Behind(root) => (Verdict::Stuck, Reason::Behind { root, doubt }),
+        };
+        match doubt {
+            None => Some((verdict, reason)),
+            Some(_) => Some((Verdict::MaybeStuck, reason)),
+        }
+    }
+}

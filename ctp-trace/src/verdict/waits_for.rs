@@ -1,0 +1,159 @@
+//! Who waits for whom: a cycle of those, out of which none gets by itself, is a deadlock.
+//!
+//! The wait-for graph of R. C. Holt, "Some deadlock properties of computer systems" (ACM Computing
+//! Surveys 4, 1972), where nobody is known to need all of those for whom it waits: one of them would
+//! do. So whoever is said to be in a deadlock is in one also if it needs them all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::CoroutineId;
+
+/// For each that waits, those of whom one has to go on before it can. Who waits for none is left out.
+pub type WaitsFor = BTreeMap<CoroutineId, Vec<CoroutineId>>;
+
+/// The cycles of those of whom none can go on: each waits for the next one, and the last for the
+/// first, which has the smallest id. Of one that waits for several the first of them is told.
+pub fn deadlocks(waits: &WaitsFor) -> Vec<Vec<CoroutineId>> {
+    let stay = those_who_stay(waits);
+    let next = |id: &CoroutineId| waits[id][0];
+    let mut seen = BTreeSet::new();
+    let mut cycles = Vec::new();
+    for &start in &stay {
+        let path = path_from(start, &next, &mut seen);
+        let Some(first) = path.last().map(&next) else {
+            continue;
+        };
+        if let Some(begin) = path.iter().position(|id| *id == first) {
+            cycles.push(from_the_smallest(&path[begin..]));
+        }
+    }
+    cycles.sort_unstable();
+    cycles
+}
+
+/// Those that go on only after others of these. Found by letting go, one after the other, of all
+/// for whom one is enough that is not held up itself.
+fn those_who_stay(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
+    let mut waiters: BTreeMap<CoroutineId, Vec<CoroutineId>> = BTreeMap::new();
+    for (&id, others) in waits {
+        for &other in others {
+            waiters.entry(other).or_default().push(id);
+        }
+    }
+    let mut stay: BTreeSet<_> = waits.keys().copied().collect();
+    let is_free = |id: &CoroutineId| !waits.contains_key(id);
+    let mut free: Vec<_> = waiters.keys().copied().filter(is_free).collect();
+    while let Some(id) = free.pop() {
+        let held_up = waiters.get(&id).into_iter().flatten();
+        free.extend(held_up.copied().filter(|waiter| stay.remove(waiter)));
+    }
+    stay
+}
+
+/// From one to the next, as far as nobody was seen before.
+fn path_from(
+    start: CoroutineId,
+    next: &impl Fn(&CoroutineId) -> CoroutineId,
+    seen: &mut BTreeSet<CoroutineId>,
+) -> Vec<CoroutineId> {
+    let mut path = Vec::new();
+    let mut at = start;
+    while seen.insert(at) {
+        path.push(at);
+        at = next(&at);
+    }
+    path
+}
+
+fn from_the_smallest(cycle: &[CoroutineId]) -> Vec<CoroutineId> {
+    let smallest = cycle.iter().enumerate().min_by_key(|(_, id)| **id);
+    let at = smallest.map_or(0, |(at, _)| at);
+    [&cycle[at..], &cycle[..at]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn waits(of: &[(u32, &[u32])]) -> WaitsFor {
+        let ids = |all: &[u32]| all.iter().copied().map(CoroutineId).collect();
+        of.iter()
+            .map(|(id, all)| (CoroutineId(*id), ids(all)))
+            .collect()
+    }
+
+    fn cycles(of: &[(u32, &[u32])]) -> Vec<Vec<u32>> {
+        let found = deadlocks(&waits(of)).into_iter();
+        found
+            .map(|ids| ids.into_iter().map(|id| id.0).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_cycle_begins_with_its_smallest() {
+        assert_eq!(cycles(&[(3, &[1]), (1, &[2]), (2, &[3])]), [[1, 2, 3]]);
+        assert_eq!(cycles(&[(7, &[7])]), [[7]]);
+        let two: &[(u32, &[u32])] = &[(1, &[5]), (5, &[1]), (2, &[9]), (9, &[2])];
+        assert_eq!(cycles(two), [[1, 5], [2, 9]]);
+    }
+
+    #[test]
+    fn a_chain_is_no_cycle_and_who_waits_for_one_is_not_in_it() {
+        assert!(cycles(&[(1, &[2]), (2, &[3])]).is_empty());
+        assert_eq!(cycles(&[(4, &[1]), (1, &[2]), (2, &[1])]), [[1, 2]]);
+    }
+
+    #[test]
+    fn who_waits_for_several_gets_on_with_one_of_them() {
+        assert!(cycles(&[(1, &[2, 3]), (2, &[1])]).is_empty());
+        assert_eq!(cycles(&[(1, &[2, 3]), (2, &[1]), (3, &[1])]), [[1, 2]]);
+    }
+
+    /// As a program would go on: whoever waits for nobody, or for one who has gone on, goes on.
+    fn never_go_on(waits: &WaitsFor) -> BTreeSet<CoroutineId> {
+        let mut stay = waits.clone();
+        loop {
+            let may = |id: &CoroutineId| stay[id].iter().any(|other| !stay.contains_key(other));
+            let Some(one) = stay.keys().copied().find(may) else {
+                return stay.into_keys().collect();
+            };
+            stay.remove(&one);
+        }
+    }
+
+    /// Whether it comes back to itself by way of the first of those whom each waits for.
+    fn returns(waits: &WaitsFor, id: CoroutineId) -> bool {
+        let mut at = id;
+        (0..waits.len()).any(|_| {
+            at = waits.get(&at).map_or(at, |others| others[0]);
+            at == id && waits.contains_key(&id)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn cycles_are_those_of_a_program_that_goes_on_as_far_as_it_can(
+            edges in prop::collection::btree_map(0u32..12, prop::collection::vec(0u32..12, 1..3), 0..12)
+        ) {
+            let ids = |all: Vec<u32>| all.into_iter().map(CoroutineId).collect();
+            let waits: WaitsFor =
+                edges.into_iter().map(|(id, all)| (CoroutineId(id), ids(all))).collect();
+            let stay = never_go_on(&waits);
+            prop_assert_eq!(&those_who_stay(&waits), &stay);
+            let cycles = deadlocks(&waits);
+            let members: Vec<_> = cycles.iter().flatten().copied().collect();
+            let expected: BTreeSet<_> =
+                stay.iter().copied().filter(|id| returns(&waits, *id)).collect();
+            prop_assert_eq!(members.len(), expected.len());
+            prop_assert_eq!(members.into_iter().collect::<BTreeSet<_>>(), expected);
+            for cycle in &cycles {
+                prop_assert_eq!(cycle.iter().min(), cycle.first());
+                let next = cycle.iter().cycle().skip(1);
+                for (id, next) in cycle.iter().zip(next) {
+                    prop_assert_eq!(&waits[id][0], next);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Three tasks on tokio, round a table: each takes the fork at its left, and waits for the one at
+//! its right. Others share a fourth fork, and go on.
+
+use std::sync::{Arc, LazyLock};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, TokioMutex};
+use tokio::sync::Barrier;
+
+static FORKS: LazyLock<[TokioMutex<u64>; 4]> = LazyLock::new(Default::default);
+
+async fn dine(seat: usize, seated: Arc<Barrier>, ledger: Ledger) {
+    let mut left = FORKS[seat].lock().await;
+    seated.wait().await;
+    *left.value() += 1;
+    let _waiting = ledger.enter(&format!("diner-{seat}"), line!() + 1);
+    let _right = FORKS[(seat + 1) % 3].lock().await;
+}
+
+async fn share() {
+    loop {
+        *FORKS[3].lock().await.value() += 1;
+        let mut mine = FORKS[3].lock().await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        *mine.value() += 1;
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
+    let (seated, ledger) = (Arc::new(Barrier::new(3)), Ledger::new());
+    for seat in 0..3 {
+        let diner = dine(seat, Arc::clone(&seated), ledger.clone());
+        runtime.spawn(diner.traced_as(&format!("diner-{seat}")));
+    }
+    for i in 0..3 {
+        runtime.spawn(share().traced_as(&format!("sharer-{i}")));
+    }
+    sleep(Duration::from_millis(2500));
+    ledger.tell(|_| true);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}

@@ -1,0 +1,53 @@
+//! A task gives up waiting for a piece of work that has a lock, without dropping it, and then wants
+//! the lock itself: nobody polls the work any more. Another task does the same and drops the work.
+
+use std::pin::pin;
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, TokioMutex};
+
+static LOCKS: LazyLock<[TokioMutex<u64>; 2]> = LazyLock::new(Default::default);
+
+async fn work(lock: &TokioMutex<u64>) {
+    let mut held = lock.lock().await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    *held.value() += 1;
+}
+
+async fn keep(ledger: Ledger) {
+    let mut working = pin!(work(&LOCKS[0]));
+    tokio::select! {
+        () = &mut working => {}
+        () = tokio::time::sleep(Duration::from_millis(20)) => {
+            let _waiting = ledger.enter("keeper", line!() + 1);
+            *LOCKS[0].lock().await.value() += 1;
+        }
+    }
+}
+
+async fn drop_it(ledger: Ledger) {
+    tokio::select! {
+        () = work(&LOCKS[1]) => {}
+        () = tokio::time::sleep(Duration::from_millis(20)) => {}
+    }
+    let _waiting = ledger.enter("dropper", line!() + 1);
+    *LOCKS[1].lock().await.value() += 1;
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
+    let ledger = Ledger::new();
+    runtime.spawn(keep(ledger.clone()).traced_as("keeper"));
+    runtime.spawn(drop_it(ledger.clone()).traced_as("dropper"));
+    sleep(Duration::from_millis(2500));
+    ledger.tell(|_| true);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}

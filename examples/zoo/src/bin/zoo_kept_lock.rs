@@ -1,0 +1,42 @@
+//! A task takes a lock, forgets that it has to give it back, and ends. Two others wait for it; a
+//! third one is cancelled while it has another lock, which goes to those that wait for that.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_zoo::{Ledger, Mutex, Order, Signal, Toy};
+
+async fn forget(lock: Mutex, taken: Signal) {
+    std::mem::forget(lock.lock().await);
+    taken.raise();
+}
+
+async fn hold(lock: Mutex, taken: Signal) {
+    let _held = lock.lock().await;
+    taken.raise();
+    std::future::pending().await
+}
+
+async fn want(lock: Mutex, name: String, ledger: Ledger) {
+    let _waiting = ledger.enter(&name, line!() + 1);
+    let _held = lock.lock().await;
+}
+
+fn main() {
+    ctp_nostd::attach();
+    let (toy, ledger) = (Toy::new(Order::FirstCome, 2), Ledger::new());
+    let (kept, dropped, taken) = (Mutex::new(), Mutex::new(), Signal::new());
+    toy.spawn("forgetful", forget(kept.clone(), taken.clone()));
+    let holder = toy.spawn("cancelled", hold(dropped.clone(), taken.clone()));
+    sleep(Duration::from_millis(100));
+    for (lock, name) in [(&kept, "kept"), (&dropped, "dropped")] {
+        for i in 0..2 {
+            let name = format!("{name}-{i}");
+            toy.spawn(&name, want(lock.clone(), name.clone(), ledger.clone()));
+        }
+    }
+    sleep(Duration::from_millis(100));
+    holder.cancel();
+    sleep(Duration::from_millis(2300));
+    ledger.tell(|_| true);
+}

@@ -1,0 +1,54 @@
+//! The mutex of tokio, which tells who holds it in the lines that name `ctp`.
+
+use std::future::{Future, poll_fn};
+use std::panic::Location;
+use std::pin::pin;
+
+use ctp_nostd as ctp;
+
+/// As [`tokio::sync::Mutex`].
+#[derive(Debug, Default)]
+pub struct TokioMutex<T>(tokio::sync::Mutex<T>);
+
+/// As [`tokio::sync::MutexGuard`].
+#[derive(Debug)]
+pub struct TokioHeld<'m, T> {
+    address: usize,
+    guard: tokio::sync::MutexGuard<'m, T>,
+}
+
+impl<T> TokioMutex<T> {
+    /// Takes it, once it is free.
+    #[track_caller]
+    pub fn lock(&self) -> impl Future<Output = TokioHeld<'_, T>> {
+        let address = std::ptr::from_ref(self).addr();
+        let (wait, place) = (ctp::Wait::lock(address), Location::caller());
+        async move {
+            let mut locking = pin!(self.0.lock());
+            let locked = poll_fn(|context| {
+                let polled = locking.as_mut().poll(context);
+                if polled.is_pending() {
+                    ctp::waits_for(wait);
+                }
+                polled
+            });
+            let guard = locked.await;
+            ctp::acquired_at(address, place);
+            TokioHeld { address, guard }
+        }
+    }
+}
+
+impl<T> TokioHeld<'_, T> {
+    /// What it guards.
+    pub fn value(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+/// The guard inside is dropped after this.
+impl<T> Drop for TokioHeld<'_, T> {
+    fn drop(&mut self) {
+        ctp::released(self.address);
+    }
+}
