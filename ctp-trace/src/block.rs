@@ -78,23 +78,36 @@ impl Column {
     }
 }
 
-/// Where, and on what: the part of events that repeats itself.
+/// Where, and on what: the part of events that repeats itself. It is compared and copied at each
+/// event, which is why it is two words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Spot {
-    site: SiteId,
-    wait: WaitKind,
-    marks: WaitMarks,
+    /// {wait and marks as in the file 8 | site 32}
+    place: u64,
     arg: u64,
 }
 
+const WAIT_SHIFT: u32 = 32;
+
 impl Spot {
+    #[inline]
     fn of(event: &Event) -> Self {
-        Spot {
-            site: event.site,
-            wait: event.wait,
-            marks: event.marks,
-            arg: event.arg,
-        }
+        let code = wait_code(event.wait) | marks_code(event.marks);
+        Spot::new(event.site, code, event.arg)
+    }
+
+    #[inline]
+    fn new(site: SiteId, code: u8, arg: u64) -> Self {
+        let place = u64::from(site.0) | u64::from(code) << WAIT_SHIFT;
+        Spot { place, arg }
+    }
+
+    fn site(self) -> SiteId {
+        SiteId(self.place as u32)
+    }
+
+    fn code(self) -> u8 {
+        (self.place >> WAIT_SHIFT) as u8
     }
 }
 
@@ -243,6 +256,7 @@ struct Habit {
 
 impl Habit {
     /// Coroutines go round in loops: what came after the latest spot the last time comes again.
+    #[inline]
     fn next_spot(&self) -> Spot {
         let [latest, rest @ ..] = &self.spots;
         if self.is_steady {
@@ -259,6 +273,7 @@ impl Habit {
         self.seen.wrapping_add(self.step)
     }
 
+    #[inline]
     fn learn(&mut self, event: &Event) {
         let spot = Spot::of(event);
         if !self.is_steady || self.spots[0] != spot {

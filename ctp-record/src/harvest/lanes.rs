@@ -39,7 +39,7 @@ pub(super) struct Lanes {
     taken: u64,
     /// Room that their copies took.
     taken_bytes: u64,
-    /// There are rows enough for now: copies stay what they are.
+    /// There are chunks enough for now: copies stay what they are.
     is_held: bool,
     /// Another thread copies too.
     is_helped: bool,
@@ -156,7 +156,7 @@ impl Lanes {
     fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
         self.round += 1;
         (self.taken, self.taken_bytes) = (0, 0);
-        self.is_held = reach != Reach::End && self.backlog.has_enough_rows();
+        self.is_held = reach != Reach::End && self.backlog.has_too_many_chunks();
         let has_enough = self.was_cut_short || self.is_held;
         self.has_looked = reach == Reach::End || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
