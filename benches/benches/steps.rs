@@ -1,8 +1,7 @@
-//! What do the recorder's steps take for each event: to copy records out of a lane and to put them
-//! in order, and to encode, compress and write them? One thread does one after the other, without a
+//! What do the recorder's steps take for each event: to copy records out of a lane, put them in order
+//! and encode them, and to compress what became of that? One thread does one after the other, without a
 //! program beside it, so that a step's own work shows and not what it waited for.
 
-use std::hint::black_box;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -10,13 +9,13 @@ use std::time::{Duration, Instant};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::{Coroutine, Linux, Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
-use ctp_trace::Writer;
 use ctp_trace::record::{Event, ProcessId, Record, Start};
+use ctp_trace::{ChunkWriter, Composer};
 use memmap2::MmapMut;
 
 /// Events of a round: all of them have room in the lane.
 const EVENTS: u64 = 1 << 16;
-const ROUNDS: usize = 101;
+const ROUNDS: u64 = 101;
 
 /// As on Linux, but with one thread and nobody to ring.
 struct Alone;
@@ -62,20 +61,16 @@ impl Outside for Nowhere {
     }
 }
 
-/// Events on their way to the file.
-#[derive(Default)]
-struct Tray {
-    events: Vec<Event>,
-    others: Vec<Record>,
-}
+/// As the recorder's: events become chunks where they are put in order.
+struct Trace(Composer);
 
-impl Sink for Tray {
+impl Sink for Trace {
     fn take(&mut self, record: Record) {
-        self.others.push(record);
+        self.0.add(&record).expect("it is small");
     }
 
     fn take_event(&mut self, event: Event) {
-        self.events.push(event);
+        self.0.add_event(&event);
     }
 }
 
@@ -106,40 +101,38 @@ fn measure(name: &str, coroutines: usize, scene: Scene) {
     let tasks: Vec<Coroutine<Alone>> = (0..coroutines).map(|_| probe.born("one")).collect();
     let mut harvest = Harvest::new(0);
     let mut outside = Nowhere::default();
-    let mut writer = Writer::new(io::sink(), &Start::default()).expect("a sink takes all");
-    let (mut ordered, mut written, mut before) = (Vec::new(), Vec::new(), 0);
-    let (mut bytes, mut step) = (0, 0);
-    for _ in 0..ROUNDS {
-        let mut tray = Tray::default();
-        for _ in 0..EVENTS / 2 {
-            let (one, wait) = scene(step);
+    let mut trace = Trace(Composer::new(&Start::default()));
+    let mut file = ChunkWriter::new(io::sink()).expect("a sink takes all");
+    let (mut ordered, mut written) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        for step in 0..EVENTS / 2 {
+            let (one, wait) = scene(round * EVENTS / 2 + step);
             tasks[one].run();
             tasks[one].suspend(wait);
-            step += 1;
         }
-        tray.events.reserve(EVENTS as usize * 2);
         ordered.push(timed(|| {
-            while harvest.pass(&region, &mut outside, &mut tray).is_cut_short {}
+            while harvest.pass(&region, &mut outside, &mut trace).is_cut_short {}
+            trace.0.cut();
         }));
-        assert!(tray.events.len() as u64 >= EVENTS, "nothing is lost");
         written.push(timed(|| {
-            for record in &tray.others {
-                writer.write(record).expect("a sink takes all");
+            while let Some(chunk) = trace.0.next_chunk() {
+                file.put(&chunk).expect("a sink takes all");
+                trace.0.reuse(chunk);
             }
-            for event in &tray.events {
-                writer
-                    .write_event(black_box(event))
-                    .expect("a sink takes all");
-            }
-            writer.flush().expect("a sink takes all");
         }));
-        bytes = writer.bytes() - before;
-        before = writer.bytes();
     }
+    let totals = harvest.totals();
+    assert_eq!(
+        (totals.lost, totals.events),
+        (0, EVENTS * ROUNDS + coroutines as u64)
+    );
     println!("{name}:");
-    report("copied and put in order", ordered);
-    report("encoded and compressed", written);
-    println!("  {:.2} bytes an event", bytes as f64 / EVENTS as f64);
+    report("copied, put in order, encoded", ordered);
+    report("compressed", written);
+    println!(
+        "  {:.2} bytes an event",
+        file.bytes() as f64 / totals.events as f64
+    );
     tasks.into_iter().for_each(std::mem::forget);
 }
 
@@ -153,7 +146,7 @@ fn report(step: &str, mut times: Vec<Duration>) {
     times.sort();
     let each = |time: Duration| time.as_nanos() as f64 / EVENTS as f64;
     let (least, median) = (each(times[0]), each(times[times.len() / 2]));
-    println!("  {step:<24} {least:>5.1} {median:>5.1}");
+    println!("  {step:<30} {least:>5.1} {median:>5.1}");
 }
 
 #[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
