@@ -33,53 +33,11 @@ use crate::unlocked;
 
 use crate::lane_claim::GIVEN_BACK;
 pub use crate::lane_claim::{claim, claim_oldest, give_back};
+pub use crate::lane_copy::{Copied, MOST_WORDS, Word};
 pub use crate::lane_record::{Deed, Payload};
 
 const LAPS: u64 = (1 << 15) - 1;
 const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
-
-/// A record as it stood in its lane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
-    commit: u64,
-    at: u64,
-    site: u64,
-    arg: u64,
-}
-
-impl Copied {
-    /// As they are kept elsewhere.
-    #[inline]
-    pub fn to_bytes(self) -> [u8; 32] {
-        let words = [self.commit, self.at, self.site, self.arg];
-        let mut bytes = [0; 32];
-        let (places, _) = bytes.as_chunks_mut();
-        for (place, word) in places.iter_mut().zip(words) {
-            *place = word.to_le_bytes();
-        }
-        bytes
-    }
-
-    /// Back from there.
-    #[inline]
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        let (words, _) = bytes.as_chunks();
-        let word = |index: usize| words.get(index).map_or(0, |word| u64::from_le_bytes(*word));
-        Copied {
-            commit: word(0),
-            at: word(1),
-            site: word(2),
-            arg: word(3),
-        }
-    }
-
-    /// Its time and payload.
-    #[inline]
-    pub fn read(&self) -> (u64, Payload) {
-        let payload = Payload::from_words(self.commit, self.site, self.arg);
-        (self.at, payload)
-    }
-}
 
 /// A lane and its records, as many as a power of two.
 #[derive(Clone, Copy, Debug)]

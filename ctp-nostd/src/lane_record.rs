@@ -132,9 +132,9 @@ impl Payload {
 }
 
 /// Bit 63 of a site word.
-const IS_ID: u64 = SiteWord::from_id(1).0 & !1;
+pub(crate) const IS_ID: u64 = SiteWord::from_id(1).0 & !1;
 
-const fn low_bits(word: u64, bits: u32) -> u64 {
+pub(crate) const fn low_bits(word: u64, bits: u32) -> u64 {
     word & ((1 << bits) - 1)
 }
 

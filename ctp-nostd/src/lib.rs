@@ -104,6 +104,7 @@ pub mod inspect;
 pub mod intern;
 pub mod lane;
 mod lane_claim;
+mod lane_copy;
 mod lane_record;
 pub mod layout;
 #[cfg(feature = "linux")]

@@ -1,7 +1,7 @@
 //! What was read of the program and is not on disk yet: how much of it there is, and may be.
 //!
-//! Two stages hold it: copies of lane records that wait to be put in order, and rows that wait to
-//! be encoded. The thread that reads the program never waits for either.
+//! Two stages hold it: copies of lane records that wait to be put in order, and chunks that wait to
+//! be written. The thread that reads the program never waits for either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,13 +14,13 @@ pub struct Backlog(Arc<Account>);
 struct Account {
     limit_bytes: u64,
     copies_bytes: AtomicU64,
-    rows_bytes: AtomicU64,
+    chunks_bytes: AtomicU64,
     most_bytes: AtomicU64,
     was_full: AtomicBool,
 }
 
-/// Enough rows for the encoder to go on with; what comes after them stays copies, which are smaller.
-const ENOUGH_ROWS_BYTES: u64 = 4 << 20;
+/// Enough chunks for the encoder to go on with.
+const ENOUGH_BYTES: u64 = 4 << 20;
 
 impl Default for Backlog {
     /// Without a limit.
@@ -42,7 +42,7 @@ impl Backlog {
         Backlog(Arc::new(Account {
             limit_bytes,
             copies_bytes: AtomicU64::new(0),
-            rows_bytes: AtomicU64::new(0),
+            chunks_bytes: AtomicU64::new(0),
             most_bytes: AtomicU64::new(0),
             was_full: AtomicBool::new(false),
         }))
@@ -57,10 +57,10 @@ impl Backlog {
     pub fn bytes(&self) -> u64 {
         let Account {
             copies_bytes,
-            rows_bytes,
+            chunks_bytes,
             ..
         } = &*self.0;
-        copies_bytes.load(Ordering::Relaxed) + rows_bytes.load(Ordering::Relaxed)
+        copies_bytes.load(Ordering::Relaxed) + chunks_bytes.load(Ordering::Relaxed)
     }
 
     /// The most that it ever held.
@@ -78,14 +78,14 @@ impl Backlog {
         self.0.limit_bytes / 2 < self.bytes()
     }
 
-    /// Are there so many rows that no more should be made of copies?
-    pub(crate) fn has_enough_rows(&self) -> bool {
-        ENOUGH_ROWS_BYTES.min(self.0.limit_bytes / 4) <= self.0.rows_bytes.load(Ordering::Relaxed)
+    /// Are there so many chunks that one who may wait should?
+    pub(crate) fn has_enough_chunks(&self) -> bool {
+        ENOUGH_BYTES.min(self.0.limit_bytes / 4) <= self.0.chunks_bytes.load(Ordering::Relaxed)
     }
 
-    /// So many that nothing should be made into rows any more?
-    pub(crate) fn has_too_many_rows(&self) -> bool {
-        self.0.limit_bytes / 2 <= self.0.rows_bytes.load(Ordering::Relaxed)
+    /// So many that no more should be made?
+    pub(crate) fn has_too_many_chunks(&self) -> bool {
+        self.0.limit_bytes / 2 <= self.0.chunks_bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes that may be added.
@@ -106,13 +106,13 @@ impl Backlog {
         self.0.copies_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn rows_added(&self, bytes: u64) {
-        self.0.rows_bytes.fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn chunk_added(&self, bytes: u64) {
+        self.0.chunks_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.note_most();
     }
 
-    pub(crate) fn rows_written(&self, bytes: u64) {
-        self.0.rows_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    pub(crate) fn chunk_written(&self, bytes: u64) {
+        self.0.chunks_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn note_most(&self) {

@@ -20,6 +20,8 @@ use crate::clock::monotonic_ns;
 struct Pair {
     ticks: u64,
     ns: u64,
+    /// So many ticks it took to read both.
+    width: u64,
 }
 
 /// Keeps a header's calibration right.
@@ -39,6 +41,8 @@ const SOON: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
 /// Beyond this the counter is not trusted any more.
 const WORST_NS: i64 = 1_000_000;
+/// What it took to read both ends of the first line is no more than this part of it.
+const PRECISION: u64 = 10_000;
 
 impl Calibrator {
     /// Begins to measure. The first line takes a while.
@@ -66,10 +70,13 @@ impl Calibrator {
         }
         self.looked = Instant::now();
         self.pause = (self.pause * 2).clamp(SOON, LONGEST);
+        let moment = measure();
         let next = match self.now {
-            None if is_invariant() => self.first_line(measure()),
-            None => None,
-            Some(now) => self.next(now, measure()),
+            None if !is_invariant() => None,
+            // The machine was busy. A longer line is more precise.
+            None if !self.is_precise(moment) => return true,
+            None => self.first_line(moment),
+            Some(now) => self.next(now, moment),
         };
         match next {
             Some(next) if is_source() => {
@@ -84,6 +91,12 @@ impl Calibrator {
         }
     }
 
+    fn is_precise(&self, moment: Pair) -> bool {
+        let width = self.first.width.saturating_add(moment.width);
+        let length = moment.ticks.saturating_sub(self.first.ticks);
+        width <= length / PRECISION
+    }
+
     fn first_line(&self, moment: Pair) -> Option<Calibration> {
         Some(Calibration {
             ticks: moment.ticks,
@@ -92,7 +105,9 @@ impl Calibrator {
         })
     }
 
-    /// A line that begins where the present one is and meets the true time one pause later.
+    /// A line that begins where the present one is and meets the true time after the longest pause.
+    /// If it were to do so sooner, and the next look came late on a busy machine, it would be far
+    /// beyond by then.
     fn next(&self, now: Calibration, moment: Pair) -> Option<Calibration> {
         let shown = now.ns_at(moment.ticks);
         let behind = moment.ns.wrapping_sub(shown).cast_signed();
@@ -100,7 +115,7 @@ impl Calibrator {
             return None;
         }
         let mult = slope(self.first, moment)?;
-        let correction = i128::from(mult) * i128::from(behind) / self.pause.as_nanos() as i128;
+        let correction = i128::from(mult) * i128::from(behind) / LONGEST.as_nanos() as i128;
         Some(Calibration {
             ticks: moment.ticks,
             ns: shown,
@@ -124,10 +139,14 @@ fn measure() -> Pair {
         let before = clock::ticks();
         let ns = monotonic_ns();
         let after = clock::ticks();
-        (after.wrapping_sub(before), Pair { ticks: before, ns })
+        Pair {
+            ticks: before,
+            ns,
+            width: after.wrapping_sub(before),
+        }
     };
-    let tightest = (0..8).map(reading).min_by_key(|(width, _)| *width);
-    tightest.expect("there are eight readings").1
+    let tightest = (0..8).map(reading).min_by_key(|pair| pair.width);
+    tightest.expect("there are eight readings")
 }
 
 /// The flags alone are some 2 000 bytes.
@@ -156,7 +175,11 @@ mod tests {
     use super::*;
 
     fn at(ticks: u64, ns: u64) -> Pair {
-        Pair { ticks, ns }
+        Pair {
+            ticks,
+            ns,
+            width: 100,
+        }
     }
 
     const NOW: Calibration = Calibration {
@@ -190,6 +213,25 @@ mod tests {
             next.ns_at(later.ticks).abs_diff(true_then) < 100,
             "{next:?}"
         );
+    }
+
+    // CTP-26
+    #[test]
+    fn a_look_that_comes_late_finds_a_line_that_is_right_all_the_same() {
+        let mut calibrator = calibrator();
+        (calibrator.first, calibrator.pause) = (at(0, 50_000), SOON);
+        let moment = at(40_002_000, 20_051_000);
+        let next = calibrator.next(NOW, moment).expect("50 us are few");
+        let late = at(moment.ticks + 10_000_000_000, moment.ns + 5_000_000_000);
+        assert!(next.ns_at(late.ticks).abs_diff(late.ns) < WORST_NS as u64);
+    }
+
+    // CTP-26
+    #[test]
+    fn a_first_line_is_as_long_as_its_ends_are_vague() {
+        let calibrator = calibrator();
+        assert!(!calibrator.is_precise(at(1_999_999, 0)));
+        assert!(calibrator.is_precise(at(2_000_000, 0)));
     }
 
     // CTP-26

@@ -1,5 +1,5 @@
-//! The second thread: encodes, compresses and writes, so that the first one never waits for the
-//! disk.
+//! Rows become chunks where they come from; a second thread compresses and writes them, so that the
+//! first one never waits for the disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ctp_trace::Writer;
-use ctp_trace::record::{End, Event, Record, Wake};
+use ctp_trace::record::{End, Event, Record, Start};
+use ctp_trace::{ChunkWriter, Composer, RawChunk};
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 
@@ -19,11 +19,12 @@ use crate::backlog::Backlog;
 use crate::harvest::remember;
 
 /// The near end of it.
-#[derive(Debug)]
 pub struct Encoder {
-    rows: Vec<Row>,
+    composer: Composer,
+    /// A record that no chunk can hold.
+    failed: Option<io::Error>,
     messages: Sender<Message>,
-    used: Receiver<Vec<Row>>,
+    used: Receiver<RawChunk>,
     thread: JoinHandle<io::Result<File>>,
     backlog: Backlog,
     written_bytes: Arc<AtomicU64>,
@@ -31,48 +32,32 @@ pub struct Encoder {
     is_patient: bool,
 }
 
-/// A record; what is seldom and large lies apart.
-#[derive(Debug)]
-pub enum Row {
-    /// A change of state.
-    Event(Event),
-    /// A wake.
-    Wake(Wake),
-    /// All else.
-    Other(Box<Record>),
-}
-
-impl From<Record> for Row {
-    fn from(record: Record) -> Self {
-        match record {
-            Record::Event(event) => Row::Event(event),
-            Record::Wake(wake) => Row::Wake(wake),
-            other => Row::Other(Box::new(other)),
-        }
-    }
-}
-
-#[derive(Debug)]
 enum Message {
-    Rows(Vec<Row>),
+    Chunk(RawChunk),
     /// All so far is to be on disk, with the loss so far.
     Flush(u64),
-    Finish(End),
+    Finish,
 }
 
-/// Rows that are handed over at once: to wake a thread costs as much as to encode a hundred.
-const BATCH: usize = 2048;
-/// Batches that are kept to be filled again.
-const MOST_USED: usize = 64;
+/// Chunks that wait to be filled again.
+const MOST_USED: usize = 16;
 /// How far it steps back behind the program and the first thread.
 const NICE: i32 = 5;
 
 impl Encoder {
-    /// Starts it.
+    /// Starts it; a draft can be read from its start on.
     ///
     /// # Errors
-    /// Those of the kernel: there are too many threads.
-    pub fn start(writer: Writer<BufWriter<File>>, backlog: Backlog) -> io::Result<Self> {
+    /// Those of the file, and of the kernel: there are too many threads.
+    pub fn start(file: File, start: &Start, is_draft: bool, backlog: Backlog) -> io::Result<Self> {
+        let mut composer = Composer::new(start);
+        let mut writer = ChunkWriter::new(BufWriter::new(file))?;
+        while let Some(chunk) = composer.next_chunk() {
+            writer.put(&chunk)?;
+        }
+        if is_draft {
+            writer.flush()?;
+        }
         let (messages, received) = channel();
         let (give_back, used) = sync_channel(MOST_USED);
         let written_bytes = Arc::new(AtomicU64::new(0));
@@ -85,7 +70,8 @@ impl Encoder {
         };
         let thread = thread::Builder::new().name("encoder".into());
         Ok(Encoder {
-            rows: Vec::with_capacity(BATCH),
+            composer,
+            failed: None,
             messages,
             used,
             thread: thread.spawn(move || desk.work(received))?,
@@ -107,16 +93,21 @@ impl Encoder {
     }
 
     /// Takes one.
+    pub fn take(&mut self, record: &Record) {
+        remember(&mut self.failed, self.composer.add(record));
+        self.hand_over();
+    }
+
+    /// The same of an event.
     #[inline]
-    pub fn take(&mut self, row: Row) {
-        self.rows.push(row);
-        if self.rows.len() == BATCH {
-            self.hand_over();
-        }
+    pub fn take_event(&mut self, event: &Event) {
+        self.composer.add_event(event);
+        self.hand_over();
     }
 
     /// All so far will be on disk soon.
     pub fn flush(&mut self, lost: u64) {
+        self.composer.cut();
         self.hand_over();
         self.send(Message::Flush(lost));
     }
@@ -124,24 +115,31 @@ impl Encoder {
     /// Waits until all is written: the file, open at its end.
     ///
     /// # Errors
-    /// The first of those of the file.
+    /// The first of those of the file, or that a record was too large.
     pub fn finish(mut self, end: &End) -> io::Result<File> {
+        self.composer.end(end);
         self.hand_over();
-        self.send(Message::Finish(*end));
+        self.send(Message::Finish);
         let ended = self.thread.join();
-        ended.unwrap_or_else(|panic| resume_unwind(panic))
+        let file = ended.unwrap_or_else(|panic| resume_unwind(panic))?;
+        self.failed.map_or(Ok(file), Err)
     }
 
+    #[inline]
     fn hand_over(&mut self) {
-        if self.rows.is_empty() {
-            return;
+        while let Some(chunk) = self.composer.next_chunk() {
+            self.send_chunk(chunk);
         }
-        let empty = self.used.try_recv();
-        let empty = empty.unwrap_or_else(|_| Vec::with_capacity(BATCH));
-        let rows = std::mem::replace(&mut self.rows, empty);
-        self.backlog.rows_added(bytes(&rows));
-        self.send(Message::Rows(rows));
-        while self.is_patient && self.backlog.has_enough_rows() && !self.thread.is_finished() {
+    }
+
+    #[cold]
+    fn send_chunk(&mut self, chunk: RawChunk) {
+        self.used
+            .try_iter()
+            .for_each(|used| self.composer.reuse(used));
+        self.backlog.chunk_added(bytes(&chunk));
+        self.send(Message::Chunk(chunk));
+        while self.is_patient && self.backlog.has_enough_chunks() && !self.thread.is_finished() {
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -152,15 +150,15 @@ impl Encoder {
     }
 }
 
-fn bytes(rows: &[Row]) -> u64 {
-    size_of_val(rows) as u64
+fn bytes(chunk: &RawChunk) -> u64 {
+    chunk.bytes() as u64
 }
 
 /// What the second thread has.
 struct Desk {
-    writer: Writer<BufWriter<File>>,
+    writer: ChunkWriter<BufWriter<File>>,
     failed: Option<io::Error>,
-    give_back: SyncSender<Vec<Row>>,
+    give_back: SyncSender<RawChunk>,
     backlog: Backlog,
     written_bytes: Arc<AtomicU64>,
 }
@@ -171,36 +169,24 @@ impl Desk {
         let _ = setpriority_process(Some(gettid()), NICE);
         for message in messages {
             match message {
-                Message::Rows(rows) => self.write(rows),
+                Message::Chunk(chunk) => self.write(chunk),
                 Message::Flush(lost) => self.flush(lost),
-                Message::Finish(end) => return self.finish(&end),
+                Message::Finish => return self.finish(),
             }
         }
         Err(io::Error::other("the recording was given up"))
     }
 
-    fn write(&mut self, mut rows: Vec<Row>) {
+    fn write(&mut self, chunk: RawChunk) {
         self.writer.set_hurried(self.backlog.is_half_full());
-        let bytes = bytes(&rows);
-        for row in rows.drain(..) {
-            if self.failed.is_none() {
-                let written = self.write_row(row);
-                remember(&mut self.failed, written);
-            }
+        if self.failed.is_none() {
+            remember(&mut self.failed, self.writer.put(&chunk));
         }
-        self.backlog.rows_written(bytes);
+        self.backlog.chunk_written(bytes(&chunk));
         self.written_bytes
             .store(self.writer.bytes(), Ordering::Relaxed);
         // There are enough of them.
-        let _ = self.give_back.try_send(rows);
-    }
-
-    fn write_row(&mut self, row: Row) -> io::Result<()> {
-        match row {
-            Row::Event(event) => self.writer.write_event(&event),
-            Row::Wake(wake) => self.writer.write(&Record::Wake(wake)),
-            Row::Other(record) => self.writer.write(&record),
-        }
+        let _ = self.give_back.try_send(chunk);
     }
 
     fn flush(&mut self, lost: u64) {
@@ -210,13 +196,16 @@ impl Desk {
         }
     }
 
-    fn finish(self, end: &End) -> io::Result<File> {
-        match self.failed {
+    fn finish(mut self) -> io::Result<File> {
+        self.flush_all()?;
+        let file = self.writer.into_inner().into_inner();
+        file.map_err(io::IntoInnerError::into_error)
+    }
+
+    fn flush_all(&mut self) -> io::Result<()> {
+        match self.failed.take() {
             Some(error) => Err(error),
-            None => self
-                .writer
-                .finish(end)
-                .and_then(|file| file.into_inner().map_err(io::IntoInnerError::into_error)),
+            None => self.writer.flush(),
         }
     }
 }

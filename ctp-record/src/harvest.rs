@@ -246,7 +246,7 @@ impl Harvest {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
         }
         let stations = &region.stations[..self.heads.len()];
-        if self.lanes.backlog.has_too_many_rows() {
+        if self.lanes.backlog.has_too_many_chunks() {
             self.lanes.backlog.note_full();
             pass.found.is_held = true;
             return pass.found;

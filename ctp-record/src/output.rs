@@ -2,18 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use ctp_trace::Writer;
 use ctp_trace::record::{End, Event, Record, Start};
 use rustix::fs::fstat;
 
 use crate::backlog::Backlog;
-use crate::encoder::{Encoder, Row};
+use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::harvest::Sink;
 use crate::leftovers;
@@ -122,10 +121,7 @@ impl Output {
         let place = behind_link(path);
         let draft = draft_of(&place);
         let encoder = open(&place, draft.as_ref().map(|draft| draft.0.as_path()))
-            .map(BufWriter::new)
-            .and_then(|file| Writer::new(file, start))
-            .and_then(|writer| begun(writer, draft.is_some()))
-            .and_then(|writer| Encoder::start(writer, backlog))
+            .and_then(|file| Encoder::start(file, start, draft.is_some(), backlog))
             .map_err(|error| Error::Output(path.to_owned(), error))?;
         Ok(Output {
             path: path.to_owned(),
@@ -189,12 +185,12 @@ impl Output {
 impl Sink for Output {
     fn take(&mut self, record: Record) {
         self.flushed = None;
-        self.encoder.take(record.into());
+        self.encoder.take(&record);
     }
 
     fn take_event(&mut self, event: Event) {
         self.flushed = None;
-        self.encoder.take(Row::Event(event));
+        self.encoder.take_event(&event);
     }
 }
 
@@ -220,17 +216,6 @@ fn is_stream(path: &Path, stream: impl AsFd + IsTerminal) -> bool {
     };
     let swallows = file.file_type().is_char_device() && !stream.is_terminal();
     !swallows && (file.dev(), file.ino()) == (ours.st_dev, ours.st_ino)
-}
-
-/// Puts the start into a draft, so that what takes its place can be read from then on.
-fn begun(
-    mut writer: Writer<BufWriter<File>>,
-    is_draft: bool,
-) -> io::Result<Writer<BufWriter<File>>> {
-    if is_draft {
-        writer.flush()?;
-    }
-    Ok(writer)
 }
 
 /// A draft for writing, and for reading it back; anything else for writing only, so that a pipe

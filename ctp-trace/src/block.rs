@@ -78,23 +78,36 @@ impl Column {
     }
 }
 
-/// Where, and on what: the part of events that repeats itself.
+/// Where, and on what: the part of events that repeats itself. It is compared and copied at each
+/// event, which is why it is two words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Spot {
-    site: SiteId,
-    wait: WaitKind,
-    marks: WaitMarks,
+    /// {wait and marks as in the file 8 | site 32}
+    place: u64,
     arg: u64,
 }
 
+const WAIT_SHIFT: u32 = 32;
+
 impl Spot {
+    #[inline]
     fn of(event: &Event) -> Self {
-        Spot {
-            site: event.site,
-            wait: event.wait,
-            marks: event.marks,
-            arg: event.arg,
-        }
+        let code = wait_code(event.wait) | marks_code(event.marks);
+        Spot::new(event.site, code, event.arg)
+    }
+
+    #[inline]
+    fn new(site: SiteId, code: u8, arg: u64) -> Self {
+        let place = u64::from(site.0) | u64::from(code) << WAIT_SHIFT;
+        Spot { place, arg }
+    }
+
+    fn site(self) -> SiteId {
+        SiteId(self.place as u32)
+    }
+
+    fn code(self) -> u8 {
+        (self.place >> WAIT_SHIFT) as u8
     }
 }
 
@@ -111,7 +124,12 @@ struct Oracle {
     /// The first one is nobody's: the first coroutine of a block is like it.
     states: Vec<State>,
     indices: Map<u32, usize>,
+    /// The same of those that came last, by low bits of their numbers.
+    recent: Box<[usize; RECENT]>,
 }
+
+/// A power of two.
+const RECENT: usize = 1024;
 
 impl Oracle {
     fn new() -> Self {
@@ -123,6 +141,7 @@ impl Oracle {
             latest: 0,
             states,
             indices,
+            recent: Box::new([0; RECENT]),
         }
     }
 
@@ -135,17 +154,27 @@ impl Oracle {
     /// The state that an event or a wake of `coroutine` is foretold from, and changes.
     ///
     /// A coroutine that is new to the block is expected to be like the one before.
+    #[inline]
     fn state(&mut self, coroutine: u32) -> &mut State {
-        if self.states[self.latest].coroutine != Some(coroutine) {
-            let next = self.states.len();
-            let index = *self.indices.entry(coroutine).or_insert(next);
-            if index == next {
-                self.states
-                    .push(self.states[self.latest].of_a_stranger(coroutine));
-            }
-            self.latest = index;
-        }
+        let recent = self.recent[coroutine as usize % RECENT];
+        let is_its = |state: &State| state.coroutine == Some(coroutine);
+        self.latest = match self.states.get(recent).is_some_and(is_its) {
+            true => recent,
+            false => self.look_up(coroutine),
+        };
         &mut self.states[self.latest]
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, coroutine: u32) -> usize {
+        let next = self.states.len();
+        let index = *self.indices.entry(coroutine).or_insert(next);
+        if index == next {
+            let state = self.states[self.latest].of_a_stranger(coroutine);
+            self.states.push(state);
+        }
+        self.recent[coroutine as usize % RECENT] = index;
+        index
     }
 }
 
@@ -179,6 +208,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn foretell(&mut self, kind: EventKind, tid_before: u64) -> Foretold {
         let (n, own_tid) = (self.n, self.tid);
         let habit = self.habit(kind);
@@ -195,6 +225,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn learn(&mut self, event: &Event) {
         self.n = event.n.wrapping_add(1);
         self.tid = event.tid;
@@ -215,6 +246,8 @@ struct Foretold {
 struct Habit {
     /// The latest first.
     spots: [Spot; 4],
+    /// All of them are the same.
+    is_steady: bool,
     seen: u16,
     step: u16,
     /// The block has such an event of this coroutine.
@@ -223,11 +256,15 @@ struct Habit {
 
 impl Habit {
     /// Coroutines go round in loops: what came after the latest spot the last time comes again.
+    #[inline]
     fn next_spot(&self) -> Spot {
-        let [latest, rest @ ..] = self.spots;
-        match rest.iter().position(|&spot| spot == latest) {
+        let [latest, rest @ ..] = &self.spots;
+        if self.is_steady {
+            return *latest;
+        }
+        match rest.iter().position(|spot| spot == latest) {
             Some(before) => self.spots[before],
-            None => latest,
+            None => *latest,
         }
     }
 
@@ -236,9 +273,14 @@ impl Habit {
         self.seen.wrapping_add(self.step)
     }
 
+    #[inline]
     fn learn(&mut self, event: &Event) {
-        self.spots.rotate_right(1);
-        self.spots[0] = Spot::of(event);
+        let spot = Spot::of(event);
+        if !self.is_steady || self.spots[0] != spot {
+            self.spots.rotate_right(1);
+            self.spots[0] = spot;
+            self.is_steady = self.spots.iter().all(|one| *one == spot);
+        }
         if self.met {
             self.step = event.wake_seen.wrapping_sub(self.seen);
         }

@@ -9,6 +9,7 @@ use crate::error::{Error, Malformed};
 use crate::format::{
     CHUNK_FLAGS, CHUNK_HEADER_BYTES, CHUNK_MARK, COMPRESSED, MAX_PAYLOAD_BYTES, SMALL_PAYLOAD_BYTES,
 };
+use crate::header;
 
 /// On the streams of `tests/size.rs` level 3 saves less than 2 percent.
 const LEVEL: i32 = 1;
@@ -19,8 +20,9 @@ const MAX_FALSE_MARKS: u32 = 1024;
 /// Where the checksum stands, at the end of the chunk header.
 const CRC: usize = CHUNK_HEADER_BYTES - 4;
 
-/// The writing half: numbers, compresses and seals one chunk after the other.
-pub(crate) struct ChunkWriter<W> {
+/// Half of a [`Writer`](crate::Writer): numbers, compresses, seals and writes one chunk after the
+/// other.
+pub struct ChunkWriter<W> {
     out: W,
     bytes: u64,
     sequence: u32,
@@ -31,8 +33,13 @@ pub(crate) struct ChunkWriter<W> {
 }
 
 impl<W: Write> ChunkWriter<W> {
-    pub(crate) fn new(mut out: W, file_header: &[u8]) -> io::Result<Self> {
-        out.write_all(file_header)?;
+    /// Writes the file header.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        let file_header = header::encode();
+        out.write_all(&file_header)?;
         Ok(ChunkWriter {
             out,
             bytes: file_header.len() as u64,
@@ -44,38 +51,51 @@ impl<W: Write> ChunkWriter<W> {
         })
     }
 
-    pub(crate) fn set_lost(&mut self, lost: u64) {
+    /// Events lost so far: each later chunk carries the number, also if the end is never written.
+    pub fn set_lost(&mut self, lost: u64) {
         self.lost = lost;
     }
 
-    pub(crate) fn set_hurried(&mut self, hurried: bool) {
+    /// Leaves out what costs much time and saves only room, the compression of what follows, until
+    /// told otherwise.
+    pub fn set_hurried(&mut self, hurried: bool) {
         self.is_hurried = hurried;
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Bytes given to `out` so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// One call of `write` a chunk. A chunk that fails is lost; its number says so.
-    pub(crate) fn put(&mut self, kind: u16, payload: &Payload) -> io::Result<()> {
+    /// One call of `write`. A chunk that fails is lost; its number says so.
+    ///
+    /// # Errors
+    /// Those of `out`. `InvalidInput`, with nothing written, when it is larger than a chunk can be.
+    pub fn put(&mut self, RawChunk { kind, payload }: &RawChunk) -> io::Result<()> {
         if payload.bytes.len() > MAX_PAYLOAD_BYTES {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "a record is too large",
             ));
         }
-        self.fill_frame(kind, payload);
+        self.fill_frame(*kind, payload);
         self.sequence = self.sequence.wrapping_add(1);
         self.out.write_all(&self.frame)?;
         self.bytes += self.frame.len() as u64;
         Ok(())
     }
 
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    /// Flushes `out`.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    pub(crate) fn into_inner(self) -> W {
+    /// Gives `out` back.
+    pub fn into_inner(self) -> W {
         self.out
     }
 
@@ -118,6 +138,24 @@ impl<W: Write> ChunkWriter<W> {
         }
         self.frame.truncate(end);
         Ok(())
+    }
+}
+
+/// A chunk that is not compressed, numbered and sealed yet.
+pub struct RawChunk {
+    kind: u16,
+    pub(crate) payload: Payload,
+}
+
+impl RawChunk {
+    pub(crate) fn new(kind: u16, payload: Payload) -> Self {
+        RawChunk { kind, payload }
+    }
+
+    /// How much it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.payload.bytes.len()
     }
 }
 

@@ -9,6 +9,7 @@
 //!
 //! - [`record`], what a trace can say, one type a fact,
 //! - [`Writer`] and [`Reader`], the two directions, with the same records on both sides,
+//! - [`Composer`] and [`ChunkWriter`], the halves of a writer, for one that has two threads,
 //! - [`format`](mod@format), the document that says what each byte of the file means,
 //! - [`Census`], which takes the records in, and [`verdict`], the one rule for what is stuck.
 //!
@@ -18,6 +19,7 @@
 
 pub mod record;
 
+mod composer;
 mod writer;
 
 mod reader;
@@ -48,6 +50,8 @@ pub mod verdict;
 pub mod census;
 
 pub use census::Census;
+pub use chunk::{ChunkWriter, RawChunk};
+pub use composer::Composer;
 pub use error::Error;
 pub use reader::{Completeness, Reader};
 pub use writer::Writer;

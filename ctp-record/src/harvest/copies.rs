@@ -3,10 +3,10 @@
 //! it begins a round, and another one copies while that is busy (`drainer.rs`).
 
 use ctp_nostd::Region;
-use ctp_nostd::lane::{Copied, Ring};
+use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::SLOTS;
 
-use super::queue::{Queue, Spare};
+use super::queue::{MOST_BYTES, Queue, Spare};
 use crate::backlog::Backlog;
 
 /// Of all lanes of a memory.
@@ -46,10 +46,6 @@ const LEAST: usize = 2048;
 /// So many copies are made at once.
 const STEP: usize = 4096;
 
-fn bytes(copies: usize) -> u64 {
-    (copies * size_of::<Copied>()) as u64
-}
-
 impl Copies {
     pub fn within(backlog: Backlog) -> Self {
         Copies {
@@ -73,10 +69,10 @@ impl Copies {
             most = most.max(reader.look(&ring));
             let room = match over {
                 true => usize::MAX,
-                false => (self.backlog.room_bytes() / bytes(1)) as usize,
+                false => self.backlog.room_bytes() as usize / MOST_BYTES,
             };
-            let copied = reader.copy(&ring, room, over, &mut self.spare);
-            self.backlog.copies_added(bytes(copied));
+            let bytes = reader.copy(&ring, room, over, &mut self.spare);
+            self.backlog.copies_added(bytes);
             if reader.has_left_some() {
                 self.backlog.note_full();
             }
@@ -90,11 +86,6 @@ impl Copies {
         for (index, reader) in self.readers.iter_mut().enumerate() {
             into(index, reader);
         }
-    }
-
-    /// So many copies that were collected are not needed any more.
-    pub fn taken(&self, copies: u64) {
-        self.backlog.copies_taken(bytes(copies as usize));
     }
 
     /// How many lanes threads have had.
@@ -146,9 +137,9 @@ impl Reader {
     }
 
     /// Copies what is committed, at most so many, and gives the lane its room back. What was
-    /// pending before and will never be committed is passed over. Gives how many were copied.
-    fn copy(&mut self, ring: &Ring<'_>, room: usize, over: bool, spare: &mut Spare) -> usize {
-        let before = self.queue.len();
+    /// pending before and will never be committed is passed over. Gives the room that the copies take.
+    fn copy(&mut self, ring: &Ring<'_>, room: usize, over: bool, spare: &mut Spare) -> u64 {
+        let (before, bytes_before) = (self.queue.len(), self.queue.bytes());
         let least = if self.waiting == 0 { LEAST } else { before };
         let end = before.saturating_add(room).max(least);
         let was_pending = std::mem::take(&mut self.is_pending);
@@ -163,7 +154,7 @@ impl Reader {
         if !self.is_damaged {
             ring.release(self.next);
         }
-        self.queue.len() - before
+        self.queue.bytes() - bytes_before
     }
 
     /// Until there are so many, or one is not committed. True if so. The lane has its room back step

@@ -13,14 +13,14 @@ use ctp_nostd::Region;
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{Copied, Deed, Payload};
 use ctp_nostd::layout::Station;
 use ctp_nostd::slot::Epoch;
 
 use super::cell::Cell;
 use super::copies::Copies;
 use super::deeds::Author;
-use super::queue::{Queue, Spare};
+use super::queue::{Front, Queue, Spare};
 use super::{Harvest, Pass, convert};
 use crate::backlog::Backlog;
 
@@ -37,7 +37,9 @@ pub(super) struct Lanes {
     pub is_complete: bool,
     /// Records that this round has taken.
     taken: u64,
-    /// There are rows enough for now: copies stay what they are.
+    /// Room that their copies took.
+    taken_bytes: u64,
+    /// There are chunks enough for now: copies stay what they are.
     is_held: bool,
     /// Another thread copies too.
     is_helped: bool,
@@ -57,8 +59,8 @@ pub(super) struct Lanes {
 struct Cursor {
     /// What was copied and not taken.
     queue: Queue,
-    /// The first of it.
-    front: Option<Record>,
+    /// The time of the first of it.
+    front_at: Option<u64>,
     /// Whose records these are.
     author: Author,
     /// It waits for another lane.
@@ -90,18 +92,16 @@ enum Outcome {
     Early,
 }
 
+impl Record {
+    fn of(copied: Copied) -> Self {
+        let (at, payload) = copied.read();
+        Record { at, payload }
+    }
+}
+
 impl Cursor {
     fn look(&mut self) {
-        self.front = self.queue.front().map(|copied| {
-            let (at, payload) = copied.read();
-            Record { at, payload }
-        });
-    }
-
-    fn advance(&mut self, spare: &mut Spare) {
-        self.queue.pop(spare);
-        self.stuck_since = None;
-        self.look();
+        self.front_at = self.queue.front().map(|front| front.copied.read().0);
     }
 }
 
@@ -155,8 +155,8 @@ impl Lanes {
     /// lane was, in eighths.
     fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
         self.round += 1;
-        self.taken = 0;
-        self.is_held = reach != Reach::End && self.backlog.has_enough_rows();
+        (self.taken, self.taken_bytes) = (0, 0);
+        self.is_held = reach != Reach::End && self.backlog.has_too_many_chunks();
         let has_enough = self.was_cut_short || self.is_held;
         self.has_looked = reach == Reach::End || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
@@ -176,8 +176,13 @@ impl Lanes {
         most
     }
 
-    fn advance(&mut self, index: usize) {
-        self.cursors[index].advance(&mut self.spare);
+    /// The first record of this lane is taken.
+    fn advance(&mut self, index: usize, front: &Front) {
+        let cursor = &mut self.cursors[index];
+        let before = cursor.queue.bytes();
+        cursor.queue.pop(front, &mut self.spare);
+        cursor.stuck_since = None;
+        self.taken_bytes += before - cursor.queue.bytes();
         self.taken += 1;
     }
 
@@ -189,8 +194,8 @@ impl Lanes {
     /// The lane with the earliest record that need not wait, and until when it has the earliest.
     fn earliest(&self, reach: Reach) -> Option<(usize, u64)> {
         let ready = |(index, cursor): (usize, &Cursor)| {
-            let front = cursor.front.filter(|_| !cursor.waits)?;
-            Some((front.at, index))
+            let at = cursor.front_at.filter(|_| !cursor.waits)?;
+            Some((at, index))
         };
         let fronts = || self.cursors.iter().enumerate().filter_map(ready);
         let (at, index) = fronts().min()?;
@@ -211,7 +216,7 @@ impl Lanes {
         }
         let waiting = self.cursors.iter().enumerate();
         let waiting = waiting.filter(|(_, cursor)| cursor.waits);
-        let at = |(index, cursor): (usize, &Cursor)| Some((cursor.front?.at, index));
+        let at = |(index, cursor): (usize, &Cursor)| Some((cursor.front_at?, index));
         let (_, index) = waiting.filter_map(at).min()?;
         let is_overdue = |since| reach == Reach::End || since < self.round;
         let since = self.cursors[index].stuck_since.unwrap_or(self.round);
@@ -220,7 +225,7 @@ impl Lanes {
 
     /// Remembers who could not go on.
     fn end(&mut self) {
-        locked(&self.copies).taken(self.taken);
+        self.backlog.copies_taken(self.taken_bytes);
         self.was_cut_short = !self.is_held && MOST_A_ROUND <= self.taken;
         self.is_complete = self.is_all_copied && !self.is_held && self.taken < MOST_A_ROUND;
         for cursor in &mut self.cursors {
@@ -232,7 +237,7 @@ impl Lanes {
     }
 
     fn are_empty(&self) -> bool {
-        self.cursors.iter().all(|cursor| cursor.front.is_none())
+        self.cursors.iter().all(|cursor| cursor.front_at.is_none())
     }
 }
 
@@ -270,15 +275,17 @@ impl Harvest {
     fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
         let before = self.lanes.taken;
         while !self.lanes.is_tired(reach)
-            && let Some(record) = self.lanes.cursors[index].front
+            && let Some(front) = self.lanes.cursors[index].queue.front()
+            && let record = Record::of(front.copied)
             && record.at <= until
         {
             if let Outcome::Early = self.take(index, &record, pass) {
                 self.lanes.cursors[index].waits = true;
                 break;
             }
-            self.lanes.advance(index);
+            self.lanes.advance(index, &front);
         }
+        self.lanes.cursors[index].look();
         if before < self.lanes.taken {
             // Who waited may have waited for one of these.
             let others = self.lanes.cursors.iter_mut().enumerate();
@@ -289,12 +296,14 @@ impl Harvest {
     }
 
     fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
-        if let Some(record) = self.lanes.cursors[index].front {
+        if let Some(front) = self.lanes.cursors[index].queue.front() {
+            let record = Record::of(front.copied);
             self.make_up_for_those_before(&record.payload, pass);
             if let Outcome::Early = self.take(index, &record, pass) {
                 self.totals.quarantined += 1;
             }
-            self.lanes.advance(index);
+            self.lanes.advance(index, &front);
+            self.lanes.cursors[index].look();
         }
         for cursor in &mut self.lanes.cursors {
             cursor.waits = false;

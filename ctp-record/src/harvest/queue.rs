@@ -3,16 +3,32 @@
 use std::collections::VecDeque;
 use std::io;
 
-use ctp_nostd::lane::Copied;
+use ctp_nostd::lane::{Copied, MOST_WORDS, Word};
 use memmap2::MmapMut;
 
 /// Oldest first, in blocks that are used again.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     blocks: VecDeque<Block>,
-    /// Records of the first block that were taken.
-    taken: usize,
+    /// In the first block.
+    oldest: Place,
     records: usize,
+    words: usize,
+}
+
+/// Where a record begins in a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    words: usize,
+    /// Time of the record before it.
+    before_ns: u64,
+}
+
+/// The oldest record, and where the one behind it begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Front {
+    pub copied: Copied,
+    behind: Place,
 }
 
 /// Room for some records, which goes back to the kernel after a burst. In small pages: large ones are
@@ -21,41 +37,54 @@ pub(super) struct Queue {
 struct Block {
     map: MmapMut,
     records: usize,
+    end: Place,
 }
 
-const RECORD_BYTES: usize = size_of::<Copied>();
-/// 64 KiB.
-const BLOCK_BYTES: usize = 2048 * RECORD_BYTES;
+const BLOCK_BYTES: usize = 256 << 10;
+const WORD_BYTES: usize = size_of::<Word>();
+
+/// Of the longest record.
+pub(super) const MOST_BYTES: usize = MOST_WORDS * WORD_BYTES;
 
 impl Block {
     fn new() -> io::Result<Self> {
-        let map = MmapMut::map_anon(BLOCK_BYTES)?;
-        Ok(Block { map, records: 0 })
+        Ok(Block {
+            map: MmapMut::map_anon(BLOCK_BYTES)?,
+            records: 0,
+            end: Place::default(),
+        })
     }
 
-    fn capacity(&self) -> usize {
-        self.map.len() / RECORD_BYTES
+    fn is_full(&self) -> bool {
+        self.map.len() - self.end.words * WORD_BYTES < MOST_BYTES
     }
 
     /// Adds what this gives, at most so many. Gives how many there were.
     fn fill(&mut self, at_most: usize, next: &mut impl FnMut() -> Option<Copied>) -> usize {
-        let (places, _) = self.map.as_chunks_mut::<RECORD_BYTES>();
-        let free = &mut places[self.records..];
-        let copied = std::iter::from_fn(next).take(at_most);
-        let filled = free.iter_mut().zip(copied);
-        let count = filled.map(|(place, it)| *place = it.to_bytes()).count();
-        self.records += count;
-        count
+        let before = self.records;
+        while self.records - before < at_most
+            && !self.is_full()
+            && let Some(copied) = next()
+        {
+            let (words, _) = self.map.as_chunks_mut();
+            let packed = copied.pack(self.end.before_ns, &mut words[self.end.words..]);
+            self.end.words += packed.expect("it is not full");
+            self.end.before_ns = copied.read().0;
+            self.records += 1;
+        }
+        self.records - before
     }
 
     #[inline]
-    fn get(&self, index: usize) -> Option<Copied> {
-        let (places, _) = self.map.as_chunks::<RECORD_BYTES>();
-        let is_there = index < self.records;
-        places
-            .get(index)
-            .filter(|_| is_there)
-            .map(|bytes| Copied::from_bytes(*bytes))
+    fn get(&self, place: Place) -> Option<Front> {
+        let (words, _) = self.map.as_chunks();
+        let words = words.get(place.words..self.end.words)?;
+        let (copied, length) = Copied::unpack(place.before_ns, words)?;
+        let behind = Place {
+            words: place.words + length,
+            before_ns: copied.read().0,
+        };
+        Some(Front { copied, behind })
     }
 }
 
@@ -64,7 +93,7 @@ impl Block {
 pub(super) struct Spare(Vec<Block>);
 
 /// 4 MiB.
-const MOST_SPARE: usize = 64;
+const MOST_SPARE: usize = 16;
 
 impl Spare {
     fn take(&mut self) -> io::Result<Block> {
@@ -73,7 +102,7 @@ impl Spare {
 
     fn put(&mut self, mut block: Block) {
         if self.0.len() < MOST_SPARE {
-            block.records = 0;
+            (block.records, block.end) = (0, Place::default());
             self.0.push(block);
         }
     }
@@ -90,10 +119,15 @@ impl Queue {
         self.records
     }
 
+    /// How much room they take.
+    pub fn bytes(&self) -> u64 {
+        (self.words * WORD_BYTES) as u64
+    }
+
     /// The oldest.
     #[inline]
-    pub fn front(&self) -> Option<Copied> {
-        self.blocks.front()?.get(self.taken)
+    pub fn front(&self) -> Option<Front> {
+        self.blocks.front()?.get(self.oldest)
     }
 
     /// Adds what this gives, at most so many. True if it gave nothing more.
@@ -108,14 +142,15 @@ impl Queue {
             let Ok(mut block) = self.last_with_room(spare) else {
                 return false;
             };
-            let room = (block.capacity() - block.records).min(end - self.records);
-            let added = block.fill(room, &mut next);
-            self.records += added;
+            let before = block.end.words;
+            self.records += block.fill(end - self.records, &mut next);
+            self.words += block.end.words - before;
+            let had_no_more = self.records < end && !block.is_full();
             match block.records {
                 0 => spare.put(block),
                 _ => self.blocks.push_back(block),
             }
-            if added < room {
+            if had_no_more {
                 return true;
             }
         }
@@ -125,7 +160,7 @@ impl Queue {
     /// The last block, or a new one behind it.
     fn last_with_room(&mut self, spare: &mut Spare) -> io::Result<Block> {
         match self.blocks.pop_back() {
-            Some(block) if block.records < block.capacity() => Ok(block),
+            Some(block) if !block.is_full() => Ok(block),
             full => {
                 self.blocks.extend(full);
                 spare.take()
@@ -137,18 +172,20 @@ impl Queue {
     pub fn append(&mut self, later: &mut Queue) {
         self.blocks.append(&mut later.blocks);
         self.records += std::mem::take(&mut later.records);
+        self.words += std::mem::take(&mut later.words);
     }
 
     /// Takes away the oldest.
     #[inline]
-    pub fn pop(&mut self, spare: &mut Spare) {
-        self.taken += 1;
+    pub fn pop(&mut self, front: &Front, spare: &mut Spare) {
         self.records -= 1;
-        let is_used_up = |block: &Block| block.records <= self.taken;
+        self.words -= front.behind.words - self.oldest.words;
+        self.oldest = front.behind;
+        let is_used_up = |block: &Block| block.end.words <= self.oldest.words;
         if self.blocks.front().is_some_and(is_used_up)
             && let Some(block) = self.blocks.pop_front()
         {
-            self.taken = 0;
+            self.oldest = Place::default();
             spare.put(block);
         }
     }
@@ -170,15 +207,20 @@ mod tests {
         assert!(later.fill(70_000, &mut spare, &mut source));
         queue.append(&mut later);
         for number in 0..RECORDS {
-            assert_eq!(queue.front(), Some(numbered(number)));
-            queue.pop(&mut spare);
+            let front = queue.front().expect("there is one more");
+            assert_eq!(front.copied, numbered(number));
+            queue.pop(&front, &mut spare);
         }
-        assert_eq!((queue.len(), queue.front()), (0, None));
+        assert!((queue.len(), queue.bytes()) == (0, 0) && queue.front().is_none());
     }
 
+    /// Every third one is long.
     fn numbered(number: u64) -> Copied {
-        let mut bytes = [0; RECORD_BYTES];
-        bytes[..8].copy_from_slice(&number.to_le_bytes());
-        Copied::from_bytes(bytes)
+        let words = match number % 3 {
+            0 => [u64::MAX, number, 0, number],
+            _ => [number, number, 0, 0],
+        };
+        let (copied, _) = Copied::unpack(0, &words.map(u64::to_le_bytes)).expect("all is there");
+        copied
     }
 }

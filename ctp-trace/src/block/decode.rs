@@ -3,7 +3,8 @@
 use super::deed::Expected;
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN,
-    Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, marks, wait,
+    Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, marks, marks_code,
+    wait, wait_code,
 };
 use crate::error::Malformed;
 use crate::format::MAX_RECORDS;
@@ -132,9 +133,9 @@ impl<'a> Decoder<'a> {
             at: self.time()?,
             tid,
             kind,
-            site: spot.site,
-            wait: spot.wait,
-            marks: spot.marks,
+            site: spot.site(),
+            wait: wait(spot.code()),
+            marks: marks(spot.code()),
             arg: spot.arg,
             wake_seen: seen.try_into().map_err(|_| TOO_LARGE)?,
             after_filtered: self.is_after_filtered()?,
@@ -258,14 +259,15 @@ impl<'a> Decoder<'a> {
         }
         let site = self.column(Column::Site).int()?;
         let code = self.column(Column::Wait).byte()?;
-        let spot = Spot {
-            site: SiteId(small(u64::from(foretold.site.0).wrapping_add_signed(site))?),
-            wait: wait(code),
-            marks: marks(code),
-            arg: foretold
-                .arg
-                .wrapping_add_signed(self.column(Column::Arg).int()?),
-        };
+        let arg = self.column(Column::Arg).int()?;
+        let spot = Spot::new(
+            SiteId(small(
+                u64::from(foretold.site().0).wrapping_add_signed(site),
+            )?),
+            // As an event says it, which knows no codes of later versions.
+            wait_code(wait(code)) | marks_code(marks(code)),
+            foretold.arg.wrapping_add_signed(arg),
+        );
         self.spots.push(spot);
         Ok(spot)
     }

@@ -3,7 +3,7 @@
 use super::deed::Expected;
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
-    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, marks_code, wait_code,
+    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
 use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_RECORDS};
@@ -55,7 +55,8 @@ impl Encoder {
             );
         self.column(Column::Control).push(control);
         self.time(event.at);
-        self.expected.row(self.oracle.at, self.oracle.tid);
+        // The oracle has the same two; it costs time to read back at once what was just stored.
+        self.expected.row(event.at.0, event.tid);
     }
 
     pub(crate) fn wake(&mut self, wake: &Wake) {
@@ -175,10 +176,9 @@ impl Encoder {
             return 0;
         }
         put_uint(self.column(Column::Spot), 0);
-        let site = i64::from(spot.site.0) - i64::from(foretold.site.0);
+        let site = i64::from(spot.site().0) - i64::from(foretold.site().0);
         put_int(self.column(Column::Site), site);
-        let wait = wait_code(spot.wait) | marks_code(spot.marks);
-        self.column(Column::Wait).push(wait);
+        self.column(Column::Wait).push(spot.code());
         put_int(
             self.column(Column::Arg),
             spot.arg.wrapping_sub(foretold.arg) as i64,

@@ -303,7 +303,7 @@ impl Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.full_at - self.bytes.len();
         if room == 0 {
-            self.full_at += 900;
+            self.full_at += 1000;
             return Err(io::ErrorKind::StorageFull.into());
         }
         let taken = bytes.len().min(room);

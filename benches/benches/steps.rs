@@ -1,0 +1,164 @@
+//! What do the recorder's steps take for each event: to copy records out of a lane, put them in order
+//! and encode them, and to compress what became of that? One thread does one after the other, without a
+//! program beside it, so that a step's own work shows and not what it waited for.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::{Coroutine, Linux, Local, Platform, Probe, Region, Wait};
+use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
+use ctp_trace::record::{Event, ProcessId, Record, Start};
+use ctp_trace::{ChunkWriter, Composer};
+use memmap2::MmapMut;
+
+/// Events of a round: all of them have room in the lane.
+const EVENTS: u64 = 1 << 16;
+const ROUNDS: u64 = 101;
+
+/// As on Linux, but with one thread and nobody to ring.
+struct Alone;
+
+static LOCAL: Local = Local::new();
+/// Each memory is another attachment's, so that the thread looks for a lane in it.
+static ATTACHMENT: AtomicU32 = AtomicU32::new(0);
+
+impl Platform for Alone {
+    fn now_ns() -> u64 {
+        Linux::now_ns()
+    }
+
+    fn thread() -> u64 {
+        1
+    }
+
+    fn ring() {}
+
+    fn attachment() -> u32 {
+        ATTACHMENT.load(Ordering::Relaxed)
+    }
+
+    fn local() -> Option<&'static Local> {
+        Some(&LOCAL)
+    }
+}
+
+#[derive(Default)]
+struct Nowhere(Numbers);
+
+impl Outside for Nowhere {
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.0
+    }
+
+    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
+        ProcessId(1)
+    }
+
+    fn is_text(&mut self, _: ProcessId, _: u64, _: &mut dyn Sink) -> bool {
+        false
+    }
+}
+
+/// As the recorder's: events become chunks where they are put in order.
+struct Trace(Composer);
+
+impl Sink for Trace {
+    fn take(&mut self, record: Record) {
+        self.0.add(&record).expect("it is small");
+    }
+
+    fn take_event(&mut self, event: Event) {
+        self.0.add_event(&event);
+    }
+}
+
+/// Which coroutine comes next, and what it waits for.
+type Scene = fn(u64) -> (usize, Wait);
+
+fn main() {
+    println!("ns an event: quickest round, median round");
+    measure("64 in turns, eight resources", 64, |step| {
+        (step as usize % 64, Wait::user(step / 64 % 8))
+    });
+    measure("64 in turns that yield", 64, |step| {
+        (step as usize % 64, Wait::to_yield())
+    });
+    measure("1 000 in no order, each with its lock", 1_000, |step| {
+        let one = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % 1_000;
+        (
+            one as usize,
+            Wait::lock(0x7fff_1234_0000 + one as usize * 64),
+        )
+    });
+}
+
+fn measure(name: &str, coroutines: usize, scene: Scene) {
+    let region = fresh(coroutines as u32);
+    ATTACHMENT.fetch_add(1, Ordering::Relaxed);
+    let probe: Probe<Alone> = Probe::new(region, 1);
+    let tasks: Vec<Coroutine<Alone>> = (0..coroutines).map(|_| probe.born("one")).collect();
+    let mut harvest = Harvest::new(0);
+    let mut outside = Nowhere::default();
+    let mut trace = Trace(Composer::new(&Start::default()));
+    let mut file = ChunkWriter::new(io::sink()).expect("a sink takes all");
+    let (mut ordered, mut written) = (Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        for step in 0..EVENTS / 2 {
+            let (one, wait) = scene(round * EVENTS / 2 + step);
+            tasks[one].run();
+            tasks[one].suspend(wait);
+        }
+        ordered.push(timed(|| {
+            while harvest.pass(&region, &mut outside, &mut trace).is_cut_short {}
+            trace.0.cut();
+        }));
+        written.push(timed(|| {
+            while let Some(chunk) = trace.0.next_chunk() {
+                file.put(&chunk).expect("a sink takes all");
+                trace.0.reuse(chunk);
+            }
+        }));
+    }
+    let totals = harvest.totals();
+    assert_eq!(
+        (totals.lost, totals.events),
+        (0, EVENTS * ROUNDS + coroutines as u64)
+    );
+    println!("{name}:");
+    report("copied, put in order, encoded", ordered);
+    report("compressed", written);
+    println!(
+        "  {:.2} bytes an event",
+        file.bytes() as f64 / totals.events as f64
+    );
+    tasks.into_iter().for_each(std::mem::forget);
+}
+
+fn timed(step: impl FnOnce()) -> Duration {
+    let begin = Instant::now();
+    step();
+    begin.elapsed()
+}
+
+fn report(step: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let each = |time: Duration| time.as_nanos() as f64 / EVENTS as f64;
+    let (least, median) = (each(times[0]), each(times[times.len() / 2]));
+    println!("  {step:<30} {least:>5.1} {median:>5.1}");
+}
+
+#[expect(unsafe_code, reason = "vouches for the mapping that it makes")]
+fn fresh(stations: u32) -> Region<'static> {
+    let plan = Plan {
+        stations,
+        lanes: 1,
+        lane_records: 1 << 18,
+    };
+    let bytes = plan.bytes() as usize;
+    let map = Box::leak(Box::new(MmapMut::map_anon(bytes).expect("memory")));
+    // SAFETY: zeroed memory of this size that is never unmapped, and used by nothing else.
+    unsafe { Region::create(map.as_mut_ptr(), bytes, plan, &Recording::default()) }
+        .expect("fresh memory is right")
+}

@@ -1,0 +1,223 @@
+//! Records to chunks.
+
+use std::collections::VecDeque;
+use std::io;
+
+use crate::block;
+use crate::chunk::{Payload, RawChunk};
+use crate::definition::{self, Births};
+use crate::format::{
+    AGGREGATE, BIRTH, BLOCK, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES,
+    MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
+};
+use crate::record::{Birth, End, Event, Record, Start};
+use crate::varint::put_bytes;
+
+/// Half of a [`Writer`](crate::Writer): what becomes of records until they are compressed. With a
+/// [`ChunkWriter`](crate::ChunkWriter) as the other half, each may have a thread of its own.
+pub struct Composer {
+    definitions: [Definitions; 6],
+    births: Births,
+    block: block::Encoder,
+    scratch: Vec<u8>,
+    made: VecDeque<RawChunk>,
+    used: Vec<Payload>,
+}
+
+/// Room of chunks that is kept to be filled again.
+const MOST_USED: usize = 16;
+
+impl Composer {
+    /// Of a trace that begins with this.
+    #[must_use]
+    pub fn new(start: &Start) -> Self {
+        let mut payload = Payload::default();
+        definition::put_start(&mut payload.bytes, start);
+        Composer {
+            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT].map(Definitions::new),
+            births: Births::default(),
+            block: block::Encoder::new(),
+            scratch: Vec::new(),
+            made: VecDeque::from([RawChunk::new(START, payload)]),
+            used: Vec::new(),
+        }
+    }
+
+    /// Adds a record behind those that it refers to.
+    ///
+    /// # Errors
+    /// `InvalidInput`, with nothing added, for a record that is larger than a chunk can be, and for
+    /// a start or an end: those belong to `new` and `end`.
+    pub fn add(&mut self, record: &Record) -> io::Result<()> {
+        match record {
+            Record::Process(it) => self.define(0, |out| definition::put_process(out, it)),
+            Record::Module(it) => self.define(1, |out| definition::put_module(out, it)),
+            Record::Site(it) => self.define(2, |out| definition::put_site(out, it)),
+            Record::Birth(it) => self.birth(it),
+            Record::Aggregate(it) => self.define(4, |out| it.put(out)),
+            Record::Window(it) => self.define(5, |out| it.put(out)),
+            Record::Earlier(it) => self.define(5, |out| it.put(out)),
+            Record::Former(it) => self.define(5, |out| it.put(out)),
+            Record::ProcessEnd(it) => {
+                self.mark(PROCESS_END, |out| definition::put_process_end(out, it))
+            }
+            Record::Control(it) => self.mark(CONTROL, |out| definition::put_control(out, it)),
+            Record::Start(_) | Record::End(_) => {
+                Err(refused("a start or an end amid the records of a trace"))
+            }
+            Record::Event(_) | Record::Wake(_) | Record::Deed(_) | Record::Tally(_) => {
+                self.add_row(record);
+                Ok(())
+            }
+        }
+    }
+
+    fn add_row(&mut self, record: &Record) {
+        match record {
+            Record::Event(it) => self.add_event(it),
+            Record::Wake(it) => self.row(|block| block.wake(it)),
+            Record::Deed(it) => self.row(|block| block.deed(it)),
+            Record::Tally(it) => self.row(|block| block.tally(it)),
+            _ => {}
+        }
+    }
+
+    /// The same as [`add`](Self::add), of an event.
+    #[inline]
+    pub fn add_event(&mut self, event: &Event) {
+        self.row(|block| block.event(event));
+    }
+
+    /// Ends the current chunks, so that all that was added is in one.
+    pub fn cut(&mut self) {
+        self.end_definitions();
+        self.end_block();
+    }
+
+    /// The next chunk that is whole.
+    #[inline]
+    pub fn next_chunk(&mut self) -> Option<RawChunk> {
+        self.made.pop_front()
+    }
+
+    /// Takes back a chunk that was written, for the sake of its room.
+    pub fn reuse(&mut self, chunk: RawChunk) {
+        if self.used.len() < MOST_USED {
+            let mut payload = chunk.payload;
+            payload.clear();
+            self.used.push(payload);
+        }
+    }
+
+    /// Adds the closing account: nothing comes behind it.
+    pub fn end(&mut self, end: &End) {
+        self.cut();
+        let mut payload = Payload::default();
+        definition::put_end(&mut payload.bytes, end);
+        self.made.push_back(RawChunk::new(END, payload));
+    }
+
+    fn row(&mut self, add: impl FnOnce(&mut block::Encoder)) {
+        add(&mut self.block);
+        if self.block.is_full() {
+            self.cut();
+        }
+    }
+
+    fn define(&mut self, class: usize, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.encode(put)?;
+        self.push(class);
+        Ok(())
+    }
+
+    /// Behind everything before it: in a chunk of its own.
+    fn mark(&mut self, kind: u16, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.encode(put)?;
+        self.cut();
+        let mut definitions = Definitions::new(kind);
+        definitions.push(&self.scratch);
+        self.made.extend(definitions.end());
+        Ok(())
+    }
+
+    fn birth(&mut self, birth: &Birth) -> io::Result<()> {
+        let before = self.births;
+        self.encode(|out| before.put(out, birth))?;
+        self.births = Births::after(birth);
+        self.push(3);
+        Ok(())
+    }
+
+    fn encode(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.scratch.clear();
+        put(&mut self.scratch);
+        if self.scratch.len() <= MAX_RECORD_BYTES {
+            return Ok(());
+        }
+        self.scratch = Vec::new();
+        Err(refused("a record is too large for a trace"))
+    }
+
+    fn push(&mut self, class: usize) {
+        let definitions = &mut self.definitions[class];
+        definitions.push(&self.scratch);
+        if definitions.is_full() {
+            self.end_definitions();
+        }
+    }
+
+    /// In the order in which they refer to each other, and always before the rows.
+    fn end_definitions(&mut self) {
+        let ended = self.definitions.iter_mut().filter_map(Definitions::end);
+        self.made.extend(ended);
+        self.births = Births::default();
+    }
+
+    fn end_block(&mut self) {
+        if !self.block.is_empty() {
+            let mut payload = self.used.pop().unwrap_or_default();
+            self.block.finish(&mut payload);
+            self.made.push_back(RawChunk::new(BLOCK, payload));
+        }
+    }
+}
+
+/// Records of one sort that wait for their chunk.
+struct Definitions {
+    kind: u16,
+    payload: Payload,
+    records: usize,
+}
+
+impl Definitions {
+    fn new(kind: u16) -> Self {
+        Definitions {
+            kind,
+            payload: Payload::default(),
+            records: 0,
+        }
+    }
+
+    fn push(&mut self, record: &[u8]) {
+        put_bytes(&mut self.payload.bytes, record);
+        self.records += 1;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.records >= MAX_RECORDS || self.payload.bytes.len() >= FULL_PAYLOAD_BYTES
+    }
+
+    fn end(&mut self) -> Option<RawChunk> {
+        let payload = (!self.is_empty()).then(|| std::mem::take(&mut self.payload))?;
+        self.records = 0;
+        Some(RawChunk::new(self.kind, payload))
+    }
+}
+
+fn refused(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
