@@ -76,6 +76,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
             header: &self.header,
             stations: &self.stations,
             sites: &self.sites,
+            chains: &[],
             names: &self.names,
             attaches: &[] as &[Attach],
             free: &[],

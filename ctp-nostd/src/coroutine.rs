@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 
+use crate::chain::Found;
 #[cfg(feature = "alloc")]
 use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
@@ -11,7 +12,7 @@ use crate::seat::{Said, Seat};
 use crate::site::SiteWord;
 use crate::slot::EventKind;
 use crate::sync::Ordering;
-use crate::wait::{Wait, WaitKind};
+use crate::wait::{WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 use crate::wake;
 use crate::waker::Waker;
 
@@ -169,16 +170,22 @@ impl<P: Platform> Coroutine<P> {
     /// began; without any, nothing is known of the wait but its length.
     #[inline]
     pub fn suspend_noted(&self) {
-        self.suspend_noted_or(SiteWord::default());
+        self.suspend_noted_or(SiteWord::default(), Found::default());
     }
 
-    /// The same; without any announcement it waits for something unknown at `otherwise`.
+    /// The same; without any announcement it waits for something unknown at `otherwise`. Either way
+    /// its place is the end of the chain that was `found`, if it is certain that it is of this wait.
     #[inline]
-    pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord) {
+    pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord, found: Found) {
         let Some(seat) = self.live_seat() else { return };
         let local = P::local();
-        let nothing = (otherwise, WaitKind::Unknown as u8, 0);
-        let (site, code, arg) = local.and_then(noted).unwrap_or(nothing);
+        let (site, code, arg) = match local.and_then(noted) {
+            Some((site, code, arg)) if !found.is_one_of_several && found.chain != 0 => {
+                (seat.probe.site_in_chain(site, found.chain), code, arg)
+            }
+            Some(noted) => noted,
+            None => unannounced(&seat.probe, otherwise, found),
+        };
         self.leave(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
             seat.event(local, self.says_suspend(site, code, arg));
@@ -273,6 +280,24 @@ impl<P: Platform> Drop for Coroutine<P> {
         seat.milestone(EventKind::Death);
         seat.station.is_dead.store(1, Ordering::Release);
     }
+}
+
+/// A wait of which no leaf future said anything.
+#[inline]
+fn unannounced<P: Platform>(
+    probe: &Probe<P>,
+    otherwise: SiteWord,
+    found: Found,
+) -> (SiteWord, u8, u64) {
+    let mark = match found.is_one_of_several {
+        true => WAIT_ONE_OF_SEVERAL,
+        false => 0,
+    };
+    let site = match probe.region.site_of_chain(found.chain) {
+        0 => otherwise,
+        id => SiteWord::from_id(id),
+    };
+    (site, WaitKind::Unknown as u8 | mark, 0)
 }
 
 /// Takes what a leaf future announced.

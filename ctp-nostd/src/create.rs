@@ -4,7 +4,7 @@ use crate::aggregate::Bins;
 use crate::layout::{Attach, FEATURE_NO_CALLS, Header, Interned, Lane, LaneRecord, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
-/// Sites, and names, that a recording has room for.
+/// Sites, chains, and names that a recording has room for.
 pub const ENTRIES: u32 = 4096;
 const PAGE_BYTES: u64 = 4096;
 /// Processes that can attach to one recording.
@@ -69,8 +69,12 @@ impl Plan {
         self.sites() + ENTRIES as u64 * size_of::<Interned>() as u64
     }
 
-    const fn attaches(self) -> u64 {
+    const fn chains(self) -> u64 {
         self.names() + ENTRIES as u64 * size_of::<Interned>() as u64
+    }
+
+    const fn attaches(self) -> u64 {
+        self.chains() + ENTRIES as u64 * size_of::<Interned>() as u64
     }
 
     /// Writes the header of zeroed memory, except for the magic that makes it valid.
@@ -78,6 +82,7 @@ impl Plan {
         header.max_stations.store(self.stations, Ordering::Relaxed);
         header.file_bytes.store(self.bytes(), Ordering::Relaxed);
         place::<Interned>(&header.sites, self.sites(), ENTRIES);
+        place::<Interned>(&header.chains, self.chains(), ENTRIES);
         place::<Interned>(&header.names, self.names(), ENTRIES);
         place::<Attach>(&header.attaches, self.attaches(), ATTACHES);
         place::<AtomicU32>(&header.free, self.free(), self.ring());

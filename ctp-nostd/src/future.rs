@@ -7,6 +7,8 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+#[cfg(not(feature = "alloc"))]
+use crate::chain::Found;
 use crate::coroutine::Kind;
 use crate::linux::{Task, probe};
 use crate::site::SiteWord;
@@ -17,7 +19,9 @@ use crate::wrapped::Wakers;
 /// cancellation. Its output and its `Send` and `Unpin` are those of the future inside.
 ///
 /// With the feature `alloc` each waker that the future takes wakes what the executor's own would,
-/// and tells of it first: so a wake is counted, and it is known when there is no waker left. A leaf
+/// and tells of it first: so a wake is counted, and it is known when there is no waker left. When one
+/// is cloned, the functions that await each other are on the stack: of a program that is compiled
+/// with frame pointers (`-C force-frame-pointers=yes`) that chain is recorded with the wait. A leaf
 /// that looks into the waker for its executor's own data finds another one there.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
@@ -85,10 +89,10 @@ impl<F: Future> Future for Traced<F> {
             is_last: true,
         };
         run.task.run();
-        let polled = wakers.poll(future, run.task, context);
+        let (polled, found) = wakers.poll(future, run.task, site, context);
         if polled.is_pending() {
             run.is_last = false;
-            run.task.suspend_noted_or(site);
+            run.task.suspend_noted_or(site, found);
         }
         polled
     }
@@ -105,9 +109,10 @@ impl Wakers {
         &self,
         future: Pin<&mut F>,
         _: &Task,
+        _: SiteWord,
         context: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        future.poll(context)
+    ) -> (Poll<F::Output>, Found) {
+        (future.poll(context), Found::default())
     }
 }
 

@@ -30,6 +30,9 @@ pub enum EntryKind {
     Name = 3,
 }
 
+/// Kind of an entry in the table of chains, see [`crate::chain`].
+pub(crate) const CHAIN: u32 = 4;
+
 /// Content of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'t> {
@@ -96,11 +99,20 @@ impl<'t> Entry<'t> {
 
 /// Probe: the id (index + 1) of this content for this attached process, 0 if the table is full.
 pub fn intern(table: &[Interned], attach_id: u16, entry: &Entry<'_>) -> u32 {
-    let hash = entry.hash();
+    place(table, attach_id, entry.hash(), |slot| fill(slot, entry))
+}
+
+/// The same for whatever has this hash, and can `fill` an entry.
+pub(crate) fn place(
+    table: &[Interned],
+    attach_id: u16,
+    hash: u64,
+    fill: impl Fn(&Interned),
+) -> u32 {
     let key = (hash << 16) | u64::from(attach_id) | (1 << 63);
     for distance in 0..REACH.min(table.len()) {
         let index = ((hash >> 48) as usize).wrapping_add(distance) % table.len();
-        if claim(&table[index], key, entry) {
+        if claim(&table[index], key, &fill) {
             return index as u32 + 1;
         }
     }
@@ -108,7 +120,7 @@ pub fn intern(table: &[Interned], attach_id: u16, entry: &Entry<'_>) -> u32 {
 }
 
 /// True if the entry holds this key, maybe since just now.
-fn claim(slot: &Interned, key: u64, entry: &Entry<'_>) -> bool {
+fn claim(slot: &Interned, key: u64, fill: impl Fn(&Interned)) -> bool {
     // Mostly it is there already; a look keeps its cache line shared.
     let present = slot.key.load(Ordering::Relaxed);
     if present != 0 {
@@ -119,7 +131,8 @@ fn claim(slot: &Interned, key: u64, entry: &Entry<'_>) -> bool {
         .compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed)
     {
         Ok(_) => {
-            fill(slot, entry);
+            fill(slot);
+            slot.ready.store(1, Ordering::Release);
             true
         }
         Err(present) => present == key,
@@ -139,7 +152,6 @@ fn fill(slot: &Interned, entry: &Entry<'_>) {
         bytes[..chunk.len()].copy_from_slice(chunk);
         word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
     }
-    slot.ready.store(1, Ordering::Release);
 }
 
 /// The end of a text, which says more of a path than its beginning.

@@ -91,6 +91,7 @@ mod amid;
 pub mod audit;
 #[cfg(not(loom))]
 mod bare;
+pub mod chain;
 pub mod clock;
 pub mod control;
 mod coroutine;
@@ -112,6 +113,8 @@ mod linux;
 pub mod live;
 mod noted;
 mod platform;
+#[cfg(feature = "alloc")]
+mod polling;
 mod probe;
 mod region;
 pub mod request;
@@ -125,6 +128,8 @@ mod unlocked;
 mod wait;
 pub mod wake;
 pub mod waker;
+#[cfg(feature = "alloc")]
+mod walk;
 #[cfg(feature = "alloc")]
 mod wrapped;
 

@@ -4,6 +4,8 @@ mod environment;
 mod memory;
 mod session;
 mod socket;
+#[cfg(feature = "alloc")]
+pub(crate) mod stack;
 mod thread;
 
 use core::panic::Location;
@@ -54,6 +56,13 @@ pub fn waits_for(wait: Wait) {
     if let Some(probe) = probe() {
         probe.waits_for(wait);
     }
+}
+
+/// What is remembered of the calling thread.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+pub(crate) fn local() -> &'static Local {
+    thread::local()
 }
 
 /// Something is gone for which coroutines may wait: a descriptor (`i32`), a lock or a channel (its

@@ -3,6 +3,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::layout::Header;
+#[cfg(feature = "alloc")]
+use crate::polling::Polled;
 use crate::probe::Probe;
 
 /// The seam between the probe and the place it runs in. All of it must be cheap, must not block
@@ -94,6 +96,9 @@ pub struct Local {
     pub(crate) noted_arg: AtomicU64,
     /// The code of its kind and marks, plus 1.
     pub(crate) noted_kind: AtomicU64,
+    /// The traced future that is polled here.
+    #[cfg(feature = "alloc")]
+    pub(crate) polled: Polled,
 }
 
 impl Local {
@@ -107,6 +112,8 @@ impl Local {
             noted_site: AtomicU64::new(0),
             noted_arg: AtomicU64::new(0),
             noted_kind: AtomicU64::new(0),
+            #[cfg(feature = "alloc")]
+            polled: Polled::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ use core::panic::Location;
 
 use crate::aggregate::Bins;
 use crate::alloc;
+use crate::chain::{self, Chain};
 use crate::control;
 use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
@@ -16,6 +17,9 @@ use crate::site::{self, SiteWord};
 use crate::slot::EventKind;
 use crate::sync::Ordering;
 use crate::wait::Wait;
+
+/// Ids of chains, by their hashes.
+static CHAINS: site::Cache = site::Cache::new();
 
 /// A program that writes into a recorder's memory. `P` is the place it runs in.
 #[derive(Debug)]
@@ -168,6 +172,41 @@ impl<P: Platform> Probe<P> {
     #[cfg(feature = "linux")]
     pub(crate) fn function_site(self, addr: u64, name: &str) -> SiteWord {
         SiteWord::from_id(self.intern_site(&Entry::function(addr, name)))
+    }
+
+    /// The id in the table of chains of this one.
+    #[inline(always)]
+    pub(crate) fn chain(&self, chain: &Chain) -> u32 {
+        CHAINS.id(chain.hash() >> 16, self.attachment, || {
+            self.intern_chain(chain)
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn intern_chain(&self, chain: &Chain) -> u32 {
+        let id = chain::intern(self.region.chains, self.attach_id, chain);
+        self.count_if_unnamed(id)
+    }
+
+    /// The word of an event for a wait at `site` that began at the end of this chain, which was
+    /// found when nobody had announced that site yet.
+    pub(crate) fn site_in_chain(&self, site: SiteWord, chain: u32) -> SiteWord {
+        let table = self.region.chains;
+        let chain = match chain::lookup(table, chain) {
+            Some(found) if site.interned() != 0 && found.site != site.interned() => {
+                self.chain(&Chain {
+                    site: site.interned(),
+                    ..found
+                })
+            }
+            Some(_) => chain,
+            None => 0,
+        };
+        match self.region.site_of_chain(chain) {
+            0 => site,
+            id => SiteWord::from_id(id),
+        }
     }
 
     fn intern_site(self, entry: &Entry<'_>) -> u32 {

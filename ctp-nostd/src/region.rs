@@ -59,6 +59,8 @@ pub struct Region<'m> {
     pub stations: &'m [Station],
     /// Places of the program.
     pub sites: &'m [Interned],
+    /// Await chains, see [`crate::chain`].
+    pub chains: &'m [Interned],
     /// Names of coroutines.
     pub names: &'m [Interned],
     /// Processes that attached.
@@ -119,6 +121,8 @@ impl<'m> Region<'m> {
         // SAFETY: as above.
         let tables = unsafe { (raw.span(&header.sites), raw.span(&header.names)) };
         // SAFETY: as above.
+        let chains = unsafe { raw.span(&header.chains) };
+        // SAFETY: as above.
         let attaches = unsafe { raw.span(&header.attaches) };
         // SAFETY: as above.
         let free: Option<&[AtomicU32]> = unsafe { raw.span(&header.free) };
@@ -130,6 +134,7 @@ impl<'m> Region<'m> {
             header,
             stations,
             sites: tables.0.filter(|_| extended).unwrap_or_default(),
+            chains: chains.filter(|_| extended).unwrap_or_default(),
             names: tables.1.filter(|_| extended).unwrap_or_default(),
             attaches: attaches.filter(|_| extended).unwrap_or_default(),
             free: free

@@ -37,41 +37,53 @@ impl SiteWord {
 }
 
 const LINES: usize = 512;
-const PTR_BITS: u32 = 48;
+const KEY_BITS: u32 = 48;
 /// Where a line of the cache has the id.
-const ID: u64 = 0xFFF << PTR_BITS;
+const ID: u64 = 0xFFF << KEY_BITS;
 
-/// One for the whole process: {attachment low 4 | site id 12 | pointer 48}. It is read by all
-/// threads and hardly ever written, so that a cache for each thread would gain nothing.
-static CACHE: [AtomicU64; LINES] = [const { AtomicU64::new(0) }; LINES];
+/// Ids of what was interned, {attachment low 4 | id 12 | key 48} a line. One for the whole process:
+/// it is read by all threads and hardly ever written, so that a cache for each thread would gain
+/// nothing.
+pub(crate) struct Cache([AtomicU64; LINES]);
+
+/// Of lines of the program, by their addresses.
+static PLACES: Cache = Cache::new();
 
 /// The site of what lies at `pointer` (which identifies it for the life of the process), from
 /// the cache or else from `intern`.
 #[inline(always)]
 pub(crate) fn cached(pointer: u64, attachment: u32, intern: impl FnOnce() -> u32) -> SiteWord {
-    let line = &CACHE[line_of(pointer)];
-    let word = line.load(Ordering::Relaxed);
-    // A line that is not used yet has no pointer.
-    if word & !ID == key(pointer, attachment) {
-        return SiteWord(INTERNED | (word & ID) >> PTR_BITS);
+    SiteWord::from_id(PLACES.id(pointer, attachment, intern))
+}
+
+impl Cache {
+    pub(crate) const fn new() -> Self {
+        Cache([const { AtomicU64::new(0) }; LINES])
     }
-    let id = intern();
-    remember(line, key(pointer, attachment), id);
-    SiteWord::from_id(id)
+
+    /// The id of what has this key of 48 bits, from the cache or else from `intern`.
+    #[inline(always)]
+    pub(crate) fn id(&self, key: u64, attachment: u32, intern: impl FnOnce() -> u32) -> u32 {
+        let line = &self.0[line_of(key)];
+        let word = line.load(Ordering::Relaxed);
+        let key = u64::from(attachment) << 60 | key;
+        // A line that is not used yet has no key.
+        if word & !ID == key {
+            return ((word & ID) >> KEY_BITS) as u32;
+        }
+        let id = intern();
+        remember(line, key, id);
+        id
+    }
 }
 
 #[inline(always)]
-fn line_of(pointer: u64) -> usize {
-    (pointer.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % LINES
-}
-
-#[inline(always)]
-fn key(pointer: u64, attachment: u32) -> u64 {
-    u64::from(attachment) << 60 | pointer
+fn line_of(key: u64) -> usize {
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % LINES
 }
 
 fn remember(line: &AtomicU64, key: u64, id: u32) {
-    let id = u64::from(id) << PTR_BITS;
+    let id = u64::from(id) << KEY_BITS;
     if key & ID == 0 && 0 < id && id <= ID {
         line.store(key | id, Ordering::Relaxed);
     }

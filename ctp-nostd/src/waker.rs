@@ -113,6 +113,12 @@ impl<P: Platform> Waker<P> {
         }
     }
 
+    /// Who records, if that is who recorded when it was made.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn probe(&self) -> Option<&'static Probe<P>> {
+        self.live_target().and_then(|_| P::probe())
+    }
+
     /// Nothing in a fork of the program that made it.
     #[inline]
     fn live_target(&self) -> Option<Target> {

@@ -1,5 +1,5 @@
 //! Wakers of [`Traced`](crate::Traced) futures: each wraps the one that the executor gave, tells of
-//! a wake before it passes it on, and counts its clones.
+//! a wake before it passes it on, counts its clones, and finds who waits there.
 //!
 //! ```text
 //!   executor's waker ──> Wrapped { inner, trace } ──> Context of the poll ──> leaf futures
@@ -15,18 +15,26 @@
 )]
 
 use core::mem::ManuallyDrop;
+use core::ops::Range;
 use core::pin::Pin;
+use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use heap::sync::Arc;
 
-use crate::linux::{self, Task};
+use crate::chain::{Addresses, Chain, Found};
+use crate::linux::{self, Task, stack};
+use crate::polling::Polling;
+use crate::site::SiteWord;
+use crate::walk::{self, Here};
 
 /// What the wakers of a future share, as long as any is left.
 #[derive(Debug)]
 struct Wrapped {
     inner: Waker,
     trace: linux::Waker,
+    /// Id of the site that a chain stands for.
+    site: u32,
     /// The executor still gives this one.
     is_latest: AtomicBool,
 }
@@ -36,20 +44,25 @@ struct Wrapped {
 pub(crate) struct Wakers(Option<Arc<Wrapped>>);
 
 impl Wakers {
-    /// Polls with a waker that tells; with the executor's own if nobody records.
+    /// Polls with a waker that tells; with the executor's own if nobody records. `site` is where
+    /// it is said to wait where no chain is found.
     pub fn poll<F: Future>(
         &mut self,
         future: Pin<&mut F>,
         task: &Task,
+        site: SiteWord,
         context: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        match self.around(context.waker(), task) {
-            Some(wrapped) => future.poll(&mut Context::from_waker(&lend(wrapped))),
-            None => future.poll(context),
-        }
+    ) -> (Poll<F::Output>, Found) {
+        let Some(wrapped) = self.around(context.waker(), task, site) else {
+            return (future.poll(context), Found::default());
+        };
+        let waker = lend(wrapped);
+        let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());
+        let polled = future.poll(&mut Context::from_waker(&waker));
+        (polled, polling.end())
     }
 
-    fn around(&mut self, inner: &Waker, task: &Task) -> Option<&Arc<Wrapped>> {
+    fn around(&mut self, inner: &Waker, task: &Task, site: SiteWord) -> Option<&Arc<Wrapped>> {
         let is_same = |wrapped: &Arc<Wrapped>| wrapped.inner.will_wake(inner);
         if !self.0.as_ref().is_some_and(is_same) || !task.is_recorded() {
             self.retire();
@@ -57,6 +70,7 @@ impl Wakers {
                 Arc::new(Wrapped {
                     inner: inner.clone(),
                     trace,
+                    site: site.interned(),
                     is_latest: AtomicBool::new(true),
                 })
             });
@@ -68,6 +82,47 @@ impl Wakers {
         if let Some(wrapped) = &self.0 {
             wrapped.is_latest.store(false, Ordering::Relaxed);
         }
+    }
+}
+
+impl Wrapped {
+    /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
+    /// which is at `here`.
+    #[inline]
+    fn note_chain(&self, here: &Here) {
+        let polled = &linux::local().polled;
+        let Some(limits) = polled.limits(ptr::from_ref(self).addr()) else {
+            return;
+        };
+        let probe = self.trace.probe();
+        let stack = here.sp..limits.top;
+        let Some(probe) = probe.filter(|it| !it.region.chains.is_empty()) else {
+            return;
+        };
+        if stack::covers(polled, &stack) {
+            // SAFETY: just checked.
+            let chain = unsafe { self.chain(here, stack, limits.base) };
+            polled.note(chain.map_or(0, |chain| probe.chain(&chain)));
+        }
+    }
+
+    /// One that ends early for another reason than its length says nothing: the functions that it
+    /// would go through were compiled without frame pointers.
+    ///
+    /// # Safety
+    /// As for [`walk::walk`].
+    #[inline(always)]
+    unsafe fn chain(&self, here: &Here, stack: Range<usize>, base: usize) -> Option<Chain> {
+        let mut addresses = Addresses::new();
+        addresses.push(here.pc as u64).ok()?;
+        // SAFETY: the caller's promise.
+        let is_whole = unsafe { walk::walk(here, stack, base, &mut addresses) };
+        let is_chain = (is_whole || addresses.is_full()) && 1 < addresses.len();
+        is_chain.then_some(Chain {
+            site: self.site,
+            is_whole,
+            addresses,
+        })
     }
 }
 
@@ -96,6 +151,7 @@ unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: as the caller says; the new count belongs to the new waker.
     unsafe {
         (*wrapped).trace.count_one_more();
+        (*wrapped).note_chain(&walk::here());
         Arc::increment_strong_count(wrapped);
     }
     RawWaker::new(data, &FUNCTIONS)

@@ -7,7 +7,7 @@ use crate::block;
 use crate::chunk::{Payload, RawChunk};
 use crate::definition::{self, Births};
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES,
+    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES,
     MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
 };
 use crate::record::{Birth, End, Event, Record, Start};
@@ -16,7 +16,7 @@ use crate::varint::put_bytes;
 /// Half of a [`Writer`](crate::Writer): what becomes of records until they are compressed. With a
 /// [`ChunkWriter`](crate::ChunkWriter) as the other half, each may have a thread of its own.
 pub struct Composer {
-    definitions: [Definitions; 6],
+    definitions: [Definitions; 7],
     births: Births,
     block: block::Encoder,
     scratch: Vec<u8>,
@@ -34,7 +34,8 @@ impl Composer {
         let mut payload = Payload::default();
         definition::put_start(&mut payload.bytes, start);
         Composer {
-            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT].map(Definitions::new),
+            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN]
+                .map(Definitions::new),
             births: Births::default(),
             block: block::Encoder::new(),
             scratch: Vec::new(),
@@ -58,6 +59,7 @@ impl Composer {
             Record::Window(it) => self.define(5, |out| it.put(out)),
             Record::Earlier(it) => self.define(5, |out| it.put(out)),
             Record::Former(it) => self.define(5, |out| it.put(out)),
+            Record::Chain(it) => self.define(6, |out| definition::put_chain(out, it)),
             Record::ProcessEnd(it) => {
                 self.mark(PROCESS_END, |out| definition::put_process_end(out, it))
             }

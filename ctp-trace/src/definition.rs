@@ -4,7 +4,7 @@
 
 use crate::error::Malformed;
 use crate::record::{
-    Birth, Control, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place,
+    Birth, Chain, Control, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place,
     Process, ProcessEnd, ProcessEnding, ProcessId, Site, SiteId, Start,
 };
 use crate::varint::{Input, put_bytes, put_int, put_uint};
@@ -190,6 +190,35 @@ fn place(input: &mut Input) -> Result<Place, Malformed> {
         3 => Place::ReturnAddress(input.uint()?),
         _ => return Err(Malformed("an unknown sort of place")),
     })
+}
+
+pub(crate) fn put_chain(out: &mut Vec<u8>, chain: &Chain) {
+    put_uint(out, chain.site.0.into());
+    out.push(chain.is_whole.into());
+    put_uint(out, chain.addresses.len() as u64);
+    let mut before = 0u64;
+    for &address in &chain.addresses {
+        put_int(out, address.wrapping_sub(before) as i64);
+        before = address;
+    }
+}
+
+pub(crate) fn chain(mut input: Input) -> Result<Chain, Malformed> {
+    Ok(Chain {
+        site: SiteId(input.small()?),
+        is_whole: input.byte()? & 1 != 0,
+        addresses: addresses(&mut input)?,
+    })
+}
+
+/// The count is not trusted with memory: each address needs a byte that must be there.
+fn addresses(input: &mut Input) -> Result<Vec<u64>, Malformed> {
+    let (mut addresses, mut before) = (Vec::new(), 0u64);
+    for _ in 0..input.uint()? {
+        before = before.wrapping_add_signed(input.int()?);
+        addresses.push(before);
+    }
+    Ok(addresses)
 }
 
 /// What the next birth of a chunk is written against: births come in the order of their numbers.

@@ -31,6 +31,8 @@ pub enum Record {
     Module(Module),
     /// A place in the program.
     Site(Site),
+    /// Who awaits whom at a site.
+    Chain(Chain),
     /// A coroutine was discovered.
     Birth(Birth),
     /// A coroutine changed its state.
@@ -145,6 +147,21 @@ impl Default for Place {
     fn default() -> Self {
         Place::Address(0)
     }
+}
+
+/// An await chain: which functions were on the stack when a coroutine began to wait, from the probe's
+/// own, that a leaf future called, to the one that polled the coroutine. Waits that began with
+/// another chain have another site, so that its place is what is known without the chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// The site of those waits.
+    pub site: SiteId,
+    /// The last address is in the function that polled; else what is outermost is missing.
+    pub is_whole: bool,
+    /// Runtime addresses as they were found, by frame pointers: an address in the innermost function,
+    /// then where each call returns to. That they are so is to be checked: a function that was
+    /// compiled without frame pointers makes those behind it meaningless.
+    pub addresses: Vec<u64>,
 }
 
 /// Who writes the events of a coroutine, which decides what can be known.

@@ -55,6 +55,9 @@
 //! It provides names that are true: a file with another build id, or one that was replaced in the meantime,
 //! is a [`Miss`] and not a guess.
 //!
+//! Of an address in code it can also tell whether the frame pointer could be followed there
+//! ([`Symbolizer::can_follow_frame_pointer`]), which proves a chain of callers that was found so.
+//!
 //! It does not read `/proc`, unwind stacks, or use the network.
 
 #![forbid(unsafe_code)]
@@ -63,6 +66,7 @@ mod addr;
 mod demangle;
 mod dwarf;
 mod error;
+mod frame_pointer;
 mod line_table;
 mod mapping;
 mod module;

@@ -15,6 +15,7 @@ use crate::addr::{Avma, FileOffset, Svma};
 use crate::demangle::{demangle, unmangled};
 use crate::dwarf::{Dwarf, Located};
 use crate::error::Miss;
+use crate::frame_pointer::UnwindTable;
 use crate::mapping::Mapping;
 use crate::name::Name;
 use crate::places::Places;
@@ -47,6 +48,7 @@ pub(crate) struct Module {
     segments: Vec<Segment>,
     dwarf: OnceCell<Option<Dwarf>>,
     symbols: OnceCell<SymbolTable>,
+    unwinding: OnceCell<Option<UnwindTable>>,
     completed: RefCell<Completed>,
 }
 
@@ -93,6 +95,7 @@ impl Module {
             segments,
             dwarf: OnceCell::new(),
             symbols: OnceCell::new(),
+            unwinding: OnceCell::new(),
             completed: RefCell::default(),
         })
     }
@@ -175,6 +178,22 @@ impl Module {
         let supplement = separate::supplement(&object, here, &self.places);
         let supplement = supplement.as_ref().map(|supplement| &supplement.image);
         Dwarf::load(image, supplement, &self.here, &self.places)
+    }
+
+    /// Can the frame pointer be followed when the code at this address runs?
+    pub(crate) fn can_follow_frame_pointer(&self, address: Svma) -> bool {
+        let table = self.unwinding();
+        table.is_some_and(|table| table.can_follow(&self.image, address))
+    }
+
+    /// Can it be followed anywhere in the function with this address? `None` if nothing says.
+    pub(crate) fn keeps_frame_pointer(&self, address: Svma) -> Option<bool> {
+        self.unwinding()?.ever_follows(&self.image, address)
+    }
+
+    fn unwinding(&self) -> Option<&UnwindTable> {
+        let load = || UnwindTable::of(&self.object()?);
+        self.unwinding.get_or_init(load).as_ref()
     }
 
     /// The file that its debug info was moved to.

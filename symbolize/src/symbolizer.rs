@@ -92,6 +92,20 @@ impl Symbolizer {
             .as_ref()
     }
 
+    /// Whether, when the code at an address runs, the frame pointer leads to where that function
+    /// returns to, and to the frame pointer of its caller. False where nothing says so.
+    pub fn can_follow_frame_pointer(&self, address: Avma, how: Lookup) -> bool {
+        let found = stated(&self.mappings, &self.modules, address.looked_up(how));
+        found.is_ok_and(|(module, address)| module.can_follow_frame_pointer(address))
+    }
+
+    /// Whether it does so anywhere in the function that begins at an address: one that was compiled
+    /// without frame pointers does nowhere. `None` where nothing says.
+    pub fn keeps_frame_pointer(&self, function: Avma) -> Option<bool> {
+        let (module, address) = stated(&self.mappings, &self.modules, function).ok()?;
+        module.keeps_frame_pointer(address)
+    }
+
     /// The file of a mapping, if it can be read and has no debug info, neither in it nor apart.
     pub fn lacks_debug_info(&self, mapping: &Mapping) -> Option<&str> {
         let module = self.modules.open(mapping).ok()?;
@@ -128,15 +142,23 @@ fn look_up(
     address: Avma,
     how: Lookup,
 ) -> Result<Resolved, Miss> {
-    let address = address.looked_up(how);
-    let mapping = mappings.find(address)?;
-    let module = modules.open(mapping).map_err(Miss::clone)?;
-    let Svma(offset) = module.svma(address, mapping)?;
+    let (module, Svma(offset)) = stated(mappings, modules, address.looked_up(how))?;
     Ok(Resolved {
         frames: shown(module.frames(Svma(offset))),
         module: Arc::clone(&module.name),
         offset,
     })
+}
+
+/// The module that an address lies in, and where in it.
+fn stated<'m>(
+    mappings: &Mappings,
+    modules: &'m Modules,
+    address: Avma,
+) -> Result<(&'m Module, Svma), Miss> {
+    let mapping = mappings.find(address)?;
+    let module = modules.open(mapping).map_err(Miss::clone)?;
+    Ok((module, module.svma(address, mapping)?))
 }
 
 fn shown(located: Vec<Located>) -> Vec<Frame> {

@@ -105,6 +105,8 @@ pub(super) fn attach() -> bool {
     if !settings.any() || ATTACHMENTS.fetch_add(1, Ordering::Relaxed) > 0 {
         return false;
     }
+    #[cfg(feature = "alloc")]
+    super::stack::remember_main();
     let result = open(&settings);
     if let Err(reason) = &result {
         let mut line: String<256> = String::new();

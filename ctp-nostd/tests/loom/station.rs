@@ -207,6 +207,7 @@ fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
             header: Box::leak(Box::default()) as &Header,
             stations: Box::leak(Box::new([Station::default()])),
             sites: &[],
+            chains: &[],
             names: &[],
             attaches: &[],
             free: &[],

@@ -5,7 +5,7 @@ mod occupant;
 mod payload;
 mod program;
 
-use ctp_nostd::layout::Interned;
+use ctp_nostd::Region;
 
 use super::look::Look;
 use super::world::World;
@@ -34,10 +34,8 @@ pub struct Pair<'p> {
     pub started_ns: u64,
     /// Rows of the table of attached processes.
     pub attached: usize,
-    /// The table of sites.
-    pub sites: &'p [Interned],
-    /// The table of names.
-    pub names: &'p [Interned],
+    /// Where the tables of sites, chains and names are.
+    pub region: Region<'p>,
 }
 
 impl Pair<'_> {

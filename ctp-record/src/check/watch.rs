@@ -232,8 +232,7 @@ fn pair_of<'p>(
         is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
         started_ns,
         attached: rows.take_while(|row| row.pid().is_some()).count(),
-        sites: region.sites,
-        names: region.names,
+        region: *region,
     };
     Pair {
         is_jumbled: pair.is_jumbled || pair.went_back(),

@@ -84,10 +84,11 @@ impl World {
     pub fn note_entries(&mut self, region: &Region<'_>, now: &Look) {
         let sites = now
             .sites()
-            .map(|(_, id)| (Place::Site(id), region.sites, id));
-        let name = now.name().map(|id| (Place::Name(id), region.names, id));
-        for (place, table, id) in sites.chain(name) {
-            let entry = table.get(id as usize - 1);
+            .map(|(_, id)| (Place::Site(id), region.entry_of_site(id)));
+        let name = now
+            .name()
+            .map(|id| (Place::Name(id), region.names.get(id as usize - 1)));
+        for (place, entry) in sites.chain(name) {
             if let Some(entry) = entry.filter(|entry| entry.is_claimed()) {
                 self.unfinished.note_entry(place, entry);
             }

@@ -39,7 +39,7 @@ const MOST_GONE: usize = 1 << 16;
 impl Sink for Chronicle {
     fn take(&mut self, record: Record) {
         match record {
-            Record::Process(_) | Record::Module(_) | Record::Site(_) => {
+            Record::Process(_) | Record::Module(_) | Record::Site(_) | Record::Chain(_) => {
                 self.definitions.push(record);
             }
             Record::ProcessEnd(_) | Record::Control(_) => self.marks.push(record),

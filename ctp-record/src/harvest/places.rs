@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use ctp_nostd::Region;
+use ctp_nostd::chain;
 use ctp_nostd::intern::{self, EntryKind, Found};
 use ctp_nostd::site::SiteWord;
-use ctp_trace::record::{Place, ProcessId, Record, Site, SiteId};
+use ctp_trace::record::{Chain, Place, ProcessId, Record, Site, SiteId};
 
 use super::{Outside, Pass};
 
@@ -30,6 +31,7 @@ const MOST_PLAIN: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Interned(u32),
+    Chain(u32),
     ReturnAddress(u64),
     Address(u64),
 }
@@ -72,7 +74,8 @@ impl Places {
             _ => {}
         }
         let site = self.interned_anew(process, id, pass);
-        if id as usize <= pass.region.sites.len() {
+        let region = pass.region;
+        if id as usize <= region.sites.len().saturating_add(region.chains.len()) {
             let length = self.latest.len().max(id as usize + 1);
             self.latest.resize(length, Default::default());
             self.latest[id as usize] = (process, site);
@@ -84,16 +87,52 @@ impl Places {
         if let Some(known) = self.ids.get(&(process, Key::Interned(id))) {
             return *known;
         }
+        let chain = pass.region.chain_of_site(id);
+        match chain.map(|id| chain::lookup(pass.region.chains, id)) {
+            None => self.place(process, Key::Interned(id), id, pass),
+            Some(None) => SiteId(0),
+            Some(Some(chain)) => self.chain(process, id, &chain, pass),
+        }
+    }
+
+    fn place(&mut self, process: ProcessId, key: Key, id: u32, pass: &mut Pass<'_>) -> SiteId {
         let found = intern::lookup(pass.region.sites, id);
         match found.and_then(|found| place_of(&found)) {
             Some(place) => {
                 if let Place::Function { address, .. } = place {
                     pass.outside.is_text(process, address, pass.sink);
                 }
-                self.numbered(process, Key::Interned(id), place, pass)
+                self.numbered(process, key, place, pass)
             }
             None => SiteId(0),
         }
+    }
+
+    /// A site of its own, at the place that is known without the chain. Each of its addresses is one
+    /// of code, as far as the recorder can tell: the mapping that it lies in is told of.
+    fn chain(
+        &mut self,
+        process: ProcessId,
+        id: u32,
+        chain: &chain::Chain,
+        pass: &mut Pass<'_>,
+    ) -> SiteId {
+        if let Some(known) = self.ids.get(&(process, Key::Chain(id))) {
+            return *known;
+        }
+        let site = self.place(process, Key::Chain(id), chain.site, pass);
+        if site.0 == 0 {
+            return site;
+        }
+        for &address in &chain.addresses {
+            pass.outside.is_text(process, address, pass.sink);
+        }
+        pass.sink.take(Record::Chain(Chain {
+            site,
+            is_whole: chain.is_whole,
+            addresses: chain.addresses.to_vec(),
+        }));
+        site
     }
 
     /// The site of a v1 peer's suspend: its address, if that is one of program code.
@@ -131,7 +170,10 @@ impl Places {
             self.unnamed += 1;
             return SiteId(0);
         }
-        let (id, is_new) = number_of(process, &place, pass);
+        let (id, is_new) = match key {
+            Key::Chain(_) => (pass.outside.numbers().site(), true),
+            _ => number_of(process, &place, pass),
+        };
         self.ids.insert((process, key), id);
         if is_new {
             pass.sink.take(Record::Site(Site { id, process, place }));

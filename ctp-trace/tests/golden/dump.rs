@@ -46,6 +46,10 @@ fn line(record: &Record) -> String {
                 place(&it.place)
             )
         }
+        Record::Chain(it) => format!(
+            "chain {} whole={} {:x?}",
+            it.site.0, it.is_whole, it.addresses
+        ),
         Record::Birth(it) => birth(it),
         Record::Event(it) => event(it),
         Record::Wake(Wake {

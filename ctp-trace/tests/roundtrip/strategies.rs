@@ -64,7 +64,7 @@ fn start() -> impl Strategy<Value = Record> {
 }
 
 fn definition() -> impl Strategy<Value = Record> {
-    prop_oneof![process(), module(), site(), birth()]
+    prop_oneof![process(), module(), site(), chain(), birth()]
 }
 
 fn process() -> impl Strategy<Value = Record> {
@@ -172,6 +172,17 @@ fn control() -> impl Strategy<Value = Record> {
             without_suspends: switches.2,
             only_thread: thread,
             only_process: process,
+        })
+    })
+}
+
+fn chain() -> impl Strategy<Value = Record> {
+    let addresses = vec(any_u64(), 0..30);
+    (any_u32(), any::<bool>(), addresses).prop_map(|(site, is_whole, addresses)| {
+        Record::Chain(Chain {
+            site: SiteId(site),
+            is_whole,
+            addresses,
         })
     })
 }

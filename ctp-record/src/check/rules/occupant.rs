@@ -68,8 +68,10 @@ pub(super) fn extension(pair: &Pair<'_>) -> Judged {
 
 pub(super) fn sites(pair: &Pair<'_>) -> Judged {
     let mut judged = NotSeen;
+    let region = &pair.region;
+    let entries = region.sites.len() + region.chains.len();
     for (n, id) in pair.now.sites() {
-        if let Some(fault) = fault_of(pair.sites, id) {
+        if let Some(fault) = fault_of(region.entry_of_site(id), entries) {
             return Broken(format!("event {n} has site {id}, {fault}"));
         }
         judged = Kept;
@@ -80,7 +82,10 @@ pub(super) fn sites(pair: &Pair<'_>) -> Judged {
 pub(super) fn names(pair: &Pair<'_>) -> Judged {
     match pair.now.name() {
         None => NotSeen,
-        Some(id) => match fault_of(pair.names, id) {
+        Some(id) => match fault_of(
+            pair.region.names.get(id as usize - 1),
+            pair.region.names.len(),
+        ) {
             Some(fault) => Broken(format!("meta is {id}, {fault}")),
             None => Kept,
         },
@@ -89,9 +94,9 @@ pub(super) fn names(pair: &Pair<'_>) -> Judged {
 
 /// Who finds an entry that another thread still fills in may use its id. Nobody finds one that
 /// has no key yet.
-fn fault_of(table: &[Interned], id: u32) -> Option<String> {
-    match table.get(id as usize - 1) {
-        None => Some(format!("the table has {} entries", table.len())),
+fn fault_of(entry: Option<&Interned>, entries: usize) -> Option<String> {
+    match entry {
+        None => Some(format!("the table has {entries} entries")),
         Some(entry) if !entry.is_claimed() => Some("an entry without a key".to_owned()),
         Some(_) => None,
     }

@@ -1,0 +1,181 @@
+//! Await chains, each stored once: which function awaits which, from a leaf future up to the poll of
+//! a traced one, as return addresses. Both halves.
+//!
+//! They are told at `Waker::clone`: that runs while all of them are on the stack. A chain takes the
+//! place of a site in the event of a wait, and says which site that would have been. So its
+//! entries, in a table of their own, have the ids behind those of the table of sites.
+
+use heapless::Vec;
+
+use crate::intern::{self, CHAIN};
+use crate::layout::{Interned, TEXT_BYTES};
+use crate::region::Region;
+use crate::sync::Ordering;
+
+/// Addresses that an entry has room for.
+pub const MOST_ADDRESSES: usize = TEXT_BYTES / size_of::<u64>();
+
+/// Addresses of program code, the innermost first: one in the probe's own function, then where
+/// each call returns to.
+pub type Addresses = Vec<u64, MOST_ADDRESSES>;
+
+/// What an entry says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// Id of the site that is told where no chain is known.
+    pub site: u32,
+    /// The last address is in the function that polled the traced future; else what is outermost
+    /// is missing.
+    pub is_whole: bool,
+    /// Who called whom.
+    pub addresses: Addresses,
+}
+
+impl Chain {
+    /// Of its content, for a table that nobody fills on purpose with what collides: a multiplication
+    /// and a rotation for each word, as in the compiler's own tables (FxHash).
+    #[inline(always)]
+    pub(crate) fn hash(&self) -> u64 {
+        let seed = u64::from(self.site) << 1 | u64::from(self.is_whole);
+        let step = |hash: u64, word: &u64| {
+            (hash.rotate_left(5) ^ word).wrapping_mul(0x517C_C1B7_2722_0A95)
+        };
+        let hash = self.addresses.iter().fold(step(0, &seed), step);
+        hash ^ hash >> 32
+    }
+}
+
+/// What a poll found of the wait that it ends in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Id in the table of chains, 0 for none.
+    pub chain: u32,
+    /// Others were found in the same poll.
+    pub is_one_of_several: bool,
+}
+
+/// Probe: the id of this chain in the table of chains, 0 if that is full or not there.
+pub fn intern(table: &[Interned], attach_id: u16, chain: &Chain) -> u32 {
+    intern::place(table, attach_id, chain.hash(), |entry| fill(entry, chain))
+}
+
+fn fill(entry: &Interned, chain: &Chain) {
+    let bytes = chain.addresses.len() * size_of::<u64>();
+    entry.kind.store(CHAIN, Ordering::Relaxed);
+    entry.line.store(chain.is_whole.into(), Ordering::Relaxed);
+    entry.site.store(chain.site, Ordering::Relaxed);
+    entry.text_bytes.store(bytes as u32, Ordering::Relaxed);
+    for (word, address) in entry.text.iter().zip(&chain.addresses) {
+        word.store(*address, Ordering::Relaxed);
+    }
+}
+
+/// The chain with this id in the table of chains, if there is one and it is filled in.
+pub fn lookup(table: &[Interned], id: u32) -> Option<Chain> {
+    let entry = table.get((id as usize).checked_sub(1)?)?;
+    let is_ready = entry.ready.load(Ordering::Acquire) != 0;
+    if !is_ready || entry.kind.load(Ordering::Relaxed) != CHAIN {
+        return None;
+    }
+    let bytes = entry.text_bytes.load(Ordering::Relaxed) as usize;
+    let words = entry.text.iter().take(bytes / size_of::<u64>());
+    Some(Chain {
+        site: entry.site.load(Ordering::Relaxed),
+        is_whole: entry.line.load(Ordering::Relaxed) != 0,
+        addresses: words.map(|word| word.load(Ordering::Relaxed)).collect(),
+    })
+}
+
+impl Region<'_> {
+    /// The id in an event of the chain with this id in its table.
+    pub fn site_of_chain(&self, chain: u32) -> u32 {
+        match chain {
+            0 => 0,
+            chain => (self.sites.len() as u32).saturating_add(chain),
+        }
+    }
+
+    /// The entry of the site or chain with this id in an event.
+    pub fn entry_of_site(&self, site: u32) -> Option<&Interned> {
+        let (table, id) = match self.chain_of_site(site) {
+            Some(chain) => (self.chains, chain),
+            None => (self.sites, site),
+        };
+        table.get((id as usize).checked_sub(1)?)
+    }
+
+    /// The id in the table of chains of the site with this id in an event, if it is one.
+    pub fn chain_of_site(&self, site: u32) -> Option<u32> {
+        let chain = (site as usize).checked_sub(self.sites.len())?;
+        (0 < chain && chain <= self.chains.len()).then_some(chain as u32)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn table() -> [Interned; 4] {
+        Default::default()
+    }
+
+    fn chain(addresses: &[u64]) -> Chain {
+        Chain {
+            site: 3,
+            is_whole: true,
+            addresses: addresses.iter().copied().collect(),
+        }
+    }
+
+    #[test]
+    fn a_chain_is_stored_once_and_read_back() {
+        let table = table();
+        let (one, other) = (chain(&[10, 20, 30]), chain(&[10, 20]));
+        let id = intern(&table, 1, &one);
+        assert_eq!(intern(&table, 1, &one), id);
+        assert_ne!(intern(&table, 1, &other), id);
+        assert_eq!(lookup(&table, id), Some(one));
+    }
+
+    #[test]
+    fn chains_that_differ_in_their_site_or_end_are_others() {
+        let table = table();
+        let one = chain(&[10; MOST_ADDRESSES]);
+        let cut = Chain {
+            is_whole: false,
+            ..one.clone()
+        };
+        let elsewhere = Chain {
+            site: 4,
+            ..one.clone()
+        };
+        for chain in [one, cut, elsewhere] {
+            let id = intern(&table, 1, &chain);
+            assert_eq!(lookup(&table, id), Some(chain));
+        }
+    }
+
+    #[test]
+    fn a_full_table_gives_none_and_keeps_what_it_has() {
+        let table = table();
+        let ids: [u32; 5] = core::array::from_fn(|i| intern(&table, 1, &chain(&[i as u64 + 1])));
+        assert!(ids[..4].iter().all(|id| *id != 0));
+        assert_eq!(ids[4], 0);
+        assert_eq!(lookup(&table, ids[0]), Some(chain(&[1])));
+        assert_eq!(intern(&[], 1, &chain(&[1])), 0);
+    }
+
+    #[test]
+    fn what_is_no_chain_or_not_there_is_none() {
+        let table = table();
+        for id in [0, 1, 4, 5, u32::MAX] {
+            assert_eq!(lookup(&table, id), None);
+        }
+        let id = intern(&table, 1, &chain(&[1]));
+        table[id as usize - 1]
+            .text_bytes
+            .store(u32::MAX, Ordering::Relaxed);
+        let found = lookup(&table, id).expect("it is there");
+        assert!(found.addresses.is_full());
+    }
+}

@@ -1,0 +1,113 @@
+//! Which memory is certainly the calling thread's own stack, so that words of it can be read
+//! wherever a frame pointer points in it.
+//!
+//! ```text
+//!   lower                                                                        higher
+//!   | guard page | ...   | sp of who asks ... poll of the future ... | anchor |
+//!                        └──── the kernel reads a byte of each page ─┘
+//! ```
+//! An anchor lies where the stack began, and stays as long as the thread: its thread-local storage,
+//! which every libc puts above the stack of a thread that it makes; of the main thread, the frame
+//! in which the program attached, which has all of the program's others near it. What lies below, up to where the stack is now, without a page
+//! that cannot be read, is the thread's stack. A coroutine's own stack, or that of a signal
+//! handler, has a gap before the anchor, or lies above it. Asked once for each depth of a page.
+#![allow(
+    unsafe_code,
+    reason = "asks the kernel about memory that no reference covers"
+)]
+
+use core::ops::Range;
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::mm::{Advice, madvise};
+
+use super::memory::PAGE_BYTES;
+use super::{session, thread};
+use crate::polling::Polled;
+use crate::walk;
+
+/// Where the main thread attached; 0 if another one did.
+static MAIN: AtomicUsize = AtomicUsize::new(0);
+
+/// No stack that is deeper is asked about.
+const MOST_BYTES: usize = 64 << 20;
+/// So often is a thread asked in vain before it is taken to run on other stacks.
+const MOST_REFUSED: usize = 16;
+
+/// The program attaches.
+pub(super) fn remember_main() {
+    if rustix::thread::gettid() == rustix::process::getpid() {
+        MAIN.store(walk::here().sp, Ordering::Relaxed);
+    }
+}
+
+/// Is all of this on the stack of the calling thread?
+#[inline(always)]
+pub(crate) fn covers(polled: &Polled, stack: &Range<usize>) -> bool {
+    let low = polled.stack_low.load(Ordering::Relaxed);
+    let high = polled.stack_high.load(Ordering::Relaxed);
+    (low <= stack.start && stack.end <= high && stack.start < stack.end) || ask(polled, stack)
+}
+
+#[cold]
+#[inline(never)]
+fn ask(polled: &Polled, stack: &Range<usize>) -> bool {
+    let refused = polled.refused.load(Ordering::Relaxed);
+    if MOST_REFUSED <= refused || session::current().is_none_or(|it| it.forbids_calls) {
+        return false;
+    }
+    let own = ptr::from_ref(thread::local()).addr();
+    let anchors = [own, MAIN.load(Ordering::Relaxed)];
+    let found = anchors
+        .into_iter()
+        .filter_map(|anchor| with_anchor(stack, anchor))
+        .find(is_readable);
+    match &found {
+        Some(known) => {
+            polled.stack_low.store(known.start, Ordering::Relaxed);
+            polled.stack_high.store(known.end, Ordering::Relaxed);
+        }
+        None => polled.refused.store(refused + 1, Ordering::Relaxed),
+    }
+    found.is_some()
+}
+
+/// The pages of this stretch and all up to the anchor, if that is not below.
+fn with_anchor(stack: &Range<usize>, anchor: usize) -> Option<Range<usize>> {
+    let start = stack.start & !(PAGE_BYTES - 1);
+    let end = stack.end.checked_next_multiple_of(PAGE_BYTES)?;
+    (stack.start < stack.end && start <= anchor).then(|| start..end.max(anchor))
+}
+
+/// Where a page is not there, or may not be read, the kernel refuses; so does one before 5.14.
+fn is_readable(memory: &Range<usize>) -> bool {
+    let bytes = memory.end.saturating_sub(memory.start);
+    let start = ptr::without_provenance_mut(memory.start);
+    // SAFETY: makes the kernel look at pages as a read would; their content stays.
+    let looked = || unsafe { madvise(start, bytes, Advice::LinuxPopulateRead) };
+    0 < bytes && bytes <= MOST_BYTES && looked().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_reaches_to_its_anchor_in_whole_pages() {
+        assert_eq!(with_anchor(&(5000..5100), 9000), Some(4096..9000));
+        assert_eq!(with_anchor(&(5000..5100), 4200), Some(4096..8192));
+        assert_eq!(with_anchor(&(5000..5100), 4000), None);
+        assert_eq!(with_anchor(&(5100..5100), 9000), None);
+        assert_eq!(with_anchor(&(5000..usize::MAX), 9000), None);
+    }
+
+    #[test]
+    fn a_stretch_with_a_gap_cannot_be_read() {
+        let page = super::super::memory::private_page().expect("a page").addr();
+        assert!(is_readable(&(page..page + PAGE_BYTES)));
+        assert!(!is_readable(&(0..PAGE_BYTES)));
+        assert!(!is_readable(&(page..page)));
+        assert!(!is_readable(&(page..page + MOST_BYTES + 1)));
+    }
+}

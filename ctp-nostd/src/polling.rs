@@ -1,0 +1,210 @@
+//! The poll of a traced future that goes on in a thread: how far up a chain of callers can be
+//! followed, and which one was found.
+//!
+//! ```text
+//!   Polling::begin ──> the future's own code ──> Waker::clone: Polled::note ──> Polling::end
+//! ```
+//! Words, and no reference: where a poll is left by a switch of stacks, and ends in another thread,
+//! those of the first one are stale. They are compared, and are bounds within the thread's own stack.
+
+use core::mem::ManuallyDrop;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::chain::Found;
+use crate::platform::Local;
+use crate::walk::Here;
+
+/// What a thread remembers of the innermost such poll, and of its stack.
+#[derive(Debug, Default)]
+pub(crate) struct Polled {
+    /// Whose waker it was given; 0 outside of a poll.
+    waker: AtomicUsize,
+    /// Stack and frame pointer of the function that polls: what it calls lies below.
+    top: AtomicUsize,
+    base: AtomicUsize,
+    /// The first chain that was found.
+    found: AtomicU64,
+    /// What is known to be the thread's own stack, see `linux/stack.rs`.
+    pub stack_low: AtomicUsize,
+    pub stack_high: AtomicUsize,
+    /// How often that was asked in vain.
+    pub refused: AtomicUsize,
+}
+
+/// In the word of what was found: others were found too. The rest is an id in the table of chains.
+const OTHERS_TOO: u64 = 1 << 32;
+
+/// Up to where callers can be followed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub top: usize,
+    pub base: usize,
+}
+
+impl Polled {
+    pub const fn new() -> Self {
+        Polled {
+            waker: AtomicUsize::new(0),
+            top: AtomicUsize::new(0),
+            base: AtomicUsize::new(0),
+            found: AtomicU64::new(0),
+            stack_low: AtomicUsize::new(0),
+            stack_high: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+        }
+    }
+
+    /// If it is this waker's coroutine that is polled here.
+    #[inline(always)]
+    pub fn limits(&self, waker: usize) -> Option<Limits> {
+        let is_of_it = self.waker.load(Ordering::Relaxed) == waker;
+        is_of_it.then(|| Limits {
+            top: self.top.load(Ordering::Relaxed),
+            base: self.base.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Of several chains in one poll the first is kept: what is waited for comes before the timer
+    /// that is to end that.
+    #[inline(always)]
+    pub fn note(&self, chain: u32) {
+        let chain = u64::from(chain);
+        match self.found.load(Ordering::Relaxed) {
+            _ if chain == 0 => {}
+            0 => self.found.store(chain, Ordering::Relaxed),
+            found if found as u32 == chain as u32 => {}
+            found => self.found.store(found | OTHERS_TOO, Ordering::Relaxed),
+        }
+    }
+
+    fn replace(&self, with: Words) -> Words {
+        let swap = |word: &AtomicUsize, with| {
+            let before = word.load(Ordering::Relaxed);
+            word.store(with, Ordering::Relaxed);
+            before
+        };
+        let found = self.found.load(Ordering::Relaxed);
+        self.found.store(with.found, Ordering::Relaxed);
+        Words {
+            waker: swap(&self.waker, with.waker),
+            top: swap(&self.top, with.top),
+            base: swap(&self.base, with.base),
+            found,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Words {
+    waker: usize,
+    top: usize,
+    base: usize,
+    found: u64,
+}
+
+/// A poll that goes on. What was polled around it goes on when it ends, also by a panic.
+#[derive(Debug)]
+pub(crate) struct Polling<L: Fn() -> &'static Local> {
+    local: L,
+    top: usize,
+    before: Words,
+}
+
+impl<L: Fn() -> &'static Local> Polling<L> {
+    /// The function at `here` polls one that is given this waker. `local` is asked again at the
+    /// end: that may be in another thread.
+    #[inline(always)]
+    pub fn begin(local: L, waker: usize, here: &Here) -> Self {
+        let before = local().polled.replace(Words {
+            waker,
+            top: here.sp,
+            base: here.fp,
+            found: 0,
+        });
+        Polling {
+            local,
+            top: here.sp,
+            before,
+        }
+    }
+
+    /// The chain that was found.
+    #[inline(always)]
+    pub fn end(self) -> Found {
+        ManuallyDrop::new(self).restore()
+    }
+
+    #[inline(always)]
+    fn restore(&self) -> Found {
+        let polled = &(self.local)().polled;
+        match polled.top.load(Ordering::Relaxed) == self.top {
+            true => polled.replace(self.before).found(),
+            false => Found::default(),
+        }
+    }
+}
+
+impl Words {
+    fn found(&self) -> Found {
+        Found {
+            chain: self.found as u32,
+            is_one_of_several: self.found & OTHERS_TOO != 0,
+        }
+    }
+}
+
+impl<L: Fn() -> &'static Local> Drop for Polling<L> {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(sp: usize) -> Here {
+        Here { pc: 1, fp: 9, sp }
+    }
+
+    #[test]
+    fn a_poll_within_a_poll_leaves_its_words_as_they_were() {
+        static LOCAL: Local = Local::new();
+        let outer = Polling::begin(|| &LOCAL, 7, &at(200));
+        LOCAL.polled.note(3);
+        let inner = Polling::begin(|| &LOCAL, 8, &at(100));
+        assert!(LOCAL.polled.limits(7).is_none());
+        LOCAL.polled.note(4);
+        assert_eq!(inner.end().chain, 4);
+        assert_eq!(LOCAL.polled.limits(7).map(|it| it.top), Some(200));
+        assert_eq!(outer.end().chain, 3);
+        assert!(LOCAL.polled.limits(7).is_none());
+    }
+
+    #[test]
+    fn one_that_ends_in_another_thread_changes_nothing_there() {
+        static LOCALS: [Local; 2] = [const { Local::new() }; 2];
+        static NOW: AtomicUsize = AtomicUsize::new(0);
+        let local = || &LOCALS[NOW.load(Ordering::Relaxed)];
+        let moved = Polling::begin(local, 7, &at(200));
+        NOW.store(1, Ordering::Relaxed);
+        let other = Polling::begin(local, 8, &at(500));
+        LOCALS[1].polled.note(5);
+        assert_eq!(moved.end(), Found::default());
+        assert_eq!(other.end().chain, 5);
+    }
+
+    #[test]
+    fn of_several_chains_the_first_is_kept_and_marked() {
+        static LOCAL: Local = Local::new();
+        let found = |chains: &[u32]| {
+            let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+            chains.iter().for_each(|chain| LOCAL.polled.note(*chain));
+            polling.end()
+        };
+        assert_eq!(found(&[0]), Found::default());
+        assert!(!found(&[6, 6, 0]).is_one_of_several);
+        let of_three = found(&[6, 7, 6, 8]);
+        assert_eq!((of_three.chain, of_three.is_one_of_several), (6, true));
+    }
+}

@@ -1,0 +1,140 @@
+//! Whether a frame pointer can be followed: what the module's own unwind table (`.eh_frame`) says of
+//! that register at an address. It is there in programs without debug info too.
+//!
+//! A function keeps one where its call frame's address, where it returns to and the caller's frame
+//! pointer all are at known distances from that register, the latter two as the ABIs of x86-64 and
+//! AArch64 want it: the pointer at the register's address, the return address one word above.
+
+use std::ops::Range;
+
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, FrameDescriptionEntry, LittleEndian, Register,
+    RegisterRule, UnwindContext, UnwindSection, UnwindTableRow,
+};
+use object::{Architecture, Object, ObjectSection};
+
+use crate::addr::Svma;
+
+type Reader<'i> = gimli::EndianSlice<'i, LittleEndian>;
+
+/// Where the table lies in the image, and which registers it is about.
+pub(crate) struct UnwindTable {
+    index: Section,
+    frames: Section,
+    bases: BaseAddresses,
+    registers: Registers,
+}
+
+struct Section {
+    start: u64,
+    bytes: Range<usize>,
+}
+
+/// By the numbers that DWARF gives them.
+#[derive(Clone, Copy)]
+struct Registers {
+    frame_pointer: Register,
+    return_address: Register,
+}
+
+const WORD_BYTES: i64 = 8;
+
+impl UnwindTable {
+    /// `None` if there is none with an index, or the processor is another one.
+    pub(crate) fn of(object: &object::File<'_>) -> Option<Self> {
+        let (frame_pointer, return_address) = match object.architecture() {
+            Architecture::X86_64 => (6, 16),
+            Architecture::Aarch64 => (29, 30),
+            _ => return None,
+        };
+        let index = Section::named(object, ".eh_frame_hdr")?;
+        let frames = Section::named(object, ".eh_frame")?;
+        Some(Self {
+            bases: BaseAddresses::default()
+                .set_eh_frame_hdr(index.start)
+                .set_eh_frame(frames.start),
+            index,
+            frames,
+            registers: Registers {
+                frame_pointer: Register(frame_pointer),
+                return_address: Register(return_address),
+            },
+        })
+    }
+
+    /// Can the frame pointer be followed when the code at this address runs?
+    pub(crate) fn can_follow(&self, image: &[u8], address: Svma) -> bool {
+        let is_there = |row: &UnwindTableRow<usize>| row.contains(address.0);
+        self.any_row(image, address, is_there).unwrap_or(false)
+    }
+
+    /// Can it be followed anywhere in the function with this address?
+    pub(crate) fn ever_follows(&self, image: &[u8], address: Svma) -> Option<bool> {
+        self.any_row(image, address, |_| true)
+    }
+
+    fn any_row(
+        &self,
+        image: &[u8],
+        address: Svma,
+        is_meant: impl Fn(&UnwindTableRow<usize>) -> bool,
+    ) -> Option<bool> {
+        let frames = EhFrame::new(image.get(self.frames.bytes.clone())?, LittleEndian);
+        let function = self.function(image, &frames, address)?;
+        let mut context = UnwindContext::new();
+        let mut rows = function.rows(&frames, &self.bases, &mut context).ok()?;
+        while let Some(row) = rows.next_row().ok()? {
+            if is_meant(row) && self.registers.are_kept(row) {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    fn function<'i>(
+        &self,
+        image: &'i [u8],
+        frames: &EhFrame<Reader<'i>>,
+        address: Svma,
+    ) -> Option<FrameDescriptionEntry<Reader<'i>>> {
+        let index = EhFrameHdr::new(image.get(self.index.bytes.clone())?, LittleEndian);
+        let index = index.parse(&self.bases, 8).ok()?;
+        let found = index.table()?.fde_for_address(
+            frames,
+            &self.bases,
+            address.0,
+            EhFrame::cie_from_offset,
+        );
+        found
+            .ok()
+            .filter(|function| !function.is_signal_trampoline())
+    }
+}
+
+impl Section {
+    fn named(object: &object::File<'_>, name: &str) -> Option<Self> {
+        let section = object.section_by_name(name)?;
+        let (offset, bytes) = section.file_range()?;
+        let start = usize::try_from(offset).ok()?;
+        let end = start.checked_add(usize::try_from(bytes).ok()?)?;
+        Some(Self {
+            start: section.address(),
+            bytes: start..end,
+        })
+    }
+}
+
+impl Registers {
+    fn are_kept(self, row: &UnwindTableRow<usize>) -> bool {
+        let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else {
+            return false;
+        };
+        let lies_at = |register| match row.register(register) {
+            Some(RegisterRule::Offset(from_frame)) => offset.checked_add(from_frame),
+            _ => None,
+        };
+        register == self.frame_pointer
+            && lies_at(self.frame_pointer) == Some(0)
+            && lies_at(self.return_address) == Some(WORD_BYTES)
+    }
+}

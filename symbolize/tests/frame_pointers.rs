@@ -1,0 +1,65 @@
+//! A program says which of its frame pointers can be followed; the module's unwind table says the same.
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
+
+mod support;
+
+use std::process::Command;
+
+use support::{Workshop, executable_mappings};
+use symbolize::{Avma, Lookup, Symbolizer};
+
+/// What the program says of its functions, and what is found: at the address, and in its function at all.
+fn answers(args: &[&str]) -> Vec<(bool, bool, Option<bool>)> {
+    let workshop = Workshop::new();
+    let all = [&["--edition=2024"], args].concat();
+    let Some(program) = workshop.compile("rustc", "frames.rs", &all) else {
+        return Vec::new();
+    };
+    let output = Command::new(&program).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let symbolizer = Symbolizer::new(executable_mappings(&text));
+    let told = text.lines().filter_map(told);
+    told.map(|(address, truth)| {
+        let found = symbolizer.can_follow_frame_pointer(address, Lookup::Exact);
+        (truth, found, symbolizer.keeps_frame_pointer(address))
+    })
+    .collect()
+}
+
+fn told(line: &str) -> Option<(Avma, bool)> {
+    let (address, truth) = line.strip_prefix("at 0x")?.split_once(' ')?;
+    let address = u64::from_str_radix(address, 16).ok()?;
+    Some((Avma(address), truth.parse().ok()?))
+}
+
+#[test]
+fn with_frame_pointers_each_can_be_followed() {
+    for opt in ["-Copt-level=0", "-Copt-level=3"] {
+        for answer in answers(&[opt, "-Cforce-frame-pointers=yes"]) {
+            assert_eq!(answer, (true, true, Some(true)), "{opt}");
+        }
+    }
+}
+
+#[test]
+fn none_is_believed_that_cannot_be_followed() {
+    for opt in ["-Copt-level=0", "-Copt-level=3"] {
+        for (truth, found, keeps) in answers(&[opt, "-Cforce-frame-pointers=no"]) {
+            assert_eq!((found, keeps), (truth, Some(truth)), "{opt}");
+        }
+    }
+}
+
+#[test]
+fn where_no_module_is_nothing_can_be_followed() {
+    let symbolizer = Symbolizer::new(support::own_mappings());
+    for address in [0, 8, u64::MAX] {
+        assert!(!symbolizer.can_follow_frame_pointer(Avma(address), Lookup::Exact));
+        assert!(!symbolizer.can_follow_frame_pointer(Avma(address), Lookup::ReturnAddress));
+        assert_eq!(symbolizer.keeps_frame_pointer(Avma(address)), None);
+    }
+}
