@@ -120,17 +120,17 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     signals::survive_file_limit().map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
     let mut session = begin(config, launch, clock, &rendezvous)?;
-    let over = session.run().map_err(Error::Wait)?;
+    let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
     if session.output.flight().is_some() {
-        landing::land(config, launch, &mut session, over.ending(), clock.now())?;
+        landing::land(config, launch, &mut session, over.ending(), at)?;
         return Ok(over.status());
     }
     let end = End {
         faulting_tid: session.faulting_tid(),
         ..end_of(
             session.memories.totals(),
-            clock.now(),
+            at,
             over.ending(),
             session.memories.counters(),
         )

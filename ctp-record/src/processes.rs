@@ -145,13 +145,13 @@ impl Processes {
         self.known.get(&pid).map(|known| known.id)
     }
 
-    /// It is no more. The next one with its number is another.
-    pub fn part_with(&mut self, pid: u32, how: ProcessEnding, sink: &mut dyn Sink) {
+    /// It is no more, as was noticed then. The next one with its number is another.
+    pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessEnding, sink: &mut dyn Sink) {
         if let Some(known) = self.known.remove(&pid) {
             self.gone.insert(pid);
             sink.take(Record::ProcessEnd(ProcessEnd {
                 process: known.id,
-                at: self.clock.now(),
+                at,
                 how,
             }));
         }

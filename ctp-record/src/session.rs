@@ -112,11 +112,12 @@ impl Over {
 }
 
 impl Session<'_> {
-    /// Reads until the program ends, or the user will not wait, then reads the rest.
+    /// Reads until the program ends, or the user will not wait, then reads the rest. Gives how that
+    /// was, and when: what there is to be read then may take a while, in which nobody waited.
     ///
     /// # Errors
     /// Those of the kernel while waiting.
-    pub fn run(&mut self) -> io::Result<Over> {
+    pub fn run(&mut self) -> io::Result<(Over, Nanos)> {
         let mut pace = Pace::default();
         let mut flushed = Instant::now();
         let mut asked = false;
@@ -141,12 +142,13 @@ impl Session<'_> {
                 flushed = Instant::now();
             }
         };
+        let at = self.clock.now();
         self.output.be_patient();
         self.memories.finish(&mut self.processes, &mut self.output);
         self.status = None;
         self.dismiss();
         self.crashes.hear();
-        Ok(over)
+        Ok((over, at))
     }
 
     /// The thread at which the program crashed; else that of another process that it started and
@@ -340,10 +342,11 @@ impl Session<'_> {
     /// A process, or the image that ran in it, is no more.
     fn bury(&mut self, pid: u32, how: ProcessEnding) {
         self.wait.lines().forget(pid);
+        let at = self.clock.now();
         if let Some(process) = self.processes.id_of(pid) {
             self.memories
                 .bury(pid, process, &mut self.processes, &mut self.output);
-            self.processes.part_with(pid, how, &mut self.output);
+            self.processes.part_with(pid, at, how, &mut self.output);
         }
     }
 

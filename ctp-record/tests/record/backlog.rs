@@ -1,20 +1,34 @@
 //! A disk that stands still: what was read waits in memory, and the program does not wait.
 
+use std::time::SystemTime;
+
 use crate::lab::{Lab, Outcome, fixture};
 use crate::loss::agrees;
 use crate::trace::Trace;
 
-/// Runs the rest of its arguments. What goes to `pipe` is taken from there, into `copy`, once the
-/// program has written its truth; before, the pipe is full.
+/// Runs the rest of its arguments. What goes to `pipe` is taken from there, into `copy`, some seconds
+/// (the first argument) after the program has written its truth, and since `moved` is there; before,
+/// the pipe is full.
 const STANDSTILL: &str = "mkfifo pipe; exec 3<>pipe; head -c 65536 /dev/zero >&3
-    { until [ -e truth ]; do sleep 0.01; done
+    stood=$1; shift
+    { until [ -e truth ]; do sleep 0.01; done; sleep $stood; : >moved
       exec 4<pipe 3>&-; head -c 65536 <&4 >/dev/null; cat <&4 >copy; } 2>/dev/null &
     exec 3>&-; \"$@\"; status=$?; wait; exit $status";
 
 fn record(lab: &Lab, flags: &[&str], example: &str, arguments: &[&str]) -> Outcome {
+    record_while("0", lab, flags, example, arguments)
+}
+
+fn record_while(
+    stood: &str,
+    lab: &Lab,
+    flags: &[&str],
+    example: &str,
+    arguments: &[&str],
+) -> Outcome {
     let recorder = lab.bare_recorder();
     let mut command = lab.command("sh");
-    command.args(["-c", STANDSTILL, "sh"]);
+    command.args(["-c", STANDSTILL, "sh", stood]);
     command.arg(recorder.get_program()).args(["-o", "pipe"]);
     command.args(flags).arg("--").arg(fixture(example));
     let outcome = lab.run(command.args(arguments));
@@ -41,4 +55,17 @@ fn a_backlog_that_is_full_is_told_and_what_it_could_not_take_is_counted() {
     assert!(trace.end().lost > 0, "that is more than there is room for");
     let said = &outcome.stderr;
     assert!(said.contains("a larger --backlog"), "{said}");
+}
+
+// CT-03
+#[test]
+fn ages_end_when_the_program_did_however_long_the_rest_took_to_be_written() {
+    let lab = Lab::new();
+    let (flags, arguments) = (["--backlog", "64K"], ["truth", "2", "10", "20000"]);
+    let started = SystemTime::now();
+    record_while("1", &lab, &flags, "hot", &arguments);
+    let moved = lab.path("moved").metadata().and_then(|it| it.modified());
+    let stood = moved.expect("it is there").duration_since(started);
+    let end_ns = u128::from(Trace::read(&lab.path("copy")).end().at.0);
+    assert!(end_ns < stood.expect("that was later").as_nanos());
 }
