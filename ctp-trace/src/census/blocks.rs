@@ -48,7 +48,12 @@ impl Keeper {
         }
     }
 
-    /// The lock that was taken and not given back, by one that has ended.
+    /// The same, if it may go on.
+    fn alive(&self) -> Option<CoroutineId> {
+        self.coroutine().filter(|_| self.ended().is_none())
+    }
+
+    /// When it ended, if it has.
     fn ended(&self) -> Option<Nanos> {
         match self {
             Keeper::Holder(holding) => holding.ended,
@@ -97,7 +102,7 @@ impl Blocks {
     /// The only one that keeps it, if it is in no cycle.
     fn next(&self, id: CoroutineId) -> Option<CoroutineId> {
         match self.of(id)?.by[..] {
-            [keeper] if !self.cycle.contains_key(&id) => keeper.coroutine(),
+            [keeper] if !self.cycle.contains_key(&id) => keeper.alive(),
             _ => None,
         }
     }
@@ -264,11 +269,7 @@ impl Census {
 /// is in no cycle.
 fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
     let keepers = |block: &Block| -> Option<Vec<CoroutineId>> {
-        let alive = block
-            .by
-            .iter()
-            .map(|it| it.coroutine().filter(|_| it.ended().is_none()));
-        alive.collect()
+        block.by.iter().map(Keeper::alive).collect()
     };
     of.iter()
         .filter_map(|(id, block)| Some((*id, keepers(block)?)))
