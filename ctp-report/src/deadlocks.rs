@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::census::{Blocks, Coroutine, Keeper};
-use ctp_trace::record::CoroutineId;
+use ctp_trace::record::{CoroutineId, Nanos};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ use crate::keepers::{self, KeptBy};
 use crate::model::Model;
 use crate::names::{Label, Names};
 use crate::proof::{self, Step};
+use crate::units;
 use crate::waits;
 
 /// One cycle.
@@ -98,7 +99,7 @@ fn deadlock(
             .map(|one| link(model, names, blocks, one))
             .collect(),
         behind: behind(cycle, judged),
-        proof: proof(model, names, blocks, &members),
+        proof: proof(model, names, blocks, &members, doubt),
         judged: judgement,
         doubted: doubt,
     })
@@ -131,7 +132,13 @@ pub fn behind(roots: &[CoroutineId], judged: &BTreeMap<CoroutineId, Judgement>) 
 }
 
 /// What each took and did not give back, what each waits for since then, and the end.
-fn proof(model: &Model, names: &Names, blocks: &Blocks, members: &[&Coroutine]) -> Vec<Step> {
+fn proof(
+    model: &Model,
+    names: &Names,
+    blocks: &Blocks,
+    members: &[&Coroutine],
+    doubt: Option<Doubt>,
+) -> Vec<Step> {
     let mut steps = Vec::new();
     for one in members {
         let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
@@ -141,7 +148,8 @@ fn proof(model: &Model, names: &Names, blocks: &Blocks, members: &[&Coroutine]) 
         steps.extend(wait.map(|step| Step { by, ..step }));
     }
     steps.sort_by_key(|step| step.at_ns);
-    steps.extend(end(model, members));
+    let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
+    steps.extend(end(model, members, since, doubt));
     steps
 }
 
@@ -152,13 +160,26 @@ fn taken(names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
     Some(proof::acquire(names, one, holding))
 }
 
-fn end(model: &Model, members: &[&Coroutine]) -> Option<Step> {
+fn end(model: &Model, members: &[&Coroutine], since: Nanos, doubt: Option<Doubt>) -> Option<Step> {
     let worst = members
         .iter()
         .max_by_key(|one| (one.shaken, one.inexact, one.lost()))?;
-    let what = format!(
-        "no wake, no run, nothing given back since; {}",
-        proof::losses(model, worst)
-    );
+    let losses = match doubt {
+        Some(Doubt::Incomplete) => missing(model, worst, since),
+        _ => proof::losses(model, worst),
+    };
+    let what = format!("no wake, no run, nothing given back since; {losses}");
     Some(proof::at_the_end(model, worst, what))
+}
+
+/// What the threads of its process lost since then.
+fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
+    let losses = model.census.losses_since(one.process, since);
+    let records = losses
+        .iter()
+        .fold(0, |sum: u64, it| sum.saturating_add(it.records));
+    match records {
+        0 => "but records may be missing".to_owned(),
+        lost => format!("but {} lost", units::counted(lost, "record")),
+    }
 }
