@@ -1,6 +1,6 @@
 //! Cycles of coroutines of which each waits for the next one: all of a cycle, and what proves it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Blocks, Coroutine, Keeper};
 use ctp_trace::record::{CoroutineId, Nanos};
@@ -98,7 +98,7 @@ fn deadlock(
             .iter()
             .map(|one| link(model, names, blocks, one))
             .collect(),
-        behind: behind(cycle, judged),
+        behind: behind(cycle.iter().copied(), judged),
         proof: proof(model, names, blocks, &members, doubt),
         judged: judgement,
         doubted: doubt,
@@ -122,7 +122,11 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
 }
 
 /// Those that wait for one of these in the end.
-pub fn behind(roots: &[CoroutineId], judged: &BTreeMap<CoroutineId, Judgement>) -> Vec<u32> {
+pub fn behind(
+    roots: impl Iterator<Item = CoroutineId>,
+    judged: &BTreeMap<CoroutineId, Judgement>,
+) -> Vec<u32> {
+    let roots: BTreeSet<CoroutineId> = roots.collect();
     let waits = |it: &Judgement| match it.reason {
         Reason::Behind { root, .. } => roots.contains(&root),
         _ => false,

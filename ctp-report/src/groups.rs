@@ -271,8 +271,7 @@ fn roots(members: &[Member]) -> Vec<u32> {
 }
 
 fn behind(members: &[Member], judged: &BTreeMap<CoroutineId, Judgement>) -> Vec<u32> {
-    let ids: Vec<CoroutineId> = members.iter().map(|(one, _)| one.id).collect();
-    deadlocks::behind(&ids, judged)
+    deadlocks::behind(members.iter().map(|(one, _)| one.id), judged)
 }
 
 fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {

@@ -182,6 +182,9 @@ impl Census {
 
     /// Who holds the lock that it waits for.
     fn held(&self, one: &Coroutine, wait: &Event) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+        if !matches!(wait.wait, WaitKind::Lock | WaitKind::User) {
+            return None; // a channel may lie where a lock does
+        }
         let resource = closings::resource(one.process, wait.wait, wait.arg)?;
         let held = self.holds.get(&resource)?;
         let by = held.holders.iter().copied().map(Keeper::Holder).collect();

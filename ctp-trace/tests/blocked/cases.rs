@@ -219,6 +219,15 @@ fn locks_that_are_shared_or_given_on_leave_it_likely() {
 
 // CT-15
 #[test]
+fn a_channel_that_lies_where_a_lock_does_is_not_held() {
+    let mut told = Told::of(1);
+    told.takes(1, 10, A);
+    told.waits(1, 20, WaitKind::Channel, A);
+    assert!(told.stuck().is_empty());
+}
+
+// CT-15
+#[test]
 fn a_deadlock_that_is_young_is_none() {
     let mut told = Told::of(2);
     told.takes(1, 10, A);
