@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Blocks, Coroutine, Keeper};
-use ctp_trace::record::{CoroutineId, Nanos};
+use ctp_trace::record::{CoroutineId, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
@@ -55,6 +55,9 @@ pub struct Link {
     pub waits_for: String,
     /// For how long.
     pub waits_ns: u64,
+    /// How long ago it was woken, if the next one would have to poll it since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub woken_ns: Option<u64>,
     /// Who keeps it: the next one.
     pub kept_by: Vec<KeptBy>,
     /// The place, to look up more.
@@ -116,9 +119,17 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
         at: label.and_then(Label::at),
         waits_for: waits::one(wait.wait, wait.arg, None),
         waits_ns: wait.at.until(end).0,
+        woken_ns: unpolled(blocks, one).map(|wake| one.woken_at(wake).until(end).0),
         kept_by: keepers::of(model, names, blocks, one),
         site: wait.site,
     }
+}
+
+/// The wake since which its host has not polled it.
+fn unpolled<'c>(blocks: &Blocks, one: &'c Coroutine) -> Option<&'c Wake> {
+    let by = &blocks.of(one.id)?.by;
+    let is_hosted = matches!(by[..], [Keeper::Host(_)]);
+    one.wake.as_ref().filter(|_| is_hosted)
 }
 
 /// Those that wait for one of these in the end.
@@ -150,11 +161,18 @@ fn proof(
         let wait = one.suspend().map(|wait| proof::event(model, names, wait));
         let by = format!("id {}", one.id.0);
         steps.extend(wait.map(|step| Step { by, ..step }));
+        steps.extend(unpolled(blocks, one).and_then(|_| woken(model, names, one)));
     }
     steps.sort_by_key(|step| step.at_ns);
     let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
     steps.extend(end(model, members, since, doubt));
     steps
+}
+
+fn woken(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
+    let step = proof::wake(model, names, one)?;
+    let what = format!("{}, of id {}", step.what, one.id.0);
+    Some(Step { what, ..step })
 }
 
 fn taken(names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
@@ -172,7 +190,7 @@ fn end(model: &Model, members: &[&Coroutine], since: Nanos, doubt: Option<Doubt>
         Some(Doubt::Incomplete) => missing(model, worst, since),
         _ => proof::losses(model, worst),
     };
-    let what = format!("no wake, no run, nothing given back since; {losses}");
+    let what = format!("no run since, nothing given back; {losses}");
     Some(proof::at_the_end(model, worst, what))
 }
 
