@@ -165,7 +165,7 @@ fn proof(
     }
     steps.sort_by_key(|step| step.at_ns);
     let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
-    steps.extend(end(model, members, since, doubt));
+    steps.extend(end(model, blocks, members, since, doubt));
     steps
 }
 
@@ -182,7 +182,13 @@ fn taken(names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
     Some(proof::acquire(names, one, holding))
 }
 
-fn end(model: &Model, members: &[&Coroutine], since: Nanos, doubt: Option<Doubt>) -> Option<Step> {
+fn end(
+    model: &Model,
+    blocks: &Blocks,
+    members: &[&Coroutine],
+    since: Nanos,
+    doubt: Option<Doubt>,
+) -> Option<Step> {
     let worst = members
         .iter()
         .max_by_key(|one| (one.shaken, one.inexact, one.lost()))?;
@@ -190,7 +196,11 @@ fn end(model: &Model, members: &[&Coroutine], since: Nanos, doubt: Option<Doubt>
         Some(Doubt::Incomplete) => missing(model, worst, since),
         _ => proof::losses(model, worst),
     };
-    let what = format!("no run since, nothing given back; {losses}");
+    let wake = match members.iter().any(|one| unpolled(blocks, one).is_some()) {
+        true => "",
+        false => "no wake, ",
+    };
+    let what = format!("{wake}no run, nothing given back since; {losses}");
     Some(proof::at_the_end(model, worst, what))
 }
 
