@@ -261,6 +261,21 @@ fn those_behind_are_told_with_the_one_for_whom_all_of_them_wait() {
 
 // CT-15
 #[test]
+fn a_long_chain_behind_one_that_took_its_lock_twice() {
+    let length = 20_000;
+    let mut told = Told::of(length);
+    told.takes(1, 10, A);
+    told.takes(1, 11, A);
+    told.wants(1, 20, A);
+    (2..=length).for_each(|id| told.joins(id, 30, id - 1));
+    let stuck = told.stuck();
+    assert_eq!((stuck[&1].0, stuck[&1].2), CERTAIN);
+    assert_eq!((stuck[&length].0, stuck[&length].2), behind(1));
+    assert_eq!(stuck.len(), length as usize);
+}
+
+// CT-15
+#[test]
 fn one_that_is_stuck_for_another_reason_is_a_root_too() {
     let mut told = Told::of(3);
     told.takes(1, 10, A);
