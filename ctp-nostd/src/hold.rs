@@ -16,8 +16,8 @@ impl<P: Platform> Probe<P> {
     ///
     /// Whoever holds it at the end of the recording is said to keep those that
     /// [wait](crate::Wait::lock) for it, so tell only of what nobody else can give back: a lock, and
-    /// not a semaphore to which others may add. A guard that goes to another coroutine is
-    /// [`released`](Probe::released) here and acquired there.
+    /// not a semaphore to which others may add; of one that can be shared, only of who has it alone.
+    /// A guard that goes to another coroutine is [`released`](Probe::released) here and acquired there.
     #[inline]
     #[track_caller]
     pub fn acquired(self, resource: impl Into<Resource>) {

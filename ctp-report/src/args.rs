@@ -36,9 +36,11 @@ Examples:
 
 const AFTER: &str = "\
 What --stuck says of a coroutine that has not moved for the threshold, and the facts behind it:
+  DEADLOCK certain: it waits for a lock, or the end, of one that waits, and so on, for this one
   STUCK    certain: what it waits for was closed without waking it, a second ago or more, and
            twice as long as any other was resumed after that; or it was woken and never run for
-           twice as long as ever before, though others were that were ready only later
+           twice as long as ever before, though others were that were ready only later; or its lock
+           was not given back by one that has ended; or it goes on only after one that is stuck
   STUCK?   likely: the same, but a wake may be hidden; or it waits at least 10 times what 99 % of
            the waits at its site took (8 or more must have ended) and twice the longest; or its
            timer is overdue; or it is of a plain cTP v1 program, which tells nothing of wakes. Of

@@ -1,9 +1,9 @@
 //! Cycles of coroutines of which each waits for the next one: all of a cycle, and what proves it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Blocks, Coroutine, Keeper};
-use ctp_trace::record::CoroutineId;
+use ctp_trace::record::{CoroutineId, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ use crate::keepers::{self, KeptBy};
 use crate::model::Model;
 use crate::names::{Label, Names};
 use crate::proof::{self, Step};
+use crate::units;
 use crate::waits;
 
 /// One cycle.
@@ -54,6 +55,9 @@ pub struct Link {
     pub waits_for: String,
     /// For how long.
     pub waits_ns: u64,
+    /// How long ago it was woken, if the next one would have to poll it since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub woken_ns: Option<u64>,
     /// Who keeps it: the next one.
     pub kept_by: Vec<KeptBy>,
     /// The place, to look up more.
@@ -97,8 +101,8 @@ fn deadlock(
             .iter()
             .map(|one| link(model, names, blocks, one))
             .collect(),
-        behind: behind(cycle, judged),
-        proof: proof(model, names, blocks, &members),
+        behind: behind(cycle.iter().copied(), judged),
+        proof: proof(model, names, blocks, &members, doubt),
         judged: judgement,
         doubted: doubt,
     })
@@ -115,13 +119,25 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
         at: label.and_then(Label::at),
         waits_for: waits::one(wait.wait, wait.arg, None),
         waits_ns: wait.at.until(end).0,
+        woken_ns: unpolled(blocks, one).map(|wake| one.woken_at(wake).until(end).0),
         kept_by: keepers::of(model, names, blocks, one),
         site: wait.site,
     }
 }
 
+/// The wake since which its host has not polled it.
+fn unpolled<'c>(blocks: &Blocks, one: &'c Coroutine) -> Option<&'c Wake> {
+    let by = &blocks.of(one.id)?.by;
+    let is_hosted = matches!(by[..], [Keeper::Host(_)]);
+    one.wake.as_ref().filter(|_| is_hosted)
+}
+
 /// Those that wait for one of these in the end.
-pub fn behind(roots: &[CoroutineId], judged: &BTreeMap<CoroutineId, Judgement>) -> Vec<u32> {
+pub fn behind(
+    roots: impl Iterator<Item = CoroutineId>,
+    judged: &BTreeMap<CoroutineId, Judgement>,
+) -> Vec<u32> {
+    let roots: BTreeSet<CoroutineId> = roots.collect();
     let waits = |it: &Judgement| match it.reason {
         Reason::Behind { root, .. } => roots.contains(&root),
         _ => false,
@@ -131,7 +147,13 @@ pub fn behind(roots: &[CoroutineId], judged: &BTreeMap<CoroutineId, Judgement>) 
 }
 
 /// What each took and did not give back, what each waits for since then, and the end.
-fn proof(model: &Model, names: &Names, blocks: &Blocks, members: &[&Coroutine]) -> Vec<Step> {
+fn proof(
+    model: &Model,
+    names: &Names,
+    blocks: &Blocks,
+    members: &[&Coroutine],
+    doubt: Option<Doubt>,
+) -> Vec<Step> {
     let mut steps = Vec::new();
     for one in members {
         let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
@@ -139,10 +161,18 @@ fn proof(model: &Model, names: &Names, blocks: &Blocks, members: &[&Coroutine]) 
         let wait = one.suspend().map(|wait| proof::event(model, names, wait));
         let by = format!("id {}", one.id.0);
         steps.extend(wait.map(|step| Step { by, ..step }));
+        steps.extend(unpolled(blocks, one).and_then(|_| woken(model, names, one)));
     }
     steps.sort_by_key(|step| step.at_ns);
-    steps.extend(end(model, members));
+    let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
+    steps.extend(end(model, blocks, members, since, doubt));
     steps
+}
+
+fn woken(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
+    let step = proof::wake(model, names, one)?;
+    let what = format!("{}, of id {}", step.what, one.id.0);
+    Some(Step { what, ..step })
 }
 
 fn taken(names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
@@ -152,13 +182,36 @@ fn taken(names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
     Some(proof::acquire(names, one, holding))
 }
 
-fn end(model: &Model, members: &[&Coroutine]) -> Option<Step> {
+fn end(
+    model: &Model,
+    blocks: &Blocks,
+    members: &[&Coroutine],
+    since: Nanos,
+    doubt: Option<Doubt>,
+) -> Option<Step> {
     let worst = members
         .iter()
         .max_by_key(|one| (one.shaken, one.inexact, one.lost()))?;
-    let what = format!(
-        "no wake, no run, nothing given back since; {}",
-        proof::losses(model, worst)
-    );
+    let losses = match doubt {
+        Some(Doubt::Incomplete) => missing(model, worst, since),
+        _ => proof::losses(model, worst),
+    };
+    let wake = match members.iter().any(|one| unpolled(blocks, one).is_some()) {
+        true => "",
+        false => "no wake, ",
+    };
+    let what = format!("{wake}no run, nothing given back since; {losses}");
     Some(proof::at_the_end(model, worst, what))
+}
+
+/// What the threads of its process lost since then.
+fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
+    let losses = model.census.losses_since(one.process, since);
+    let records = losses
+        .iter()
+        .fold(0, |sum: u64, it| sum.saturating_add(it.records));
+    match records {
+        0 => "but records may be missing".to_owned(),
+        lost => format!("but {} lost", units::counted(lost, "record")),
+    }
 }

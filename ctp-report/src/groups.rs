@@ -1,6 +1,6 @@
 //! Coroutines of the same verdict for the same reason at the same place, counted together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Blocks, Closing, Coroutine};
 use ctp_trace::record::{CoroutineId, SiteId};
@@ -70,6 +70,9 @@ pub struct Group {
     /// Who keeps the oldest of them, as far as that was told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept_by: Vec<KeptBy>,
+    /// Those that are stuck, and after which these go on only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<u32>,
     /// Those that go on only after one of these, which is stuck.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<u32>,
@@ -231,6 +234,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
             members.iter().map(|(one, _)| *one),
         ),
         kept_by: keepers::of(model, names, &others.blocks, oldest.0),
+        roots: roots(members),
         behind: behind(members, &others.judged),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
         lost_records: culprits::lost_records(model, oldest.0, verdict),
@@ -257,9 +261,17 @@ fn doubt(judgement: &Judgement) -> Option<&'static str> {
     }
 }
 
+fn roots(members: &[Member]) -> Vec<u32> {
+    let root = |(_, it): &Member| match it.reason {
+        Reason::Behind { root, .. } => Some(root.0),
+        _ => None,
+    };
+    let roots: BTreeSet<u32> = members.iter().filter_map(root).collect();
+    roots.into_iter().collect()
+}
+
 fn behind(members: &[Member], judged: &BTreeMap<CoroutineId, Judgement>) -> Vec<u32> {
-    let ids: Vec<CoroutineId> = members.iter().map(|(one, _)| one.id).collect();
-    deadlocks::behind(&ids, judged)
+    deadlocks::behind(members.iter().map(|(one, _)| one.id), judged)
 }
 
 fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {
@@ -344,11 +356,13 @@ impl Group {
 }
 
 impl Group {
-    /// The worst first, by fact where each has its own headline, then the largest.
+    /// The worst first, by fact where each has its own headline, then the largest. Those that are
+    /// stuck behind others come after these.
     fn rank(
         &self,
     ) -> (
         Verdict,
+        bool,
         Option<(Fact, &'static str)>,
         std::cmp::Reverse<usize>,
     ) {
@@ -356,6 +370,7 @@ impl Group {
         let apart = verdict < Verdict::Unknown;
         (
             verdict,
+            !self.roots.is_empty(),
             apart.then_some((fact, self.reason)),
             std::cmp::Reverse(self.count),
         )

@@ -137,7 +137,8 @@ fn at(names: &Names, site: SiteId) -> String {
         .unwrap_or_default()
 }
 
-fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
+/// Its latest wake, as far as it says anything of what it does now.
+pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     let mut wake = one.wake.filter(|wake| wake.count > 0)?;
     wake.at = one.woken_at(&wake);
     let by = match wake.waker {

@@ -1,8 +1,8 @@
 //! One pass over the records: what became of each coroutine, and what is usual at each site.
 //!
 //! The recorder feeds each record that it writes, the reporter each one that it reads, and both
-//! come to the same verdicts. No event is kept: memory grows with the coroutines that live and
-//! the sites that exist, not with the length of the recording.
+//! come to the same verdicts. No event is kept: memory grows with the coroutines that live, the
+//! locks that are held and the sites that exist, not with the length of the recording.
 
 mod blocks;
 mod broken;

@@ -34,6 +34,8 @@ pub fn events(probe: Probe<Board>, task: &Coroutine<Board>, waker: &Waker<Board>
     task.suspend(wait);
     probe.waits_for(wait);
     task.suspend_noted();
+    probe.acquired(4096usize);
+    probe.released(4096usize);
 }
 
 /// The last event.

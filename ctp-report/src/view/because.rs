@@ -26,7 +26,7 @@ pub fn section(groups: &[&Group]) -> String {
         ),
         Reason::Closed { doubt, .. } => closed::section(groups, doubt),
         Reason::NeverGivenBack { doubt, .. } => keepers::never_given_back(groups, doubt),
-        Reason::Behind { root, doubt } => keepers::section(groups, root.0, doubt),
+        Reason::Behind { doubt, .. } => keepers::section(groups, doubt),
         Reason::Overdue(_) => {
             format!(
                 "suspended {age} though the timer was due; {}",
@@ -189,7 +189,10 @@ fn detail(group: &Group) -> String {
         (_, Fact::WokenNotRun, _) => format!("woken and not run for {age} at most"),
         (reason, _, Some(usual)) if usual.waits > 0 => compared(reason, &usual, &age, group),
         _ => match group.waits_for.first() {
-            Some(waits) => format!("{}, for {age}", waits.describe()),
+            Some(waits) => {
+                let kept = keepers::in_a_clause(&group.kept_by);
+                format!("{}, for {age}{kept}", waits.describe())
+            }
             None => format!("for {age}"),
         },
     }

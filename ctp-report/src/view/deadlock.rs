@@ -110,6 +110,11 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     for (name, said) in keepers::fields(&link.kept_by, tells_more(&link.kept_by)) {
         field(page, name, &said)?;
     }
+    if let Some(ns) = link.woken_ns {
+        let ago = units::duration(Nanos(ns));
+        let said = format!("which has not polled it since it was woken, {ago} ago");
+        field(page, "", &said)?;
+    }
     page.gap()
 }
 

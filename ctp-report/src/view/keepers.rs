@@ -1,5 +1,7 @@
 //! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
 
+use std::collections::BTreeSet;
+
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Doubt;
 
@@ -55,6 +57,15 @@ fn who(it: &KeptBy) -> String {
     who + &at + &ago.unwrap_or_default()
 }
 
+/// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
+pub fn in_a_clause(all: &[KeptBy]) -> String {
+    let Some(it) = all.first() else {
+        return String::new();
+    };
+    let does = does(it).map(|does| format!(", {does}")).unwrap_or_default();
+    format!("; {} {}{does}", field(it), who(it))
+}
+
 /// What that one does itself.
 fn does(it: &KeptBy) -> Option<String> {
     if let Some(ns) = it.ended_ns {
@@ -74,7 +85,7 @@ fn does(it: &KeptBy) -> Option<String> {
     }
 }
 
-/// `3 coroutines wait for these: ids 4, 5, 6`.
+/// `3 coroutines that go on only after these: ids 4, 5, 6`.
 pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
     let listed = match tells_all {
         true => ids
@@ -84,28 +95,43 @@ pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
             .join(", "),
         false => text::few(ids),
     };
-    let id = if ids.len() == 1 { "id" } else { "ids" };
-    let waits = if ids.len() == 1 { "waits" } else { "wait" };
-    let coroutines = units::counted(ids.len() as u64, "coroutine");
-    let said = format!("{coroutines} that {waits} for that: {id} {listed}");
-    (!ids.is_empty()).then_some(said)
+    let said = match ids.len() {
+        0 => return None,
+        1 => format!("1 coroutine that goes on only after that: id {listed}"),
+        more => {
+            let more = units::count(more as u64);
+            format!("{more} coroutines that go on only after that: ids {listed}")
+        }
+    };
+    Some(said)
 }
 
-/// Why those go on only after another one.
-pub fn section(groups: &[&Group], root: u32, doubt: Option<Doubt>) -> String {
-    let count: usize = groups.iter().map(|group| group.count).sum();
-    let roots = groups.iter().any(|group| group.count > 1) || groups.len() > 1;
-    let of = match (count, roots) {
-        (1, _) => format!("it goes on only after id {root}, which is stuck"),
-        _ => format!("they go on only after others that are stuck, one of them after id {root}"),
+/// Why those go on only after others.
+pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
+    let roots: BTreeSet<u32> = groups
+        .iter()
+        .flat_map(|it| it.roots.iter().copied())
+        .collect();
+    let roots: Vec<u32> = roots.into_iter().collect();
+    let after = match roots[..] {
+        [root] => format!("id {root}, which is stuck"),
+        _ => format!("ids {}, which are stuck", text::few(&roots)),
     };
-    format!("{of}; {}", sureness(doubt))
+    let they = if count(groups) == 1 {
+        "it goes"
+    } else {
+        "they go"
+    };
+    format!("{they} on only after {after}; {}", sureness(doubt))
+}
+
+fn count(groups: &[&Group]) -> usize {
+    groups.iter().map(|group| group.count).sum()
 }
 
 /// Why a lock is never given back.
 pub fn never_given_back(groups: &[&Group], doubt: Option<Doubt>) -> String {
-    let count: usize = groups.iter().map(|group| group.count).sum();
-    let of = match count {
+    let of = match count(groups) {
         1 => "it waits for a lock whose holder ended without giving it back",
         _ => "they wait for locks whose holders ended without giving them back",
     };

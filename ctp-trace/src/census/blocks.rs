@@ -48,7 +48,12 @@ impl Keeper {
         }
     }
 
-    /// The lock that was taken and not given back, by one that has ended.
+    /// The same, if it may go on.
+    fn alive(&self) -> Option<CoroutineId> {
+        self.coroutine().filter(|_| self.ended().is_none())
+    }
+
+    /// When it ended, if it has.
     fn ended(&self) -> Option<Nanos> {
         match self {
             Keeper::Holder(holding) => holding.ended,
@@ -64,6 +69,9 @@ pub struct Blocks {
     cycles: Vec<Vec<CoroutineId>>,
     /// Which of the cycles each is in.
     cycle: BTreeMap<CoroutineId, usize>,
+    /// Of each that waits for others, on whom all of those wait in the end, and why they may go on
+    /// all the same.
+    roots: BTreeMap<CoroutineId, (CoroutineId, Option<Doubt>)>,
 }
 
 type Awaited = Map<(ProcessId, u64), CoroutineId>;
@@ -84,20 +92,34 @@ impl Blocks {
         self.cycle.get(&id).map(|at| self.cycles[*at].as_slice())
     }
 
-    /// Those that keep it, those that keep these, and so on, up to one that nothing is known to keep,
-    /// or one of a cycle.
-    pub fn chain(&self, id: CoroutineId) -> Vec<CoroutineId> {
-        let mut chain = vec![id];
-        while let Some(next) = self.next(chain[chain.len() - 1]) {
-            chain.push(next);
+    /// Of those that keep it, those that keep these, and so on, the one that nothing is known to keep,
+    /// or that is in a cycle; and why one of those in between may go on all the same.
+    fn root_of(&self, id: CoroutineId) -> Option<(CoroutineId, Option<Doubt>)> {
+        self.roots.get(&id).copied()
+    }
+
+    /// Looked up from one to the next until one is met that is known already.
+    fn find_roots(&mut self) {
+        let ids: Vec<_> = self.of.keys().copied().collect();
+        for id in ids {
+            let (mut path, mut at) = (Vec::new(), id);
+            while let Some(next) = self.next(at).filter(|_| !self.roots.contains_key(&at)) {
+                path.push(at);
+                at = next;
+            }
+            let (root, mut doubt) = self.root_of(at).unwrap_or((at, None));
+            for at in path.into_iter().rev() {
+                let own = self.of(at).and_then(|block| block.doubt);
+                doubt = [doubt, own].into_iter().flatten().min();
+                self.roots.insert(at, (root, doubt));
+            }
         }
-        chain
     }
 
     /// The only one that keeps it, if it is in no cycle.
     fn next(&self, id: CoroutineId) -> Option<CoroutineId> {
         match self.of(id)?.by[..] {
-            [keeper] if !self.cycle.contains_key(&id) => keeper.coroutine(),
+            [keeper] if !self.cycle.contains_key(&id) => keeper.alive(),
             _ => None,
         }
     }
@@ -121,7 +143,14 @@ impl Census {
             cycle.iter().map(move |id| (*id, at)).collect::<Vec<_>>()
         };
         let cycle = cycles.iter().enumerate().flat_map(members).collect();
-        Blocks { of, cycles, cycle }
+        let mut blocks = Blocks {
+            of,
+            cycles,
+            cycle,
+            roots: BTreeMap::new(),
+        };
+        blocks.find_roots();
+        blocks
     }
 
     /// By the id that programs know, those for whom anybody may wait.
@@ -177,9 +206,14 @@ impl Census {
 
     /// Who holds the lock that it waits for.
     fn held(&self, one: &Coroutine, wait: &Event) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+        if !matches!(wait.wait, WaitKind::Lock | WaitKind::User) {
+            return None; // a channel may lie where a lock does
+        }
         let resource = closings::resource(one.process, wait.wait, wait.arg)?;
         let held = self.holds.get(&resource)?;
-        let by = held.holders.iter().copied().map(Keeper::Holder).collect();
+        let mut holders = held.holders.clone();
+        holders.dedup_by_key(|it| it.by); // one may take it again
+        let by = holders.into_iter().map(Keeper::Holder).collect();
         Some((by, self.doubt_of_holders(one, held)))
     }
 
@@ -246,16 +280,13 @@ impl Census {
         if own.verdict.is_stuck() && own.confidence == Confidence::Certain {
             return None;
         }
-        let chain = blocks.chain(one.id);
-        let (&root, others) = chain.split_last()?;
+        let (root, doubt) = blocks.root_of(one.id)?;
         let root_is = judged.get(&root).filter(|it| it.verdict.is_stuck())?;
         let is_sure = root_is.confidence == Confidence::Certain;
-        (root != one.id).then_some(BlockStanding {
+        Some(BlockStanding {
             obstacle: Obstacle::Behind(root),
             since: one.state().1,
-            doubt: blocks
-                .doubt_of(others)
-                .or((!is_sure).then_some(Doubt::OfItsKeeper)),
+            doubt: doubt.or((!is_sure).then_some(Doubt::OfItsKeeper)),
         })
     }
 }
@@ -264,11 +295,7 @@ impl Census {
 /// is in no cycle.
 fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
     let keepers = |block: &Block| -> Option<Vec<CoroutineId>> {
-        let alive = block
-            .by
-            .iter()
-            .map(|it| it.coroutine().filter(|_| it.ended().is_none()));
-        alive.collect()
+        block.by.iter().map(Keeper::alive).collect()
     };
     of.iter()
         .filter_map(|(id, block)| Some((*id, keepers(block)?)))

@@ -213,14 +213,14 @@ pub enum Doubt {
     /// It was closed but just, and somebody may be about to resume it; or it is held but for a short
     /// time.
     Recent,
+    /// It could go on if the one inside of which it ran polled it, or dropped it.
+    PolledInside,
     /// It has several wakers: it may wait for something else too, which is not told.
     SeveralWakers,
     /// Several hold what it waits for, and may not all be needed.
     Shared,
     /// Locks of its program are given back by others than those that took them.
     Moved,
-    /// It could go on if the one inside of which it ran polled it, or dropped it.
-    PolledInside,
     /// The one that keeps it is not stuck for certain.
     OfItsKeeper,
 }

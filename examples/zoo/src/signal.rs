@@ -34,11 +34,23 @@ impl Signal {
     /// Waits until it is raised.
     #[track_caller]
     pub fn raised(&self) -> Raised {
-        let number = Arc::as_ptr(&self.0).addr() as u64;
         Raised {
             signal: self.clone(),
-            wait: ctp::Wait::user(number),
+            wait: ctp::Wait::user(self.number()),
         }
+    }
+
+    /// The same, where that is meant to be long.
+    #[track_caller]
+    pub fn raised_if_ever(&self) -> Raised {
+        Raised {
+            signal: self.clone(),
+            wait: ctp::Wait::user(self.number()).idle(),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        Arc::as_ptr(&self.0).addr() as u64
     }
 
     /// Whoever waits is forgotten.

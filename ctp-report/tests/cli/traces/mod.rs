@@ -7,6 +7,7 @@ mod deeds;
 mod filtered;
 mod flight;
 pub mod foreign;
+mod locks;
 mod many;
 mod summed;
 
@@ -31,6 +32,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("marked", deeds::marked()),
         ("chain", deeds::chain()),
         ("robbed", deeds::robbed()),
+        ("deadlock", locks::deadlock()),
+        ("pairs", locks::pairs()),
         ("busy", busy()),
         ("torn", broken::torn()),
         ("dubious", broken::dubious()),

@@ -22,7 +22,7 @@ async fn transfer(locks: [Mutex; 2], own: usize, meeting: Arc<Barrier>, ledger: 
 
 async fn work(lock: Mutex, called: Signal) {
     loop {
-        called.raised().await;
+        called.raised_if_ever().await;
         let _held = lock.lock().await;
         yield_now().await;
     }
@@ -42,9 +42,10 @@ fn main() {
     for (i, called) in calls.iter().enumerate() {
         toy.spawn(&format!("clerk-{i}"), work(shared.clone(), called.clone()));
     }
-    for _ in 0..250 {
+    for _ in 0..150 {
         sleep(Duration::from_millis(10));
         calls.iter().for_each(Signal::raise);
     }
+    sleep(Duration::from_secs(1));
     ledger.tell(|_| true);
 }

@@ -1,5 +1,5 @@
 //! Three tasks on tokio, round a table: each takes the fork at its left, and waits for the one at
-//! its right. Others share a fourth fork, and go on.
+//! its right. Others share a fourth fork, and end.
 
 use std::sync::{Arc, LazyLock};
 use std::thread::sleep;
@@ -20,7 +20,7 @@ async fn dine(seat: usize, seated: Arc<Barrier>, ledger: Ledger) {
 }
 
 async fn share() {
-    loop {
+    for _ in 0..100 {
         *FORKS[3].lock().await.value() += 1;
         let mut mine = FORKS[3].lock().await;
         tokio::time::sleep(Duration::from_millis(2)).await;

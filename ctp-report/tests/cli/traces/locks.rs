@@ -1,0 +1,138 @@
+//! Coroutines that take locks, wait for each other, and do not go on.
+
+use ctp_trace::record::*;
+
+use super::builder::{Coroutine, MS, SECOND, Trace, wait};
+
+const ACCOUNTS: &str = "src/accounts.rs";
+
+struct Sites {
+    spawn: SiteId,
+    take: SiteId,
+    want: SiteId,
+    join: SiteId,
+    read: SiteId,
+    close: SiteId,
+}
+
+fn sites(t: &mut Trace) -> Sites {
+    Sites {
+        spawn: t.source("src/session.rs", 6),
+        take: t.source(ACCOUNTS, 31),
+        want: t.source("src/session.rs", 17),
+        join: t.source(ACCOUNTS, 52),
+        read: t.source(ACCOUNTS, 60),
+        close: t.source("src/reactor.rs", 141),
+    }
+}
+
+fn lock(number: u64) -> u64 {
+    0x7f00_0000_1000 + number * 0x40
+}
+
+fn hold(t: &mut Trace, at: u64, one: Coroutine, number: u64, site: SiteId) {
+    let hold = Hold {
+        wait: WaitKind::Lock,
+        arg: lock(number),
+        by: Waker::Coroutine(one.0),
+        site,
+    };
+    t.deed(at, 4127, Act::Acquire(hold));
+}
+
+/// One that runs on a thread of its own.
+fn born(t: &mut Trace, sites: &Sites, name: &str) -> Coroutine {
+    let one = t.born(name, sites.spawn, 3 * MS);
+    let tid = 4127 + u64::from(one.0.0);
+    t.deed(3 * MS, tid, Act::Begin);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 4 * MS, tid);
+    one
+}
+
+fn wants(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, number: u64) {
+    t.suspend(
+        one,
+        at,
+        4127,
+        wait(sites.want, WaitKind::Lock, lock(number)),
+    );
+}
+
+fn joins(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, other: Coroutine) {
+    let other = u64::from(other.0.0);
+    t.suspend(one, at, 4127, wait(sites.join, WaitKind::Coroutine, other));
+}
+
+/// Three that wait for each other, by locks and by a join, and two behind them; one that waits for
+/// what it holds itself; one whose lock went down with its holder; one behind one that lost a wakeup;
+/// and one whose holder is well.
+pub fn deadlock() -> Vec<u8> {
+    let mut t = Trace::of("./accounts");
+    let sites = sites(&mut t);
+    t.deed(2 * MS, 4126, Act::Begin);
+    t.deed(2 * MS, 4127, Act::Begin);
+    let names = [
+        "transfer",
+        "transfer",
+        "audit",
+        "report",
+        "report",
+        "itself",
+        "gone",
+        "heir",
+        "reader",
+        "reader_of_reader",
+        "well",
+        "patient",
+    ];
+    let all: Vec<Coroutine> = names
+        .into_iter()
+        .map(|name| born(&mut t, &sites, name))
+        .collect();
+    let of = |id: usize| all[id - 1];
+    for (id, number) in [(1, 1), (2, 2), (6, 6), (7, 7), (9, 9), (11, 11)] {
+        hold(&mut t, 10 * MS + number, of(id), number, sites.take);
+    }
+    wants(&mut t, &sites, 20 * MS, of(1), 2);
+    joins(&mut t, &sites, 21 * MS, of(2), of(3));
+    wants(&mut t, &sites, 600 * MS, of(3), 1);
+    joins(&mut t, &sites, 700 * MS, of(4), of(1));
+    joins(&mut t, &sites, 701 * MS, of(5), of(4));
+    wants(&mut t, &sites, 30 * MS, of(6), 6);
+    t.death(of(7), 31 * MS);
+    wants(&mut t, &sites, 32 * MS, of(8), 7);
+    t.suspend(
+        of(9),
+        33 * MS,
+        4127,
+        wait(sites.read, WaitKind::Readable, 17),
+    );
+    t.close(40 * MS, 4126, WaitKind::Readable, 17, sites.close);
+    wants(&mut t, &sites, 41 * MS, of(10), 9);
+    t.suspend(of(11), 42 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
+    wants(&mut t, &sites, 43 * MS, of(12), 11);
+    for id in [1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12] {
+        t.tally(of(id), None, false);
+    }
+    t.finish()
+}
+
+/// Seven pairs, of which each has what the other one wants; a thread lost a record since.
+pub fn pairs() -> Vec<u8> {
+    let mut t = Trace::of("./pairs");
+    let sites = sites(&mut t);
+    t.deed(2 * MS, 4127, Act::Begin);
+    for pair in 0..7 {
+        let both = ["left", "right"].map(|name| born(&mut t, &sites, name));
+        for (one, number) in both.into_iter().zip([2 * pair, 2 * pair + 1]) {
+            hold(&mut t, (10 + pair) * MS, one, number, sites.take);
+        }
+        for (one, number) in both.into_iter().zip([2 * pair + 1, 2 * pair]) {
+            wants(&mut t, &sites, (20 + pair) * MS, one, number);
+        }
+        both.into_iter().for_each(|one| t.tally(one, None, false));
+    }
+    t.deed(3 * SECOND, 4127, Act::Loss(1));
+    t.finish()
+}

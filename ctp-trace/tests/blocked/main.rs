@@ -1,0 +1,5 @@
+//! Who waits for whom, and what is said of those that never go on. Times are in milliseconds.
+
+mod cases;
+mod programs;
+mod told;

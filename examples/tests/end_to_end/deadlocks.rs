@@ -1,0 +1,92 @@
+//! The cycles of real programs: who waits for whom, and where the next one took what it holds.
+
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::support::{line_of, record, record_with, report_json};
+
+const TOKIO: &str = include_str!("../../zoo/src/bin/zoo_deadlock_tokio.rs");
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+/// Of each in the only cycle: its name, the name of the one that keeps it, how, and where that one
+/// took the lock.
+fn cycle(json: &Value) -> Vec<[String; 4]> {
+    let [deadlock] = list(&json["deadlocks"]) else {
+        panic!("one cycle: {}", json["deadlocks"]);
+    };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let link = |it: &Value| {
+        let by = &it["kept_by"][0];
+        [&it["name"], &by["name"], &by["how"], &by["taken_at"]].map(text)
+    };
+    list(&deadlock["cycle"]).iter().map(link).collect()
+}
+
+/// Each diner is kept by the one at its right.
+fn round_the_table() -> Vec<[String; 4]> {
+    let taken = line_of(TOKIO, "FORKS[seat].lock()");
+    let name = |i: usize| format!("diner-{}", i % 3);
+    let at = format!("zoo_deadlock_tokio.rs:{taken}");
+    let link = |i| [name(i), name(i + 1), "holder".to_owned(), at.clone()];
+    (0..3).map(link).collect()
+}
+
+fn sorted(mut cycle: Vec<[String; 4]>) -> Vec<[String; 4]> {
+    cycle.sort();
+    cycle
+}
+
+// CT-15
+#[test]
+fn diners_wait_for_the_fork_that_the_next_one_took() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_deadlock_tokio", &[]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(sorted(cycle(&json)), round_the_table());
+    assert_eq!(json["deadlocks"][0]["confidence"], "CERTAIN");
+}
+
+// CT-15, CT-24
+#[test]
+fn what_a_flight_recorder_kept_of_them_is_likely() {
+    let directory = tempdir().expect("room");
+    record_with(
+        &["--flight-recorder"],
+        directory.path(),
+        "zoo_deadlock_tokio",
+        &[],
+    );
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(sorted(cycle(&json)), round_the_table());
+    let said = ["confidence", "doubt"].map(|field| &json["deadlocks"][0][field]);
+    assert_eq!(said, ["LIKELY", "incomplete"]);
+}
+
+// CT-15
+#[test]
+fn each_follower_waits_for_the_end_of_the_next_one() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_join_cycle", &[]);
+    let name = |i: usize| format!("follower-{}", i % 3);
+    let link = |i| [name(i), name(i + 1), "awaited".to_owned(), String::new()];
+    let expected: Vec<_> = (0..3).map(link).collect();
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(sorted(cycle(&json)), expected);
+}
+
+// CT-24
+#[test]
+fn without_lanes_nobody_is_said_to_hold_anything() {
+    let directory = tempdir().expect("room");
+    record_with(
+        &["--buffer", "0"],
+        directory.path(),
+        "zoo_deadlock_tokio",
+        &[],
+    );
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert_eq!(json["deadlocks"], Value::Array(Vec::new()));
+}

@@ -1,0 +1,47 @@
+//! A task gives up waiting for a piece of work that has a lock, and then wants the lock. The work is
+//! a coroutine of its own: what it waits for comes, and it is not polled.
+
+use std::pin::pin;
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, Signal, TokioMutex};
+
+static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(Default::default);
+
+async fn work(signal: Signal, ledger: Ledger) {
+    let mut held = LOCK.lock().await;
+    let _waiting = ledger.enter("work", line!() + 1);
+    signal.raised().await;
+    *held.value() += 1;
+}
+
+async fn keep(signal: Signal, ledger: Ledger) {
+    let mut working = pin!(work(signal, ledger.clone()).traced_as("work"));
+    tokio::select! {
+        () = &mut working => {}
+        () = tokio::time::sleep(Duration::from_millis(20)) => {
+            let _waiting = ledger.enter("keeper", line!() + 1);
+            *LOCK.lock().await.value() += 1;
+        }
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
+    let (signal, ledger) = (Signal::new(), Ledger::new());
+    let keeper = keep(signal.clone(), ledger.clone());
+    runtime.spawn(keeper.traced_as("keeper"));
+    sleep(Duration::from_millis(500));
+    signal.raise();
+    sleep(Duration::from_millis(2000));
+    ledger.tell(|_| true);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
