@@ -234,6 +234,29 @@ impl Cell {
         self.next_n = n;
     }
 
+    /// What becomes of an event that was read, but for what it waits for.
+    #[inline]
+    fn event(&mut self, n: u64, at: Nanos, kind: EventKind, epoch: &Epoch) -> Event {
+        let after_filtered = self.plain.is_none() && convert::is_after_filtered(epoch);
+        self.recorded += 1;
+        self.breaks += u64::from(after_filtered);
+        match kind {
+            EventKind::Run => self.wakes_seen = Some(epoch.tail.wake_seen),
+            EventKind::Death => self.has_ended = self.plain.is_none(),
+            _ => {}
+        }
+        (self.last_at, self.last_ts) = (at, epoch.timestamp);
+        Event {
+            coroutine: self.coroutine,
+            n: self.index_of(n),
+            at,
+            tid: epoch.tid,
+            kind,
+            after_filtered,
+            ..Event::default()
+        }
+    }
+
     /// The number of event `n` in the trace.
     fn index_of(&self, n: u64) -> u64 {
         n.wrapping_sub(self.base_n).wrapping_add(self.breaks)
@@ -317,9 +340,23 @@ impl Harvest {
         }
     }
 
+    #[inline(never)]
     pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
+        self.emit_at_once(index, n, epoch, pass);
+    }
+
+    /// [`emit`](Self::emit), for the one caller that does nearly nothing else.
+    #[inline(always)]
+    pub(super) fn emit_at_once(
+        &mut self,
+        index: usize,
+        n: u64,
+        epoch: &Epoch,
+        pass: &mut Pass<'_>,
+    ) {
         let may_be = self.may_have_been(epoch.timestamp);
         let is_timeless = epoch.timestamp < self.dawn_ns;
+        let at = self.nanos(epoch.timestamp);
         let cell = &mut self.cells[index];
         cell.inexact |= is_timeless;
         cell.next_n = n.wrapping_add(1);
@@ -332,31 +369,13 @@ impl Harvest {
             self.miss(index, 1);
             return;
         };
-        cell.recorded += 1;
-        let after_filtered = !plain && convert::is_after_filtered(epoch);
-        cell.breaks += u64::from(after_filtered);
-        match kind {
-            EventKind::Run => cell.wakes_seen = Some(epoch.tail.wake_seen),
-            EventKind::Death => cell.has_ended = !plain,
-            _ => {}
-        }
-        let mut event = Event {
-            coroutine: cell.coroutine,
-            n: cell.index_of(n),
-            at: self.nanos(epoch.timestamp),
-            tid: epoch.tid,
-            kind,
-            after_filtered,
-            ..Event::default()
-        };
-        self.cells[index].last_at = event.at;
-        self.cells[index].last_ts = epoch.timestamp;
-        self.latest = self.latest.max(event.at);
+        let mut event = cell.event(n, at, kind, epoch);
+        self.latest = self.latest.max(at);
         if kind == EventKind::Suspend {
             self.describe_wait(&mut event, process, plain, epoch, pass);
         }
         self.totals.events += 1;
-        pass.sink.take_event(event);
+        pass.sink.take_event(&event);
     }
 
     fn describe_wait(

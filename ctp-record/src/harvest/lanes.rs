@@ -20,7 +20,7 @@ use ctp_nostd::slot::Epoch;
 use super::cell::Cell;
 use super::copies::Copies;
 use super::deeds::Author;
-use super::queue::{Front, Queue, Spare};
+use super::queue::{Queue, Spare};
 use super::{Harvest, Pass, convert};
 use crate::backlog::Backlog;
 
@@ -75,6 +75,9 @@ pub(super) struct Record {
     pub at: u64,
     pub payload: Payload,
 }
+
+/// The time of a record and its lane, later than all others.
+const NOBODY: (u64, usize) = (u64::MAX, usize::MAX);
 
 /// How much of the lanes a round takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,19 +179,30 @@ impl Lanes {
         most
     }
 
-    /// The first record of this lane is taken.
-    fn advance(&mut self, index: usize, front: &Front) {
-        let cursor = &mut self.cursors[index];
-        let before = cursor.queue.bytes();
-        cursor.queue.pop(front, &mut self.spare);
-        cursor.stuck_since = None;
-        self.taken_bytes += before - cursor.queue.bytes();
-        self.taken += 1;
+    /// How many records this round may still take.
+    fn left(&self, reach: Reach) -> u64 {
+        match reach {
+            Reach::End => u64::MAX,
+            Reach::Before(_) if self.is_held => 0,
+            Reach::Before(_) => MOST_A_ROUND.saturating_sub(self.taken),
+        }
     }
 
-    /// Has this round taken enough?
-    fn is_tired(&self, reach: Reach) -> bool {
-        reach != Reach::End && (self.is_held || MOST_A_ROUND <= self.taken)
+    /// What this lane has, for somebody who takes from it while all else is at hand.
+    fn lend(&mut self, index: usize) -> Queue {
+        std::mem::take(&mut self.cursors[index].queue)
+    }
+
+    /// So many records of it, with so much room, were taken.
+    fn give_back(&mut self, index: usize, queue: Queue, taken: u64, bytes: u64) {
+        let cursor = &mut self.cursors[index];
+        cursor.queue = queue;
+        cursor.look();
+        if 0 < taken {
+            cursor.stuck_since = None;
+        }
+        self.taken += taken;
+        self.taken_bytes += bytes;
     }
 
     /// The lane with the earliest record that need not wait, and until when it has the earliest.
@@ -197,15 +211,20 @@ impl Lanes {
             let at = cursor.front_at.filter(|_| !cursor.waits)?;
             Some((at, index))
         };
-        let fronts = || self.cursors.iter().enumerate().filter_map(ready);
-        let (at, index) = fronts().min()?;
-        let next = fronts().filter(|(_, other)| *other != index).min();
+        let fronts = self.cursors.iter().enumerate().filter_map(ready);
+        let [(at, index), (next_at, _)] = fronts.fold([NOBODY; 2], |[first, second], it| {
+            if it < first {
+                [it, first]
+            } else {
+                [first, second.min(it)]
+            }
+        });
         let last = match reach {
             Reach::Before(horizon) => horizon.saturating_sub(1),
             Reach::End => u64::MAX,
         };
-        let until = next.map_or(last, |(at, _)| at.min(last));
-        (at <= until).then_some((index, until))
+        let until = next_at.min(last);
+        (at <= until && index != NOBODY.1).then_some((index, until))
     }
 
     /// The lane that waits and has the earliest record of those, if it has waited a whole round:
@@ -253,7 +272,7 @@ impl Harvest {
         let eighths = self.lanes.begin(pass.region, reach);
         pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
-        while !self.lanes.is_tired(reach) {
+        while 0 < self.lanes.left(reach) {
             if let Some((index, until)) = self.lanes.earliest(reach) {
                 self.take_until(index, until, reach, pass);
             } else if let Some(index) = self.lanes.overdue(reach) {
@@ -273,20 +292,27 @@ impl Harvest {
     }
 
     fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
-        let before = self.lanes.taken;
-        while !self.lanes.is_tired(reach)
-            && let Some(front) = self.lanes.cursors[index].queue.front()
+        let most = self.lanes.left(reach);
+        let mut queue = self.lanes.lend(index);
+        let bytes = queue.bytes();
+        let mut taken = 0;
+        let mut is_early = false;
+        while taken < most
+            && let Some(front) = queue.front()
             && let record = Record::of(front.copied)
             && record.at <= until
         {
-            if let Outcome::Early = self.take(index, &record, pass) {
-                self.lanes.cursors[index].waits = true;
+            is_early = matches!(self.take(index, &record, pass), Outcome::Early);
+            if is_early {
                 break;
             }
-            self.lanes.advance(index, &front);
+            queue.pop(&front, &mut self.lanes.spare);
+            taken += 1;
         }
-        self.lanes.cursors[index].look();
-        if before < self.lanes.taken {
+        let bytes = bytes - queue.bytes();
+        self.lanes.give_back(index, queue, taken, bytes);
+        self.lanes.cursors[index].waits = is_early;
+        if 0 < taken {
             // Who waited may have waited for one of these.
             let others = self.lanes.cursors.iter_mut().enumerate();
             others
@@ -296,21 +322,41 @@ impl Harvest {
     }
 
     fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
-        if let Some(front) = self.lanes.cursors[index].queue.front() {
+        let mut queue = self.lanes.lend(index);
+        let bytes = queue.bytes();
+        let front = queue.front();
+        if let Some(front) = front {
             let record = Record::of(front.copied);
             self.make_up_for_those_before(&record.payload, pass);
             if let Outcome::Early = self.take(index, &record, pass) {
                 self.totals.quarantined += 1;
             }
-            self.lanes.advance(index, &front);
-            self.lanes.cursors[index].look();
+            queue.pop(&front, &mut self.lanes.spare);
         }
+        let (taken, bytes) = (front.is_some().into(), bytes - queue.bytes());
+        self.lanes.give_back(index, queue, taken, bytes);
         for cursor in &mut self.lanes.cursors {
             cursor.waits = false;
         }
     }
 
+    #[inline]
     fn take(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
+        let index = record.payload.station as usize;
+        let is_event = Deed::from_code(record.payload.kind).is_none();
+        match self.cells.get(index) {
+            Some(cell) if is_event && cell.expects(&record.payload) => {
+                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, record, pass));
+                self.emit_at_once(index, n, &epoch, pass);
+                Outcome::Taken
+            }
+            _ => self.take_another(lane, record, pass),
+        }
+    }
+
+    /// What is not the next event of a coroutine that is known.
+    #[inline(never)]
+    fn take_another(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
         let payload = &record.payload;
         if let Some(deed) = Deed::from_code(payload.kind) {
             self.take_deed(lane, deed, record, pass);
@@ -320,11 +366,11 @@ impl Harvest {
         if !self.is_of_its_coroutine(index, payload, pass) {
             return Outcome::Taken;
         }
-        let next_n = self.cells[index].next_n();
-        match self.cells[index].ahead_of(payload) {
+        let cell = &self.cells[index];
+        match cell.ahead_of(payload) {
             Some(0) => {
-                let epoch = self.epoch(lane, index, record, pass);
-                self.emit(index, next_n, &epoch, pass);
+                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, record, pass));
+                self.emit(index, n, &epoch, pass);
                 Outcome::Taken
             }
             Some(_) => Outcome::Early,
@@ -346,7 +392,7 @@ impl Harvest {
             return false;
         };
         if cell.is_known() {
-            return cell.is_ours() && cell.uses() == payload.uses;
+            return cell.is_meant(payload);
         }
         let identity = pass.region.stations[index].identity();
         let is_it = |it: &Identity| it.extended && uses(it.generation) == payload.uses;
@@ -368,11 +414,13 @@ impl Harvest {
         }
     }
 
-    fn epoch(&self, lane: usize, index: usize, record: &Record, pass: &Pass<'_>) -> Epoch {
-        let cell = &self.cells[index];
+    #[inline]
+    fn epoch(&self, lane: usize, cell: &Cell, record: &Record, pass: &Pass<'_>) -> Epoch {
         let tid = self.lanes.cursors[lane].author.tid;
-        let station = &pass.region.stations[index];
-        let seen = || wakes_seen(cell, &record.payload, station);
+        let seen = || {
+            let station = &pass.region.stations[record.payload.station as usize];
+            wakes_seen(cell, &record.payload, station)
+        };
         convert::epoch(record.at, &record.payload, tid, cell.generation(), seen)
     }
 }
@@ -395,8 +443,15 @@ fn wakes_seen(cell: &Cell, payload: &Payload, station: &Station) -> u16 {
 }
 
 impl Cell {
-    fn uses(&self) -> u8 {
-        uses(self.generation())
+    /// Is it of this use of the station?
+    fn is_meant(&self, payload: &Payload) -> bool {
+        self.is_ours() && uses(self.generation()) == payload.uses
+    }
+
+    /// Is it the next event of this coroutine, which is known?
+    #[inline]
+    fn expects(&self, payload: &Payload) -> bool {
+        self.is_meant(payload) && self.ahead_of(payload) == Some(0)
     }
 
     /// How many events there are between the one to read next and this; nothing if it was read.
