@@ -1,5 +1,7 @@
 //! What the reader remembers of one station, and how its slots become events.
 
+use std::num::NonZeroU64;
+
 use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
 use ctp_nostd::layout::{SLOTS, Station, seat_word, station_of};
@@ -37,20 +39,23 @@ pub(super) struct Cell {
     has_ended: bool,
     /// Wakes that its latest run had seen, unless events are missing since.
     wakes_seen: Option<u16>,
-    /// What its head once was, and in which round of the lanes that was.
-    owed: (u64, u64),
-    /// When its latest event was.
-    last_at: Nanos,
-    /// The same, by the clock of the memory.
+    /// What its head once was.
+    owed: u64,
+    /// In which round of the lanes that was, modulo 2^32.
+    owed_since: u32,
+    /// When its latest event was, by the clock of the memory.
     pub last_ts: u64,
     pub inexact: bool,
-    /// The next event to read when its totals were told last.
-    pub told_totals: Option<u64>,
+    /// The event behind the next one to read when its totals were told last.
+    told_totals: Option<NonZeroU64>,
     /// Events that were kept out.
     pub(super) filtered: u64,
     /// Events that came after some that were kept out: in the trace, those before each have one index.
     pub(super) breaks: u64,
 }
+
+/// There are as many of them as stations, and each event needs one.
+const _: () = assert!(size_of::<Cell>() <= 128);
 
 /// Who writes a station.
 pub(super) enum Writer {
@@ -158,6 +163,25 @@ impl Cell {
         (!self.has_ended && self.plain.is_none()).then_some(wakers)
     }
 
+    /// Have its totals ever been told?
+    pub fn has_told_totals(&self) -> bool {
+        self.told_totals.is_some()
+    }
+
+    /// Have they been told since its latest event?
+    pub fn has_told_latest_totals(&self) -> bool {
+        self.has_told_totals() && self.told_totals == self.behind_next()
+    }
+
+    /// They are told.
+    pub fn note_totals(&mut self) {
+        self.told_totals = self.behind_next();
+    }
+
+    fn behind_next(&self) -> Option<NonZeroU64> {
+        NonZeroU64::new(self.next_n.wrapping_add(1))
+    }
+
     pub fn wakes_seen(&self) -> Option<u16> {
         self.wakes_seen
     }
@@ -165,12 +189,13 @@ impl Cell {
     /// The end of the events that are in no lane. What the head counts when a round begins is in
     /// the lanes by then, but for a thread that has none, and for what a full lane could not take.
     pub fn owed(&mut self, head: u64, lanes: &Lanes) -> u64 {
-        let (owed, round) = self.owed;
+        let owed = self.owed;
         let is_paid = self.ahead(owed) == 0;
         if is_paid {
-            self.owed = (head, lanes.round);
+            (self.owed, self.owed_since) = (head, lanes.round);
         }
-        let is_due = !is_paid && round + GRACE_ROUNDS <= lanes.round && lanes.is_complete;
+        let has_been_long = GRACE_ROUNDS <= lanes.round.wrapping_sub(self.owed_since);
+        let is_due = !is_paid && has_been_long && lanes.is_complete;
         if is_due { owed } else { self.next_n }
     }
 
@@ -245,7 +270,7 @@ impl Cell {
             EventKind::Death => self.has_ended = self.plain.is_none(),
             _ => {}
         }
-        (self.last_at, self.last_ts) = (at, epoch.timestamp);
+        self.last_ts = epoch.timestamp;
         Event {
             coroutine: self.coroutine,
             n: self.index_of(n),
@@ -298,7 +323,7 @@ impl Cell {
 }
 
 /// Clocks of two processors may differ by less than the time that so many rounds take.
-const GRACE_ROUNDS: u64 = 2;
+const GRACE_ROUNDS: u32 = 2;
 /// No station holds up the others for longer than this many events a pass.
 const MOST_A_PASS: usize = 64;
 /// No coroutine has more events than this between two looks, unless its words are corrupt.
@@ -459,10 +484,11 @@ impl Harvest {
         cell.accounted += 1;
         self.totals.events += 1;
         let cell = &self.cells[index];
+        let at = self.nanos(cell.last_ts);
         pass.sink.take(Record::Event(Event {
             coroutine: cell.coroutine,
             n: cell.next_n.wrapping_sub(cell.base_n),
-            at: cell.last_at,
+            at,
             kind: EventKind::Death,
             ..Event::default()
         }));

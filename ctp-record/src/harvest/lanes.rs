@@ -31,8 +31,8 @@ const MOST_A_ROUND: u64 = 1 << 13;
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     cursors: Vec<Cursor>,
-    /// Rounds so far.
-    pub round: u64,
+    /// Rounds so far, modulo 2^32.
+    pub round: u32,
     /// All that was there when the latest round began has become events.
     pub is_complete: bool,
     /// Records that this round has taken.
@@ -66,7 +66,7 @@ struct Cursor {
     /// It waits for another lane.
     waits: bool,
     /// Since which round it waits.
-    stuck_since: Option<u64>,
+    stuck_since: Option<u32>,
 }
 
 /// What stands in a lane.
@@ -157,7 +157,7 @@ impl Lanes {
     /// the thread that helps is kept waiting for no longer than that takes. Gives how full the fullest
     /// lane was, in eighths.
     fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
-        self.round += 1;
+        self.round = self.round.wrapping_add(1);
         (self.taken, self.taken_bytes) = (0, 0);
         self.is_held = reach != Reach::End && self.backlog.has_too_many_chunks();
         let has_enough = self.was_cut_short || self.is_held;
@@ -237,7 +237,7 @@ impl Lanes {
         let waiting = waiting.filter(|(_, cursor)| cursor.waits);
         let at = |(index, cursor): (usize, &Cursor)| Some((cursor.front_at?, index));
         let (_, index) = waiting.filter_map(at).min()?;
-        let is_overdue = |since| reach == Reach::End || since < self.round;
+        let is_overdue = |since| reach == Reach::End || since != self.round;
         let since = self.cursors[index].stuck_since.unwrap_or(self.round);
         is_overdue(since).then_some(index)
     }
