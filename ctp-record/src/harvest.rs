@@ -44,8 +44,8 @@ pub trait Sink {
     fn take(&mut self, record: Record);
 
     /// The same of an event, of which there are many.
-    fn take_event(&mut self, event: Event) {
-        self.take(Record::Event(event));
+    fn take_event(&mut self, event: &Event) {
+        self.take(Record::Event(*event));
     }
 
     /// Takes what is known of a coroutine that leaves its station. Only a flight recorder's

@@ -188,9 +188,9 @@ impl Sink for Output {
         self.encoder.take(&record);
     }
 
-    fn take_event(&mut self, event: Event) {
+    fn take_event(&mut self, event: &Event) {
         self.flushed = None;
-        self.encoder.take_event(&event);
+        self.encoder.take_event(event);
     }
 }
 

@@ -101,7 +101,7 @@ impl Sink for Store {
         }
     }
 
-    fn take_event(&mut self, event: Event) {
+    fn take_event(&mut self, event: &Event) {
         if let Store::Trace(output) = self {
             output.take_event(event);
         }

@@ -225,5 +225,5 @@ fn tell_plain_death(rows: &mut Rows<'_>, person: usize) {
     };
     one.recorded += 1;
     rows.events += 1;
-    rows.sink.take_event(death);
+    rows.sink.take_event(&death);
 }

@@ -67,9 +67,9 @@ impl<W: Write> Sink for FileSink<W> {
         }
     }
 
-    fn take_event(&mut self, event: Event) {
+    fn take_event(&mut self, event: &Event) {
         if self.failed.is_none() {
-            remember(&mut self.failed, self.writer.write_event(&event));
+            remember(&mut self.failed, self.writer.write_event(event));
         }
     }
 }

@@ -164,7 +164,7 @@ impl Rows<'_> {
             self.describe_wait(person, &mut event, epoch);
         }
         self.events += 1;
-        self.sink.take_event(event);
+        self.sink.take_event(&event);
     }
 
     fn describe_wait(&mut self, person: usize, event: &mut Event, epoch: &Epoch) {

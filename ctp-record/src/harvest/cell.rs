@@ -1,5 +1,7 @@
 //! What the reader remembers of one station, and how its slots become events.
 
+use std::num::NonZeroU64;
+
 use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
 use ctp_nostd::layout::{SLOTS, Station, seat_word, station_of};
@@ -37,20 +39,23 @@ pub(super) struct Cell {
     has_ended: bool,
     /// Wakes that its latest run had seen, unless events are missing since.
     wakes_seen: Option<u16>,
-    /// What its head once was, and in which round of the lanes that was.
-    owed: (u64, u64),
-    /// When its latest event was.
-    last_at: Nanos,
-    /// The same, by the clock of the memory.
+    /// What its head once was.
+    owed: u64,
+    /// In which round of the lanes that was, modulo 2^32.
+    owed_since: u32,
+    /// When its latest event was, by the clock of the memory.
     pub last_ts: u64,
     pub inexact: bool,
-    /// The next event to read when its totals were told last.
-    pub told_totals: Option<u64>,
+    /// The event behind the next one to read when its totals were told last.
+    told_totals: Option<NonZeroU64>,
     /// Events that were kept out.
     pub(super) filtered: u64,
     /// Events that came after some that were kept out: in the trace, those before each have one index.
     pub(super) breaks: u64,
 }
+
+/// There are as many of them as stations, and each event needs one.
+const _: () = assert!(size_of::<Cell>() <= 128);
 
 /// Who writes a station.
 pub(super) enum Writer {
@@ -158,6 +163,25 @@ impl Cell {
         (!self.has_ended && self.plain.is_none()).then_some(wakers)
     }
 
+    /// Have its totals ever been told?
+    pub fn has_told_totals(&self) -> bool {
+        self.told_totals.is_some()
+    }
+
+    /// Have they been told since its latest event?
+    pub fn has_told_latest_totals(&self) -> bool {
+        self.has_told_totals() && self.told_totals == self.behind_next()
+    }
+
+    /// They are told.
+    pub fn note_totals(&mut self) {
+        self.told_totals = self.behind_next();
+    }
+
+    fn behind_next(&self) -> Option<NonZeroU64> {
+        NonZeroU64::new(self.next_n.wrapping_add(1))
+    }
+
     pub fn wakes_seen(&self) -> Option<u16> {
         self.wakes_seen
     }
@@ -165,12 +189,13 @@ impl Cell {
     /// The end of the events that are in no lane. What the head counts when a round begins is in
     /// the lanes by then, but for a thread that has none, and for what a full lane could not take.
     pub fn owed(&mut self, head: u64, lanes: &Lanes) -> u64 {
-        let (owed, round) = self.owed;
+        let owed = self.owed;
         let is_paid = self.ahead(owed) == 0;
         if is_paid {
-            self.owed = (head, lanes.round);
+            (self.owed, self.owed_since) = (head, lanes.round);
         }
-        let is_due = !is_paid && round + GRACE_ROUNDS <= lanes.round && lanes.is_complete;
+        let has_been_long = GRACE_ROUNDS <= lanes.round.wrapping_sub(self.owed_since);
+        let is_due = !is_paid && has_been_long && lanes.is_complete;
         if is_due { owed } else { self.next_n }
     }
 
@@ -234,6 +259,29 @@ impl Cell {
         self.next_n = n;
     }
 
+    /// What becomes of an event that was read, but for what it waits for.
+    #[inline]
+    fn event(&mut self, n: u64, at: Nanos, kind: EventKind, epoch: &Epoch) -> Event {
+        let after_filtered = self.plain.is_none() && convert::is_after_filtered(epoch);
+        self.recorded += 1;
+        self.breaks += u64::from(after_filtered);
+        match kind {
+            EventKind::Run => self.wakes_seen = Some(epoch.tail.wake_seen),
+            EventKind::Death => self.has_ended = self.plain.is_none(),
+            _ => {}
+        }
+        self.last_ts = epoch.timestamp;
+        Event {
+            coroutine: self.coroutine,
+            n: self.index_of(n),
+            at,
+            tid: epoch.tid,
+            kind,
+            after_filtered,
+            ..Event::default()
+        }
+    }
+
     /// The number of event `n` in the trace.
     fn index_of(&self, n: u64) -> u64 {
         n.wrapping_sub(self.base_n).wrapping_add(self.breaks)
@@ -275,7 +323,7 @@ impl Cell {
 }
 
 /// Clocks of two processors may differ by less than the time that so many rounds take.
-const GRACE_ROUNDS: u64 = 2;
+const GRACE_ROUNDS: u32 = 2;
 /// No station holds up the others for longer than this many events a pass.
 const MOST_A_PASS: usize = 64;
 /// No coroutine has more events than this between two looks, unless its words are corrupt.
@@ -317,9 +365,23 @@ impl Harvest {
         }
     }
 
+    #[inline(never)]
     pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
+        self.emit_at_once(index, n, epoch, pass);
+    }
+
+    /// [`emit`](Self::emit), for the one caller that does nearly nothing else.
+    #[inline(always)]
+    pub(super) fn emit_at_once(
+        &mut self,
+        index: usize,
+        n: u64,
+        epoch: &Epoch,
+        pass: &mut Pass<'_>,
+    ) {
         let may_be = self.may_have_been(epoch.timestamp);
         let is_timeless = epoch.timestamp < self.dawn_ns;
+        let at = self.nanos(epoch.timestamp);
         let cell = &mut self.cells[index];
         cell.inexact |= is_timeless;
         cell.next_n = n.wrapping_add(1);
@@ -332,31 +394,13 @@ impl Harvest {
             self.miss(index, 1);
             return;
         };
-        cell.recorded += 1;
-        let after_filtered = !plain && convert::is_after_filtered(epoch);
-        cell.breaks += u64::from(after_filtered);
-        match kind {
-            EventKind::Run => cell.wakes_seen = Some(epoch.tail.wake_seen),
-            EventKind::Death => cell.has_ended = !plain,
-            _ => {}
-        }
-        let mut event = Event {
-            coroutine: cell.coroutine,
-            n: cell.index_of(n),
-            at: self.nanos(epoch.timestamp),
-            tid: epoch.tid,
-            kind,
-            after_filtered,
-            ..Event::default()
-        };
-        self.cells[index].last_at = event.at;
-        self.cells[index].last_ts = epoch.timestamp;
-        self.latest = self.latest.max(event.at);
+        let mut event = cell.event(n, at, kind, epoch);
+        self.latest = self.latest.max(at);
         if kind == EventKind::Suspend {
             self.describe_wait(&mut event, process, plain, epoch, pass);
         }
         self.totals.events += 1;
-        pass.sink.take_event(event);
+        pass.sink.take_event(&event);
     }
 
     fn describe_wait(
@@ -440,10 +484,11 @@ impl Harvest {
         cell.accounted += 1;
         self.totals.events += 1;
         let cell = &self.cells[index];
+        let at = self.nanos(cell.last_ts);
         pass.sink.take(Record::Event(Event {
             coroutine: cell.coroutine,
             n: cell.next_n.wrapping_sub(cell.base_n),
-            at: cell.last_at,
+            at,
             kind: EventKind::Death,
             ..Event::default()
         }));

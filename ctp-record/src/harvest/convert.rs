@@ -32,6 +32,7 @@ pub(crate) fn is_after_filtered(epoch: &Epoch) -> bool {
 }
 
 /// A record of a lane as a slot would have it. It does not tell what a suspend has seen of wakes.
+#[inline]
 pub(crate) fn epoch(
     at: u64,
     payload: &Payload,

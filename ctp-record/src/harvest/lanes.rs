@@ -5,23 +5,19 @@
 //! this lane waits for it. What the next round does not bring either was never recorded in a lane;
 //! it is looked for in the station's slots, and else lost.
 //!
-//! A round begins by collecting copies of all that was committed, see `copies.rs`.
+//! A round begins by collecting copies of all that was committed, see `copies.rs`; which lane is
+//! next is said here, and what becomes of its records in `merge.rs`.
+
+mod merge;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
-use ctp_nostd::control::AFTER_FILTERED;
-use ctp_nostd::dialect::Fetched;
-use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Copied, Deed, Payload};
-use ctp_nostd::layout::Station;
-use ctp_nostd::slot::Epoch;
+use ctp_nostd::lane::{Copied, Payload};
 
-use super::cell::Cell;
 use super::copies::Copies;
 use super::deeds::Author;
-use super::queue::{Front, Queue, Spare};
-use super::{Harvest, Pass, convert};
+use super::queue::{Queue, Spare};
 use crate::backlog::Backlog;
 
 /// After so many records it is time to look at the stations: those of the dead are wanted.
@@ -31,8 +27,8 @@ const MOST_A_ROUND: u64 = 1 << 13;
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     cursors: Vec<Cursor>,
-    /// Rounds so far.
-    pub round: u64,
+    /// Rounds so far, modulo 2^32.
+    pub round: u32,
     /// All that was there when the latest round began has become events.
     pub is_complete: bool,
     /// Records that this round has taken.
@@ -66,7 +62,7 @@ struct Cursor {
     /// It waits for another lane.
     waits: bool,
     /// Since which round it waits.
-    stuck_since: Option<u64>,
+    stuck_since: Option<u32>,
 }
 
 /// What stands in a lane.
@@ -76,6 +72,9 @@ pub(super) struct Record {
     pub payload: Payload,
 }
 
+/// The time of a record and its lane, later than all others.
+const NOBODY: (u64, usize) = (u64::MAX, usize::MAX);
+
 /// How much of the lanes a round takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -83,13 +82,6 @@ pub(super) enum Reach {
     Before(u64),
     /// All that is there; nothing more comes.
     End,
-}
-
-/// What became of a record.
-enum Outcome {
-    Taken,
-    /// The event before it has not been seen.
-    Early,
 }
 
 impl Record {
@@ -154,7 +146,7 @@ impl Lanes {
     /// the thread that helps is kept waiting for no longer than that takes. Gives how full the fullest
     /// lane was, in eighths.
     fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
-        self.round += 1;
+        self.round = self.round.wrapping_add(1);
         (self.taken, self.taken_bytes) = (0, 0);
         self.is_held = reach != Reach::End && self.backlog.has_too_many_chunks();
         let has_enough = self.was_cut_short || self.is_held;
@@ -176,19 +168,30 @@ impl Lanes {
         most
     }
 
-    /// The first record of this lane is taken.
-    fn advance(&mut self, index: usize, front: &Front) {
-        let cursor = &mut self.cursors[index];
-        let before = cursor.queue.bytes();
-        cursor.queue.pop(front, &mut self.spare);
-        cursor.stuck_since = None;
-        self.taken_bytes += before - cursor.queue.bytes();
-        self.taken += 1;
+    /// How many records this round may still take.
+    fn left(&self, reach: Reach) -> u64 {
+        match reach {
+            Reach::End => u64::MAX,
+            Reach::Before(_) if self.is_held => 0,
+            Reach::Before(_) => MOST_A_ROUND.saturating_sub(self.taken),
+        }
     }
 
-    /// Has this round taken enough?
-    fn is_tired(&self, reach: Reach) -> bool {
-        reach != Reach::End && (self.is_held || MOST_A_ROUND <= self.taken)
+    /// What this lane has, for somebody who takes from it while all else is at hand.
+    fn lend(&mut self, index: usize) -> Queue {
+        std::mem::take(&mut self.cursors[index].queue)
+    }
+
+    /// So many records of it, with so much room, were taken.
+    fn give_back(&mut self, index: usize, queue: Queue, taken: u64, bytes: u64) {
+        let cursor = &mut self.cursors[index];
+        cursor.queue = queue;
+        cursor.look();
+        if 0 < taken {
+            cursor.stuck_since = None;
+        }
+        self.taken += taken;
+        self.taken_bytes += bytes;
     }
 
     /// The lane with the earliest record that need not wait, and until when it has the earliest.
@@ -197,15 +200,20 @@ impl Lanes {
             let at = cursor.front_at.filter(|_| !cursor.waits)?;
             Some((at, index))
         };
-        let fronts = || self.cursors.iter().enumerate().filter_map(ready);
-        let (at, index) = fronts().min()?;
-        let next = fronts().filter(|(_, other)| *other != index).min();
+        let fronts = self.cursors.iter().enumerate().filter_map(ready);
+        let [(at, index), (next_at, _)] = fronts.fold([NOBODY; 2], |[first, second], it| {
+            if it < first {
+                [it, first]
+            } else {
+                [first, second.min(it)]
+            }
+        });
         let last = match reach {
             Reach::Before(horizon) => horizon.saturating_sub(1),
             Reach::End => u64::MAX,
         };
-        let until = next.map_or(last, |(at, _)| at.min(last));
-        (at <= until).then_some((index, until))
+        let until = next_at.min(last);
+        (at <= until && index != NOBODY.1).then_some((index, until))
     }
 
     /// The lane that waits and has the earliest record of those, if it has waited a whole round:
@@ -218,7 +226,7 @@ impl Lanes {
         let waiting = waiting.filter(|(_, cursor)| cursor.waits);
         let at = |(index, cursor): (usize, &Cursor)| Some((cursor.front_at?, index));
         let (_, index) = waiting.filter_map(at).min()?;
-        let is_overdue = |since| reach == Reach::End || since < self.round;
+        let is_overdue = |since| reach == Reach::End || since != self.round;
         let since = self.cursors[index].stuck_since.unwrap_or(self.round);
         is_overdue(since).then_some(index)
     }
@@ -244,165 +252,4 @@ impl Lanes {
 /// A thread that panicked amid a copy has left what it had counted.
 fn locked(copies: &Mutex<Copies>) -> MutexGuard<'_, Copies> {
     copies.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Harvest {
-    /// Reads the lanes as far as `reach`.
-    pub(super) fn drain_lanes(&mut self, reach: Reach, pass: &mut Pass<'_>) {
-        let before = self.totals;
-        let eighths = self.lanes.begin(pass.region, reach);
-        pass.found.most = pass.found.most.max(eighths);
-        self.discover(pass.region);
-        while !self.lanes.is_tired(reach) {
-            if let Some((index, until)) = self.lanes.earliest(reach) {
-                self.take_until(index, until, reach, pass);
-            } else if let Some(index) = self.lanes.overdue(reach) {
-                self.take_by_force(index, pass);
-            } else {
-                break;
-            }
-        }
-        pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
-        self.lanes.end();
-        if reach == Reach::End {
-            self.tell_last_losses(pass);
-        }
-        pass.found.is_cut_short |= self.lanes.was_cut_short;
-        pass.found.events += self.totals.events - before.events;
-        pass.found.lost |= self.totals.lost > before.lost;
-    }
-
-    fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
-        let before = self.lanes.taken;
-        while !self.lanes.is_tired(reach)
-            && let Some(front) = self.lanes.cursors[index].queue.front()
-            && let record = Record::of(front.copied)
-            && record.at <= until
-        {
-            if let Outcome::Early = self.take(index, &record, pass) {
-                self.lanes.cursors[index].waits = true;
-                break;
-            }
-            self.lanes.advance(index, &front);
-        }
-        self.lanes.cursors[index].look();
-        if before < self.lanes.taken {
-            // Who waited may have waited for one of these.
-            let others = self.lanes.cursors.iter_mut().enumerate();
-            others
-                .filter(|(other, _)| *other != index)
-                .for_each(|(_, cursor)| cursor.waits = false);
-        }
-    }
-
-    fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
-        if let Some(front) = self.lanes.cursors[index].queue.front() {
-            let record = Record::of(front.copied);
-            self.make_up_for_those_before(&record.payload, pass);
-            if let Outcome::Early = self.take(index, &record, pass) {
-                self.totals.quarantined += 1;
-            }
-            self.lanes.advance(index, &front);
-            self.lanes.cursors[index].look();
-        }
-        for cursor in &mut self.lanes.cursors {
-            cursor.waits = false;
-        }
-    }
-
-    fn take(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
-        let payload = &record.payload;
-        if let Some(deed) = Deed::from_code(payload.kind) {
-            self.take_deed(lane, deed, record, pass);
-            return Outcome::Taken;
-        }
-        let index = payload.station as usize;
-        if !self.is_of_its_coroutine(index, payload, pass) {
-            return Outcome::Taken;
-        }
-        let next_n = self.cells[index].next_n();
-        match self.cells[index].ahead_of(payload) {
-            Some(0) => {
-                let epoch = self.epoch(lane, index, record, pass);
-                self.emit(index, next_n, &epoch, pass);
-                Outcome::Taken
-            }
-            Some(_) => Outcome::Early,
-            // The slots gave it.
-            None => Outcome::Taken,
-        }
-    }
-
-    /// Is the coroutine known that this tells of? One that is new is introduced. What tells of none
-    /// that can be here is left out.
-    pub(super) fn is_of_its_coroutine(
-        &mut self,
-        index: usize,
-        payload: &Payload,
-        pass: &mut Pass<'_>,
-    ) -> bool {
-        let Some(cell) = self.cells.get(index) else {
-            self.totals.quarantined += 1;
-            return false;
-        };
-        if cell.is_known() {
-            return cell.is_ours() && cell.uses() == payload.uses;
-        }
-        let identity = pass.region.stations[index].identity();
-        let is_it = |it: &Identity| it.extended && uses(it.generation) == payload.uses;
-        identity.as_ref().is_some_and(is_it) && self.introduce(index, None, pass)
-    }
-
-    /// The events before this one are in no lane: those that slots still hold are read, the others
-    /// are lost. Not if the station has had no such event.
-    fn make_up_for_those_before(&mut self, payload: &Payload, pass: &mut Pass<'_>) {
-        let index = payload.station as usize;
-        let Some(cell) = self.cells.get(index) else {
-            return;
-        };
-        let station = &pass.region.stations[index];
-        let ahead = cell.ahead_of(payload).unwrap_or(0);
-        let end = cell.next_n().wrapping_add(ahead);
-        if ahead <= station.event_head().wrapping_sub(cell.next_n()) {
-            self.drain_slots_before(index, end, pass);
-        }
-    }
-
-    fn epoch(&self, lane: usize, index: usize, record: &Record, pass: &Pass<'_>) -> Epoch {
-        let cell = &self.cells[index];
-        let tid = self.lanes.cursors[lane].author.tid;
-        let station = &pass.region.stations[index];
-        let seen = || wakes_seen(cell, &record.payload, station);
-        convert::epoch(record.at, &record.payload, tid, cell.generation(), seen)
-    }
-}
-
-/// Low bits of the use of a station, as records have them.
-fn uses(generation: u32) -> u8 {
-    (generation / 2) as u8
-}
-
-/// What a suspend has seen is what the run before it saw. If that is missing, or was kept out, and
-/// the slot has been written over, then a later event tells.
-fn wakes_seen(cell: &Cell, payload: &Payload, station: &Station) -> u16 {
-    let is_next = payload.kind & AFTER_FILTERED == 0;
-    let in_the_slot = || match cell.dialect().fetch(station, cell.next_n()) {
-        Fetched::Whole(epoch) => Some(epoch.tail.wake_seen),
-        _ => None,
-    };
-    let run = cell.wakes_seen().filter(|_| is_next);
-    run.or_else(in_the_slot).unwrap_or(0)
-}
-
-impl Cell {
-    fn uses(&self) -> u8 {
-        uses(self.generation())
-    }
-
-    /// How many events there are between the one to read next and this; nothing if it was read.
-    fn ahead_of(&self, payload: &Payload) -> Option<u64> {
-        let unknown = u64::BITS - payload.n_bits();
-        let ahead = payload.n.wrapping_sub(self.next_n()) << unknown;
-        (ahead <= u64::MAX / 2).then_some(ahead >> unknown)
-    }
 }

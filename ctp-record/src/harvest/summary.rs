@@ -123,7 +123,7 @@ impl Harvest {
     pub(super) fn tell_totals_at_last(&mut self, index: usize, pass: &mut Pass<'_>) -> bool {
         let is_told = self.tell_totals(index, pass);
         let cell = &mut self.cells[index];
-        cell.inexact |= is_told && cell.told_totals != Some(cell.next_n());
+        cell.inexact |= is_told && !cell.has_told_latest_totals();
         is_told
     }
 
@@ -135,10 +135,10 @@ impl Harvest {
         };
         let station = &pass.region.stations[index];
         let cell = &mut self.cells[index];
-        if cell.told_totals != Some(cell.next_n()) {
+        if !cell.has_told_latest_totals() {
             match totals_of(station, cell.generation()) {
                 Statistics::Both(both) => {
-                    cell.told_totals = Some(cell.next_n());
+                    cell.note_totals();
                     let aggregate = self.aggregate(index, station, summary, *both);
                     pass.sink.take(Record::Aggregate(Box::new(aggregate)));
                 }
@@ -146,7 +146,7 @@ impl Harvest {
                 Statistics::Nothing => {}
             }
         }
-        self.cells[index].told_totals.is_some()
+        self.cells[index].has_told_totals()
     }
 
     fn aggregate(

@@ -1,0 +1,216 @@
+//! Records of lanes become events, the earliest first.
+
+use ctp_nostd::control::AFTER_FILTERED;
+use ctp_nostd::dialect::Fetched;
+use ctp_nostd::inspect::Identity;
+use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::layout::Station;
+use ctp_nostd::slot::Epoch;
+
+use super::{Reach, Record};
+use crate::harvest::cell::Cell;
+use crate::harvest::{Harvest, Pass, convert};
+
+/// What became of a record.
+enum Outcome {
+    Taken,
+    /// The event before it has not been seen.
+    Early,
+}
+
+impl Harvest {
+    /// Reads the lanes as far as `reach`.
+    pub(in crate::harvest) fn drain_lanes(&mut self, reach: Reach, pass: &mut Pass<'_>) {
+        let before = self.totals;
+        let eighths = self.lanes.begin(pass.region, reach);
+        pass.found.most = pass.found.most.max(eighths);
+        self.discover(pass.region);
+        while 0 < self.lanes.left(reach) {
+            if let Some((index, until)) = self.lanes.earliest(reach) {
+                self.take_until(index, until, reach, pass);
+            } else if let Some(index) = self.lanes.overdue(reach) {
+                self.take_by_force(index, pass);
+            } else {
+                break;
+            }
+        }
+        pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
+        self.lanes.end();
+        if reach == Reach::End {
+            self.tell_last_losses(pass);
+        }
+        pass.found.is_cut_short |= self.lanes.was_cut_short;
+        pass.found.events += self.totals.events - before.events;
+        pass.found.lost |= self.totals.lost > before.lost;
+    }
+
+    fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
+        let most = self.lanes.left(reach);
+        let mut queue = self.lanes.lend(index);
+        let bytes = queue.bytes();
+        let mut taken = 0;
+        let mut is_early = false;
+        while taken < most
+            && let Some(front) = queue.front()
+            && let record = Record::of(front.copied)
+            && record.at <= until
+        {
+            is_early = matches!(self.take(index, &record, pass), Outcome::Early);
+            if is_early {
+                break;
+            }
+            queue.pop(&front, &mut self.lanes.spare);
+            taken += 1;
+        }
+        let bytes = bytes - queue.bytes();
+        self.lanes.give_back(index, queue, taken, bytes);
+        self.lanes.cursors[index].waits = is_early;
+        if 0 < taken {
+            // Who waited may have waited for one of these.
+            let others = self.lanes.cursors.iter_mut().enumerate();
+            others
+                .filter(|(other, _)| *other != index)
+                .for_each(|(_, cursor)| cursor.waits = false);
+        }
+    }
+
+    fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let mut queue = self.lanes.lend(index);
+        let bytes = queue.bytes();
+        let front = queue.front();
+        if let Some(front) = front {
+            let record = Record::of(front.copied);
+            self.make_up_for_those_before(&record.payload, pass);
+            if let Outcome::Early = self.take(index, &record, pass) {
+                self.totals.quarantined += 1;
+            }
+            queue.pop(&front, &mut self.lanes.spare);
+        }
+        let (taken, bytes) = (front.is_some().into(), bytes - queue.bytes());
+        self.lanes.give_back(index, queue, taken, bytes);
+        for cursor in &mut self.lanes.cursors {
+            cursor.waits = false;
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
+        let index = record.payload.station as usize;
+        let is_event = Deed::from_code(record.payload.kind).is_none();
+        match self.cells.get(index) {
+            Some(cell) if is_event && cell.expects(&record.payload) => {
+                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, record, pass));
+                self.emit_at_once(index, n, &epoch, pass);
+                Outcome::Taken
+            }
+            _ => self.take_another(lane, record, pass),
+        }
+    }
+
+    /// What is not the next event of a coroutine that is known.
+    #[inline(never)]
+    fn take_another(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
+        let payload = &record.payload;
+        if let Some(deed) = Deed::from_code(payload.kind) {
+            self.take_deed(lane, deed, record, pass);
+            return Outcome::Taken;
+        }
+        let index = payload.station as usize;
+        if !self.is_of_its_coroutine(index, payload, pass) {
+            return Outcome::Taken;
+        }
+        let cell = &self.cells[index];
+        match cell.ahead_of(payload) {
+            Some(0) => {
+                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, record, pass));
+                self.emit(index, n, &epoch, pass);
+                Outcome::Taken
+            }
+            Some(_) => Outcome::Early,
+            // The slots gave it.
+            None => Outcome::Taken,
+        }
+    }
+
+    /// Is the coroutine known that this tells of? One that is new is introduced. What tells of none
+    /// that can be here is left out.
+    pub(in crate::harvest) fn is_of_its_coroutine(
+        &mut self,
+        index: usize,
+        payload: &Payload,
+        pass: &mut Pass<'_>,
+    ) -> bool {
+        let Some(cell) = self.cells.get(index) else {
+            self.totals.quarantined += 1;
+            return false;
+        };
+        if cell.is_known() {
+            return cell.is_meant(payload);
+        }
+        let identity = pass.region.stations[index].identity();
+        let is_it = |it: &Identity| it.extended && uses(it.generation) == payload.uses;
+        identity.as_ref().is_some_and(is_it) && self.introduce(index, None, pass)
+    }
+
+    /// The events before this one are in no lane: those that slots still hold are read, the others
+    /// are lost. Not if the station has had no such event.
+    fn make_up_for_those_before(&mut self, payload: &Payload, pass: &mut Pass<'_>) {
+        let index = payload.station as usize;
+        let Some(cell) = self.cells.get(index) else {
+            return;
+        };
+        let station = &pass.region.stations[index];
+        let ahead = cell.ahead_of(payload).unwrap_or(0);
+        let end = cell.next_n().wrapping_add(ahead);
+        if ahead <= station.event_head().wrapping_sub(cell.next_n()) {
+            self.drain_slots_before(index, end, pass);
+        }
+    }
+
+    #[inline]
+    fn epoch(&self, lane: usize, cell: &Cell, record: &Record, pass: &Pass<'_>) -> Epoch {
+        let tid = self.lanes.cursors[lane].author.tid;
+        let seen = || {
+            let station = &pass.region.stations[record.payload.station as usize];
+            wakes_seen(cell, &record.payload, station)
+        };
+        convert::epoch(record.at, &record.payload, tid, cell.generation(), seen)
+    }
+}
+
+/// Low bits of the use of a station, as records have them.
+fn uses(generation: u32) -> u8 {
+    (generation / 2) as u8
+}
+
+/// What a suspend has seen is what the run before it saw. If that is missing, or was kept out, and
+/// the slot has been written over, then a later event tells.
+fn wakes_seen(cell: &Cell, payload: &Payload, station: &Station) -> u16 {
+    let is_next = payload.kind & AFTER_FILTERED == 0;
+    let in_the_slot = || match cell.dialect().fetch(station, cell.next_n()) {
+        Fetched::Whole(epoch) => Some(epoch.tail.wake_seen),
+        _ => None,
+    };
+    let run = cell.wakes_seen().filter(|_| is_next);
+    run.or_else(in_the_slot).unwrap_or(0)
+}
+
+impl Cell {
+    /// Is it of this use of the station?
+    fn is_meant(&self, payload: &Payload) -> bool {
+        self.is_ours() && uses(self.generation()) == payload.uses
+    }
+
+    /// Is it the next event of this coroutine, which is known?
+    #[inline]
+    fn expects(&self, payload: &Payload) -> bool {
+        self.is_meant(payload) && self.ahead_of(payload) == Some(0)
+    }
+
+    /// How many events there are between the one to read next and this; nothing if it was read.
+    fn ahead_of(&self, payload: &Payload) -> Option<u64> {
+        let unknown = u64::BITS - payload.n_bits();
+        let ahead = payload.n.wrapping_sub(self.next_n()) << unknown;
+        (ahead <= u64::MAX / 2).then_some(ahead >> unknown)
+    }
+}
