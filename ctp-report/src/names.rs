@@ -104,6 +104,11 @@ impl Names {
         self.awaits.get(&site)
     }
 
+    /// The function that does.
+    pub fn awaiter(&self, site: SiteId) -> Option<String> {
+        self.awaits(site)?.frames.first()?.function.clone()
+    }
+
     /// Whether nobody can know that, for the function there was compiled without frame pointers.
     pub fn is_frameless(&self, site: SiteId) -> bool {
         self.frameless.contains(&site)
