@@ -31,17 +31,65 @@ pub struct Chain {
     pub addresses: Addresses,
 }
 
-impl Chain {
-    /// Of its content, for a table that nobody fills on purpose with what collides: a multiplication
-    /// and a rotation for each word, as in the compiler's own tables (FxHash).
+/// A hash of a chain's content, address by address, for a table that nobody fills on purpose with
+/// what collides: a sum of products with the powers of an odd number (polynomial hashing), of which
+/// no step waits for the one before, and a last mixing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digest {
+    sum: u64,
+    power: u64,
+    addresses: usize,
+}
+
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Digest {
+    /// Of a chain at this site, without addresses.
     #[inline(always)]
+    pub fn of(site: u32) -> Self {
+        Digest {
+            sum: site.into(),
+            power: FACTOR,
+            addresses: 0,
+        }
+    }
+
+    /// One more. False if an entry would have no room for it.
+    #[inline(always)]
+    pub fn add(&mut self, address: u64) -> bool {
+        let has_room = self.addresses < MOST_ADDRESSES;
+        if has_room {
+            self.sum = self.sum.wrapping_add(address.wrapping_mul(self.power));
+            self.power = self.power.wrapping_mul(FACTOR);
+            self.addresses += 1;
+        }
+        has_room
+    }
+
+    /// The hash, if the chain is one: it has a caller, and does not end for another reason than its
+    /// length.
+    #[cfg(feature = "alloc")]
+    #[inline(always)]
+    pub fn end(self, is_whole: bool) -> Option<u64> {
+        let is_full = self.addresses == MOST_ADDRESSES;
+        let is_chain = 1 < self.addresses && (is_whole || is_full);
+        is_chain.then(|| self.hash(is_whole))
+    }
+
+    fn hash(self, is_whole: bool) -> u64 {
+        let sum = self.sum.wrapping_add(u64::from(is_whole) << 32);
+        let mixed = (sum ^ sum >> 32).wrapping_mul(FACTOR);
+        mixed ^ mixed >> 29
+    }
+}
+
+impl Chain {
     pub(crate) fn hash(&self) -> u64 {
-        let seed = u64::from(self.site) << 1 | u64::from(self.is_whole);
-        let step = |hash: u64, word: &u64| {
-            (hash.rotate_left(5) ^ word).wrapping_mul(0x517C_C1B7_2722_0A95)
-        };
-        let hash = self.addresses.iter().fold(step(0, &seed), step);
-        hash ^ hash >> 32
+        let mut digest = Digest::of(self.site);
+        for address in &self.addresses {
+            digest.add(*address);
+        }
+        digest.hash(self.is_whole)
     }
 }
 
@@ -153,6 +201,30 @@ mod tests {
             let id = intern(&table, 1, &chain);
             assert_eq!(lookup(&table, id), Some(chain));
         }
+    }
+
+    #[cfg(feature = "alloc")]
+    #[test]
+    fn a_hash_is_that_of_the_chain_and_none_of_what_is_no_chain() {
+        let digest = |addresses: &[u64]| {
+            let mut digest = Digest::of(3);
+            let added: usize = addresses
+                .iter()
+                .map(|it| usize::from(digest.add(*it)))
+                .sum();
+            (digest, added)
+        };
+        let (whole, added) = digest(&[10, 20, 30]);
+        assert_eq!(
+            (whole.end(true), added),
+            (Some(chain(&[10, 20, 30]).hash()), 3)
+        );
+        assert_eq!(whole.end(false), None);
+        assert_eq!(digest(&[10]).0.end(true), None);
+        let (full, added) = digest(&[10; MOST_ADDRESSES + 1]);
+        assert_eq!(added, MOST_ADDRESSES);
+        assert!(full.end(false).is_some() && full.end(false) != full.end(true));
+        assert_ne!(chain(&[10, 20]).hash(), chain(&[20, 10]).hash());
     }
 
     #[test]

@@ -78,7 +78,8 @@
 //! [`acquired`](Probe::acquired) and [`released`](Probe::released), it has who keeps those that wait; a thread that
 //! [ends](Probe::thread_ends) leaves its buffer to the next at once. It provides: memory that is whole at every instant ([`layout`]), exact
 //! loss, and events without lock, allocation or panic, and with a system call only for the first
-//! one after the recorder went to sleep. It does not: wait for anybody, find coroutines or wakes by
+//! one after the recorder went to sleep (a traced future's first wakers in a thread take some more).
+//! It does not: wait for anybody, find coroutines or wakes by
 //! itself, or run without 64-bit atomics.
 #![no_std]
 

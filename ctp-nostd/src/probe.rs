@@ -174,12 +174,10 @@ impl<P: Platform> Probe<P> {
         SiteWord::from_id(self.intern_site(&Entry::function(addr, name)))
     }
 
-    /// The id in the table of chains of this one.
+    /// The id in the table of chains of the one with this hash, which is made if it is new.
     #[inline(always)]
-    pub(crate) fn chain(&self, chain: &Chain) -> u32 {
-        CHAINS.id(chain.hash() >> 16, self.attachment, || {
-            self.intern_chain(chain)
-        })
+    pub(crate) fn chain(&self, hash: u64, make: impl FnOnce() -> Chain) -> u32 {
+        CHAINS.id(hash >> 16, self.attachment, || self.intern_chain(&make()))
     }
 
     #[cold]
@@ -195,10 +193,11 @@ impl<P: Platform> Probe<P> {
         let table = self.region.chains;
         let chain = match chain::lookup(table, chain) {
             Some(found) if site.interned() != 0 && found.site != site.interned() => {
-                self.chain(&Chain {
+                let chain = Chain {
                     site: site.interned(),
                     ..found
-                })
+                };
+                self.chain(chain.hash(), || chain)
             }
             Some(_) => chain,
             None => 0,

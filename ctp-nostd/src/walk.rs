@@ -19,8 +19,6 @@
 
 use core::ops::Range;
 
-use crate::chain::Addresses;
-
 /// Where a function is: some address in its code, and its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Here {
@@ -75,8 +73,8 @@ pub(crate) fn here() -> Here {
     }
 }
 
-/// Appends where the function at `from` was called, and so on, up to the function whose frame
-/// pointer is `base`. True if that was reached.
+/// Tells where the function at `from` was called, and so on, up to the function whose frame pointer
+/// is `base`, or until `told` has enough. True if that was reached.
 ///
 /// # Safety
 /// - `stack` can be read for as long as this takes.
@@ -85,7 +83,7 @@ pub(crate) unsafe fn walk(
     from: &Here,
     stack: Range<usize>,
     base: usize,
-    addresses: &mut Addresses,
+    mut told: impl FnMut(u64) -> bool,
 ) -> bool {
     let (mut fp, mut floor) = (from.fp, stack.start);
     while fp != base {
@@ -94,7 +92,7 @@ pub(crate) unsafe fn walk(
         }
         // SAFETY: just checked to lie in `stack`, both words of it, aligned.
         let (next, returns_to) = unsafe { (load(fp), load(fp + WORD_BYTES)) };
-        if addresses.push(returns_to as u64).is_err() {
+        if !told(returns_to as u64) {
             return false;
         }
         (floor, fp) = (fp + RECORD_BYTES, next);
@@ -159,6 +157,7 @@ unsafe fn load(_: usize) -> usize {
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod tests {
     use super::*;
+    use crate::chain::Addresses;
 
     type Stack = [usize; 64];
 
@@ -180,7 +179,7 @@ mod tests {
         let mut addresses = Addresses::new();
         let range = place(stack, 4)..place(stack, 60);
         // SAFETY: the words are borrowed meanwhile.
-        let is_whole = unsafe { walk(&from, range, base, &mut addresses) };
+        let is_whole = unsafe { walk(&from, range, base, |it| addresses.push(it).is_ok()) };
         (is_whole, addresses)
     }
 

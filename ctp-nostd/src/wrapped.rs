@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use heap::sync::Arc;
 
-use crate::chain::{Addresses, Chain, Found};
+use crate::chain::{Addresses, Chain, Digest, Found};
 use crate::linux::{self, Task, stack};
 use crate::polling::Polling;
 use crate::site::SiteWord;
@@ -87,8 +87,9 @@ impl Wakers {
 
 impl Wrapped {
     /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
-    /// which is at `here`.
-    #[inline]
+    /// which is at `here`. One that ends early for another reason than its length says nothing: what
+    /// it would go through was compiled without frame pointers.
+    #[inline(always)]
     fn note_chain(&self, here: &Here) {
         let polled = &linux::local().polled;
         let Some(limits) = polled.limits(ptr::from_ref(self).addr()) else {
@@ -99,30 +100,38 @@ impl Wrapped {
         let Some(probe) = probe.filter(|it| !it.region.chains.is_empty()) else {
             return;
         };
-        if stack::covers(polled, &stack) {
-            // SAFETY: just checked.
-            let chain = unsafe { self.chain(here, stack, limits.base) };
-            polled.note(chain.map_or(0, |chain| probe.chain(&chain)));
+        if !stack::covers(polled, &stack) {
+            return;
+        }
+        let mut digest = Digest::of(self.site);
+        digest.add(here.pc as u64);
+        let add = |address| digest.add(address);
+        // SAFETY: just checked.
+        let is_whole = unsafe { walk::walk(here, stack.clone(), limits.base, add) };
+        if let Some(hash) = digest.end(is_whole) {
+            // SAFETY: as before, in the same function.
+            let chain = || unsafe { self.chain(here, stack, limits.base) };
+            polled.note(probe.chain(hash, chain));
         }
     }
 
-    /// One that ends early for another reason than its length says nothing: the functions that it
-    /// would go through were compiled without frame pointers.
+    /// The same again, to keep it.
     ///
     /// # Safety
     /// As for [`walk::walk`].
-    #[inline(always)]
-    unsafe fn chain(&self, here: &Here, stack: Range<usize>, base: usize) -> Option<Chain> {
+    #[cold]
+    #[inline(never)]
+    unsafe fn chain(&self, here: &Here, stack: Range<usize>, base: usize) -> Chain {
         let mut addresses = Addresses::new();
-        addresses.push(here.pc as u64).ok()?;
+        let mut add = |address| addresses.push(address).is_ok();
+        add(here.pc as u64);
         // SAFETY: the caller's promise.
-        let is_whole = unsafe { walk::walk(here, stack, base, &mut addresses) };
-        let is_chain = (is_whole || addresses.is_full()) && 1 < addresses.len();
-        is_chain.then_some(Chain {
+        let is_whole = unsafe { walk::walk(here, stack, base, add) };
+        Chain {
             site: self.site,
             is_whole,
             addresses,
-        })
+        }
     }
 }
 

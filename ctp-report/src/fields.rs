@@ -1,8 +1,8 @@
 //! Every record as a word and its fields, for the dump as text and as JSON.
 
 use ctp_trace::record::{
-    Act, Aggregate, Bins, Birth, Control, CoroutineKind, Deed, Dialect, Durations, Earlier, End,
-    Ending, Event, EventKind, Former, Hold, Module, Nanos, Place, Process, ProcessEnd,
+    Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Deed, Dialect, Durations, Earlier,
+    End, Ending, Event, EventKind, Former, Hold, Module, Nanos, Place, Process, ProcessEnd,
     ProcessEnding, Record, Site, Start, Tally, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
@@ -28,6 +28,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Process(it) => process(it),
         Record::Module(it) => module(it),
         Record::Site(it) => site(it),
+        Record::Chain(it) => chain(it),
         Record::Birth(it) => birth(it),
         Record::Event(it) => event(it),
         Record::Wake(it) => wake(it),
@@ -215,6 +216,19 @@ fn site(it: &Site) -> Fields {
             ("id", it.id.0.into()),
             ("process", it.process.0.into()),
             (place, value),
+        ],
+    )
+}
+
+fn chain(it: &Chain) -> Fields {
+    let addresses: Value = it.addresses.iter().map(|it| address(*it)).collect();
+    fields(
+        "chain",
+        None,
+        [
+            ("site", it.site.0.into()),
+            ("whole", it.is_whole.into()),
+            ("addresses", addresses),
         ],
     )
 }

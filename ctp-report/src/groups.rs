@@ -30,6 +30,9 @@ pub struct Group {
     pub column: Option<u32>,
     /// Module and offset, where there is no source position.
     pub module: Option<String>,
+    /// Who awaits what waits there, as far as that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaited_by: Option<AwaitedBy>,
     /// Where they were spawned.
     pub spawned: Option<Spawned>,
     /// How many.
@@ -90,6 +93,31 @@ pub struct Group {
     /// Verdict, fact and what was judged, of the oldest of them.
     #[serde(skip)]
     pub judged: (Verdict, Fact, Judgement),
+}
+
+/// The functions that await each other, the innermost first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AwaitedBy {
+    /// Each awaits the one before, the first what waits.
+    pub functions: Vec<Awaiter>,
+    /// The last of them is what was spawned; else there are more.
+    pub whole: bool,
+    /// The same in words.
+    #[serde(skip)]
+    pub words: Vec<String>,
+}
+
+/// A function that awaits another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Awaiter {
+    /// What it is called, if known.
+    pub function: Option<String>,
+    /// Its source file.
+    pub file: Option<String>,
+    /// Where it awaits.
+    pub line: Option<u32>,
+    /// Column in that line.
+    pub column: Option<u32>,
 }
 
 /// Where coroutines were spawned.
@@ -198,6 +226,7 @@ fn place(model: &Model, one: &Coroutine) -> SiteId {
 fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &Others) -> Group {
     let (verdict, fact, reason, site, ref function) = *key;
     let label = names.of(site).cloned().unwrap_or_default();
+    let awaited_by = awaited_by(names, site, &label);
     let ages = || members.iter().map(|(_, judgement)| judgement.age);
     let oldest = oldest(members);
     let close_call = members.iter().any(|(_, judgement)| judgement.close_call);
@@ -207,6 +236,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         line: label.line,
         column: label.column,
         module: label.module,
+        awaited_by,
         spawned: spawned(names, oldest.0.spawn_site),
         count: members.len(),
         state: fact.word(),
@@ -302,6 +332,21 @@ fn spawned(names: &Names, site: SiteId) -> Option<Spawned> {
     Some(Spawned {
         function: label.function.clone(),
         at: label.at()?,
+    })
+}
+
+fn awaited_by(names: &Names, site: SiteId, label: &Label) -> Option<AwaitedBy> {
+    let awaits = names.awaits(site)?;
+    let one = |it: &Label| Awaiter {
+        function: it.function.clone(),
+        file: it.file.clone(),
+        line: it.line,
+        column: it.column,
+    };
+    Some(AwaitedBy {
+        functions: awaits.frames.iter().map(one).collect(),
+        whole: awaits.is_whole,
+        words: awaits.describe(label.file.as_deref()),
     })
 }
 

@@ -2,7 +2,7 @@
 //! that is, and where all the time went.
 //!
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
-//! `model` (what the trace says), `names` (what places are called), `sites`, `histogram`, `groups`,
+//! `model` (what the trace says), `names` (what places are called), `chains` (who awaits whom there), `sites`, `histogram`, `groups`,
 //! `leaks`, `culprits`, `keepers`, `deadlocks`, `causes`, `why`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
 //! `view` and `json` (what is printed), `output` (where to).
 //!
@@ -17,6 +17,7 @@ mod config;
 mod ignore;
 mod run;
 
+mod chains;
 mod import;
 mod load;
 mod model;

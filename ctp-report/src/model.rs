@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use ctp_trace::census::{Census, Span};
-use ctp_trace::record::{Ending, Module, Nanos, Process, Record, Site, SiteId, Start};
+use ctp_trace::record::{Chain, Ending, Module, Nanos, Process, Record, Site, SiteId, Start};
 use ctp_trace::{Completeness, Reader};
 
 use crate::import::Imported;
@@ -21,6 +21,8 @@ pub struct Model {
     pub modules: Vec<Module>,
     /// The places in the program.
     pub sites: BTreeMap<SiteId, Site>,
+    /// Who awaits whom, at those of them of which that is known.
+    pub chains: BTreeMap<SiteId, Chain>,
     /// What became of the coroutines.
     pub census: Census,
     /// Parts that could not be read, each with where and why.
@@ -75,6 +77,9 @@ impl Model {
             Record::Module(module) => self.modules.push(module),
             Record::Site(site) => {
                 self.sites.insert(site.id, site);
+            }
+            Record::Chain(chain) => {
+                self.chains.insert(chain.site, chain);
             }
             _ => {}
         }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ctp_trace::record::{Module, Place, ProcessId, Site, SiteId};
+use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
 use symbolize::{Avma, FileOffset, Frame, FunctionAt, Lookup, Mapping, Miss, Places, Resolved};
 use symbolize::{SourceLine, Symbolizer};
 
+use crate::chains::Awaits;
 use crate::model::Model;
 use crate::source::Sources;
 use crate::text;
@@ -24,7 +25,7 @@ pub struct Label {
     pub line: Option<u32>,
     /// Column, from 1; `None` if not known.
     pub column: Option<u32>,
-    /// The functions into which this one was inlined, the innermost first.
+    /// The functions into which this one was inlined, or that await it, the innermost first.
     pub callers: Vec<String>,
     /// Module and offset, where there is no source position.
     pub module: Option<String>,
@@ -40,6 +41,15 @@ impl Label {
         }
     }
 
+    /// Whether both are of one line of source, whatever directory each file is named from.
+    fn is_same_line(&self, other: &Label) -> bool {
+        let is_same_file = match (&self.absolute, &other.file) {
+            (Some(file), Some(other)) => file.ends_with(other),
+            _ => false,
+        };
+        is_same_file && self.line.is_some() && self.line == other.line
+    }
+
     /// The same without the directories.
     pub fn short(&self) -> Option<String> {
         let at = self.at()?;
@@ -51,6 +61,8 @@ impl Label {
 #[derive(Debug, Default)]
 pub struct Names {
     labels: BTreeMap<SiteId, Label>,
+    awaits: BTreeMap<SiteId, Awaits>,
+    frameless: BTreeSet<SiteId>,
     misses: BTreeSet<String>,
     sources: Sources,
 }
@@ -77,6 +89,7 @@ impl Names {
                 .collect();
             symbolizer.turn_to(modules.clone());
             names.resolve_process(&mut symbolizer, &modules, &sites);
+            names.resolve_chains(&mut symbolizer, &sites, &model.chains);
         }
         names
     }
@@ -84,6 +97,21 @@ impl Names {
     /// What a place is called.
     pub fn of(&self, site: SiteId) -> Option<&Label> {
         self.labels.get(&site)
+    }
+
+    /// Who awaits what waits at a place, as far as that is known.
+    pub fn awaits(&self, site: SiteId) -> Option<&Awaits> {
+        self.awaits.get(&site)
+    }
+
+    /// The function that does.
+    pub fn awaiter(&self, site: SiteId) -> Option<String> {
+        self.awaits(site)?.frames.first()?.function.clone()
+    }
+
+    /// Whether nobody can know that, for the function there was compiled without frame pointers.
+    pub fn is_frameless(&self, site: SiteId) -> bool {
+        self.frameless.contains(&site)
     }
 
     /// Where sources lie.
@@ -126,6 +154,42 @@ impl Names {
         }
         if unnamed {
             self.note_unreadable(symbolizer, modules);
+        }
+    }
+
+    fn resolve_chains(
+        &mut self,
+        symbolizer: &mut Symbolizer,
+        sites: &[&Site],
+        chains: &BTreeMap<SiteId, Chain>,
+    ) {
+        for site in sites {
+            let chain = chains.get(&site.id);
+            let awaits = chain.map(|chain| Awaits::of(symbolizer, chain));
+            match (awaits.filter(|it| !it.frames.is_empty()), &site.place) {
+                (Some(awaits), place) => self.place_in_chain(site.id, place, awaits),
+                (None, Place::Function { address, .. })
+                    if symbolizer.keeps_frame_pointer(Avma(*address)) == Some(false) =>
+                {
+                    self.frameless.insert(site.id);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The innermost function of a chain is the place, unless the program told of a line itself.
+    fn place_in_chain(&mut self, site: SiteId, place: &Place, mut awaits: Awaits) {
+        let label = self.labels.entry(site).or_default();
+        let is_told = matches!(place, Place::Source { .. });
+        if !is_told {
+            *label = awaits.frames.remove(0);
+        } else if awaits.frames[0].is_same_line(label) {
+            awaits.frames.remove(0);
+        }
+        label.callers = awaits.functions();
+        if !label.callers.is_empty() {
+            self.awaits.insert(site, awaits);
         }
     }
 
@@ -280,6 +344,12 @@ fn of_frames(found: &Resolved) -> Label {
         callers,
         ..innermost.unwrap_or_default()
     }
+}
+
+/// The functions at an address, the innermost first.
+pub fn frames(found: &Resolved) -> Vec<Label> {
+    let all = found.frames.iter();
+    all.map(|frame| at_frame(frame, found)).collect()
 }
 
 fn at_frame(frame: &Frame, found: &Resolved) -> Label {

@@ -155,7 +155,7 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
         alarms(&mut page, &model, &names)?;
         view::stuck::page(&mut page, &groups, &deadlocks, &names, view)?;
         if config.detail != Detail::Quiet {
-            view::stuck::hints(&mut page, &again(config), view)?;
+            view::stuck::hints(&mut page, &again(config), &groups, &names, view)?;
         }
     }
     let found = groups.iter().any(|group| group.verdict().is_stuck());

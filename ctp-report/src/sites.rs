@@ -25,6 +25,9 @@ pub struct Row {
     pub column: Option<u32>,
     /// Module and offset, where there is no source position.
     pub module: Option<String>,
+    /// The function that awaits it there, as far as that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaited_by: Option<String>,
     /// What sort of thing is waited for.
     pub waits_for: &'static str,
     /// Part of all waiting time, in percent.
@@ -130,6 +133,7 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
         line: label.line,
         column: label.column,
         module: label.module,
+        awaited_by: names.awaiter(site.site),
         waits_for: waits::word(site.wait),
         share: 0.0,
         coroutines: site.coroutines,
@@ -159,6 +163,7 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
         line: label.line,
         column: label.column,
         module: label.module,
+        awaited_by: None,
         waits_for: waits::word(WaitKind::Unknown),
         share: 0.0,
         coroutines: named.coroutines,

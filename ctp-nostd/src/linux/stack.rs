@@ -8,9 +8,9 @@
 //! ```
 //! An anchor lies where the stack began, and stays as long as the thread: its thread-local storage,
 //! which every libc puts above the stack of a thread that it makes; of the main thread, the frame
-//! in which the program attached, which has all of the program's others near it. What lies below, up to where the stack is now, without a page
-//! that cannot be read, is the thread's stack. A coroutine's own stack, or that of a signal
-//! handler, has a gap before the anchor, or lies above it. Asked once for each depth of a page.
+//! in which the program attached. What lies between that and where the stack is now, without a page
+//! that cannot be read, is the thread's stack. A coroutine's own stack, or that of a signal handler,
+//! has a gap before the anchor, or lies above it. Asked once for each depth of a page.
 #![allow(
     unsafe_code,
     reason = "asks the kernel about memory that no reference covers"
@@ -58,11 +58,8 @@ fn ask(polled: &Polled, stack: &Range<usize>) -> bool {
         return false;
     }
     let own = ptr::from_ref(thread::local()).addr();
-    let anchors = [own, MAIN.load(Ordering::Relaxed)];
-    let found = anchors
-        .into_iter()
-        .filter_map(|anchor| with_anchor(stack, anchor))
-        .find(is_readable);
+    let candidates = [up_to(stack, own), with(stack, MAIN.load(Ordering::Relaxed))];
+    let found = candidates.into_iter().flatten().find(is_readable);
     match &found {
         Some(known) => {
             polled.stack_low.store(known.start, Ordering::Relaxed);
@@ -73,11 +70,20 @@ fn ask(polled: &Polled, stack: &Range<usize>) -> bool {
     found.is_some()
 }
 
-/// The pages of this stretch and all up to the anchor, if that is not below.
-fn with_anchor(stack: &Range<usize>, anchor: usize) -> Option<Range<usize>> {
-    let start = stack.start & !(PAGE_BYTES - 1);
-    let end = stack.end.checked_next_multiple_of(PAGE_BYTES)?;
-    (stack.start < stack.end && start <= anchor).then(|| start..end.max(anchor))
+fn page_of(address: usize) -> usize {
+    address & !(PAGE_BYTES - 1)
+}
+
+/// This and all between it and what lies above the whole stack.
+fn up_to(stack: &Range<usize>, anchor: usize) -> Option<Range<usize>> {
+    let is_below = stack.start < stack.end && stack.end <= anchor;
+    is_below.then(|| page_of(stack.start)..anchor)
+}
+
+/// This and all between it and another place in the same stack.
+fn with(stack: &Range<usize>, anchor: usize) -> Option<Range<usize>> {
+    let is_known = stack.start < stack.end && 0 < anchor;
+    is_known.then(|| page_of(stack.start.min(anchor))..stack.end.max(anchor))
 }
 
 /// Where a page is not there, or may not be read, the kernel refuses; so does one before 5.14.
@@ -95,11 +101,12 @@ mod tests {
 
     #[test]
     fn a_stretch_reaches_to_its_anchor_in_whole_pages() {
-        assert_eq!(with_anchor(&(5000..5100), 9000), Some(4096..9000));
-        assert_eq!(with_anchor(&(5000..5100), 4200), Some(4096..8192));
-        assert_eq!(with_anchor(&(5000..5100), 4000), None);
-        assert_eq!(with_anchor(&(5100..5100), 9000), None);
-        assert_eq!(with_anchor(&(5000..usize::MAX), 9000), None);
+        assert_eq!(up_to(&(5000..5100), 5200), Some(4096..5200));
+        assert_eq!(up_to(&(5000..5100), 5050), None);
+        assert_eq!(up_to(&(5100..5100), 9000), None);
+        assert_eq!(with(&(9000..9100), 13000), Some(8192..13000));
+        assert_eq!(with(&(9000..9100), 5000), Some(4096..9100));
+        assert_eq!(with(&(9000..9100), 0), None);
     }
 
     #[test]

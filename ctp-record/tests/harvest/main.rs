@@ -2,6 +2,7 @@
 //! platform that is hardly one, or word by word where a probe of ours would not write so.
 
 mod amid_updates;
+mod chains;
 mod desk;
 mod jumps;
 mod lanes;

@@ -168,7 +168,9 @@ pub fn waiting(group: &Group) -> String {
         true => text::cut_middle(&group.at(), 40) + " ",
         false => String::new(),
     };
-    format!("{what} {at}({})", detail(group))
+    let by = group.awaited_by.as_ref().and_then(|it| it.words.first());
+    let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
+    format!("{what} {at}{by}({})", detail(group))
 }
 
 fn detail(group: &Group) -> String {

@@ -84,11 +84,18 @@ fn fit(cells: &mut [Vec<String>]) {
     }
 }
 
-/// The function, with what it waits for where that tells two rows apart.
+/// The function, with what it waits for or who awaits it where that tells two rows apart.
 fn function(row: &Row, rows: &[Row]) -> String {
-    let twin = |other: &&Row| other.function == row.function && other.at() == row.at();
-    match rows.iter().filter(twin).count() {
-        0 | 1 => row.function.clone(),
+    let is_twin = |other: &&Row| other.function == row.function && other.at() == row.at();
+    let twins: Vec<&Row> = rows.iter().filter(is_twin).collect();
+    let alike = |other: &&&Row| other.waits_for == row.waits_for;
+    match (
+        twins.len(),
+        twins.iter().filter(alike).count(),
+        &row.awaited_by,
+    ) {
+        (0 | 1, ..) => row.function.clone(),
+        (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.function),
         _ => format!("{} ({})", row.function, row.waits_for),
     }
 }

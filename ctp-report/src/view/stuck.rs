@@ -89,6 +89,14 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     if let Some(label) = names.of(group.site) {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
+    if let Some(awaited_by) = &group.awaited_by {
+        page.lines(&text::flow(
+            "     awaited by   ",
+            &" ".repeat(18),
+            "  <-  ",
+            &awaited_by.words,
+        ))?;
+    }
     for (field, value) in fields(group, view) {
         page.lines(&text::flow(
             &format!("     {field:<13}"),
@@ -223,11 +231,25 @@ fn list(page: &mut Page, title: &str, groups: &[&Group]) -> io::Result<()> {
     page.gap()
 }
 
+const FRAMES: &str =
+    "to see who awaits whom: build the program with RUSTFLAGS=\"-C force-frame-pointers=yes\"";
+
 /// What to type next; `tool` is the program with the trace that it reads.
-pub fn hints(page: &mut Page, tool: &str, view: &StuckView) -> io::Result<()> {
+pub fn hints(
+    page: &mut Page,
+    tool: &str,
+    groups: &[Group],
+    names: &Names,
+    view: &StuckView,
+) -> io::Result<()> {
     let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
+    let mut stuck = groups.iter().filter(|group| group.verdict().is_stuck());
+    let rebuild = stuck
+        .any(|group| names.is_frameless(group.site))
+        .then(|| FRAMES.to_owned());
     let next = gate
         .into_iter()
-        .chain([format!("to see it: {tool} --flame flame.svg")]);
+        .chain([format!("to see it: {tool} --flame flame.svg")])
+        .chain(rebuild);
     page.lines(&text::flow("", "", HINT_GAP, &next.collect::<Vec<_>>()))
 }

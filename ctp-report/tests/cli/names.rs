@@ -50,6 +50,10 @@ fn module(line: &str) -> Option<Module> {
 }
 
 fn trace(modules: Vec<Module>, place: Place) -> Vec<u8> {
+    trace_of(modules, place, None)
+}
+
+fn trace_of(modules: Vec<Module>, place: Place, chain: Option<Chain>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
     let site = Site {
         id: SiteId(1),
@@ -70,12 +74,10 @@ fn trace(modules: Vec<Module>, place: Place) -> Vec<u8> {
         ..Event::default()
     };
     let records = modules.into_iter().map(Record::Module);
-    let rest = [
-        Record::Site(site),
-        Record::Birth(birth),
-        Record::Event(event),
-    ];
+    let rest = [Record::Birth(birth), Record::Event(event)];
     records
+        .chain([Record::Site(site)])
+        .chain(chain.map(Record::Chain))
         .chain(rest)
         .for_each(|record| writer.write(&record).unwrap());
     writer
@@ -118,6 +120,35 @@ fn an_address_in_the_text_is_a_place() {
         text.contains("names::stuck") && text.contains("cli/names.rs:"),
         "{text}"
     );
+}
+
+/// As a program finds it that is compiled without frame pointers: each address is one of code.
+#[test]
+fn a_chain_that_nothing_proves_names_nobody() {
+    let chain = Chain {
+        site: SiteId(1),
+        is_whole: true,
+        addresses: [stuck as *const (), modules as *const (), trace as *const ()]
+            .map(|function| function as usize as u64 + 1)
+            .to_vec(),
+    };
+    let place = Place::Function {
+        address: trace_of as *const () as usize as u64,
+        name: "app::serve::{{closure}}".to_owned(),
+    };
+    for addresses in [
+        chain.addresses.clone(),
+        vec![chain.addresses[0], 8, u64::MAX],
+    ] {
+        let chain = Chain {
+            addresses,
+            ..chain.clone()
+        };
+        let text = stuck(&trace_of(modules(), place.clone(), Some(chain)));
+        assert!(text.contains("1 x app::serve "), "{text}");
+        assert!(!text.contains("awaited by"), "{text}");
+        assert!(text.contains("force-frame-pointers=yes"), "{text}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The examples under the real recorder, and what the real reporter says of them.
 
+mod awaited;
 mod deadlocks;
 mod interchange;
 mod lost_wakeup;

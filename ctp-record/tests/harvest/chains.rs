@@ -1,0 +1,130 @@
+//! Await chains: each is told once, as a site of its own; what makes no sense is no site.
+
+use ctp_nostd::chain::{self, Chain};
+use ctp_nostd::intern::{self, Entry};
+use ctp_nostd::site::SiteWord;
+use ctp_nostd::slot::{self, Epoch, Snapshot};
+use ctp_nostd::{Coroutine, Probe, Region, Wait};
+use ctp_record::harvest::Harvest;
+use ctp_trace::record::{Place, Record, SiteId};
+
+use crate::desk::{Bare, Nowhere, Tray, events_in};
+use crate::lanes::memory;
+
+const SERVE: u64 = 0x5000;
+
+/// Of two calls, at the site with this id.
+fn chain(site: u32, call: u64) -> Chain {
+    Chain {
+        site,
+        is_whole: true,
+        addresses: [0x9000, call, SERVE + 4].into_iter().collect(),
+    }
+}
+
+/// A coroutine that waits, each time at a site that is put into its event.
+struct Waiter {
+    region: Region<'static>,
+    life: Coroutine<Bare>,
+    waits: u64,
+    harvest: Harvest,
+    nowhere: Nowhere,
+}
+
+impl Waiter {
+    fn new() -> Self {
+        let region = memory(0);
+        Waiter {
+            region,
+            life: Probe::new(region, 1).born("one"),
+            waits: 0,
+            harvest: Harvest::new(0),
+            nowhere: Nowhere::default(),
+        }
+    }
+
+    /// At the one with this id.
+    fn wait_at(&mut self, id: u32) -> Vec<Record> {
+        self.life.suspend(Wait::unknown());
+        self.waits += 1;
+        let slot = self.region.stations[0].slot_of(self.waits);
+        let Snapshot::Whole(_, epoch) = slot::snapshot(slot) else {
+            unreachable!("nobody writes it meanwhile");
+        };
+        let site = SiteWord::from_id(id).0;
+        slot::publish(slot, self.waits, &Epoch { site, ..epoch });
+        let mut tray = Tray::default();
+        self.harvest
+            .pass(&self.region, &mut self.nowhere, &mut tray);
+        tray.0
+    }
+}
+
+fn site_of_wait(records: &[Record]) -> SiteId {
+    events_in(records).last().expect("it waited").site
+}
+
+fn chains(records: &[Record]) -> Vec<(SiteId, bool, Vec<u64>)> {
+    let chain = |record: &Record| match record {
+        Record::Chain(it) => Some((it.site, it.is_whole, it.addresses.clone())),
+        _ => None,
+    };
+    records.iter().filter_map(chain).collect()
+}
+
+fn functions(records: &[Record]) -> Vec<(SiteId, u64)> {
+    let function = |record: &Record| match record {
+        Record::Site(site) => match site.place {
+            Place::Function { address, .. } => Some((site.id, address)),
+            _ => None,
+        },
+        _ => None,
+    };
+    records.iter().filter_map(function).collect()
+}
+
+// CT-13
+#[test]
+fn a_wait_with_a_chain_has_a_site_of_its_own_that_is_told_once() {
+    let mut waiter = Waiter::new();
+    let region = waiter.region;
+    let serve = intern::intern(region.sites, 1, &Entry::function(SERVE, "serve"));
+    let ids = [0x6000, 0x7000].map(|call| chain::intern(region.chains, 1, &chain(serve, call)));
+    let [one, other] = ids.map(|id| region.site_of_chain(id));
+
+    let plain = site_of_wait(&waiter.wait_at(serve));
+    let records = waiter.wait_at(one);
+    let site = site_of_wait(&records);
+    assert_eq!(functions(&records), [(site, SERVE)]);
+    let addresses = vec![0x9000, 0x6000, SERVE + 4];
+    assert_eq!(chains(&records), [(site, true, addresses)]);
+
+    let again = waiter.wait_at(one);
+    assert_eq!((site_of_wait(&again), chains(&again)), (site, Vec::new()));
+    let another = site_of_wait(&waiter.wait_at(other));
+    assert!(site != plain && another != plain && another != site);
+}
+
+// CTP-28
+#[test]
+fn a_chain_that_makes_no_sense_is_no_site() {
+    let mut waiter = Waiter::new();
+    let region = waiter.region;
+    let of_site = |site| {
+        let id = chain::intern(region.chains, 1, &chain(site, 0x6000));
+        region.site_of_chain(id)
+    };
+    let behind = (region.sites.len() + region.chains.len()) as u32;
+    let made_up = [
+        of_site(0),
+        of_site(4000),
+        of_site(u32::MAX),
+        of_site(behind),
+    ];
+    let absent = [region.site_of_chain(17), behind, behind + 1, u32::MAX];
+    for id in [&made_up[..], &[of_site(made_up[0])], &absent].concat() {
+        let records = waiter.wait_at(id);
+        assert_eq!(site_of_wait(&records), SiteId(0), "{id}");
+        assert_eq!(chains(&records), []);
+    }
+}

@@ -1,0 +1,135 @@
+//! Await chains: from the addresses that a program found by frame pointers to the user's own
+//! functions, as far as the program's file proves that each was called by the next.
+
+use std::path::Path;
+
+use ctp_trace::record::Chain;
+use symbolize::{Avma, Lookup, Symbolizer};
+
+use crate::names::{self, Label};
+use crate::text;
+
+/// Who awaits whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Awaits {
+    /// Functions of the user's, the innermost first: each waits, or awaits the one before.
+    pub frames: Vec<Label>,
+    /// The last of them is what was spawned; else what is outermost is not known.
+    pub is_whole: bool,
+}
+
+/// Stands for what is not known.
+const MORE: &str = "…";
+
+/// The functions at the addresses of one chain, as far as they are proven.
+#[derive(Debug, Default)]
+struct Proven {
+    /// Of each call, the innermost first, with those into which they were inlined.
+    functions: Vec<Vec<Label>>,
+    is_whole: bool,
+}
+
+impl Awaits {
+    /// What is known of a chain.
+    pub fn of(symbolizer: &mut Symbolizer, chain: &Chain) -> Self {
+        let mut proven = prove(symbolizer, chain);
+        if proven.is_whole {
+            proven.functions.last_mut().map(end_at_poll);
+        }
+        let frames = proven.functions.into_iter().flatten();
+        Awaits {
+            frames: frames.filter(is_of_user).collect(),
+            is_whole: proven.is_whole,
+        }
+    }
+
+    /// What they are called, and that there are more if there are.
+    pub fn functions(&self) -> Vec<String> {
+        let names = self.frames.iter().filter_map(|it| it.function.clone());
+        let more = (!self.is_whole).then(|| MORE.to_owned());
+        names.chain(more).collect()
+    }
+
+    /// `handshake :40`, `serve main.rs:61`: a file is named where it is not that of the one before,
+    /// which is `from` for the first.
+    pub fn describe(&self, from: Option<&str>) -> Vec<String> {
+        let mut file = from;
+        let mut words = Vec::new();
+        for frame in &self.frames {
+            words.push(one(frame, file));
+            file = frame.file.as_deref();
+        }
+        words.extend((!self.is_whole).then(|| MORE.to_owned()));
+        words
+    }
+}
+
+fn one(frame: &Label, file: Option<&str>) -> String {
+    let function = text::cut_middle(frame.function.as_deref().unwrap_or("?"), 40);
+    match (frame.line, frame.short()) {
+        (Some(line), _) if frame.file.as_deref() == file => format!("{function} :{line}"),
+        (_, Some(at)) => format!("{function} {at}"),
+        _ => function,
+    }
+}
+
+/// An address is where the one before was called from if the frame pointer could be followed there.
+/// The first one is in the probe's own code, which looked at its frame pointer.
+fn prove(symbolizer: &mut Symbolizer, chain: &Chain) -> Proven {
+    let mut proven = Proven::default();
+    for (i, &address) in chain.addresses.iter().enumerate() {
+        let (address, how) = match i {
+            0 => (Avma(address), Lookup::Exact),
+            _ => (Avma(address), Lookup::ReturnAddress),
+        };
+        let Ok(found) = symbolizer.resolve(address, how) else {
+            return proven;
+        };
+        if 0 < i {
+            proven.functions.push(names::frames(found));
+        }
+        let is_last = i + 1 == chain.addresses.len();
+        proven.is_whole = is_last && chain.is_whole;
+        if !is_last && !symbolizer.can_follow_frame_pointer(address, how) {
+            return proven;
+        }
+    }
+    proven
+}
+
+/// What polled the future may have the executor's functions around it.
+fn end_at_poll(functions: &mut Vec<Label>) {
+    let is_probe = |label: &Label| crate_of(label) == Some(PROBE);
+    if let Some(poll) = functions.iter().position(is_probe) {
+        functions.truncate(poll);
+    }
+}
+
+const PROBE: &str = "ctp_nostd";
+/// What is of the language, and of the probe.
+const NOBODYS: [&str; 4] = ["core", "alloc", "std", PROBE];
+/// Where cargo puts the sources of others, and where the standard library was built.
+const ELSEWHERE: [&str; 3] = ["registry/src", "git/checkouts", "rustlib/src"];
+const LIBRARY: &str = "/rustc/";
+
+/// Not of the standard library, nor of a package that was downloaded.
+fn is_of_user(label: &Label) -> bool {
+    let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
+    let krate = crate_of(label);
+    krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_elsewhere
+}
+
+fn lies_elsewhere(file: &Path) -> bool {
+    let file = file.to_string_lossy();
+    file.starts_with(LIBRARY) || ELSEWHERE.iter().any(|part| file.contains(part))
+}
+
+/// The crate of a function: the first part of its path, or of the type that it belongs to.
+fn crate_of(label: &Label) -> Option<&str> {
+    let function = label.function.as_deref()?;
+    let path = function.rsplit(" in ").next().unwrap_or(function);
+    let path = path.trim_start_matches(['<', '&', '(', '[', '*']);
+    let path = path.strip_prefix("mut ").unwrap_or(path);
+    let end = path.find(|c: char| !c.is_alphanumeric() && c != '_');
+    Some(&path[..end.unwrap_or(path.len())])
+}

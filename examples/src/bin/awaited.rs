@@ -1,0 +1,113 @@
+//! The trace should show five coroutines that look stuck in `read_frame`, which a `handshake` awaits:
+//! twenty others waited there for milliseconds. Two more wait in `read_frame` for a `transfer`, with
+//! which there is nothing to compare, and one in `descend`, which awaits itself forty times over.
+//! Built with frame pointers (`RUSTFLAGS="-C force-frame-pointers=yes"`) the report tells them
+//! apart; else all that it knows is that they are in `serve`.
+//!
+//! A line for each that waits says who awaits whom, the innermost first, with lines.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::sync::Notify;
+
+const SERVED: usize = 20;
+const HANDSHAKES: usize = 5;
+const TRANSFERS: usize = 2;
+const DEPTH: u32 = 40;
+/// Longer than what is worth a word.
+const END: Duration = Duration::from_millis(1_500);
+
+/// Where a coroutine is: function and line, the outermost first.
+#[derive(Clone, Default)]
+struct Path(Arc<Mutex<Vec<(&'static str, u32)>>>);
+
+impl Path {
+    /// It is about to await something at this line of this function.
+    fn enter(&self, function: &'static str, line: u32) {
+        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.push((function, line));
+    }
+
+    fn tell(&self, name: &str) {
+        let steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = steps.iter().rev();
+        let steps: Vec<String> = steps.map(|(at, line)| format!("{at}:{line}")).collect();
+        println!("{name} {}", steps.join(" "));
+    }
+}
+
+async fn read_frame(conn: &mut DuplexStream, path: &Path) -> io::Result<u32> {
+    path.enter("read_frame", line!() + 1);
+    conn.read_u32().await
+}
+
+async fn handshake(conn: &mut DuplexStream, path: &Path) -> io::Result<u32> {
+    path.enter("handshake", line!() + 1);
+    let version = read_frame(conn, path).await?;
+    Ok(version.min(2))
+}
+
+async fn transfer(conn: &mut DuplexStream, path: &Path) -> io::Result<u32> {
+    path.enter("transfer", line!() + 1);
+    let size = read_frame(conn, path).await?;
+    Ok(size)
+}
+
+async fn serve(mut conn: DuplexStream, shakes_hands: bool, path: Path) -> io::Result<u32> {
+    if shakes_hands {
+        path.enter("serve", line!() + 1);
+        return handshake(&mut conn, &path).await;
+    }
+    path.enter("serve", line!() + 1);
+    transfer(&mut conn, &path).await
+}
+
+/// Its own future is not a part of itself, but boxed.
+fn descend(depth: u32, bell: &Notify) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+    Box::pin(async move {
+        match depth {
+            0 => bell.notified().await,
+            _ => descend(depth - 1, bell).await,
+        }
+    })
+}
+
+/// A client that says what is expected of it, and hangs up.
+async fn greet(mut conn: DuplexStream) -> io::Result<()> {
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    conn.write_u32(1).await
+}
+
+fn main() -> io::Result<()> {
+    ctp::attach(); // before the runtime starts its threads
+    let runtime = tokio::runtime::Runtime::new()?;
+    let paths: [Path; HANDSHAKES + TRANSFERS] = Default::default();
+    let mut silent = Vec::new();
+    let all = async {
+        for _ in 0..SERVED {
+            let (conn, peer) = duplex(64);
+            tokio::spawn(greet(peer));
+            tokio::spawn(serve(conn, true, Path::default()).traced());
+        }
+        for (number, path) in paths.iter().enumerate() {
+            let (conn, peer) = duplex(64);
+            silent.push(peer);
+            tokio::spawn(serve(conn, number < HANDSHAKES, path.clone()).traced());
+        }
+        tokio::spawn(async { descend(DEPTH, &Notify::new()).await }.traced_as("deep"));
+        tokio::time::sleep(END).await;
+    };
+    runtime.block_on(all.traced_as("main"));
+    for path in &paths {
+        path.tell("serve");
+    }
+    // Stopping the runtime would cancel those that are meant to be seen.
+    std::mem::forget((runtime, silent));
+    Ok(())
+}

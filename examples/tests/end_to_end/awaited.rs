@@ -1,0 +1,163 @@
+//! Who awaits whom: as the program says it, if it is built with frame pointers; else nothing, and how
+//! to get it.
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ctp_trace::Reader;
+use ctp_trace::record::{CoroutineId, Event, EventKind, Record, SiteId};
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::support::{program, record, report, report_json};
+
+/// `function:line` of each, the innermost first, and how many coroutines there are.
+type Chains = BTreeMap<String, u64>;
+
+/// With optimisation, so that most functions are inlined into others; in a directory of its own, as
+/// all that it uses is built otherwise.
+fn built_with_frame_pointers() -> PathBuf {
+    let profile = program("awaited");
+    let target = profile.ancestors().nth(2).expect("in target/<profile>");
+    let target = target.join("frame-pointers");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--release", "-p", "ctp-examples"]);
+    cargo
+        .args(["--bin", "awaited", "--target-dir"])
+        .arg(&target);
+    cargo.env("RUSTFLAGS", "-C force-frame-pointers=yes");
+    cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
+    assert!(cargo.status().expect("cargo runs").success());
+    target.join("release/awaited")
+}
+
+fn record_program(directory: &Path, program: &Path, flags: &[&str]) -> Chains {
+    let mut command = Command::new(crate::support::program("ctp-record"));
+    command.args(flags).arg("--").arg(program);
+    let output = command.current_dir(directory).output();
+    let output = output.expect("the recorder runs");
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let chains = text.lines().filter_map(|line| line.split_once(' '));
+    count(chains.map(|(_, chain)| (chain.to_owned(), 1)))
+}
+
+fn count(all: impl Iterator<Item = (String, u64)>) -> Chains {
+    let mut chains = Chains::new();
+    all.for_each(|(chain, more)| *chains.entry(chain).or_default() += more);
+    chains
+}
+
+fn groups(json: &Value) -> impl Iterator<Item = &Value> {
+    let of = |view: &str| json[view].as_array().expect("a list").iter();
+    of("stuck").chain(of("waiting"))
+}
+
+fn short(place: &Value) -> String {
+    let function = place["function"].as_str().unwrap_or_default();
+    let name = function.rsplit("::").next().unwrap_or_default();
+    format!("{name}:{}", place["line"])
+}
+
+fn chain(group: &Value) -> String {
+    let awaiters = group["awaited_by"]["functions"].as_array();
+    let all = [group].into_iter().chain(awaiters.into_iter().flatten());
+    all.map(short).collect::<Vec<_>>().join(" ")
+}
+
+// CT-13
+#[test]
+fn the_functions_that_await_each_other_are_those_that_the_program_says() {
+    let directory = tempdir().expect("room");
+    let program = built_with_frame_pointers();
+    let truth = record_program(directory.path(), &program, &[]);
+    assert_eq!(truth.len(), 2, "two ways lead there");
+    let json = report_json(directory.path(), &["--stuck"]);
+    let of_readers = groups(&json).filter(|it| chain(it).starts_with("read_frame"));
+    let found = of_readers.map(|it| {
+        assert_eq!(it["awaited_by"]["whole"], true, "{it}");
+        (chain(it), it["count"].as_u64().unwrap_or(0))
+    });
+    assert_eq!(count(found), truth, "{json}");
+    the_past_of_one_way_is_not_that_of_the_other(&json);
+    what_is_too_long_is_not_shown_as_whole(&json);
+    the_main_thread_has_chains_too(directory.path());
+}
+
+/// Only where twenty others were served is it known that this one is late.
+fn the_past_of_one_way_is_not_that_of_the_other(json: &Value) {
+    let stuck = json["stuck"].as_array().expect("a list");
+    let chains: Vec<String> = stuck.iter().map(chain).collect();
+    assert!(
+        chains.len() == 1 && chains[0].contains("handshake"),
+        "{chains:?}"
+    );
+    assert_eq!(stuck[0]["usual"]["waits"], 20);
+}
+
+fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
+    let deep = groups(json).find(|it| chain(it).starts_with("descend"));
+    let awaited_by = &deep.expect("it waits")["awaited_by"];
+    assert_eq!(awaited_by["whole"], false, "{awaited_by}");
+    let functions = awaited_by["functions"].as_array().expect("a list");
+    assert!(3 < functions.len(), "{awaited_by}");
+    assert!(functions.iter().all(|it| short(it).starts_with("descend:")));
+}
+
+fn the_main_thread_has_chains_too(directory: &Path) {
+    let (sites, chains) = suspends_of(directory, "main");
+    assert!(sites.iter().any(|site| chains.contains(site)), "{sites:?}");
+}
+
+/// Where all of this name suspended, and which sites have chains.
+fn suspends_of(directory: &Path, name: &str) -> (BTreeSet<SiteId>, BTreeSet<SiteId>) {
+    let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
+    let (mut ids, mut sites, mut chains) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let is_wait = |it: &Event, ids: &BTreeSet<CoroutineId>| {
+        it.kind == EventKind::Suspend && ids.contains(&it.coroutine)
+    };
+    for record in Reader::new(&bytes).expect("a trace") {
+        match record.expect("it is whole") {
+            Record::Birth(birth) if birth.name == name => drop(ids.insert(birth.coroutine)),
+            Record::Chain(chain) => drop(chains.insert(chain.site)),
+            Record::Event(event) if is_wait(&event, &ids) => drop(sites.insert(event.site)),
+            _ => {}
+        }
+    }
+    (sites, chains)
+}
+
+// CT-13
+#[test]
+fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
+    let program = built_with_frame_pointers();
+    let directory = tempdir().expect("room");
+    record_program(directory.path(), &program, &["--flight-recorder"]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    let readers = groups(&json).filter(|it| chain(it).starts_with("read_frame"));
+    let ways: BTreeSet<String> = readers.map(chain).collect();
+    assert_eq!(ways.len(), 2, "{json}");
+
+    record_program(directory.path(), &program, &["--no-bell"]);
+    let (_, chains) = suspends_of(directory.path(), "main");
+    assert!(chains.is_empty());
+}
+
+// CT-13
+#[test]
+fn without_frame_pointers_nothing_is_guessed_and_it_says_how_to_get_them() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "awaited", &[]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    for group in groups(&json) {
+        assert_eq!(group["awaited_by"], Value::Null, "{group}");
+        assert!(!chain(group).starts_with("read_frame"), "{group}");
+    }
+    let text = report(directory.path(), &["--stuck"]).stdout;
+    let text = String::from_utf8(text).expect("text");
+    let hint = "to see who awaits whom: build the program with RUSTFLAGS=";
+    assert_eq!(text.matches(hint).count(), 1, "{text}");
+}
