@@ -169,20 +169,13 @@ impl Census {
             .collect()
     }
 
+    /// What keeps this one, if it is known to wait.
     fn block(&self, one: &Coroutine, awaited: &Awaited) -> Option<Block> {
-        let wait = one
-            .suspend()
-            .filter(|_| one.state().0 == State::Suspended)?;
+        let is_known = one.state().0 == State::Suspended && one.doubt().is_none();
+        let wait = one.suspend().filter(|_| is_known)?;
         let wake = one.wake_standing();
-        if one.doubt().is_some() {
-            return None;
-        }
         if wake.is_some_and(|wake| wake.woken) {
-            let host = one.host.filter(|host| self.get(*host).is_some())?;
-            return Some(Block {
-                by: vec![Keeper::Host(host)],
-                doubt: Some(Doubt::PolledInside),
-            });
+            return self.unpolled(one);
         }
         let (by, doubt) = match wait.wait {
             WaitKind::Coroutine => {
@@ -195,13 +188,17 @@ impl Census {
             None => Some(Doubt::WakesNotTold),
             Some(wake) => wake.close_call.then_some(Doubt::CloseCall),
         };
-        let several = match (wait.marks.one_of_several, one.wakers) {
-            (true, _) => Some(Doubt::OneOfSeveral),
-            (false, Some(2..)) => Some(Doubt::SeveralWakers),
-            _ => None,
-        };
-        let doubt = of_wake.or(doubt).or(several);
+        let doubt = of_wake.or(doubt).or_else(|| doubt_of_its_wait(one, wait));
         Some(Block { by, doubt })
+    }
+
+    /// It was woken, and goes on once the one polls it inside of which it ran first.
+    fn unpolled(&self, one: &Coroutine) -> Option<Block> {
+        let host = one.host.filter(|host| self.get(*host).is_some())?;
+        Some(Block {
+            by: vec![Keeper::Host(host)],
+            doubt: Some(Doubt::PolledInside),
+        })
     }
 
     /// Who holds the lock that it waits for.
@@ -288,6 +285,15 @@ impl Census {
             since: one.state().1,
             doubt: doubt.or((!is_sure).then_some(Doubt::OfItsKeeper)),
         })
+    }
+}
+
+/// Why it may wait for something else too.
+fn doubt_of_its_wait(one: &Coroutine, wait: &Event) -> Option<Doubt> {
+    match (wait.marks.one_of_several, one.wakers) {
+        (true, _) => Some(Doubt::OneOfSeveral),
+        (false, Some(2..)) => Some(Doubt::SeveralWakers),
+        _ => None,
     }
 }
 
