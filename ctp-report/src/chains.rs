@@ -38,7 +38,7 @@ impl Awaits {
         }
         let frames = proven.functions.into_iter().flatten();
         Awaits {
-            frames: frames.filter(is_of_user).collect(),
+            frames: without_closures(frames.filter(is_of_user).collect()),
             is_whole: proven.is_whole,
         }
     }
@@ -103,6 +103,20 @@ fn end_at_poll(functions: &mut Vec<Label>) {
     if let Some(poll) = functions.iter().position(is_probe) {
         functions.truncate(poll);
     }
+}
+
+/// A closure that a function hands to what it awaits, as `select!` does, is a part of it.
+fn without_closures(frames: Vec<Label>) -> Vec<Label> {
+    let callers: Vec<Option<String>> = frames.iter().map(|it| it.function.clone()).collect();
+    let is_part = |i: usize, frame: &Label| match (&frame.function, callers.get(i + 1)) {
+        (Some(function), Some(Some(caller))) => function
+            .strip_prefix("closure in ")
+            .is_some_and(|of| of == caller),
+        _ => false,
+    };
+    let frames = frames.into_iter().enumerate();
+    let kept = frames.filter(|(i, frame)| *i == 0 || !is_part(*i, frame));
+    kept.map(|(_, frame)| frame).collect()
 }
 
 const PROBE: &str = "ctp_nostd";

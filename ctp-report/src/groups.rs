@@ -56,6 +56,9 @@ pub struct Group {
     pub ids: Vec<u32>,
     /// What they wait for.
     pub waits_for: Vec<WaitsFor>,
+    /// The oldest of them waits for something else too, of which nothing is told.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_of_several: bool,
     /// On which threads they were last seen.
     pub threads: Vec<u64>,
     /// Events of theirs that are lost.
@@ -248,6 +251,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         youngest_ns: ages().min().unwrap_or_default().0,
         ids: members.iter().map(|(one, _)| one.id.0).collect(),
         waits_for: waits::waits_for(suspends(members).map(|wait| (wait.wait, wait.arg))),
+        one_of_several: oldest.0.suspend().is_some_and(|it| it.marks.one_of_several),
         threads: threads(members),
         lost: members
             .iter()
@@ -439,6 +443,7 @@ impl Group {
         match self.judged_fact() {
             Fact::Running => "from there on, without a suspend",
             Fact::NeverRun => "and never run",
+            _ if self.one_of_several => "(not told), and for something else",
             _ => "(not told)",
         }
     }

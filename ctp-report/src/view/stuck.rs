@@ -243,10 +243,8 @@ pub fn hints(
     view: &StuckView,
 ) -> io::Result<()> {
     let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
-    let mut stuck = groups.iter().filter(|group| group.verdict().is_stuck());
-    let rebuild = stuck
-        .any(|group| names.is_frameless(group.site))
-        .then(|| FRAMES.to_owned());
+    let is_frameless = |group: &Group| names.is_frameless(group.site);
+    let rebuild = groups.iter().any(is_frameless).then(|| FRAMES.to_owned());
     let next = gate
         .into_iter()
         .chain([format!("to see it: {tool} --flame flame.svg")])

@@ -1,6 +1,7 @@
 //! The trace should show five coroutines that look stuck in `read_frame`, which a `handshake` awaits:
 //! twenty others waited there for milliseconds. Two more wait in `read_frame` for a `transfer`, with
-//! which there is nothing to compare, and one in `descend`, which awaits itself forty times over.
+//! which there is nothing to compare, one until it is late, and one in `descend`, which awaits itself
+//! forty times over.
 //! Built with frame pointers (`RUSTFLAGS="-C force-frame-pointers=yes"`) the report tells them
 //! apart; else all that it knows is that they are in `serve`.
 //!
@@ -20,6 +21,8 @@ const SERVED: usize = 20;
 const HANDSHAKES: usize = 5;
 const TRANSFERS: usize = 2;
 const DEPTH: u32 = 40;
+/// Never comes to pass.
+const LATE: Duration = Duration::from_secs(3_600);
 /// Longer than what is worth a word.
 const END: Duration = Duration::from_millis(1_500);
 
@@ -59,6 +62,15 @@ async fn transfer(conn: &mut DuplexStream, path: &Path) -> io::Result<u32> {
     Ok(size)
 }
 
+async fn until_late(conn: &mut DuplexStream, path: &Path) -> io::Result<u32> {
+    path.enter("until_late", line!() + 1);
+    tokio::select! {
+        biased; // so that the frame is what is awaited first
+        frame = read_frame(conn, path) => frame,
+        () = tokio::time::sleep(LATE) => Ok(0),
+    }
+}
+
 async fn serve(mut conn: DuplexStream, shakes_hands: bool, path: Path) -> io::Result<u32> {
     if shakes_hands {
         path.enter("serve", line!() + 1);
@@ -88,6 +100,7 @@ fn main() -> io::Result<()> {
     ctp::attach(); // before the runtime starts its threads
     let runtime = tokio::runtime::Runtime::new()?;
     let paths: [Path; HANDSHAKES + TRANSFERS] = Default::default();
+    let late = Path::default();
     let mut silent = Vec::new();
     let all = async {
         for _ in 0..SERVED {
@@ -100,6 +113,14 @@ fn main() -> io::Result<()> {
             silent.push(peer);
             tokio::spawn(serve(conn, number < HANDSHAKES, path.clone()).traced());
         }
+        let (mut conn, peer) = duplex(64);
+        silent.push(peer);
+        let path = late.clone();
+        let wait = async move {
+            path.enter("main", line!() + 1);
+            until_late(&mut conn, &path).await
+        };
+        tokio::spawn(wait.traced_as("late"));
         tokio::spawn(async { descend(DEPTH, &Notify::new()).await }.traced_as("deep"));
         tokio::time::sleep(END).await;
     };
@@ -107,6 +128,7 @@ fn main() -> io::Result<()> {
     for path in &paths {
         path.tell("serve");
     }
+    late.tell("late");
     // Stopping the runtime would cancel those that are meant to be seen.
     std::mem::forget((runtime, silent));
     Ok(())
