@@ -11,12 +11,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ctp_trace::Writer;
-use ctp_trace::record::{End, Event, Record, Wake};
+use ctp_trace::record::{End, Event, Nanos, Record, Wake};
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 
 use crate::backlog::Backlog;
-use crate::harvest::remember;
+use crate::harvest::{Standstill, remember};
+use crate::lookout::{Sighting, Watch};
 
 /// The near end of it.
 #[derive(Debug)]
@@ -57,6 +58,9 @@ enum Message {
     Rows(Vec<Row>),
     /// All so far is to be on disk, with the loss so far.
     Flush(u64),
+    /// Somebody wants to know what is stuck: all until then was handed over, and of those that stand
+    /// still this is told besides.
+    Look(Nanos, Box<Standstill>),
     Finish(End),
 }
 
@@ -72,13 +76,18 @@ impl Encoder {
     ///
     /// # Errors
     /// Those of the kernel: there are too many threads.
-    pub fn start(writer: Writer<BufWriter<File>>, backlog: Backlog) -> io::Result<Self> {
+    pub fn start(
+        writer: Writer<BufWriter<File>>,
+        backlog: Backlog,
+        watched: Option<Watched>,
+    ) -> io::Result<Self> {
         let (messages, received) = channel();
         let (give_back, used) = sync_channel(MOST_USED);
         let written_bytes = Arc::new(AtomicU64::new(0));
         let desk = Desk {
             writer,
             failed: None,
+            watched,
             give_back,
             backlog: backlog.clone(),
             written_bytes: written_bytes.clone(),
@@ -121,6 +130,12 @@ impl Encoder {
         self.send(Message::Flush(lost));
     }
 
+    /// Looks at what is stuck, once all so far is encoded; only if somebody wants to know.
+    pub fn look(&mut self, at: Nanos, standstill: Standstill) {
+        self.hand_over();
+        self.send(Message::Look(at, Box::new(standstill)));
+    }
+
     /// Waits until all is written: the file, open at its end.
     ///
     /// # Errors
@@ -156,10 +171,14 @@ fn bytes(rows: &[Row]) -> u64 {
     size_of_val(rows) as u64
 }
 
+/// The account of what is written, and where it is told what it comes to.
+pub type Watched = (Watch, Sender<Sighting>);
+
 /// What the second thread has.
 struct Desk {
     writer: Writer<BufWriter<File>>,
     failed: Option<io::Error>,
+    watched: Option<Watched>,
     give_back: SyncSender<Vec<Row>>,
     backlog: Backlog,
     written_bytes: Arc<AtomicU64>,
@@ -173,6 +192,7 @@ impl Desk {
             match message {
                 Message::Rows(rows) => self.write(rows),
                 Message::Flush(lost) => self.flush(lost),
+                Message::Look(at, standstill) => self.look(at, *standstill),
                 Message::Finish(end) => return self.finish(&end),
             }
         }
@@ -183,6 +203,7 @@ impl Desk {
         self.writer.set_hurried(self.backlog.is_half_full());
         let bytes = bytes(&rows);
         for row in rows.drain(..) {
+            self.note(&row);
             if self.failed.is_none() {
                 let written = self.write_row(row);
                 remember(&mut self.failed, written);
@@ -193,6 +214,24 @@ impl Desk {
             .store(self.writer.bytes(), Ordering::Relaxed);
         // There are enough of them.
         let _ = self.give_back.try_send(rows);
+    }
+
+    fn note(&mut self, row: &Row) {
+        let Some((watch, _)) = &mut self.watched else {
+            return;
+        };
+        match row {
+            Row::Event(event) => watch.take(&Record::Event(*event)),
+            Row::Wake(wake) => watch.take(&Record::Wake(*wake)),
+            Row::Other(record) => watch.take(record),
+        }
+    }
+
+    fn look(&mut self, at: Nanos, standstill: Standstill) {
+        if let Some((watch, sender)) = &mut self.watched {
+            // Nobody listens when it is over.
+            let _ = sender.send(watch.look(at, standstill));
+        }
     }
 
     fn write_row(&mut self, row: Row) -> io::Result<()> {

@@ -26,7 +26,9 @@ mod stream;
 mod told;
 mod when;
 
+pub(crate) use compose::compose;
 pub use file::Snapshot;
 pub use gathered::Gathered;
+pub(crate) use plan::Plan;
 pub use recorder::FlightRecorder;
 pub use when::{BadReach, Reach, Trigger};

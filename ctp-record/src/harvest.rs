@@ -14,6 +14,7 @@ mod lanes;
 mod occupant;
 mod places;
 mod queue;
+mod standstill;
 mod summary;
 mod totals;
 
@@ -34,6 +35,8 @@ pub(crate) use copies::Copies;
 use lanes::{Lanes, Reach};
 pub use occupant::Occupant;
 pub(crate) use places::Places;
+use standstill::Standing;
+pub(crate) use standstill::Standstill;
 use summary::Summary;
 pub use totals::Totals;
 
@@ -140,6 +143,8 @@ pub struct Harvest {
     places: Places,
     /// Somebody has controlled what is kept: each pass counts what is not.
     is_controlled: bool,
+    /// What was told last of those who stand still, by station; only if somebody asks.
+    standing: Vec<Standing>,
     totals: Totals,
     latest: Nanos,
     start_ns: u64,
@@ -165,6 +170,7 @@ impl Harvest {
             memory: 0,
             places: Places::default(),
             is_controlled: false,
+            standing: Vec::new(),
             totals: Totals::default(),
             latest: Nanos(0),
             start_ns,

@@ -1,6 +1,7 @@
 //! A program under the recorder, from its start to its end: the loop that reads its memory.
 
 mod control;
+mod lookout;
 mod snapshot;
 
 use std::io;
@@ -9,12 +10,14 @@ use std::time::{Duration, Instant};
 use ctp_trace::record::{Ending, Nanos, ProcessEnding};
 
 use crate::alarms::Alarms;
+use crate::args::Talk;
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
+use crate::lookout::Lookout;
 use crate::memories::Memories;
 use crate::pace::{Next, Pace};
 use crate::processes::Processes;
@@ -41,6 +44,10 @@ pub struct Session<'s> {
     pub alarms: Alarms,
     /// Who wants to control it.
     pub desk: Desk,
+    /// Who wants to know what is stuck.
+    pub lookout: Option<Lookout>,
+    /// How much to say.
+    pub talk: Talk,
     /// Who asks for an end.
     pub signals: Signals,
     /// What time it is for probes, unless the processor's counter cannot tell.
@@ -121,8 +128,10 @@ impl Session<'_> {
         let mut flushed = Instant::now();
         let mut asked = false;
         let over = loop {
+            let before = self.clock.now();
             let found = self.memories.pass(&mut self.processes, &mut self.output);
             self.alarms.passed(found.events);
+            self.look_out(before, found);
             let happened = match pace.after(found) {
                 Next::Again => self.wait(Duration::ZERO, false)?,
                 Next::Nap(pause) => self.wait(pause, false)?,
@@ -213,6 +222,12 @@ impl Session<'_> {
     }
 
     fn tick(&mut self) -> Duration {
+        let tick = self.tick_of_memories();
+        let pause = self.lookout.as_ref().map(Lookout::pause);
+        pause.map_or(tick, |pause| pause.min(tick))
+    }
+
+    fn tick_of_memories(&mut self) -> Duration {
         let connected = self.wait.lines().connected();
         let deaf = self.memories.counters().wakes_failed > 0 || connected == 0;
         match self.memories.totals().plain {

@@ -102,6 +102,11 @@ impl Census {
         None
     }
 
+    /// All that happened until then is told: while a recording goes on, ages are measured to this.
+    pub fn advance_to(&mut self, at: Nanos) {
+        self.see(at);
+    }
+
     /// A part of the trace could not be read here: until more is read of a coroutine, what it was
     /// last seen doing may not be the last that it did.
     pub fn damaged(&mut self) {

@@ -158,6 +158,11 @@ impl Cell {
         (!self.has_ended && self.plain.is_none()).then_some(wakers)
     }
 
+    /// Its wakes, as last told.
+    pub fn wakes_told(&self) -> Option<u32> {
+        self.wakes.map(|wakes| wakes.count)
+    }
+
     pub fn wakes_seen(&self) -> Option<u16> {
         self.wakes_seen
     }

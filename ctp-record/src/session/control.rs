@@ -117,6 +117,7 @@ impl Session<'_> {
             lost: totals.lost,
             refused: counters.refused,
             lanes: totals.lanes,
+            stuck: self.lookout.as_ref().map(|lookout| lookout.latest),
         }
     }
 }
