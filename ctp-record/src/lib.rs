@@ -27,6 +27,7 @@ mod landing;
 mod launch;
 mod leftovers;
 mod lookout;
+mod looks;
 pub mod maps;
 mod memories;
 mod namespace;
@@ -69,6 +70,7 @@ use harvest::{Harvest, Totals};
 use image::Firmware;
 use launch::Prepared;
 use lookout::{Lookout, Wish};
+use looks::Looks;
 use memories::Memories;
 use output::Output;
 use processes::Processes;
@@ -193,6 +195,7 @@ fn begin<'r>(
         alarms: Alarms::default(),
         desk: Desk::default(),
         lookout,
+        looks: Looks::default(),
         talk: config.talk,
         wait,
         running,

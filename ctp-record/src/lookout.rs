@@ -18,7 +18,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use ctp_trace::record::Nanos;
-use rustix::time::{ClockId, clock_gettime};
 
 use herald::Herald;
 pub use herald::Purpose;
@@ -143,10 +142,4 @@ impl Lookout {
         news.retain(|(_, _, findings)| !findings.is_empty());
         news
     }
-}
-
-/// What this thread has had of a processor so far.
-pub fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -1,6 +1,7 @@
 //! The memories of a recording: the first, which every program finds by its environment, and one
 //! for each further process, so that none can damage what another wrote.
 
+mod descriptors;
 mod look;
 
 use std::collections::VecDeque;
@@ -24,6 +25,7 @@ use crate::harvest::{Harvest, Sink, Standstill, Totals};
 use crate::pace::Found;
 use crate::processes::{Processes, Tenant};
 use crate::shm::Memory;
+pub use descriptors::StationPlace;
 pub use look::Look;
 
 /// All of them, with what was read of each.

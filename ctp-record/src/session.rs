@@ -2,6 +2,7 @@
 
 mod control;
 mod lookout;
+mod looks;
 mod snapshot;
 
 use std::io;
@@ -18,6 +19,7 @@ use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
 use crate::lookout::Lookout;
+use crate::looks::Looks;
 use crate::memories::Memories;
 use crate::pace::{Next, Pace};
 use crate::processes::Processes;
@@ -46,6 +48,8 @@ pub struct Session<'s> {
     pub desk: Desk,
     /// Who wants to know what is stuck.
     pub lookout: Option<Lookout>,
+    /// What was seen from outside.
+    pub looks: Looks,
     /// How much to say.
     pub talk: Talk,
     /// Who asks for an end.
@@ -132,6 +136,7 @@ impl Session<'_> {
             let found = self.memories.pass(&mut self.processes, &mut self.output);
             self.alarms.passed(found.events);
             self.look_out(before, found);
+            self.look_from_outside();
             let happened = match pace.after(found) {
                 Next::Again => self.wait(Duration::ZERO, false)?,
                 Next::Nap(pause) => self.wait(pause, false)?,
@@ -223,8 +228,11 @@ impl Session<'_> {
 
     fn tick(&mut self) -> Duration {
         let tick = self.tick_of_memories();
-        let pause = self.lookout.as_ref().map(Lookout::pause);
-        pause.map_or(tick, |pause| pause.min(tick))
+        let pauses = [
+            self.lookout.as_ref().map(Lookout::pause),
+            self.looks.pause(),
+        ];
+        pauses.into_iter().flatten().fold(tick, Duration::min)
     }
 
     fn tick_of_memories(&mut self) -> Duration {

@@ -221,7 +221,7 @@ fn group(
 
 fn doubt(judgement: &Judgement) -> Option<&'static str> {
     match judgement.reason {
-        Reason::Closed { doubt, .. } => doubt.map(Doubt::word),
+        Reason::Closed { doubt, .. } | Reason::Looked { doubt, .. } => doubt.map(Doubt::word),
         _ => None,
     }
 }

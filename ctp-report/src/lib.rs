@@ -32,6 +32,7 @@ mod groups;
 mod histogram;
 mod last_words;
 mod leaks;
+mod looks;
 mod proof;
 mod sites;
 mod timeline;

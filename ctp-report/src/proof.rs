@@ -5,6 +5,7 @@ use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Fact, Judgement, Reason, State, wakes_since};
 use serde::Serialize;
 
+use crate::looks;
 use crate::model::Model;
 use crate::names::{Label, Names};
 use crate::text::escape;
@@ -44,6 +45,7 @@ pub fn of(
     let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
     steps.extend(wake(model, names, one));
     steps.extend(lost.and_then(|closing| close(names, one, closing)));
+    steps.extend(looks(model, one));
     steps.extend(evidence(judgement.reason));
     steps.sort_by_key(|step| step.at_ns);
     steps.push(end(model, one, judgement));
@@ -101,6 +103,14 @@ fn close(names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
     let thing = waits::thing(wait.wait, wait.arg);
     let what = format!("close {thing}{}", at(names, closing.site));
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
+}
+
+/// What was seen from outside of what it waits for.
+fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
+    let looked = model.census.looked(one);
+    let lines = looked.map(looks::lines).unwrap_or_default();
+    let step = |(at, what)| step(at, "(outside)", what);
+    lines.into_iter().map(step).collect()
 }
 
 /// ` at reactor.rs:141`, or nothing if the place is not known.

@@ -10,6 +10,7 @@ mod coroutine;
 mod filtering;
 mod flight;
 mod habits;
+mod looks;
 mod losses;
 mod named;
 mod names;
@@ -27,10 +28,11 @@ use crate::record::{
     Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
     ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
 };
-use crate::verdict::{CloseStanding, Judgement, Past, Standing, State, judge};
+use crate::verdict::{CloseStanding, Judgement, LookStanding, Past, Standing, State, judge};
 use broken::Breakages;
 use closings::Closings;
 use habits::Habits;
+use looks::Looks;
 use losses::Losses;
 use named::ByName;
 use names::Names;
@@ -42,6 +44,7 @@ pub use broken::{Breach, Broken, Contradiction};
 pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
 pub use filtering::Filtering;
+pub use looks::Looked;
 pub use losses::ThreadLoss;
 pub use named::Named;
 pub use names::NameId;
@@ -65,6 +68,7 @@ pub struct Census {
     breakages: Breakages,
     closings: Closings,
     habits: Habits,
+    looks: Looks,
     losses: Losses,
     /// A part of the trace could not be read.
     damaged: bool,
@@ -96,6 +100,7 @@ impl Census {
             Record::Window(window) => self.window = Some(*window),
             Record::Earlier(it) => self.coroutines.of(it.coroutine).earlier = it.events,
             Record::Former(it) => self.former(it),
+            Record::Look(look) => self.looks.note(look),
             Record::End(end) => self.end = Some(*end),
             _ => {}
         }
@@ -288,6 +293,7 @@ impl Census {
             let mut standing = self.standing(one, &pasts, &named);
             let closing = closings.get(&one.id);
             standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
+            standing.looked = self.look_standing(one);
             (one.id, judge(&standing, threshold))
         };
         alive.map(judged).collect()
@@ -330,14 +336,41 @@ impl Census {
 
     fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
         let suspend = one.suspend()?;
-        let is_missing = self.damaged
-            || self.losses.any_since(one.process, suspend.at)
-            || self.filtering.was_in_force_since(suspend.at);
         Some(CloseStanding {
             at: closing.at,
             longest_after: self.habits.longest(suspend.site, closing.site),
-            whole: one.attempted.is_some() && !is_missing,
+            whole: self.is_whole_since(one, suspend),
         })
+    }
+
+    fn look_standing(&self, one: &Coroutine) -> Option<LookStanding> {
+        let (suspend, looked) = (one.suspend()?, self.looked(one)?);
+        let first = looked.first?;
+        Some(LookStanding {
+            seen: first.seen,
+            first: first.at,
+            latest: looked.latest.map_or(first.at, |latest| latest.at),
+            longest_after: self.looks.longest(suspend.site),
+            whole: self.is_whole_since(one, suspend),
+        })
+    }
+
+    /// Is nothing missing of what its process told since it waits?
+    fn is_whole_since(&self, one: &Coroutine, suspend: &Event) -> bool {
+        let is_missing = self.damaged
+            || self.losses.any_since(one.process, suspend.at)
+            || self.filtering.was_in_force_since(suspend.at);
+        one.attempted.is_some() && !is_missing
+    }
+
+    /// What was seen from outside of what this one waits for, if that was remarkable.
+    pub fn looked(&self, one: &Coroutine) -> Option<&Looked> {
+        self.looks.of(one.id, one.suspend()?)
+    }
+
+    /// Whether the recorder was somewhere not allowed to look.
+    pub fn were_looks_refused(&self) -> bool {
+        self.looks.hidden
     }
 
     /// May others have polled it, without this being in the trace?
@@ -391,6 +424,7 @@ impl Census {
         }
         if let Some(suspend) = one.suspend() {
             self.habits.over(one.process, suspend, event.at);
+            self.looks.over(event.coroutine, suspend, event.at);
         }
         let span = one.step(event, &mut self.places, &mut self.totals);
         one.shaken = self.filtering.is_in_force();
@@ -454,6 +488,7 @@ impl Census {
     }
 
     fn forget(&mut self, id: CoroutineId) {
+        self.looks.forget(id);
         if let Some(one) = self.coroutines.remove(id) {
             let lost = &mut self.totals.lost_by_the_dead;
             *lost = lost.saturating_add(one.lost());

@@ -48,6 +48,9 @@ pub const CONTROL: u16 = 11;
 /// Chunk type, since 1.2: what only flight recorders tell.
 pub const FLIGHT: u16 = 12;
 
+/// Chunk type, since 1.2: looks from outside.
+pub const LOOK: u16 = 16;
+
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Most records in one chunk.

@@ -37,6 +37,8 @@ mod aggregate;
 
 mod flight;
 
+mod look;
+
 mod block;
 
 mod varint;

@@ -6,7 +6,7 @@ use crate::block;
 use crate::chunk::{ChunkWriter, Payload};
 use crate::definition::{self, Births};
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES,
+    AGGREGATE, BIRTH, BLOCK, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, LOOK, MAX_RECORD_BYTES,
     MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
 };
 use crate::header;
@@ -38,7 +38,7 @@ use crate::varint::put_bytes;
 #[must_use = "a trace is truncated until it is finished"]
 pub struct Writer<W: Write> {
     chunks: ChunkWriter<W>,
-    definitions: [Definitions; 6],
+    definitions: [Definitions; 7],
     births: Births,
     block: block::Encoder,
     scratch: Payload,
@@ -56,7 +56,8 @@ impl<W: Write> Writer<W> {
         chunks.put(START, &payload)?;
         Ok(Writer {
             chunks,
-            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT].map(Definitions::new),
+            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, LOOK]
+                .map(Definitions::new),
             births: Births::default(),
             block: block::Encoder::new(),
             scratch: Payload::default(),
@@ -78,6 +79,7 @@ impl<W: Write> Writer<W> {
             Record::Window(it) => self.define(5, |out| it.put(out)),
             Record::Earlier(it) => self.define(5, |out| it.put(out)),
             Record::Former(it) => self.define(5, |out| it.put(out)),
+            Record::Look(it) => self.define(6, |out| it.put(out)),
             Record::Event(it) => self.write_event(it),
             Record::Wake(it) => self.row(|block| block.wake(it)),
             Record::Deed(it) => self.row(|block| block.deed(it)),

@@ -6,8 +6,9 @@ use ctp_trace::Census;
 use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, Start};
 use ctp_trace::verdict::{Judgement, Verdict};
 
+use super::Sighting;
 use super::places::Places;
-use super::{Sighting, processor_time};
+use crate::clock::processor_time;
 use crate::harvest::Standstill;
 
 /// A site where somebody is stuck.

@@ -7,7 +7,8 @@ use ctp_trace::record::Nanos;
 
 use super::Session;
 use crate::args::Talk;
-use crate::lookout::{Finding, Lookout, Purpose, flight, processor_time, told};
+use crate::clock::processor_time;
+use crate::lookout::{Finding, Lookout, Purpose, flight, told};
 use crate::pace::Found;
 use crate::status::Status;
 use crate::store::Store;

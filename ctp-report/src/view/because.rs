@@ -25,6 +25,7 @@ pub fn section(groups: &[&Group]) -> String {
             "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it waits for"
         ),
         Reason::Closed { doubt, .. } => closed::section(groups, doubt),
+        Reason::Looked { seen, doubt, .. } => closed::seen_from_outside(groups, seen, doubt),
         Reason::Overdue(_) => {
             format!(
                 "suspended {age} though the timer was due; {}",

@@ -1,6 +1,6 @@
 //! What the rule looks at.
 
-use crate::record::{Dialect, Nanos};
+use crate::record::{Dialect, Nanos, Seen};
 
 /// What is known of one coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Standing {
     pub one_of_several: bool,
     /// The end of what it waits for, if that came since it does, and was told.
     pub closed: Option<CloseStanding>,
+    /// What was seen from outside of what it waits for, if that was remarkable.
+    pub looked: Option<LookStanding>,
     /// When its timer was due, if it waits for one and said so.
     pub deadline: Option<Nanos>,
     /// The past of the site where it waits.
@@ -86,6 +88,22 @@ pub struct CloseStanding {
     pub longest_after: Nanos,
     /// Nothing is missing of what its process told since it waits: no record is lost, filtered or
     /// unreadable.
+    pub whole: bool,
+}
+
+/// All looks from outside at what a coroutine waits for found this, since the first that did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LookStanding {
+    /// What.
+    pub seen: Seen,
+    /// When first.
+    pub first: Nanos,
+    /// When last; the same if there was no other look.
+    pub latest: Nanos,
+    /// The longest that others waited on at the same site after their descriptor was seen closed;
+    /// zero if nobody is known to have gone on.
+    pub longest_after: Nanos,
+    /// Nothing is missing of what its process told since it waits.
     pub whole: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
 use super::standing::Served;
-use crate::record::Nanos;
+use crate::record::{Nanos, Seen};
 
 /// What is so, drawn from records alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,6 +150,15 @@ pub enum Reason {
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,
     },
+    /// The recorder saw it to be so, twice, and nobody resumed it.
+    Looked {
+        /// What.
+        seen: Seen,
+        /// When first.
+        first: Nanos,
+        /// Why this is not certain; nothing if it is.
+        doubt: Option<Doubt>,
+    },
     /// It was not woken, and nobody is left who could.
     Abandoned,
     /// Its timer was due at this time.
@@ -170,7 +179,7 @@ pub enum Reason {
     Silent,
 }
 
-/// Why one that waits for what is closed may not be stuck.
+/// Why one that waits for what is closed, or is there, may not be stuck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Doubt {
@@ -185,6 +194,10 @@ pub enum Doubt {
     OneOfSeveral,
     /// It was closed but just, and somebody may be about to resume it.
     Recent,
+    /// Its program may have put something else there on purpose.
+    UsedAgain,
+    /// Who would tell it may be held up, or it waits for more than there is.
+    HeldUp,
 }
 
 impl Doubt {
@@ -196,6 +209,8 @@ impl Doubt {
             Doubt::Incomplete => "incomplete",
             Doubt::OneOfSeveral => "one-of-several",
             Doubt::Recent => "recent",
+            Doubt::UsedAgain => "used-again",
+            Doubt::HeldUp => "held-up",
         }
     }
 }
@@ -215,6 +230,11 @@ impl Reason {
             Reason::NotQueued { .. } => "not-queued",
             Reason::Queued { .. } => "queued",
             Reason::Closed { .. } => "closed",
+            Reason::Looked {
+                seen: Seen::Readable(_) | Seen::HungUp,
+                ..
+            } => "seen-ready",
+            Reason::Looked { .. } => "seen-closed",
             Reason::Abandoned => "abandoned",
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",

@@ -132,7 +132,7 @@ fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
     }
 }
 
-const CLASSES: usize = 10;
+const CLASSES: usize = 11;
 
 /// A class may refer to those with a smaller number.
 fn class(record: &Record) -> usize {
@@ -144,9 +144,10 @@ fn class(record: &Record) -> usize {
         Record::Birth(_) => 4,
         Record::Aggregate(_) => 5,
         Record::Window(_) | Record::Earlier(_) | Record::Former(_) => 6,
-        Record::ProcessEnd(_) | Record::Control(_) => 8,
-        Record::End(_) => 9,
-        _ => 7,
+        Record::Look(_) => 7,
+        Record::ProcessEnd(_) | Record::Control(_) => 9,
+        Record::End(_) => 10,
+        _ => 8,
     }
 }
 

@@ -113,11 +113,9 @@ fn the_47_are_named(flags: &[&str]) {
         // Totals do not tell what threads did, nor does a window that began after it.
         the_reactor_is_named(directory.path(), stuck);
     } else {
-        // Totals do not tell what threads did.
-        assert!(
-            stuck.iter().all(|it| it["confidence"] == "LIKELY"),
-            "{json}"
-        );
+        // Totals do not tell what threads did. Numbers that are used again may be seen closed.
+        let is_likely = |it: &Value| it["confidence"] == "LIKELY" || it["reason"] == "seen-closed";
+        assert!(stuck.iter().all(is_likely), "{json}");
     }
     assert_eq!(
         report(directory.path(), &["--stuck", "--fail"])

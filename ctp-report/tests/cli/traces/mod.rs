@@ -8,6 +8,7 @@ mod filtered;
 mod flight;
 pub mod foreign;
 mod many;
+mod outside;
 mod summed;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
@@ -31,6 +32,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("marked", deeds::marked()),
         ("chain", deeds::chain()),
         ("robbed", deeds::robbed()),
+        ("looked_at", outside::looked_at()),
         ("busy", busy()),
         ("torn", broken::torn()),
         ("dubious", broken::dubious()),
