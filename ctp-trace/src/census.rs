@@ -28,7 +28,7 @@ use crate::record::{
     Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
     ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
 };
-use crate::verdict::{CloseStanding, Judgement, LookStanding, Past, Standing, State, judge};
+use crate::verdict::{CloseStanding, Judgement, Past, Standing, State, judge};
 use broken::Breakages;
 use closings::Closings;
 use habits::Habits;
@@ -343,34 +343,12 @@ impl Census {
         })
     }
 
-    fn look_standing(&self, one: &Coroutine) -> Option<LookStanding> {
-        let (suspend, looked) = (one.suspend()?, self.looked(one)?);
-        let first = looked.first?;
-        Some(LookStanding {
-            seen: first.seen,
-            first: first.at,
-            latest: looked.latest.map_or(first.at, |latest| latest.at),
-            longest_after: self.looks.longest(suspend.site),
-            whole: self.is_whole_since(one, suspend),
-        })
-    }
-
     /// Is nothing missing of what its process told since it waits?
     fn is_whole_since(&self, one: &Coroutine, suspend: &Event) -> bool {
         let is_missing = self.damaged
             || self.losses.any_since(one.process, suspend.at)
             || self.filtering.was_in_force_since(suspend.at);
         one.attempted.is_some() && !is_missing
-    }
-
-    /// What was seen from outside of what this one waits for, if that was remarkable.
-    pub fn looked(&self, one: &Coroutine) -> Option<&Looked> {
-        self.looks.of(one.id, one.suspend()?)
-    }
-
-    /// Whether the recorder was somewhere not allowed to look.
-    pub fn were_looks_refused(&self) -> bool {
-        self.looks.hidden
     }
 
     /// May others have polled it, without this being in the trace?

@@ -1,7 +1,10 @@
 //! What was seen from outside of the descriptors that coroutines wait for, wait by wait.
 
+use super::Census;
+use super::coroutine::Coroutine;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Look, Nanos, Seen, SiteId};
+use crate::verdict::LookStanding;
 
 /// What was seen since a coroutine waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +26,30 @@ pub(super) struct Looks {
     longest: Map<SiteId, Nanos>,
     /// Looks were not allowed everywhere.
     pub(super) hidden: bool,
+}
+
+impl Census {
+    /// What was seen from outside of what this one waits for, if that was remarkable.
+    pub fn looked(&self, one: &Coroutine) -> Option<&Looked> {
+        self.looks.of(one.id, one.suspend()?)
+    }
+
+    /// Whether the recorder was somewhere not allowed to look.
+    pub fn were_looks_refused(&self) -> bool {
+        self.looks.hidden
+    }
+
+    pub(super) fn look_standing(&self, one: &Coroutine) -> Option<LookStanding> {
+        let (suspend, looked) = (one.suspend()?, self.looked(one)?);
+        let first = looked.first?;
+        Some(LookStanding {
+            seen: first.seen,
+            first: first.at,
+            latest: looked.latest.map_or(first.at, |latest| latest.at),
+            longest_after: self.looks.longest(suspend.site),
+            whole: self.is_whole_since(one, suspend),
+        })
+    }
 }
 
 impl Looks {
