@@ -1,5 +1,6 @@
 //! What does the recorder cost while 100 000 coroutines wait and nothing happens: processor time
-//! beside a `sleep` of the same length, and memory beyond the pages that the program touched?
+//! beside a `sleep` of the same length, and memory beyond the pages that the program touched? And
+//! what if it is to say at once what is stuck?
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,6 +11,7 @@ use ctp_nostd::{Task, Wait};
 
 const COROUTINES: u32 = 100_000;
 const SECONDS: u64 = 5;
+const SETTLE: u64 = 4;
 
 // CT-10
 fn main() {
@@ -19,23 +21,40 @@ fn main() {
     let Some(recorder) = recorder() else {
         return;
     };
+    for flags in [
+        &[][..],
+        &["--stuck-after", "2s"],
+        &["--summary", "--stuck-after", "2s"],
+        &["--flight-recorder", "--stuck-after", "2s"],
+    ] {
+        measure(&recorder, flags);
+    }
+}
+
+fn measure(recorder: &Path, flags: &[&str]) {
     let me = this_program();
     let room = (COROUTINES + 1).to_string();
-    let mut child = Command::new(&recorder)
-        .args(["-q", "-o", "/dev/null", "-n", &room, "--"])
+    let mut child = Command::new(recorder)
+        .args(["-q", "-o", "/dev/null", "-n", &room])
+        .args(flags)
+        .arg("--")
         .arg(&me)
         .arg("--as=target")
         .stdout(Stdio::null())
         .spawn()
         .expect("can run the recorder");
     let proc = PathBuf::from(format!("/proc/{}", child.id()));
-    // By now the births are drained, and nothing happens any more.
-    std::thread::sleep(Duration::from_secs(2));
+    // By now the births are drained, all have been looked at once, and nothing happens any more.
+    std::thread::sleep(Duration::from_secs(SETTLE));
     let before = cpu_ticks(&proc);
     std::thread::sleep(Duration::from_secs(SECONDS));
     let spent = cpu_ticks(&proc) - before;
     println!(
-        "{COROUTINES} idle coroutines, {SECONDS} s: recorder used {:.2} % of a core",
+        "{COROUTINES} idle coroutines, {SECONDS} s{}: recorder used {:.2} % of a core",
+        flags
+            .iter()
+            .map(|flag| format!(" {flag}"))
+            .collect::<String>(),
         spent as f64 / SECONDS as f64
     );
     println!(
@@ -54,7 +73,7 @@ fn target() {
         task.suspend(Wait::user(1));
         std::mem::forget(task);
     }
-    std::thread::sleep(Duration::from_secs(SECONDS + 3));
+    std::thread::sleep(Duration::from_secs(SETTLE + SECONDS + 1));
 }
 
 /// User and system time in ticks of 10 ms, so that ticks in a second are percent of a core.

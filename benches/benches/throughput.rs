@@ -1,7 +1,8 @@
 //! How much of a program that is flat out is recorded, and what does that cost? One thread, 64
 //! coroutines, 10 000 000 events without a pause, under the recorder with its defaults. The time of
 //! each thread is what the kernel says that it ran, an event; beside it the program's own, by which
-//! to compare runs on machines that are busy with something else.
+//! to compare runs on machines that are busy with something else. The same with an account of what
+//! is stuck, in turns.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +30,8 @@ fn main() {
     };
     let me = this_program();
     for _ in 0..RUNS {
-        measure(&recorder, &me);
+        measure(&recorder, &me, &[]);
+        measure(&recorder, &me, &["--stuck-after", "2s"]);
     }
 }
 
@@ -46,7 +48,7 @@ fn target() {
     }
 }
 
-fn measure(recorder: &Path, me: &Path) {
+fn measure(recorder: &Path, me: &Path, flags: &[&str]) {
     // A pipe, so that the recorder does not read its trace again to say what looks stuck.
     let pipe = std::env::temp_dir().join(format!("ctp-throughput-{}", std::process::id()));
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("can be made");
@@ -55,6 +57,7 @@ fn measure(recorder: &Path, me: &Path) {
     let mut child = Command::new(recorder)
         .args(["-q", "-o"])
         .arg(&pipe)
+        .args(flags)
         .arg("--")
         .arg(me)
         .arg("--as=target")
@@ -69,7 +72,11 @@ fn measure(recorder: &Path, me: &Path) {
         .iter()
         .map(|(who, ns)| format!("{who} {:.1} ns", each(*ns)));
     println!(
-        "{EVENTS} events, {lost} lost ({:.2} %), {:.2} B an event; {}",
+        "{EVENTS} events{}, {lost} lost ({:.2} %), {:.2} B an event; {}",
+        flags
+            .iter()
+            .map(|flag| format!(" {flag}"))
+            .collect::<String>(),
         lost as f64 * 100.0 / EVENTS as f64,
         bytes as f64 / (EVENTS - lost).max(1) as f64,
         list.collect::<Vec<_>>().join(", ")

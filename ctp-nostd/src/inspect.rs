@@ -102,6 +102,11 @@ impl Station {
         self.event_head.load(Ordering::Acquire)
     }
 
+    /// When its latest event was, or one that is being written is: nanoseconds on the monotonic clock.
+    pub fn latest_event_ns(&self) -> u64 {
+        self.last_ts.load(Ordering::Relaxed)
+    }
+
     /// Its eight slots.
     pub fn slots(&self) -> &[Slot; SLOTS] {
         &self.slots

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -12,7 +13,7 @@ use crate::control::ask::Ask;
 use crate::control::wire::Errand;
 use crate::control::{Filter, Verb};
 use crate::flight::{BadReach, Reach, Trigger};
-use crate::size;
+use crate::{duration, size};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +22,7 @@ Examples:
   ctp-record -n 200000 -- ./app          room for 200 000 coroutines
   ctp-record --summary -- ./app          totals instead of history, for days
   ctp-record --flight-recorder=30s -- ./app      the last 30 s, written when it ends
+  ctp-record --stuck-after 2s -- ./app   say at once where coroutines are stuck
   ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
   ctp-record --check-probe -- ./app      does its probe keep to the protocol?
   ctp-record control 1234 snapshot       what a flight recorder has now, while it goes on
@@ -37,9 +39,11 @@ rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
 128 threads of a process have a buffer at a time, and up to 1024 of them one of 1M or less.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
-and goes back no further than DURATION (500ms, 30s, 5min, 1h); SIZE is another word for --buffer.
+and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); SIZE is another word for --buffer.
 Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so
 on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
+What is stuck is told of each place once, and again when it has doubled; a snapshot since stuck:2s
+is taken once a place, and 16 times at most. What may still change is said to be LIKELY.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
 
 /// What `--buffer` is when nothing is said, in bytes.
@@ -86,7 +90,7 @@ pub struct Args {
           conflicts_with_all = ["summary", "check_probe", "image"])]
     flight_recorder: Option<Reach>,
 
-    /// When to write it: exit, exit:nonzero, signal:NAME [default: exit]
+    /// When: exit, exit:nonzero, signal:NAME, stuck:DURATION [default: exit]
     #[arg(
         long,
         value_name = "LIST",
@@ -94,6 +98,11 @@ pub struct Args {
         requires = "flight_recorder"
     )]
     snapshot_on: Vec<Trigger>,
+
+    /// Say at once where coroutines are stuck for so long
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse,
+          conflicts_with_all = ["check_probe", "image"])]
+    stuck_after: Option<Duration>,
 
     /// Go on until every process that came from the program has ended
     #[arg(long)]
@@ -259,6 +268,8 @@ pub struct Launch {
     pub summary: bool,
     /// Keep only what came last.
     pub flight: Option<Flight>,
+    /// Say where coroutines are stuck for so long, while the program runs.
+    pub stuck_after: Option<Duration>,
     /// Leave the memory's descriptor open in the program.
     pub inherit_fd: bool,
     /// Never make the program ring.
@@ -352,6 +363,7 @@ impl Args {
             },
             summary: self.summary,
             flight,
+            stuck_after: self.stuck_after,
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
             no_bell: self.no_bell,

@@ -339,7 +339,7 @@ impl<'c> Closing<'c> {
     }
 }
 
-fn seconds(ns: u64) -> String {
+pub(crate) fn seconds(ns: u64) -> String {
     match ns {
         0..1_000_000_000 => format!("{:.0} ms", ns as f64 / 1e6),
         _ => format!("{:.1} s", ns as f64 / 1e9),

@@ -10,17 +10,19 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ctp_trace::record::{End, Event, Record, Start};
+use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use ctp_trace::{ChunkWriter, Composer, RawChunk};
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 
 use crate::backlog::Backlog;
-use crate::harvest::remember;
+use crate::harvest::{Standstill, remember};
+use crate::lookout::{Sighting, Watch};
 
 /// The near end of it.
 pub struct Encoder {
     composer: Composer,
+    watched: Option<Watched>,
     /// A record that no chunk can hold.
     failed: Option<io::Error>,
     messages: Sender<Message>,
@@ -49,7 +51,13 @@ impl Encoder {
     ///
     /// # Errors
     /// Those of the file, and of the kernel: there are too many threads.
-    pub fn start(file: File, start: &Start, is_draft: bool, backlog: Backlog) -> io::Result<Self> {
+    pub fn start(
+        file: File,
+        start: &Start,
+        is_draft: bool,
+        backlog: Backlog,
+        watched: Option<Watched>,
+    ) -> io::Result<Self> {
         let mut composer = Composer::new(start);
         let mut writer = ChunkWriter::new(BufWriter::new(file))?;
         while let Some(chunk) = composer.next_chunk() {
@@ -71,6 +79,7 @@ impl Encoder {
         let thread = thread::Builder::new().name("encoder".into());
         Ok(Encoder {
             composer,
+            watched,
             failed: None,
             messages,
             used,
@@ -94,6 +103,9 @@ impl Encoder {
 
     /// Takes one.
     pub fn take(&mut self, record: &Record) {
+        if let Some((watch, _)) = &mut self.watched {
+            watch.take(record);
+        }
         remember(&mut self.failed, self.composer.add(record));
         self.hand_over();
     }
@@ -101,6 +113,9 @@ impl Encoder {
     /// The same of an event.
     #[inline]
     pub fn take_event(&mut self, event: &Event) {
+        if let Some((watch, _)) = &mut self.watched {
+            watch.take(&Record::Event(*event));
+        }
         self.composer.add_event(event);
         self.hand_over();
     }
@@ -110,6 +125,14 @@ impl Encoder {
         self.composer.cut();
         self.hand_over();
         self.send(Message::Flush(lost));
+    }
+
+    /// Looks at what is stuck after all so far; only if somebody wants to know.
+    pub fn look(&mut self, at: Nanos, standstill: Standstill) {
+        if let Some((watch, sender)) = &mut self.watched {
+            // Nobody listens when it is over.
+            let _ = sender.send(watch.look(at, standstill));
+        }
     }
 
     /// Waits until all is written: the file, open at its end.
@@ -153,6 +176,9 @@ impl Encoder {
 fn bytes(chunk: &RawChunk) -> u64 {
     chunk.bytes() as u64
 }
+
+/// The account of what is written, and where it is told what it comes to.
+pub type Watched = (Watch, Sender<Sighting>);
 
 /// What the second thread has.
 struct Desk {

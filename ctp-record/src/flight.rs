@@ -6,7 +6,7 @@
 //! snapshot is taken in two steps: the thread that reads the memories copies the lanes and looks at
 //! every station once ([`gathered`]), which takes some milliseconds for each lane that is full and
 //! about a microsecond for each coroutine that lives, and goes on; another thread finds out whose
-//! the records are, and writes ([`compose`]). Both only read, so that snapshots do not disturb each
+//! the records are, and writes ([`mod@compose`]). Both only read, so that snapshots do not disturb each
 //! other, nor the program.
 
 mod attribution;
@@ -26,7 +26,9 @@ mod stream;
 mod told;
 mod when;
 
+pub(crate) use compose::compose;
 pub use file::Snapshot;
 pub use gathered::Gathered;
+pub(crate) use plan::Plan;
 pub use recorder::FlightRecorder;
 pub use when::{BadReach, Reach, Trigger};

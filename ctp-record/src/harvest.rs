@@ -8,12 +8,14 @@ mod cell;
 pub(crate) mod convert;
 mod copies;
 mod deeds;
+mod descriptors;
 mod filtered;
 mod jump;
 mod lanes;
 mod occupant;
 mod places;
 mod queue;
+mod standstill;
 mod summary;
 mod totals;
 
@@ -31,9 +33,12 @@ use crate::backlog::Backlog;
 use crate::pace::Found;
 use cell::Cell;
 pub(crate) use copies::Copies;
+pub(crate) use descriptors::DescriptorWait;
 use lanes::{Lanes, Reach};
 pub use occupant::Occupant;
 pub(crate) use places::Places;
+use standstill::Standing;
+pub(crate) use standstill::Standstill;
 use summary::Summary;
 pub use totals::Totals;
 
@@ -145,6 +150,8 @@ pub struct Harvest {
     places: Places,
     /// Somebody has controlled what is kept: each pass counts what is not.
     is_controlled: bool,
+    /// What was told last of those who stand still, by station; only if somebody asks.
+    standing: Vec<Standing>,
     totals: Totals,
     latest: Nanos,
     start_ns: u64,
@@ -170,6 +177,7 @@ impl Harvest {
             memory: 0,
             places: Places::default(),
             is_controlled: false,
+            standing: Vec::new(),
             totals: Totals::default(),
             latest: Nanos(0),
             start_ns,

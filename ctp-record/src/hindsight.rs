@@ -11,7 +11,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::{Census, Reader};
 
 /// What `ctp-report --stuck` takes for long when it is not told otherwise.
-const THRESHOLD: Nanos = Nanos(1_000_000_000);
+pub const THRESHOLD: Nanos = Nanos(1_000_000_000);
 /// A larger trace is left to the report, so that the prompt comes back soon.
 const MOST_BYTES: u64 = 32 << 20;
 

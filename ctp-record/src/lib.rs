@@ -15,6 +15,7 @@ mod control;
 mod cost;
 mod crash;
 mod drainer;
+mod duration;
 mod encoder;
 mod error;
 mod file_id;
@@ -26,6 +27,8 @@ mod inherited;
 mod landing;
 mod launch;
 mod leftovers;
+mod lookout;
+mod looks;
 pub mod maps;
 mod memories;
 mod namespace;
@@ -68,6 +71,8 @@ use flight::Trigger;
 use harvest::{Harvest, Totals};
 use image::Firmware;
 use launch::Prepared;
+use lookout::{Lookout, Wish};
+use looks::Looks;
 use memories::Memories;
 use output::Output;
 use processes::Processes;
@@ -183,7 +188,8 @@ fn begin<'r>(
     let backlog = backlog_of(config);
     let memories = Memories::open(plan, recording, launch.inherit_fd, backlog.clone());
     let memories = memories.map_err(Error::Memory)?;
-    let mut output = Store::open(config, launch, &start, backlog.clone())?;
+    let lookout = Lookout::of(wish(launch), launch.flight.is_some());
+    let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     let calibrator = Some(Calibrator::start());
@@ -203,6 +209,9 @@ fn begin<'r>(
         rendezvous,
         alarms: Alarms::default(),
         desk: Desk::default(),
+        lookout,
+        looks: Looks::default(),
+        talk: config.talk,
         wait,
         running,
         signals,
@@ -225,9 +234,22 @@ fn snapshot_signals(launch: &Launch) -> Vec<i32> {
     let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
     let signal = |trigger: &Trigger| match trigger {
         Trigger::Signal(signal) => Some(signal.as_raw()),
-        Trigger::Exit | Trigger::ExitNonzero => None,
+        Trigger::Exit | Trigger::ExitNonzero | Trigger::Stuck(_) => None,
     };
     triggers.filter_map(signal).collect()
+}
+
+/// What is to be done about what becomes stuck.
+fn wish(launch: &Launch) -> Wish {
+    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let after = |trigger: &Trigger| match trigger {
+        Trigger::Stuck(after) => Some(*after),
+        _ => None,
+    };
+    Wish {
+        say_after: launch.stuck_after,
+        snapshot_after: triggers.filter_map(after).min(),
+    }
 }
 
 fn closing_of<'c>(
@@ -265,7 +287,7 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
         ..Clock::start()
     };
     let start = start_of(zero, &[], region.stations.len() as u32);
-    let mut output = Output::create(&config.output, &start, backlog_of(config))?;
+    let mut output = Output::create(&config.output, &start, backlog_of(config), None)?;
     output.be_patient();
     output.take_place();
     let mut harvest = Harvest::new(zero.monotonic_ns);

@@ -1,18 +1,20 @@
 //! The memories of a recording: the first, which every program finds by its environment, and one
 //! for each further process, so that none can damage what another wrote.
 
+mod descriptors;
 mod look;
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
 use ctp_nostd::lane::Ring;
-use ctp_nostd::layout::Header;
+use ctp_nostd::layout::{Header, Station};
 use ctp_nostd::request;
 use ctp_trace::record::{Control, Nanos, ProcessId};
 
@@ -20,10 +22,11 @@ use crate::backlog::Backlog;
 use crate::clock::monotonic_ns;
 use crate::control::{Orders, Verb};
 use crate::drainer::Drainer;
-use crate::harvest::{Harvest, Sink, Totals};
+use crate::harvest::{Harvest, Sink, Standstill, Totals};
 use crate::pace::Found;
 use crate::processes::{Processes, Tenant};
 use crate::shm::Memory;
+pub use descriptors::StationPlace;
 pub use look::Look;
 
 /// All of them, with what was read of each.
@@ -184,6 +187,38 @@ impl Memories {
             all += held.pass(processes, sink);
         }
         all
+    }
+
+    /// Looks at those that have had no event for so long.
+    pub fn look_at_standstill(
+        &mut self,
+        after: Duration,
+        processes: &mut Processes,
+        sink: &mut dyn Sink,
+    ) -> Standstill {
+        let mut all = Standstill::default();
+        for held in &mut self.held {
+            let mut tenant = Tenant::of(processes, held.tenant);
+            let region = held.memory.region();
+            let one = held
+                .harvest
+                .look_at_standstill(after, &region, &mut tenant, sink);
+            all.accounts.extend(one.accounts);
+            all.moving.extend(one.moving);
+        }
+        all
+    }
+
+    /// Has any coroutine that lives had no event for so long? One of a plain v1 peer may have had
+    /// none.
+    pub fn is_anybody_still(&self, after: Duration) -> bool {
+        let before_ns = monotonic_ns().saturating_sub(after.as_nanos() as u64);
+        let is_still = |station: &Station| {
+            let identity = station.identity();
+            identity.is_some_and(|it| !it.is_dead) && station.latest_event_ns() <= before_ns
+        };
+        let mut held = self.held.iter();
+        held.any(|held| held.memory.region().allocated().iter().any(is_still))
     }
 
     /// Reads the rest and closes every account; a flight recorder's stay open.

@@ -8,13 +8,13 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use ctp_trace::record::{End, Event, Record, Start};
+use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use rustix::fs::fstat;
 
 use crate::backlog::Backlog;
-use crate::encoder::Encoder;
+use crate::encoder::{Encoder, Watched};
 use crate::error::Error;
-use crate::harvest::Sink;
+use crate::harvest::{Sink, Standstill};
 use crate::leftovers;
 
 /// Writes records to a file. The first failure ends the writing but not the recording: the
@@ -113,15 +113,20 @@ impl std::fmt::Debug for Output {
 impl Output {
     /// Makes the file, beside its place: nothing that is there is touched before
     /// [`take_place`](Self::take_place). A device or a pipe is written to as it is.
-    /// `backlog` counts what is not written yet.
+    /// `backlog` counts what is not written yet, and `watched` keeps account of what is.
     ///
     /// # Errors
     /// [`Error::Output`].
-    pub fn create(path: &Path, start: &Start, backlog: Backlog) -> Result<Self, Error> {
+    pub fn create(
+        path: &Path,
+        start: &Start,
+        backlog: Backlog,
+        watched: Option<Watched>,
+    ) -> Result<Self, Error> {
         let place = behind_link(path);
         let draft = draft_of(&place);
         let encoder = open(&place, draft.as_ref().map(|draft| draft.0.as_path()))
-            .and_then(|file| Encoder::start(file, start, draft.is_some(), backlog))
+            .and_then(|file| Encoder::start(file, start, draft.is_some(), backlog, watched))
             .map_err(|error| Error::Output(path.to_owned(), error))?;
         Ok(Output {
             path: path.to_owned(),
@@ -148,6 +153,11 @@ impl Output {
         if self.flushed.replace(lost) != Some(lost) {
             self.encoder.flush(lost);
         }
+    }
+
+    /// Looks at what is stuck in what was taken, which is all until then.
+    pub fn look(&mut self, at: Nanos, standstill: Standstill) {
+        self.encoder.look(at, standstill);
     }
 
     /// Where it goes, as the user named it.

@@ -145,6 +145,12 @@ impl Processes {
         self.known.get(&pid).map(|known| known.id)
     }
 
+    /// The kernel's id of a process that is there.
+    pub fn pid_of(&self, process: ProcessId) -> Option<u32> {
+        let known = self.known.iter().find(|(_, known)| known.id == process);
+        known.map(|(pid, _)| *pid)
+    }
+
     /// It is no more, as was noticed then. The next one with its number is another.
     pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessEnding, sink: &mut dyn Sink) {
         if let Some(known) = self.known.remove(&pid) {

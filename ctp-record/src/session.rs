@@ -1,6 +1,8 @@
 //! A program under the recorder, from its start to its end: the loop that reads its memory.
 
 mod control;
+mod lookout;
+mod looks;
 mod snapshot;
 
 use std::io;
@@ -9,12 +11,15 @@ use std::time::{Duration, Instant};
 use ctp_trace::record::{Ending, Nanos, ProcessEnding};
 
 use crate::alarms::Alarms;
+use crate::args::Talk;
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::launch::{Ended, Running};
+use crate::lookout::Lookout;
+use crate::looks::Looks;
 use crate::memories::Memories;
 use crate::pace::{Next, Pace};
 use crate::processes::Processes;
@@ -41,6 +46,12 @@ pub struct Session<'s> {
     pub alarms: Alarms,
     /// Who wants to control it.
     pub desk: Desk,
+    /// Who wants to know what is stuck.
+    pub lookout: Option<Lookout>,
+    /// What was seen from outside.
+    pub looks: Looks,
+    /// How much to say.
+    pub talk: Talk,
     /// Who asks for an end.
     pub signals: Signals,
     /// What time it is for probes, unless the processor's counter cannot tell.
@@ -122,8 +133,11 @@ impl Session<'_> {
         let mut flushed = Instant::now();
         let mut asked = false;
         let over = loop {
+            let before = self.clock.now();
             let found = self.memories.pass(&mut self.processes, &mut self.output);
             self.alarms.passed(found.events);
+            self.look_out(before, found);
+            self.look_from_outside();
             let happened = match pace.after(found) {
                 Next::Again => self.wait(Duration::ZERO, false)?,
                 Next::Nap(pause) => self.wait(pause, false)?,
@@ -214,6 +228,15 @@ impl Session<'_> {
     }
 
     fn tick(&mut self) -> Duration {
+        let tick = self.tick_of_memories();
+        let pauses = [
+            self.lookout.as_ref().map(Lookout::pause),
+            self.looks.pause(),
+        ];
+        pauses.into_iter().flatten().fold(tick, Duration::min)
+    }
+
+    fn tick_of_memories(&mut self) -> Duration {
         let connected = self.wait.lines().connected();
         let deaf = self.memories.counters().wakes_failed > 0 || connected == 0;
         match self.memories.totals().plain {

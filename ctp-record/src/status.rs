@@ -56,11 +56,16 @@ impl Status {
         (self.shown, self.events) = (Instant::now(), progress.events);
         say(&format!("\r{line}\x1b[K\r"));
     }
+
+    /// Takes the line away, for another one.
+    pub fn make_room(&self) {
+        say("\r\x1b[K");
+    }
 }
 
 impl Drop for Status {
     fn drop(&mut self) {
-        say("\r\x1b[K");
+        self.make_room();
     }
 }
 

@@ -10,6 +10,7 @@ use crate::backlog::Backlog;
 use crate::error::Error;
 use crate::flight::{FlightRecorder, Reach};
 use crate::harvest::{Occupant, Sink};
+use crate::lookout::{Lookout, Watch};
 use crate::output::{Output, Place};
 
 /// Either of them.
@@ -31,9 +32,12 @@ impl Store {
         launch: &Launch,
         start: &Start,
         backlog: Backlog,
+        lookout: Option<&Lookout>,
     ) -> Result<Self, Error> {
         let Some(flight) = &launch.flight else {
-            let output = Output::create(&config.output, start, backlog)?;
+            let watch = |it: &Lookout| (Watch::new(start, it.thresholds()), it.sender());
+            let watched = lookout.map(watch);
+            let output = Output::create(&config.output, start, backlog, watched)?;
             return Ok(Store::Trace(Box::new(output)));
         };
         Place::check(&config.output)?;

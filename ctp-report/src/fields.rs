@@ -2,11 +2,12 @@
 
 use ctp_trace::record::{
     Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Deed, Dialect, Durations, Earlier,
-    End, Ending, Event, EventKind, Former, Hold, Module, Nanos, Place, Process, ProcessEnd,
-    ProcessEnding, Record, Site, Start, Tally, Wake, Waker, Window,
+    End, Ending, Event, EventKind, Former, Hold, Look, Module, Nanos, Place, Process, ProcessEnd,
+    ProcessEnding, Record, Seen, Site, Start, Tally, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
+use crate::looks;
 use crate::text::{escape, escape_bytes};
 use crate::waits;
 
@@ -40,6 +41,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Window(it) => window(it),
         Record::Earlier(it) => earlier(it),
         Record::Former(it) => former(it),
+        Record::Look(it) => look(it),
         Record::End(it) => end(it),
         _ => fields("unknown", None, []),
     }
@@ -141,6 +143,30 @@ fn earlier(it: &Earlier) -> Fields {
         [
             ("coroutine", it.coroutine.0.into()),
             ("events", it.events.into()),
+        ],
+    )
+}
+
+fn look(it: &Look) -> Fields {
+    let (seen, amount) = match it.seen {
+        Seen::Open => ("open", 0),
+        Seen::Closed => ("closed", 0),
+        Seen::Replaced => ("replaced", 0),
+        Seen::Readable(amount) => ("readable", amount),
+        Seen::HungUp => ("hung-up", 0),
+        Seen::Hidden => ("hidden", 0),
+        _ => ("unknown", 0),
+    };
+    fields(
+        "look",
+        Some(it.at),
+        [
+            ("coroutine", it.coroutine.0.into()),
+            ("since", it.since.0.into()),
+            ("fd", it.fd.into()),
+            ("thing", looks::thing(it.thing).into()),
+            ("seen", seen.into()),
+            ("amount", amount.into()),
         ],
     )
 }

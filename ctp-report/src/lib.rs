@@ -35,6 +35,7 @@ mod histogram;
 mod keepers;
 mod last_words;
 mod leaks;
+mod looks;
 mod proof;
 mod sites;
 mod timeline;

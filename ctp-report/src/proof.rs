@@ -5,6 +5,7 @@ use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Fact, Judgement, Reason, State, wakes_since};
 use serde::Serialize;
 
+use crate::looks;
 use crate::model::Model;
 use crate::names::{Label, Names};
 use crate::text::escape;
@@ -47,6 +48,7 @@ pub fn of(
     steps.extend(lost.and_then(|closing| close(names, one, closing)));
     let keepers = block.into_iter().flat_map(|block| &block.by);
     steps.extend(keepers.flat_map(|it| keeper(names, one, it)));
+    steps.extend(looks(model, one));
     steps.extend(evidence(judgement.reason));
     steps.sort_by_key(|step| step.at_ns);
     steps.push(end(model, one, judgement));
@@ -127,6 +129,14 @@ fn keeper(names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec<Step> {
     let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
     let death = holding.ended.map(death);
     [acquire].into_iter().chain(death).collect()
+}
+
+/// What was seen from outside of what it waits for.
+fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
+    let looked = model.census.looked(one);
+    let lines = looked.map(looks::lines).unwrap_or_default();
+    let step = |(at, what)| step(at, "(outside)", what);
+    lines.into_iter().map(step).collect()
 }
 
 /// ` at reactor.rs:141`, or nothing if the place is not known.

@@ -12,6 +12,7 @@ mod filtering;
 mod flight;
 mod habits;
 mod holds;
+mod looks;
 mod losses;
 mod named;
 mod names;
@@ -34,6 +35,7 @@ use broken::Breakages;
 use closings::Closings;
 use habits::Habits;
 use holds::Holds;
+use looks::Looks;
 use losses::Losses;
 use named::ByName;
 use names::Names;
@@ -47,6 +49,7 @@ pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
 pub use filtering::Filtering;
 pub use holds::Holding;
+pub use looks::Looked;
 pub use losses::ThreadLoss;
 pub use named::{Kin, Named};
 pub use names::NameId;
@@ -71,6 +74,7 @@ pub struct Census {
     closings: Closings,
     habits: Habits,
     holds: Holds,
+    looks: Looks,
     losses: Losses,
     /// A part of the trace could not be read.
     damaged: bool,
@@ -102,10 +106,16 @@ impl Census {
             Record::Window(window) => self.window = Some(*window),
             Record::Earlier(it) => self.coroutines.of(it.coroutine).earlier = it.events,
             Record::Former(it) => self.former(it),
+            Record::Look(look) => self.looks.note(look),
             Record::End(end) => self.end = Some(*end),
             _ => {}
         }
         None
+    }
+
+    /// All that happened until then is told: while a recording goes on, ages are measured to this.
+    pub fn advance_to(&mut self, at: Nanos) {
+        self.see(at);
     }
 
     /// A part of the trace could not be read here: until more is read of a coroutine, what it was
@@ -290,6 +300,7 @@ impl Census {
             let closing = closings.get(&one.id);
             standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
             standing.blocked = blocked;
+            standing.looked = self.look_standing(one);
             (one.id, judge(&standing, threshold))
         };
         let by_itself = |one| judged(one, self.block_standing(one, &blocks));
@@ -340,14 +351,19 @@ impl Census {
 
     fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
         let suspend = one.suspend()?;
-        let is_missing = self.damaged
-            || self.losses.any_since(one.process, suspend.at)
-            || self.filtering.was_in_force_since(suspend.at);
         Some(CloseStanding {
             at: closing.at,
             longest_after: self.habits.longest(suspend.site, closing.site),
-            whole: one.attempted.is_some() && !is_missing,
+            whole: self.is_whole_since(one, suspend),
         })
+    }
+
+    /// Is nothing missing of what its process told since it waits?
+    fn is_whole_since(&self, one: &Coroutine, suspend: &Event) -> bool {
+        let is_missing = self.damaged
+            || self.losses.any_since(one.process, suspend.at)
+            || self.filtering.was_in_force_since(suspend.at);
+        one.attempted.is_some() && !is_missing
     }
 
     /// May others have polled it, without this being in the trace?
@@ -403,6 +419,7 @@ impl Census {
         }
         if let Some(suspend) = one.suspend() {
             self.habits.over(one.process, suspend, event.at);
+            self.looks.over(event.coroutine, suspend, event.at);
         }
         let span = one.step(event, &mut self.places, &mut self.totals);
         one.shaken = self.filtering.is_in_force();
@@ -471,6 +488,7 @@ impl Census {
     }
 
     fn forget(&mut self, id: CoroutineId) {
+        self.looks.forget(id);
         if let Some(one) = self.coroutines.remove(id) {
             let lost = &mut self.totals.lost_by_the_dead;
             *lost = lost.saturating_add(one.lost());

@@ -7,8 +7,8 @@ use crate::block;
 use crate::chunk::{Payload, RawChunk};
 use crate::definition::{self, Births};
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, MAX_RECORD_BYTES,
-    MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
+    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, LOOK,
+    MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
 };
 use crate::record::{Birth, End, Event, Record, Start};
 use crate::varint::put_bytes;
@@ -16,7 +16,7 @@ use crate::varint::put_bytes;
 /// Half of a [`Writer`](crate::Writer): what becomes of records until they are compressed. With a
 /// [`ChunkWriter`](crate::ChunkWriter) as the other half, each may have a thread of its own.
 pub struct Composer {
-    definitions: [Definitions; 7],
+    definitions: [Definitions; 8],
     births: Births,
     block: block::Encoder,
     scratch: Vec<u8>,
@@ -34,7 +34,7 @@ impl Composer {
         let mut payload = Payload::default();
         definition::put_start(&mut payload.bytes, start);
         Composer {
-            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN]
+            definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK]
                 .map(Definitions::new),
             births: Births::default(),
             block: block::Encoder::new(),
@@ -60,6 +60,7 @@ impl Composer {
             Record::Earlier(it) => self.define(5, |out| it.put(out)),
             Record::Former(it) => self.define(5, |out| it.put(out)),
             Record::Chain(it) => self.define(6, |out| definition::put_chain(out, it)),
+            Record::Look(it) => self.define(7, |out| it.put(out)),
             Record::ProcessEnd(it) => {
                 self.mark(PROCESS_END, |out| definition::put_process_end(out, it))
             }

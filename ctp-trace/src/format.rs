@@ -51,6 +51,9 @@ pub const FLIGHT: u16 = 12;
 /// Chunk type, since 1.2: await chains.
 pub const CHAIN: u16 = 13;
 
+/// Chunk type, since 1.2: looks from outside.
+pub const LOOK: u16 = 16;
+
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Most records in one chunk.

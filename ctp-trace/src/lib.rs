@@ -39,6 +39,8 @@ mod aggregate;
 
 mod flight;
 
+mod look;
+
 mod block;
 
 mod varint;

@@ -8,11 +8,11 @@ use crate::definition::{self, Births};
 use crate::error::{Error, Malformed};
 use crate::flight;
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, MAX_RECORDS, MODULE, PROCESS,
+    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, LOOK, MAX_RECORDS, MODULE, PROCESS,
     PROCESS_END, SITE, START,
 };
 use crate::header;
-use crate::record::{Aggregate, Record, Start};
+use crate::record::{Aggregate, Look, Record, Start};
 use crate::varint::Input;
 
 /// Reads a trace: an iterator over its records, the start first.
@@ -119,7 +119,7 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
     if !matches!(
         chunk.kind,
-        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN
+        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK
     ) {
         return Ok(Vec::new());
     }
@@ -147,6 +147,7 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         CHAIN => each(&payload, |input| {
             definition::chain(input).map(Record::Chain)
         }),
+        LOOK => each(&payload, |input| Look::get(input).map(Record::Look)),
         BLOCK => block::decode(&payload),
         END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),
         _ => Err(Malformed("a second start")),

@@ -2,6 +2,7 @@
 
 pub use crate::aggregate::{Aggregate, Bins, Durations};
 pub use crate::flight::{Earlier, Former, Window};
+pub use crate::look::{Look, Seen, Thing};
 
 /// Nanoseconds since the start of the recording, on the target's monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +56,8 @@ pub enum Record {
     Earlier(Earlier),
     /// What those come to that ended before the window of a flight recorder.
     Former(Box<Former>),
+    /// What was seen from outside of what a coroutine waits for.
+    Look(Look),
     /// Last record of a whole trace.
     End(End),
 }

@@ -8,10 +8,11 @@ mod standing;
 mod waits_for;
 mod words;
 
-use crate::record::{Dialect, Nanos};
+use crate::record::{Dialect, Nanos, Seen};
 
 pub use standing::{
-    BlockStanding, CloseStanding, Obstacle, Past, Served, Standing, State, WakeStanding,
+    BlockStanding, CloseStanding, LookStanding, Obstacle, Past, Served, Standing, State,
+    WakeStanding,
 };
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
@@ -28,6 +29,9 @@ pub const BEYOND_LONGEST: u64 = 2;
 /// Nothing younger is certain, however small the threshold is: whoever closed something may be about
 /// to resume those that wait for it, and a queue may be out of order for a while.
 pub const SURE_AFTER: Nanos = Nanos(1_000_000_000);
+
+/// What is seen from outside counts if it is seen twice, so long apart.
+pub const LOOKS_APART: Nanos = Nanos(100_000_000);
 
 /// What the rule says of one coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +194,10 @@ impl Case<'_> {
             }
             (_, Some(due)) if self.is_overdue(due) => (Verdict::MaybeStuck, Reason::Overdue(due)),
             (_, Some(due)) => (Verdict::Waiting, Reason::Timer(due)),
-            _ => self.closed().unwrap_or_else(|| self.against_the_past()),
+            _ => {
+                let lost = self.closed().or_else(|| self.looked());
+                lost.unwrap_or_else(|| self.against_the_past())
+            }
         }
     }
 
@@ -203,18 +210,49 @@ impl Case<'_> {
             return None;
         }
         let at = closed.at;
-        Some(match self.doubt_of(closed, ago) {
+        Some(match self.doubt_of(closed.whole, ago) {
             None => (Verdict::Stuck, Reason::Closed { at, doubt: None }),
             doubt => (Verdict::MaybeStuck, Reason::Closed { at, doubt }),
         })
     }
 
+    /// The recorder saw twice that what it waits for is gone, or is there. What its program tells of
+    /// closing counts for more. Others must have gone on since it was there: where nobody does, it
+    /// is not this one alone that waits.
+    fn looked(&self) -> Option<(Verdict, Reason)> {
+        let looked = self
+            .standing
+            .looked
+            .filter(|_| self.standing.closed.is_none())?;
+        let LookStanding { seen, first, .. } = looked;
+        let ago = first.until(self.standing.end);
+        let usual = looked.longest_after.0.saturating_mul(BEYOND_LONGEST);
+        let is_short = first.until(looked.latest) < LOOKS_APART || ago < self.threshold;
+        let doubt = match seen {
+            Seen::Closed if usual < ago.0 => self.doubt_of(looked.whole, ago),
+            Seen::Replaced => Some(Doubt::UsedAgain),
+            Seen::Readable(_) | Seen::HungUp if self.have_others_gone_on_since(first) => {
+                Some(Doubt::HeldUp)
+            }
+            _ => return None,
+        };
+        let verdict = match doubt {
+            None => Verdict::Stuck,
+            Some(_) => Verdict::MaybeStuck,
+        };
+        (!is_short).then_some((verdict, Reason::Looked { seen, first, doubt }))
+    }
+
+    fn have_others_gone_on_since(&self, at: Nanos) -> bool {
+        self.standing.served.is_some_and(|it| at <= it.ready)
+    }
+
     /// Why somebody may have resumed it after all, or may still do so.
-    fn doubt_of(&self, closed: CloseStanding, ago: Nanos) -> Option<Doubt> {
+    fn doubt_of(&self, is_whole: bool, ago: Nanos) -> Option<Doubt> {
         match self.standing.wake {
             None => Some(Doubt::WakesNotTold),
             Some(wake) if wake.close_call => Some(Doubt::CloseCall),
-            _ if !closed.whole => Some(Doubt::Incomplete),
+            _ if !is_whole => Some(Doubt::Incomplete),
             _ if self.standing.one_of_several => Some(Doubt::OneOfSeveral),
             _ if ago < SURE_AFTER => Some(Doubt::Recent),
             _ => None,

@@ -1,9 +1,9 @@
 //! The rule, case by case. Times are in milliseconds.
 
-use ctp_trace::record::{CoroutineId, Dialect, Nanos};
+use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
 use ctp_trace::verdict::{
-    BlockStanding, CloseStanding, Confidence, Doubt, Fact, Judgement, Obstacle, Past, Reason,
-    SURE_AFTER, Served, Standing, State, Verdict, WakeStanding, judge, wakes_since,
+    BlockStanding, CloseStanding, Confidence, Doubt, Fact, Judgement, LookStanding, Obstacle, Past,
+    Reason, SURE_AFTER, Served, Standing, State, Verdict, WakeStanding, judge, wakes_since,
 };
 use proptest::prelude::*;
 
@@ -519,6 +519,16 @@ fn wake_counts_wrap() {
     assert_eq!(wakes_since(4, 5), None);
 }
 
+fn any_seen() -> impl Strategy<Value = Seen> {
+    prop::sample::select(vec![
+        Seen::Open,
+        Seen::Closed,
+        Seen::Replaced,
+        Seen::Readable(1),
+        Seen::HungUp,
+    ])
+}
+
 prop_compose! {
     fn any_standing()(
         state in prop::sample::select(vec![
@@ -530,6 +540,7 @@ prop_compose! {
         wake in prop::option::of(any::<(bool, bool)>()),
         (timer, others, v1) in any::<(bool, bool, bool)>(),
         closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
+        looked in prop::option::of((any_seen(), 0u64..20_000, 0u64..300, 0u64..9_000, any::<bool>())),
         counts in (0u64..20, 0u64..20),
         wakers in prop::option::of(0u32..3),
         (polled_by_others, polls_untold, keeps_permits, runs_when_woken) in any::<(bool, bool, bool, bool)>(),
@@ -545,6 +556,13 @@ prop_compose! {
             wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: dated.then(|| ms(times[2])), close_call }),
             closed: closed.map(|(at, longest_after, whole)| CloseStanding {
                 at: ms(at),
+                longest_after: ms(longest_after),
+                whole,
+            }),
+            looked: looked.map(|(seen, first, more, longest_after, whole)| LookStanding {
+                seen,
+                first: ms(first),
+                latest: ms(first + more),
                 longest_after: ms(longest_after),
                 whole,
             }),
@@ -603,11 +621,22 @@ proptest! {
             prop_assert!(!standing.polls_untold);
             prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {
-            let closed = standing.closed.unwrap();
             prop_assert_eq!(judgement.fact, Fact::NotWoken);
-            prop_assert!(closed.whole && !judgement.close_call);
-            let ago = Nanos(standing.end.0 - closed.at.0);
-            prop_assert!(SURE_AFTER <= ago && closed.longest_after < ago);
+            prop_assert!(!judgement.close_call);
+            let looked = || {
+                let LookStanding { first, longest_after, whole, .. } = standing.looked.unwrap();
+                (first, longest_after, whole)
+            };
+            let (at, longest_after, whole) = standing
+                .closed
+                .map_or_else(looked, |it| (it.at, it.longest_after, it.whole));
+            let ago = Nanos(standing.end.0 - at.0);
+            prop_assert!(whole && SURE_AFTER <= ago && longest_after < ago);
+            if standing.closed.is_none() {
+                let looked = standing.looked.unwrap();
+                prop_assert_eq!(looked.seen, Seen::Closed);
+                prop_assert!(ms(100) <= looked.first.until(looked.latest));
+            }
         }
         if judgement.verdict.is_stuck() {
             prop_assert!(standing.doubt.is_none() && THRESHOLD <= judgement.age);

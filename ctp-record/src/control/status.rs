@@ -41,6 +41,8 @@ pub struct Status {
     pub refused: u32,
     /// Lanes that threads have had.
     pub lanes: u32,
+    /// Coroutines that are stuck, if somebody wanted to know at once.
+    pub stuck: Option<usize>,
 }
 
 /// By name, each with its value.
@@ -74,6 +76,8 @@ impl Status {
             ("waiting_bytes", self.waiting_bytes),
             ("inside", self.inside as u64),
         ];
+        let stuck = self.stuck.map(|stuck| ("stuck", stuck as u64));
+        let numbers = numbers.into_iter().chain(stuck);
         let numbers = numbers.map(|(name, number): (_, u64)| (name, number.to_string()));
         let all = words.into_iter().chain(numbers);
         all.map(|(name, value)| (name.to_owned(), value)).collect()

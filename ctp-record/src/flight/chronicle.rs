@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use ctp_trace::record::{Birth, CoroutineId, Record};
+use ctp_trace::record::{Birth, CoroutineId, Look, Record};
 
 use super::formers::Formers;
 use crate::harvest::{Occupant, Sink};
@@ -25,6 +25,8 @@ pub struct Chronicle {
     definitions: Vec<Record>,
     /// Ends of processes, and changes of what is kept.
     marks: Vec<Record>,
+    /// What was seen from outside of what those wait for that have a station, the latest last.
+    looks: HashMap<CoroutineId, Vec<Look>>,
     /// Of those that have a station.
     births: HashMap<CoroutineId, Arc<Birth>>,
     /// Who left, the latest last.
@@ -46,12 +48,14 @@ impl Sink for Chronicle {
             Record::Birth(birth) => {
                 self.births.insert(birth.coroutine, Arc::new(birth));
             }
+            Record::Look(look) => self.note(look),
             // What else there is stands in the memory too, until its coroutine leaves.
             _ => {}
         }
     }
 
     fn take_leave(&mut self, mut occupant: Occupant) {
+        self.looks.remove(&occupant.coroutine);
         let Some(birth) = self.births.remove(&occupant.coroutine) else {
             return;
         };
@@ -68,7 +72,23 @@ impl Sink for Chronicle {
     }
 }
 
+/// Looks at one wait that are kept: at what was open, and the first two and the last of what was
+/// remarkable.
+const MOST_LOOKS: usize = 4;
+
 impl Chronicle {
+    fn note(&mut self, look: Look) {
+        let looks = self.looks.entry(look.coroutine).or_default();
+        looks.retain(|before| before.since == look.since);
+        looks.truncate(MOST_LOOKS - 1);
+        looks.push(look);
+    }
+
+    /// What was seen from outside, of each wait in order.
+    pub fn looks(&self) -> Vec<Look> {
+        self.looks.values().flatten().copied().collect()
+    }
+
     /// With what is known of its birth.
     pub fn resident(&self, occupant: Occupant) -> Option<Resident> {
         let birth = self.births.get(&occupant.coroutine)?.clone();

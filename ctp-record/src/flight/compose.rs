@@ -1,11 +1,14 @@
 //! A snapshot as records: who there is, the events of the window in order, and what came before in
 //! sums.
 
+use std::collections::HashSet;
+
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{Copied, Deed};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{
-    Earlier, End, Ending, Event, EventKind, Nanos, ProcessId, Record, Waker, Window,
+    CoroutineId, Earlier, End, Ending, Event, EventKind, Look, Nanos, ProcessId, Record, Waker,
+    Window,
 };
 
 use super::attribution::Whose;
@@ -66,6 +69,7 @@ pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> C
     };
     rows.take_all();
     tell_accounts(&mut rows, &mut composed);
+    tell_looks(&mut rows, &gathered.looks);
     let ends = gathered.marks.iter();
     ends.filter(|mark| matches!(mark, Record::ProcessEnd(_)))
         .for_each(|mark| rows.sink.take(mark.clone()));
@@ -187,6 +191,15 @@ fn tell_accounts(rows: &mut Rows<'_>, composed: &mut Composed) {
         composed.doubtful += u32::from(tally.inexact);
         composed.filtered = composed.filtered.saturating_add(tally.filtered);
         rows.sink.take(Record::Tally(tally));
+    }
+}
+
+/// What was seen of those who are told of.
+fn tell_looks(rows: &mut Rows<'_>, looks: &[Look]) {
+    let people = rows.plan.people.iter().filter(|person| person.is_told);
+    let told: HashSet<CoroutineId> = people.map(|it| it.occupant().coroutine).collect();
+    for look in looks.iter().filter(|look| told.contains(&look.coroutine)) {
+        rows.sink.take(Record::Look(*look));
     }
 }
 

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ctp_nostd::inspect::Counters;
-use ctp_trace::record::{Ending, Nanos, ProcessId, Record, Start};
+use ctp_trace::record::{Ending, Look, Nanos, ProcessId, Record, Start};
 
 use super::chronicle::{Chronicle, Resident};
 use super::formers::Formers;
 use super::lane_copy::{self, LaneCopy};
 use crate::clock::monotonic_ns;
 use crate::harvest::{Numbers, Places};
-use crate::memories::{Look, Memories};
+use crate::memories::{Look as Contents, Memories};
 use crate::processes::Processes;
 use crate::shm::Memory;
 use crate::wait;
@@ -35,6 +35,8 @@ pub struct Gathered {
     pub definitions: Vec<Record>,
     /// Ends of processes, and changes of what is kept.
     pub marks: Vec<Record>,
+    /// What was seen from outside.
+    pub looks: Vec<Look>,
     /// The memories.
     pub parts: Vec<Part>,
     /// Who has left lately.
@@ -93,6 +95,7 @@ impl Gathered {
             length_ns: None,
             definitions: chronicle.definitions().to_vec(),
             marks: chronicle.marks().to_vec(),
+            looks: chronicle.looks(),
             parts: looks
                 .into_iter()
                 .map(|it| Part::of(it, chronicle))
@@ -109,7 +112,7 @@ impl Gathered {
 }
 
 impl Part {
-    fn of(look: Look, chronicle: &Chronicle) -> Self {
+    fn of(look: Contents, chronicle: &Chronicle) -> Self {
         let occupants = look.occupants.into_iter();
         let residents = occupants.filter_map(|occupant| chronicle.resident(occupant));
         Part {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use ctp_trace::record::{Ending, Start};
 use rustix::process::setpriority_process;
@@ -20,6 +21,7 @@ use super::when::Trigger;
 use crate::args::Talk;
 use crate::control::desk::Reply;
 use crate::error::Error;
+use crate::hindsight::THRESHOLD;
 
 /// All of it.
 #[derive(Debug)]
@@ -38,8 +40,10 @@ pub struct FlightRecorder {
     pub talk: Talk,
     /// Snapshots so far that nobody gave a name.
     numbered: u32,
-    /// A signal asked for one.
+    /// A signal, or what is stuck, asked for one.
     is_wanted: bool,
+    /// How often what is stuck did.
+    of_stuck: u32,
     writing: Option<JoinHandle<()>>,
     /// It has written, and is about to tell those who wait for it.
     is_written: Arc<AtomicBool>,
@@ -47,6 +51,9 @@ pub struct FlightRecorder {
 
 /// How far a snapshot steps back behind the program and the thread that reads.
 const NICE: i32 = 5;
+
+/// Snapshots that are taken since something is stuck, in one recording.
+const MOST_OF_STUCK: u32 = 16;
 
 impl FlightRecorder {
     /// It remembers nothing yet.
@@ -60,6 +67,7 @@ impl FlightRecorder {
             talk,
             numbered: 0,
             is_wanted: false,
+            of_stuck: 0,
             writing: None,
             is_written: Arc::default(),
         }
@@ -75,6 +83,12 @@ impl FlightRecorder {
     /// One is to be taken as soon as none is being written.
     pub fn want(&mut self) {
         self.is_wanted = true;
+    }
+
+    /// The same since something is stuck. Of very many places only the first have one.
+    pub fn want_of_stuck(&mut self) {
+        self.of_stuck += 1;
+        self.is_wanted |= self.of_stuck <= MOST_OF_STUCK;
     }
 
     /// Is one to be taken now? Then it is not wanted any more.
@@ -109,7 +123,7 @@ impl FlightRecorder {
     ) -> io::Result<()> {
         self.wait();
         let path = path.unwrap_or_else(|| self.next_path());
-        let talk = self.talk;
+        let (talk, threshold) = (self.talk, self.threshold());
         self.is_written.store(false, Ordering::Release);
         let is_written = self.is_written.clone();
         let thread = thread::Builder::new().name("snapshot".into());
@@ -118,7 +132,7 @@ impl FlightRecorder {
             let _ = setpriority_process(Some(gettid()), NICE);
             let written = file::write(gathered, &path);
             is_written.store(true, Ordering::Release);
-            say(talk, &told::sentence(&path, &written));
+            say(talk, &told::sentence(&path, &written, threshold));
             if let Some(reply) = reply {
                 reply.answer(&told::answer(&path, &written));
             }
@@ -147,6 +161,16 @@ impl FlightRecorder {
     /// Says that one could not even be begun.
     pub fn regret(&self, why: &io::Error) {
         say(self.talk, &format!("ctp-record: no snapshot: {why}\n"));
+    }
+
+    /// After how long something is stuck, if that is less than the report takes when it is not told.
+    fn threshold(&self) -> Option<Duration> {
+        let after = |trigger: &Trigger| match trigger {
+            Trigger::Stuck(after) => Some(*after),
+            _ => None,
+        };
+        let least = self.triggers.iter().filter_map(after).min();
+        least.filter(|least| least.as_nanos() < u128::from(THRESHOLD.0))
     }
 
     fn next_path(&mut self) -> PathBuf {

@@ -1,18 +1,26 @@
 //! What is said of a snapshot that was taken while the recording goes on.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::file::Snapshot;
 use crate::closing::{grouped, shell_word, size};
 use crate::control::wire::Answer;
 use crate::error::Error;
 
-/// The lines on stderr.
-pub fn sentence(path: &Path, written: &Result<Snapshot, Error>) -> String {
+/// The lines on stderr; with `threshold` for a snapshot that is taken of what the report would still
+/// take for young.
+pub fn sentence(
+    path: &Path,
+    written: &Result<Snapshot, Error>,
+    threshold: Option<Duration>,
+) -> String {
+    let threshold = threshold.map(|it| format!(" --threshold {}ms", it.as_millis()));
     match written {
         Ok(snapshot) => format!(
-            "ctp-record: snapshot: {}\nctp-record: look at it: ctp-report --stuck -i {}\n",
+            "ctp-record: snapshot: {}\nctp-record: look at it: ctp-report --stuck{} -i {}\n",
             in_words(path, snapshot),
+            threshold.unwrap_or_default(),
             shell_word(path)
         ),
         Err(error) => format!("ctp-record: no snapshot: {error}\n"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ctp_trace::record::Ending;
 use rustix::process::Signal;
 
+use crate::duration::{self, NoDuration};
 use crate::size::{self, NoSize};
 
 /// How far back a snapshot goes.
@@ -35,7 +36,7 @@ impl fmt::Display for BadReach {
         match self {
             BadReach::Syntax => write!(
                 out,
-                "neither a duration (500ms, 30s, 5min, 1h) nor a size (512K, 64M)"
+                "neither a duration (500ms, 1.5s, 5min, 1h) nor a size (512K, 64M)"
             ),
             BadReach::Size(why) => write!(out, "{why}"),
         }
@@ -44,22 +45,14 @@ impl fmt::Display for BadReach {
 
 impl std::error::Error for BadReach {}
 
-/// Units of a duration, in milliseconds.
-const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
-
 impl FromStr for Reach {
     type Err = BadReach;
 
     fn from_str(text: &str) -> Result<Self, BadReach> {
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = &text[digits.len()..];
-        if let Some((_, ms)) = UNITS.iter().find(|(name, _)| *name == unit) {
-            let number: u64 = digits.parse().map_err(|_| BadReach::Syntax)?;
-            let length = number.checked_mul(*ms).filter(|ms| *ms > 0);
-            let length = length.ok_or(BadReach::Syntax)?;
-            return Ok(Reach::Length(Duration::from_millis(length)));
+        if let Ok(length) = duration::parse(text) {
+            return Ok(Reach::Length(length));
         }
-        if !["K", "M", "G"].contains(&unit) {
+        if !text.ends_with(['K', 'M', 'G']) {
             return Err(BadReach::Syntax);
         }
         match size::buffer(text) {
@@ -79,6 +72,8 @@ pub enum Trigger {
     ExitNonzero,
     /// A signal to the recorder.
     Signal(Signal),
+    /// A place where coroutines are stuck for so long.
+    Stuck(Duration),
 }
 
 /// Why a text is no [`Trigger`].
@@ -88,12 +83,20 @@ pub enum BadTrigger {
     Syntax,
     /// The recorder cannot take this signal for it.
     Signal(String),
+    /// What follows `stuck:` is no duration.
+    Duration(NoDuration),
 }
 
 impl fmt::Display for BadTrigger {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadTrigger::Syntax => write!(out, "none of exit, exit:nonzero, signal:NAME"),
+            BadTrigger::Syntax => {
+                write!(
+                    out,
+                    "none of exit, exit:nonzero, signal:NAME, stuck:DURATION"
+                )
+            }
+            BadTrigger::Duration(why) => write!(out, "{why}"),
             BadTrigger::Signal(name) => {
                 let names: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
                 write!(
@@ -132,6 +135,10 @@ impl FromStr for Trigger {
                 let signal = known.map(|(_, signal)| Trigger::Signal(*signal));
                 signal.ok_or_else(|| BadTrigger::Signal(name.to_owned()))
             }
+            Some(("stuck", length)) => {
+                let length = duration::parse(length).map_err(BadTrigger::Duration)?;
+                Ok(Trigger::Stuck(length))
+            }
             _ => Err(BadTrigger::Syntax),
         }
     }
@@ -143,7 +150,7 @@ impl Trigger {
         match self {
             Trigger::Exit => true,
             Trigger::ExitNonzero => ending != Ending::Exited(0) && ending != Ending::Stopped,
-            Trigger::Signal(_) => false,
+            Trigger::Signal(_) | Trigger::Stuck(_) => false,
         }
     }
 }
@@ -160,6 +167,10 @@ mod tests {
             Ok(Reach::Length(Duration::from_millis(500)))
         );
         assert_eq!("5min".parse(), Ok(Reach::Length(Duration::from_secs(300))));
+        assert_eq!(
+            "1.5s".parse(),
+            Ok(Reach::Length(Duration::from_millis(1_500)))
+        );
         assert_eq!("64M".parse(), Ok(Reach::Bytes(64 << 20)));
         for text in ["", "0s", "0M", "5m", "30", "M", "-1s", "3 s", "1d"] {
             assert_eq!(text.parse::<Reach>(), Err(BadReach::Syntax), "{text}");
@@ -168,9 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn a_trigger_is_an_end_or_a_signal_that_is_free() {
+    fn a_trigger_is_an_end_a_signal_that_is_free_or_what_is_stuck() {
         assert_eq!("exit:nonzero".parse(), Ok(Trigger::ExitNonzero));
         assert_eq!("signal:SIGUSR2".parse(), Ok(Trigger::Signal(Signal::USR2)));
+        let two_seconds = Duration::from_secs(2);
+        assert_eq!("stuck:2s".parse(), Ok(Trigger::Stuck(two_seconds)));
+        let refused = "stuck:2".parse::<Trigger>();
+        assert_eq!(refused, Err(BadTrigger::Duration(NoDuration)));
         for name in ["KILL", "INT", "SEGV", "CHLD", "usr2", ""] {
             let refused = format!("signal:{name}").parse::<Trigger>();
             assert_eq!(refused, Err(BadTrigger::Signal(name.to_owned())));

@@ -182,6 +182,11 @@ impl Cell {
         NonZeroU64::new(self.next_n.wrapping_add(1))
     }
 
+    /// Its wakes, as last told.
+    pub fn wakes_told(&self) -> Option<u32> {
+        self.wakes.map(|wakes| wakes.count)
+    }
+
     pub fn wakes_seen(&self) -> Option<u16> {
         self.wakes_seen
     }

@@ -123,6 +123,25 @@ impl Harvest {
         }
     }
 
+    /// What threads lost and have not told of yet, as if it were lost now.
+    pub(super) fn untold_losses(&mut self) -> Vec<Fact> {
+        let at = self.now();
+        let losses = self.lanes.losses().into_iter().enumerate();
+        let losses: Vec<_> = losses.filter_map(|(lane, it)| Some((lane, it?))).collect();
+        let untold = |(lane, lost): (usize, u32)| {
+            let author = *self.lanes.author(lane);
+            let records = lost.wrapping_sub(author.told_lost);
+            let deed = record::Deed {
+                process: author.process,
+                tid: author.tid,
+                at,
+                act: Act::Loss(records.into()),
+            };
+            (records.cast_signed() > 0).then_some(Fact::Deed(deed))
+        };
+        losses.into_iter().filter_map(untold).collect()
+    }
+
     /// At the end nobody tells of what was lost last.
     pub(super) fn tell_last_losses(&mut self, pass: &mut Pass<'_>) {
         for (lane, lost) in self.lanes.losses().into_iter().enumerate() {

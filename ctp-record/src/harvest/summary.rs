@@ -198,7 +198,7 @@ impl Harvest {
     }
 
     /// A dump does not tell when it was taken.
-    fn now(&self) -> Nanos {
+    pub(super) fn now(&self) -> Nanos {
         match (self.now_ns)() {
             u64::MAX => self.latest,
             now_ns => self.nanos(now_ns),

@@ -118,6 +118,7 @@ impl Session<'_> {
             lost: totals.lost,
             refused: counters.refused,
             lanes: self.memories.lanes(),
+            stuck: self.lookout.as_ref().map(|lookout| lookout.latest),
         }
     }
 }

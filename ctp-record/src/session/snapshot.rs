@@ -45,7 +45,7 @@ impl Session<'_> {
         }
     }
 
-    fn gather(&mut self) -> Option<Gathered> {
+    pub(super) fn gather(&mut self) -> Option<Gathered> {
         let Store::Flight(recorder) = &mut self.output else {
             return None;
         };

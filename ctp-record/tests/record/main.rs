@@ -21,6 +21,7 @@ mod lab;
 mod lanes;
 mod launch;
 mod limits;
+mod lookout;
 mod loss;
 mod output;
 mod peers;

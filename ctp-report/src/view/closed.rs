@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::record::Nanos;
+use ctp_trace::record::{Nanos, Seen};
 use ctp_trace::verdict::Doubt;
 
 use crate::groups::Group;
@@ -17,6 +17,22 @@ pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
         _ => format!("their {thing}s were closed{place} without resuming them"),
     };
     format!("lost wakeup: {what}; {}", sureness(groups, doubt))
+}
+
+/// `seen from outside: their fds were closed, and nobody resumed them; no wake since (exact)`.
+pub fn seen_from_outside(groups: &[&Group], seen: Seen, doubt: Option<Doubt>) -> String {
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let [fds, them] = match count {
+        1 => ["its fd", "it"],
+        _ => ["their fds", "them"],
+    };
+    let be = if count == 1 { "is" } else { "are" };
+    let what = match seen {
+        Seen::Closed => format!("{fds} {be} closed, and nobody resumed {them}"),
+        Seen::Replaced => format!("{fds} {be} used for something else by now"),
+        _ => format!("{fds} could be read, and nobody resumed {them}, while others went on"),
+    };
+    format!("seen from outside: {what}; {}", sureness(groups, doubt))
 }
 
 /// What all of them waited for, in one word.
@@ -64,6 +80,12 @@ fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
                 "no wake since, but that was only {} ago",
                 units::duration(Nanos(oldest))
             )
+        }
+        Some(Doubt::UsedAgain) => {
+            "no wake counted since, but the program may have put it there".to_owned()
+        }
+        Some(Doubt::HeldUp) => {
+            "whoever resumes may be held up, or there may be too little to read".to_owned()
         }
         Some(_) => "no wake counted since".to_owned(),
     }

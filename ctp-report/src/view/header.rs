@@ -236,6 +236,13 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     notes.extend(filtered(model));
     notes.extend(unattributed(model));
     notes.extend(torn(model));
+    if model.census.were_looks_refused() {
+        notes.push(
+            "descriptors could not be looked at from outside (another user, or hidepid): whether \
+             they were closed or readable is known only where the program told"
+                .to_owned(),
+        );
+    }
     let end = model.census.end().copied().unwrap_or_default();
     if let Some(imported) = &model.imported {
         notes.extend(about_the_file(imported));

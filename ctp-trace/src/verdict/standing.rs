@@ -1,7 +1,7 @@
 //! What the rule looks at.
 
 use super::words::Doubt;
-use crate::record::{CoroutineId, Dialect, Nanos};
+use crate::record::{CoroutineId, Dialect, Nanos, Seen};
 
 /// What is known of one coroutine at the end of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Standing {
     pub closed: Option<CloseStanding>,
     /// What keeps it for good, if anything does.
     pub blocked: Option<BlockStanding>,
+    /// What was seen from outside of what it waits for, if that was remarkable.
+    pub looked: Option<LookStanding>,
     /// When its timer was due, if it waits for one and said so.
     pub deadline: Option<Nanos>,
     /// The past of the site where it waits.
@@ -112,6 +114,22 @@ pub enum Obstacle {
     Ended(CoroutineId),
     /// It, or one that keeps it, is stuck itself.
     Behind(CoroutineId),
+}
+
+/// All looks from outside at what a coroutine waits for found this, since the first that did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LookStanding {
+    /// What.
+    pub seen: Seen,
+    /// When first.
+    pub first: Nanos,
+    /// When last; the same if there was no other look.
+    pub latest: Nanos,
+    /// The longest that others waited on at the same site after their descriptor was seen closed;
+    /// zero if nobody is known to have gone on.
+    pub longest_after: Nanos,
+    /// Nothing is missing of what its process told since it waits.
+    pub whole: bool,
 }
 
 /// A coroutine was run.

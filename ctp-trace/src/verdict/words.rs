@@ -1,7 +1,7 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
 use super::standing::Served;
-use crate::record::{CoroutineId, Nanos};
+use crate::record::{CoroutineId, Nanos, Seen};
 
 /// What is so, drawn from records alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,6 +177,15 @@ pub enum Reason {
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,
     },
+    /// The recorder saw it to be so, twice, and nobody resumed it.
+    Looked {
+        /// What.
+        seen: Seen,
+        /// When first.
+        first: Nanos,
+        /// Why this is not certain; nothing if it is.
+        doubt: Option<Doubt>,
+    },
     /// It was not woken, and nobody is left who could.
     Abandoned,
     /// Its timer was due at this time.
@@ -197,7 +206,7 @@ pub enum Reason {
     Silent,
 }
 
-/// Why one that waits for what is closed, or is held, may not be stuck.
+/// Why one that waits for what is closed, or is held, or is there, may not be stuck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Doubt {
@@ -223,6 +232,10 @@ pub enum Doubt {
     Moved,
     /// The one that keeps it is not stuck for certain.
     OfItsKeeper,
+    /// Its program may have put something else there on purpose.
+    UsedAgain,
+    /// Who would tell it may be held up, or it waits for more than there is.
+    HeldUp,
 }
 
 impl Doubt {
@@ -239,6 +252,8 @@ impl Doubt {
             Doubt::Moved => "moved",
             Doubt::PolledInside => "polled-inside",
             Doubt::OfItsKeeper => "of-its-keeper",
+            Doubt::UsedAgain => "used-again",
+            Doubt::HeldUp => "held-up",
         }
     }
 }
@@ -261,6 +276,11 @@ impl Reason {
             Reason::Deadlock { .. } => "deadlock",
             Reason::NeverGivenBack { .. } => "never-given-back",
             Reason::Behind { .. } => "behind",
+            Reason::Looked {
+                seen: Seen::Readable(_) | Seen::HungUp,
+                ..
+            } => "seen-ready",
+            Reason::Looked { .. } => "seen-closed",
             Reason::Abandoned => "abandoned",
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",

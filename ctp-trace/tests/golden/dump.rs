@@ -107,6 +107,10 @@ fn line(record: &Record) -> String {
             durations(&it.waiting),
             durations(&it.running)
         ),
+        Record::Look(it) => format!(
+            "look {} since={} at={} fd={} thing={:?} seen={:?}",
+            it.coroutine.0, it.since.0, it.at.0, it.fd, it.thing, it.seen
+        ),
         Record::End(it) => end(it),
         _ => panic!("version 1 has no such record: {record:?}"),
     }

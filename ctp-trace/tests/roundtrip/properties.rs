@@ -132,7 +132,7 @@ fn assert_nothing_fell_behind(written: &[Record], read: &[Record]) {
     }
 }
 
-const CLASSES: usize = 11;
+const CLASSES: usize = 12;
 
 /// A class may refer to those with a smaller number.
 fn class(record: &Record) -> usize {
@@ -145,9 +145,10 @@ fn class(record: &Record) -> usize {
         Record::Aggregate(_) => 5,
         Record::Window(_) | Record::Earlier(_) | Record::Former(_) => 6,
         Record::Chain(_) => 7,
-        Record::ProcessEnd(_) | Record::Control(_) => 9,
-        Record::End(_) => 10,
-        _ => 8,
+        Record::Look(_) => 8,
+        Record::ProcessEnd(_) | Record::Control(_) => 10,
+        Record::End(_) => 11,
+        _ => 9,
     }
 }
 

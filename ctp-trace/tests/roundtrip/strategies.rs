@@ -9,7 +9,7 @@ use ctp_trace::record::*;
 /// A start, then anything that may follow it, then an end.
 pub fn traces() -> impl Strategy<Value = Vec<Record>> {
     let record = prop_oneof![8 => definition(), 16 => orderly(), 8 => row(), 1 => process_end(),
-        2 => aggregate(), 1 => control(), 1 => flight()];
+        2 => aggregate(), 1 => control(), 1 => flight(), 1 => look()];
     (start(), vec(record, 0..300), end()).prop_map(|(start, mut records, end)| {
         records.insert(0, start);
         records.push(end);
@@ -107,6 +107,31 @@ fn aggregate() -> impl Strategy<Value = Record> {
             }))
         },
     )
+}
+
+fn look() -> impl Strategy<Value = Record> {
+    let thing = select(vec![Thing::Other, Thing::Socket, Thing::Pipe, Thing::Event]);
+    let seen = prop_oneof![
+        select(vec![
+            Seen::Open,
+            Seen::Closed,
+            Seen::Replaced,
+            Seen::HungUp,
+            Seen::Hidden
+        ]),
+        any_u64().prop_map(Seen::Readable),
+    ];
+    let numbers = (any_u32(), any_u64(), any_u64(), any_u64());
+    (numbers, thing, seen).prop_map(|((coroutine, since, at, fd), thing, seen)| {
+        Record::Look(Look {
+            coroutine: CoroutineId(coroutine),
+            since: Nanos(since),
+            at: Nanos(at),
+            fd,
+            thing,
+            seen,
+        })
+    })
 }
 
 fn flight() -> impl Strategy<Value = Record> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::support::{record, report_json};
+use crate::support::{record, record_with, report_json};
 
 const VERDICTS: &str = include_str!("../../../docs/verdicts.md");
 
@@ -143,6 +143,21 @@ programs! {
     zoo_closed zoo_unserved zoo_unqueued zoo_leaked_sender zoo_blocking zoo_starved zoo_double
     zoo_idle zoo_accept zoo_timers zoo_slow zoo_cancelled zoo_burst zoo_closed_first zoo_deadlock
     zoo_deadlock_tokio zoo_join_cycle zoo_futurelock zoo_unpolled zoo_kept_lock zoo_contended zoo_no_waker
+    zoo_unclosed zoo_unread zoo_quiet
+}
+
+// CT-15
+#[test]
+fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
+    for flag in ["--summary", "--flight-recorder"] {
+        let directory = tempdir().expect("room");
+        record_with(&[flag], directory.path(), "zoo_unclosed", &[]);
+        let json = report_json(directory.path(), &["--stuck"]);
+        let seen = list(&json["stuck"]).iter();
+        let seen = seen.filter(|it| verdict(it) == ["STUCK", "CERTAIN", "seen-closed"]);
+        let count: u64 = seen.map(|it| it["count"].as_u64().expect("a count")).sum();
+        assert_eq!(count, 3, "{flag}: {json}");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! Pipes, and a thread that watches those for which tasks wait.
+//! Pipes and connections, and a thread that watches those for which tasks wait.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
+use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,11 +23,13 @@ pub enum Hangup {
     Wake,
     /// It is closed, and who waits for it is forgotten: a bug.
     Forget,
+    /// The same, and nobody is told of the closing either.
+    ForgetUntold,
     /// It is closed, and who waits for it is woken so much later.
     WakeLater(Duration),
 }
 
-/// The end of a pipe that tasks read from.
+/// The end of a pipe, or of a connection, that tasks read from.
 #[derive(Debug)]
 pub struct Pipe {
     number: RawFd,
@@ -72,12 +75,29 @@ impl Pipes {
     /// If the system has none left.
     pub fn pipe(self: &Arc<Self>) -> io::Result<(Arc<Pipe>, OwnedFd)> {
         let (read, write) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
-        let pipe = Pipe {
-            number: read.as_raw_fd(),
-            fd: Mutex::new(Some(read)),
+        Ok((self.reader_of(read), write))
+    }
+
+    /// The end of a connection, from which tasks read like from a pipe.
+    ///
+    /// # Errors
+    /// If the system does not let it be read without waiting.
+    pub fn connection(self: &Arc<Self>, stream: TcpStream) -> io::Result<Arc<Pipe>> {
+        stream.set_nonblocking(true)?;
+        Ok(self.reader_of(stream.into()))
+    }
+
+    fn reader_of(self: &Arc<Self>, fd: OwnedFd) -> Arc<Pipe> {
+        Arc::new(Pipe {
+            number: fd.as_raw_fd(),
+            fd: Mutex::new(Some(fd)),
             pipes: Arc::clone(self),
-        };
-        Ok((Arc::new(pipe), write))
+        })
+    }
+
+    /// Forgets who waits for it: a bug, as of one who mistakes a number for another.
+    pub fn lose(&self, pipe: &Pipe) {
+        lock(&self.waiting).remove(&pipe.number);
     }
 
     /// Waits a little, and serves what is ready.
@@ -109,6 +129,7 @@ impl Pipes {
         match waiting {
             Some((_, waker, Hangup::Wake)) => waker.wake(),
             Some((_, _, Hangup::Forget)) => pipe.close(),
+            Some((_, _, Hangup::ForgetUntold)) => drop(lock(&pipe.fd).take()),
             Some((_, waker, Hangup::WakeLater(delay))) => {
                 pipe.close();
                 thread::spawn(move || {

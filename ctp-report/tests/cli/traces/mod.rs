@@ -9,6 +9,7 @@ mod flight;
 pub mod foreign;
 mod locks;
 mod many;
+mod outside;
 mod summed;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
@@ -34,6 +35,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("robbed", deeds::robbed()),
         ("deadlock", locks::deadlock()),
         ("pairs", locks::pairs()),
+        ("looked_at", outside::looked_at()),
         ("busy", busy()),
         ("torn", broken::torn()),
         ("dubious", broken::dubious()),

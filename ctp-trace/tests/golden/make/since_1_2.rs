@@ -416,3 +416,32 @@ pub(super) fn chains() -> Vec<u8> {
     ];
     written(&Start::default(), &records, &End::default())
 }
+
+/// Everything that can be seen from outside, of things of every sort.
+pub(super) fn looks() -> Vec<u8> {
+    let seen = [
+        (Thing::Socket, Seen::Open),
+        (Thing::Socket, Seen::Closed),
+        (Thing::Pipe, Seen::Replaced),
+        (Thing::Event, Seen::Readable(3)),
+        (Thing::Socket, Seen::Readable(u64::MAX)),
+        (Thing::Socket, Seen::HungUp),
+        (Thing::Other, Seen::Hidden),
+    ];
+    let looks = (0..).zip(seen).map(|(i, (thing, seen))| {
+        Record::Look(Look {
+            coroutine: CoroutineId(1 + i),
+            since: Nanos(1_000),
+            at: Nanos(2_000_000_000 + u64::from(i)),
+            fd: 17,
+            thing,
+            seen,
+        })
+    });
+    let end = End {
+        at: Nanos(3_000_000_000),
+        how: Ending::Exited(0),
+        ..End::default()
+    };
+    written(&Start::default(), &looks.collect::<Vec<_>>(), &end)
+}

@@ -1,0 +1,59 @@
+//! Who has waited for a descriptor for long, for those who look at descriptors from outside.
+
+use ctp_nostd::Region;
+use ctp_nostd::dialect::Fetched;
+use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId, WaitKind};
+use ctp_trace::verdict::wakes_since;
+
+use super::{Harvest, convert};
+
+/// A wait for a descriptor that goes on, and that nobody has ended by a wake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DescriptorWait {
+    pub coroutine: CoroutineId,
+    pub process: ProcessId,
+    /// The time of its suspend.
+    pub since: Nanos,
+    /// The descriptor's number.
+    pub fd: u64,
+    /// It waits to read, not to write.
+    pub reads: bool,
+}
+
+impl Harvest {
+    /// What this station's coroutine waits for, if that is a descriptor, and since `before_ns` of
+    /// the monotonic clock.
+    pub(crate) fn descriptor_wait(
+        &self,
+        index: usize,
+        region: &Region<'_>,
+        before_ns: u64,
+    ) -> Option<DescriptorWait> {
+        let cell = self.cells.get(index).filter(|cell| cell.is_ours())?;
+        let station = region.stations.get(index)?;
+        if before_ns < station.latest_event_ns() || cell.hidden(station).is_some() {
+            return None;
+        }
+        let latest = station.event_head().wrapping_sub(1);
+        let Fetched::Whole(epoch) = cell.dialect().fetch(station, latest) else {
+            return None;
+        };
+        let is_its_own = epoch.generation == cell.generation();
+        let is_suspend = convert::event_kind(&epoch, false) == Some(EventKind::Suspend);
+        let reads = match convert::wait_kind(epoch.tail.wait_kind) {
+            WaitKind::Readable => true,
+            WaitKind::Writable => false,
+            _ => return None,
+        };
+        let tells_wakes = station.identity().is_some_and(|it| it.tells_wakes);
+        let wakes = wakes_since(station.wakes().count, epoch.tail.wake_seen);
+        let is_woken = tells_wakes && wakes != Some(0);
+        (is_its_own && is_suspend && !is_woken).then(|| DescriptorWait {
+            coroutine: cell.coroutine,
+            process: cell.process,
+            since: self.nanos(epoch.timestamp),
+            fd: epoch.arg,
+            reads,
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! What is stuck, told while the program runs.
+//!
+//! The rule is that of the report, [`ctp_trace::verdict::judge`], on the same records: those that go
+//! into the trace are counted by a [`Watch`] as they are put in order; of a flight recorder,
+//! which writes none, a snapshot is composed for it ([`flight`]). Looks are taken some times within
+//! the time after which something counts as stuck, but cost no more than a small part of a processor.
+//!
+//! What can be told only at the end, such as records that a thread lost last, is not known yet, so
+//! that some of what is certain then is likely now.
+
+pub mod flight;
+mod herald;
+mod places;
+pub mod told;
+mod watch;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use ctp_trace::record::Nanos;
+
+use herald::Herald;
+pub use herald::Purpose;
+pub use watch::{Finding, Watch};
+
+/// What users asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wish {
+    /// Tell of what is stuck for so long.
+    pub say_after: Option<Duration>,
+    /// Take a snapshot of it.
+    pub snapshot_after: Option<Duration>,
+}
+
+/// What one look found, for each time that was asked for.
+#[derive(Debug)]
+pub struct Sighting {
+    /// When, in the trace.
+    pub at: Nanos,
+    /// By threshold: the sites where somebody is stuck.
+    pub findings: Vec<Vec<Finding>>,
+    /// What it took of a processor on the thread that judged.
+    pub cost: Duration,
+}
+
+/// Decides when to look, and what of it is news.
+#[derive(Debug)]
+pub struct Lookout {
+    heralds: Vec<Herald>,
+    sender: Sender<Sighting>,
+    sightings: Receiver<Sighting>,
+    pause: Duration,
+    share: u32,
+    /// What the thread that reads did for the latest look.
+    took: Duration,
+    /// Nothing while a look is taken.
+    next: Option<Instant>,
+    /// Coroutines that were stuck at the latest look, by the first threshold.
+    pub latest: usize,
+}
+
+/// Looks within the time after which something is stuck.
+const LOOKS: u32 = 8;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Looks take no more than this part of a processor: those at a trace only judge, those at a flight
+/// recorder read all that it has.
+const SHARE_OF_TRACE: u32 = 100;
+const SHARE_OF_FLIGHT: u32 = 20;
+
+impl Lookout {
+    /// For a flight recorder or a trace; nothing if nobody wants to know.
+    pub fn of(wish: Wish, is_flight: bool) -> Option<Self> {
+        let heralds: Vec<Herald> = Purpose::all(wish).collect();
+        let shortest = heralds.iter().map(|herald| herald.after).min()?;
+        let (sender, sightings) = channel();
+        Some(Lookout {
+            heralds,
+            sender,
+            sightings,
+            pause: (Duration::from_nanos(shortest.0) / LOOKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+            share: match is_flight {
+                true => SHARE_OF_FLIGHT,
+                false => SHARE_OF_TRACE,
+            },
+            took: Duration::ZERO,
+            next: Some(Instant::now()),
+            latest: 0,
+        })
+    }
+
+    /// How long something must be so to count, for each who wants to know.
+    pub fn thresholds(&self) -> Vec<Nanos> {
+        self.heralds.iter().map(|herald| herald.after).collect()
+    }
+
+    /// The shortest of them.
+    pub fn shortest(&self) -> Nanos {
+        let all = self.heralds.iter().map(|herald| herald.after);
+        all.min().unwrap_or_default()
+    }
+
+    /// How long the loop may sleep: until the next look, or for as long as one may take.
+    pub fn pause(&self) -> Duration {
+        let until = |next: Instant| next.saturating_duration_since(Instant::now());
+        self.next.map_or(self.pause, until)
+    }
+
+    /// Where sightings go.
+    pub fn sender(&self) -> Sender<Sighting> {
+        self.sender.clone()
+    }
+
+    /// Is it time to look? Not before the latest look is over, nor soon after one that took long.
+    pub fn is_due(&self) -> bool {
+        self.next.is_some_and(|next| next <= Instant::now())
+    }
+
+    /// A look is being taken on another thread, for which this one has worked so long.
+    pub fn begun(&mut self, took: Duration) {
+        self.next = None;
+        self.took = took;
+    }
+
+    /// There is nobody to look at.
+    pub fn skip(&mut self) {
+        self.next = Some(Instant::now() + self.pause);
+    }
+
+    /// The news: for each purpose, of each site at which somebody is stuck, once.
+    pub fn news(&mut self) -> Vec<(Purpose, Nanos, Vec<Finding>)> {
+        let mut news = Vec::new();
+        while let Ok(sighting) = self.sightings.try_recv() {
+            let cost = self.took + sighting.cost;
+            self.next = Some(Instant::now() + self.pause.max(cost * self.share));
+            let of_first = sighting.findings.first();
+            self.latest = of_first.map_or(0, |it| it.iter().map(Finding::stuck).sum());
+            for (herald, findings) in self.heralds.iter_mut().zip(sighting.findings) {
+                news.push((herald.purpose, sighting.at, herald.news(findings)));
+            }
+        }
+        news.retain(|(_, _, findings)| !findings.is_empty());
+        news
+    }
+}

@@ -1,0 +1,106 @@
+//! What of it is news: each site once, and again only when it has grown much.
+
+use std::collections::HashMap;
+
+use ctp_trace::record::{Nanos, SiteId};
+
+use super::Wish;
+use super::watch::Finding;
+
+/// What is done about a site where somebody is stuck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is told of.
+    Say,
+    /// A snapshot is taken. It is told of too, unless that is done anyway.
+    Snapshot {
+        /// Tell of it?
+        is_told: bool,
+    },
+}
+
+/// One who wants to know.
+#[derive(Debug)]
+pub struct Herald {
+    pub purpose: Purpose,
+    /// Somebody is stuck after so long.
+    pub after: Nanos,
+    sites: HashMap<SiteId, Known>,
+}
+
+/// What is known of a site.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// How many were stuck when it was told of; 0 if it was not.
+    told: usize,
+    /// The same at the latest look.
+    latest: usize,
+    /// Looks at which there were more than before, one after the other.
+    growing: u32,
+}
+
+/// A site is told of again if it has so many times as many.
+const MUCH: usize = 2;
+/// While it grows one waits for the whole of it, but not for longer than so many looks.
+const PATIENCE: u32 = 4;
+
+impl Purpose {
+    pub(super) fn all(wish: Wish) -> impl Iterator<Item = Herald> {
+        let say = wish.say_after.map(|after| (Purpose::Say, after));
+        let is_told = wish.say_after.is_none();
+        let snapshot = wish
+            .snapshot_after
+            .map(|after| (Purpose::Snapshot { is_told }, after));
+        say.into_iter()
+            .chain(snapshot)
+            .map(|(purpose, after)| Herald {
+                purpose,
+                after: Nanos(after.as_nanos() as u64),
+                sites: HashMap::new(),
+            })
+    }
+}
+
+impl Herald {
+    /// Which of these are to be told.
+    pub fn news(&mut self, findings: Vec<Finding>) -> Vec<Finding> {
+        let mut findings = findings;
+        findings.retain(|it| self.sites.entry(it.site).or_default().is_news(it.stuck()));
+        findings
+    }
+}
+
+impl Known {
+    fn is_news(&mut self, stuck: usize) -> bool {
+        let before = std::mem::replace(&mut self.latest, stuck);
+        self.growing = if before < stuck { self.growing + 1 } else { 0 };
+        let is_settled = self.growing == 0 || PATIENCE <= self.growing;
+        let is_more = self.told.saturating_mul(MUCH).max(1) <= stuck;
+        let is_news = is_settled && is_more;
+        if is_news {
+            self.told = stuck;
+        }
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At which looks it was news.
+    fn news(counts: &[usize]) -> Vec<usize> {
+        let mut known = Known::default();
+        let told = |(look, &count): (usize, &usize)| known.is_news(count).then_some(look);
+        counts.iter().enumerate().filter_map(told).collect()
+    }
+
+    // CT-26
+    #[test]
+    fn a_site_is_news_once_it_grows_no_more_and_again_when_it_has_doubled() {
+        assert_eq!(news(&[0, 0, 0]), []);
+        assert_eq!(news(&[12, 47, 47, 47, 47]), [2]);
+        assert_eq!(news(&[47, 47, 60, 60, 94, 94, 94]), [1, 5]);
+        assert_eq!(news(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), [3, 7]);
+    }
+}

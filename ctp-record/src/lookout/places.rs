@@ -1,0 +1,84 @@
+//! Where a site is, in words: the line if the program told of it, else module and offset. Names are
+//! looked up by the report.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ctp_trace::record::{Module, Place, ProcessId, Record, Site, SiteId};
+
+/// The sites and modules that were told so far.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    sites: HashMap<SiteId, Site>,
+    modules: Vec<Module>,
+}
+
+impl Places {
+    pub fn note(&mut self, record: &Record) {
+        match record {
+            Record::Site(site) => drop(self.sites.insert(site.id, site.clone())),
+            Record::Module(module) => self.modules.push(module.clone()),
+            _ => {}
+        }
+    }
+
+    /// In one line, whatever stands in the memory of the program.
+    pub fn text(&self, site: SiteId) -> String {
+        let Some(site) = self.sites.get(&site) else {
+            return "a place that is not known".to_owned();
+        };
+        let text = match &site.place {
+            Place::Source { file, line, .. } => format!("{file}:{line}"),
+            Place::Function { name, .. } if !name.is_empty() => name.clone(),
+            Place::Function { address, .. }
+            | Place::Address(address)
+            | Place::ReturnAddress(address) => self.in_module(site.process, *address),
+            _ => return "a place that is not known".to_owned(),
+        };
+        text.escape_debug().to_string()
+    }
+
+    /// The latest of the modules that were ever there.
+    fn in_module(&self, process: ProcessId, address: u64) -> String {
+        let is_there =
+            |it: &&Module| it.process == process && (it.start..it.end).contains(&address);
+        let Some(module) = self.modules.iter().rev().find(is_there) else {
+            return format!("{address:#x}");
+        };
+        let path = String::from_utf8_lossy(&module.path);
+        let name = Path::new(&*path).file_name().unwrap_or_default();
+        let offset = (address - module.start).wrapping_add(module.file_offset);
+        format!("{}+{offset:#x}", name.to_string_lossy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(place: Place) -> Places {
+        let mut places = Places::default();
+        places.note(&Record::Module(Module {
+            start: 0x7000,
+            end: 0x9000,
+            file_offset: 0x100,
+            path: b"/opt/app/server".to_vec(),
+            ..Module::default()
+        }));
+        let (id, process) = (SiteId(1), ProcessId::default());
+        places.note(&Record::Site(Site { id, process, place }));
+        places
+    }
+
+    // CT-26
+    #[test]
+    fn a_place_is_a_line_or_an_offset_in_a_module() {
+        let text = |place| places(place).text(SiteId(1));
+        let (file, line, column) = ("src/a\n.rs".to_owned(), 7, 3);
+        assert_eq!(text(Place::Source { file, line, column }), "src/a\\n.rs:7");
+        assert_eq!(text(Place::ReturnAddress(0x8010)), "server+0x1110");
+        assert_eq!(text(Place::Address(0x10)), "0x10");
+        let unknown = places(Place::default()).text(SiteId(2));
+        assert_eq!(unknown, "a place that is not known");
+    }
+}

@@ -1,0 +1,108 @@
+//! The account of a trace that is being written, and what the rule says of it so far.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ctp_trace::Census;
+use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, Start};
+use ctp_trace::verdict::{Judgement, Verdict};
+
+use super::Sighting;
+use super::places::Places;
+use crate::clock::processor_time;
+use crate::harvest::Standstill;
+
+/// A site where somebody is stuck.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finding {
+    /// Where they wait, or where they were spawned if they never ran.
+    pub site: SiteId,
+    /// The same in words.
+    pub place: String,
+    /// How many are stuck for certain.
+    pub certain: usize,
+    /// How many more most likely are.
+    pub likely: usize,
+    /// The longest that one of them has been so.
+    pub longest: Nanos,
+}
+
+impl Finding {
+    /// All of them.
+    pub fn stuck(&self) -> usize {
+        self.certain + self.likely
+    }
+
+    fn add(&mut self, judgement: &Judgement) {
+        match judgement.verdict {
+            Verdict::Stuck => self.certain += 1,
+            _ => self.likely += 1,
+        }
+        self.longest = self.longest.max(judgement.age);
+    }
+}
+
+/// Takes in the records of a trace, and looks at what came of them.
+#[derive(Debug)]
+pub struct Watch {
+    census: Census,
+    places: Places,
+    thresholds: Vec<Nanos>,
+}
+
+impl Watch {
+    /// Of a trace that begins so.
+    pub fn new(start: &Start, thresholds: Vec<Nanos>) -> Self {
+        let mut watch = Watch {
+            census: Census::new(),
+            places: Places::default(),
+            thresholds,
+        };
+        watch.take(&Record::Start(start.clone()));
+        watch
+    }
+
+    /// Takes in one more.
+    pub fn take(&mut self, record: &Record) {
+        self.places.note(record);
+        self.census.feed(record);
+    }
+
+    /// All that happened until `at` was taken in; of those that stand still this is told besides.
+    pub fn look(&mut self, at: Nanos, standstill: Standstill) -> Sighting {
+        let begin = processor_time();
+        for account in &standstill.accounts {
+            self.census.feed(account);
+        }
+        self.census.advance_to(at);
+        let moving: HashSet<CoroutineId> = standstill.moving.into_iter().collect();
+        let thresholds = self.thresholds.iter();
+        let findings = thresholds
+            .map(|threshold| self.findings(*threshold, &moving))
+            .collect();
+        let cost = processor_time().saturating_sub(begin);
+        Sighting { at, findings, cost }
+    }
+
+    /// By site, without those that have gone on.
+    fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<Finding> {
+        let mut sites: BTreeMap<SiteId, Finding> = BTreeMap::new();
+        for (id, judgement) in self.census.judge(threshold) {
+            if judgement.verdict.is_stuck() && !moving.contains(&id) {
+                sites.entry(self.site_of(id)).or_default().add(&judgement);
+            }
+        }
+        let described = |(site, finding)| Finding {
+            site,
+            place: self.places.text(site),
+            ..finding
+        };
+        sites.into_iter().map(described).collect()
+    }
+
+    fn site_of(&self, id: CoroutineId) -> SiteId {
+        let one = self.census.get(id);
+        one.map_or(SiteId(0), |one| {
+            one.suspend().map_or(one.spawn_site, |wait| wait.site)
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! Looks from outside at the descriptors that coroutines wait for: closed, re-used, or readable?
+//!
+//! Only `/proc` is read. The program is not stopped, and nothing of it is touched: a duplicate of a
+//! descriptor would keep it open. What is not remarkable is not told, and a descriptor is closed or
+//! re-used only if an earlier look of the same wait saw it open: its number may be of another sort.
+//! The work is bounded: some hundred descriptors a second, in turns, and none while nobody waits long.
+
+mod descriptor;
+mod followed;
+mod sockets;
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use ctp_trace::record::{CoroutineId, Look, Nanos, ProcessId, Seen};
+
+use crate::harvest::DescriptorWait;
+use crate::memories::StationPlace;
+use descriptor::{Descriptor, Held};
+use followed::Followed;
+use sockets::Sockets;
+
+/// Whoever waits for so long is looked at.
+pub const LONG: Duration = Duration::from_millis(500);
+/// Waits that are looked at in one go.
+pub const MOST_WAITS: usize = 256;
+/// Stations that are scanned for them in one go.
+pub const MOST_STATIONS: usize = 1 << 14;
+/// From one look to the next.
+const EVERY: Duration = Duration::from_secs(1);
+/// The same while something is remarkable and was seen but once.
+const SOON: Duration = Duration::from_millis(200);
+/// Looks take no more than this part of a processor.
+const SHARE: u32 = 100;
+/// Waits that are remembered; then all are forgotten.
+const MOST_FOLLOWED: usize = 1 << 16;
+/// Processes of which the sockets are listed in one go.
+const MOST_TABLES: usize = 4;
+
+/// What was seen so far, and when the next look is.
+#[derive(Debug)]
+pub struct Looks {
+    next: Instant,
+    /// Up to where stations were scanned.
+    pub cursor: StationPlace,
+    followed: HashMap<CoroutineId, Followed>,
+    /// Waits of which something remarkable was told, with their stations.
+    suspects: Vec<(StationPlace, CoroutineId)>,
+    /// Processes at which the kernel did not let us look.
+    hidden: HashSet<ProcessId>,
+}
+
+/// One wait, with what its descriptor is now.
+struct Sight {
+    place: StationPlace,
+    wait: DescriptorWait,
+    pid: u32,
+    held: Held,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Looks {
+            next: Instant::now(),
+            cursor: (0, 0),
+            followed: HashMap::new(),
+            suspects: Vec::new(),
+            hidden: HashSet::new(),
+        }
+    }
+}
+
+impl Looks {
+    /// Is it time?
+    pub fn is_due(&self) -> bool {
+        self.next <= Instant::now()
+    }
+
+    /// A look is over that took so long of a processor.
+    pub fn rest(&mut self, took: Duration) {
+        let pause = match self.suspects.iter().any(|(_, id)| self.is_seen_once(*id)) {
+            true => SOON,
+            false => EVERY,
+        };
+        self.next = Instant::now() + pause.max(took * SHARE);
+    }
+
+    /// How long the loop may sleep while something is to be seen once more.
+    pub fn pause(&self) -> Option<Duration> {
+        let is_open = self.suspects.iter().any(|(_, id)| self.is_seen_once(*id));
+        is_open.then(|| self.next.saturating_duration_since(Instant::now()))
+    }
+
+    /// The stations of those that are to be looked at in any case.
+    pub fn suspects(&mut self) -> Vec<StationPlace> {
+        let suspects = std::mem::take(&mut self.suspects);
+        suspects.into_iter().map(|(place, _)| place).collect()
+    }
+
+    /// Looks at what these wait for. `pid_of` tells the kernel's ids of processes, `is_still` whether
+    /// a wait goes on, and `now` the time. Gives what is to be told.
+    pub fn look(
+        &mut self,
+        waits: Vec<(StationPlace, DescriptorWait)>,
+        pid_of: impl Fn(ProcessId) -> Option<u32>,
+        is_still: impl Fn(StationPlace, &DescriptorWait) -> bool,
+        now: impl Fn() -> Nanos,
+    ) -> Vec<Look> {
+        let sight = |(place, wait): (StationPlace, DescriptorWait)| {
+            let pid = pid_of(wait.process)?;
+            let held = descriptor::look(pid, wait.fd);
+            Some(Sight {
+                place,
+                wait,
+                pid,
+                held,
+            })
+        };
+        let sights: Vec<Sight> = waits.into_iter().filter_map(sight).collect();
+        let tables = tables_for(&sights);
+        let mut looks = Vec::new();
+        for sight in sights {
+            let seen = seen_of(&sight, tables.get(&sight.pid));
+            if is_still(sight.place, &sight.wait) {
+                self.tell(&sight, seen, now(), &mut looks);
+            }
+        }
+        looks
+    }
+
+    fn tell(&mut self, sight: &Sight, seen: Seen, at: Nanos, looks: &mut Vec<Look>) {
+        let Sight { wait, held, .. } = sight;
+        let look = |seen| Look {
+            coroutine: wait.coroutine,
+            since: wait.since,
+            at,
+            fd: wait.fd,
+            seen,
+            ..Look::default()
+        };
+        match held {
+            Held::Unknown => return,
+            Held::Hidden if self.hidden.insert(wait.process) => looks.push(look(Seen::Hidden)),
+            Held::Hidden => return,
+            Held::Open(_) | Held::Closed => {}
+        }
+        if self.followed.len() == MOST_FOLLOWED {
+            self.followed.clear();
+        }
+        let before = self.followed.remove(&wait.coroutine);
+        let followed = before.filter(|it| it.since == wait.since);
+        let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, held, at)) else {
+            return;
+        };
+        looks.extend(followed.see(held, look(seen)));
+        if followed.is_suspect() {
+            self.suspects.push((sight.place, wait.coroutine));
+        }
+        self.followed.insert(wait.coroutine, followed);
+    }
+
+    fn is_seen_once(&self, id: CoroutineId) -> bool {
+        self.followed.get(&id).is_some_and(Followed::is_seen_once)
+    }
+}
+
+/// What there is to read, if it waits for that; whether it is the same thing as before is not known
+/// here.
+fn seen_of(sight: &Sight, sockets: Option<&Sockets>) -> Seen {
+    match sight.held {
+        Held::Open(descriptor) if sight.wait.reads => match descriptor {
+            Descriptor::Socket(inode) => sockets.map_or(Seen::Open, |it| it.seen(inode)),
+            Descriptor::Event => descriptor::seen_of_event(sight.pid, sight.wait.fd),
+            _ => Seen::Open,
+        },
+        Held::Closed => Seen::Closed,
+        _ => Seen::Open,
+    }
+}
+
+/// The sockets of those processes in which somebody waits to read from one.
+fn tables_for(sights: &[Sight]) -> HashMap<u32, Sockets> {
+    let mut wanted: HashMap<u32, HashSet<u64>> = HashMap::new();
+    for sight in sights.iter().filter(|sight| sight.wait.reads) {
+        if let Held::Open(Descriptor::Socket(inode)) = sight.held {
+            wanted.entry(sight.pid).or_default().insert(inode);
+        }
+    }
+    let some = wanted.into_iter().take(MOST_TABLES);
+    some.map(|(pid, inodes)| (pid, Sockets::of(pid, &inodes)))
+        .collect()
+}

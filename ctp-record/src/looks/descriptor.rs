@@ -1,0 +1,143 @@
+//! What a number stands for in a process, by its links in `/proc`.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use ctp_trace::record::{Seen, Thing};
+
+/// What the kernel says of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// It stands for this.
+    Open(Descriptor),
+    /// It stands for nothing, while others do.
+    Closed,
+    /// We are not allowed to know.
+    Hidden,
+    /// The process is gone, or about to be.
+    Unknown,
+}
+
+/// What a descriptor is, as far as two of the same sort can be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Descriptor {
+    /// The socket of this inode.
+    Socket(u64),
+    /// The pipe of this inode.
+    Pipe(u64),
+    /// An eventfd.
+    Event,
+    /// A file, or another thing of the kernel's.
+    Other,
+}
+
+impl Descriptor {
+    /// For the trace.
+    pub fn thing(self) -> Thing {
+        match self {
+            Descriptor::Socket(_) => Thing::Socket,
+            Descriptor::Pipe(_) => Thing::Pipe,
+            Descriptor::Event => Thing::Event,
+            Descriptor::Other => Thing::Other,
+        }
+    }
+
+    fn of(link: &str) -> Self {
+        let number = |of: &str| {
+            let rest = link.strip_prefix(of)?.strip_prefix(":[")?;
+            rest.strip_suffix(']')?.parse().ok()
+        };
+        match (number("socket"), number("pipe")) {
+            (Some(inode), _) => Descriptor::Socket(inode),
+            (_, Some(inode)) => Descriptor::Pipe(inode),
+            _ if link == "anon_inode:[eventfd]" => Descriptor::Event,
+            _ => Descriptor::Other,
+        }
+    }
+}
+
+/// What a number is in a process.
+pub(super) fn look(pid: u32, fd: u64) -> Held {
+    look_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
+}
+
+/// One that is dead, or about to be, has no numbers at all.
+fn look_in(directory: &Path, fd: u64) -> Held {
+    match fs::read_link(directory.join(fd.to_string())) {
+        Ok(link) => Held::Open(Descriptor::of(&link.to_string_lossy())),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound if has_any(directory) => Held::Closed,
+            ErrorKind::PermissionDenied => Held::Hidden,
+            _ => Held::Unknown,
+        },
+    }
+}
+
+fn has_any(directory: &Path) -> bool {
+    let mut entries = fs::read_dir(directory).into_iter().flatten();
+    entries.any(|entry| entry.is_ok())
+}
+
+/// Whether an eventfd could be read.
+pub(super) fn seen_of_event(pid: u32, fd: u64) -> Seen {
+    let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+    match count_in(&text) {
+        Some(count @ 1..) => Seen::Readable(count),
+        _ => Seen::Open,
+    }
+}
+
+fn count_in(text: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    let count = lines.find_map(|line| line.strip_prefix("eventfd-count:"))?;
+    u64::from_str_radix(count.trim(), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd as _;
+
+    use super::*;
+
+    #[test]
+    fn a_number_of_ours_is_what_it_is_until_it_is_closed() {
+        let me = std::process::id();
+        let (reader, _writer) = rustix::pipe::pipe().expect("can be made");
+        let fd = reader.as_raw_fd() as u64;
+        let Held::Open(Descriptor::Pipe(_)) = look(me, fd) else {
+            panic!("{:?}", look(me, fd));
+        };
+        assert_eq!(look(me, u64::from(u32::MAX)), Held::Closed);
+        assert_eq!(look(u32::MAX, 1), Held::Unknown);
+    }
+
+    #[test]
+    fn a_process_without_any_number_is_about_to_be_gone() {
+        let empty = tempfile::tempdir().expect("a directory can be made");
+        assert_eq!(look_in(empty.path(), 17), Held::Unknown);
+        fs::write(empty.path().join("3"), "").expect("can be made");
+        assert_eq!(look_in(empty.path(), 17), Held::Closed);
+        assert_eq!(look_in(empty.path(), 3), Held::Unknown, "it is no link");
+    }
+
+    #[test]
+    fn links_tell_sorts_apart() {
+        assert_eq!(Descriptor::of("socket:[4711]"), Descriptor::Socket(4711));
+        assert_eq!(Descriptor::of("pipe:[7]"), Descriptor::Pipe(7));
+        assert_eq!(Descriptor::of("anon_inode:[eventfd]"), Descriptor::Event);
+        for link in [
+            "/tmp/socket:[4711]",
+            "anon_inode:[eventpoll]",
+            "pipe:[x]",
+            "",
+        ] {
+            assert_eq!(Descriptor::of(link), Descriptor::Other, "{link}");
+        }
+        assert_eq!(
+            count_in("pos:\t0\neventfd-count:               1f\n"),
+            Some(31)
+        );
+        assert_eq!(count_in("pos:\t0\n"), None);
+    }
+}

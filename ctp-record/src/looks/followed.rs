@@ -1,0 +1,160 @@
+//! One wait over several looks: what is news of it.
+
+use ctp_trace::record::{Look, Nanos, Seen};
+
+use super::descriptor::{Descriptor, Held};
+
+/// A wait that was looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Followed {
+    /// When it began.
+    pub since: Nanos,
+    /// What its descriptor was at the first look, and when that was.
+    descriptor: Descriptor,
+    open_at: Nanos,
+    told: Option<Told>,
+}
+
+/// What was told last.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    seen: Seen,
+    /// When that was seen first, and when it was told last.
+    first: Nanos,
+    last: Nanos,
+}
+
+impl Followed {
+    /// A wait whose descriptor is open at the first look. Of any other nothing is known.
+    pub fn of(since: Nanos, held: &Held, at: Nanos) -> Option<Self> {
+        let Held::Open(descriptor) = *held else {
+            return None;
+        };
+        Some(Followed {
+            since,
+            descriptor,
+            open_at: at,
+            told: None,
+        })
+    }
+
+    /// What is to be told after a look that found this. What goes on to be so is told twice, and
+    /// then each time that it has been so for twice as long.
+    pub fn see(&mut self, held: &Held, look: Look) -> Vec<Look> {
+        let seen = match held {
+            Held::Open(descriptor) if *descriptor != self.descriptor => Seen::Replaced,
+            _ => look.seen,
+        };
+        let look = Look {
+            seen,
+            thing: self.descriptor.thing(),
+            ..look
+        };
+        let told = self.told.filter(|told| is_same(told.seen, seen));
+        match (told, self.told) {
+            (None, None) if seen == Seen::Open => Vec::new(),
+            (None, None) => self.begin(look, true),
+            (None, Some(_)) => self.begin(look, false),
+            (Some(told), _) => self.go_on(told, look),
+        }
+    }
+
+    fn begin(&mut self, look: Look, is_news: bool) -> Vec<Look> {
+        let Look { seen, at, .. } = look;
+        self.told = (seen != Seen::Open).then_some(Told {
+            seen,
+            first: at,
+            last: at,
+        });
+        let open = Look {
+            seen: Seen::Open,
+            at: self.open_at,
+            ..look
+        };
+        let was_open = is_news && self.open_at < at;
+        was_open.then_some(open).into_iter().chain([look]).collect()
+    }
+
+    fn go_on(&mut self, told: Told, look: Look) -> Vec<Look> {
+        let (so_far, by_now) = (told.first.until(told.last), told.first.until(look.at));
+        if by_now.0 < so_far.0.saturating_mul(2) {
+            return Vec::new();
+        }
+        let last = look.at;
+        self.told = Some(Told { last, ..told });
+        vec![look]
+    }
+
+    /// Was something remarkable told?
+    pub fn is_suspect(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// And only once?
+    pub fn is_seen_once(&self) -> bool {
+        self.told.is_some_and(|told| told.first == told.last)
+    }
+}
+
+/// Whether both say the same but for an amount.
+fn is_same(one: Seen, other: Seen) -> bool {
+    std::mem::discriminant(&one) == std::mem::discriminant(&other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOCKET: Held = Held::Open(Descriptor::Socket(4711));
+    const OTHER: Held = Held::Open(Descriptor::Socket(4712));
+
+    /// What was told of looks at these times.
+    fn told(looks: &[(u64, Held, Seen)]) -> Vec<(u64, Seen)> {
+        let first = looks[0];
+        let mut followed = Followed::of(Nanos(5), &first.1, Nanos(first.0)).expect("it is open");
+        let mut told = Vec::new();
+        for (at, held, seen) in looks {
+            let look = Look {
+                at: Nanos(*at),
+                seen: *seen,
+                ..Look::default()
+            };
+            told.extend(followed.see(held, look));
+        }
+        told.into_iter()
+            .map(|look| (look.at.0, look.seen))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_closed_at_the_first_look_was_perhaps_never_there() {
+        assert!(Followed::of(Nanos(5), &Held::Closed, Nanos(10)).is_none());
+    }
+
+    #[test]
+    fn what_is_remarkable_is_told_twice_and_then_ever_more_seldom() {
+        let quiet = [(10, SOCKET, Seen::Open), (20, SOCKET, Seen::Open)];
+        assert_eq!(told(&quiet), []);
+        let closed = |at| (at, Held::Closed, Seen::Closed);
+        let looks: Vec<_> = quiet
+            .into_iter()
+            .chain((3..20).map(|i| closed(10 * i)))
+            .collect();
+        let times: Vec<u64> = told(&looks).iter().map(|(at, _)| *at).collect();
+        assert_eq!(times, [10, 30, 40, 50, 70, 110, 190]);
+        assert_eq!(told(&looks)[0].1, Seen::Open);
+    }
+
+    #[test]
+    fn what_is_over_is_taken_back_and_another_thing_is_told_of() {
+        let looks = [
+            (10, SOCKET, Seen::Readable(3)),
+            (20, SOCKET, Seen::Open),
+            (30, SOCKET, Seen::Open),
+            (40, OTHER, Seen::Open),
+        ];
+        let seen: Vec<Seen> = told(&looks).iter().map(|(_, seen)| *seen).collect();
+        let expected = [Seen::Readable(3), Seen::Open, Seen::Open, Seen::Replaced];
+        assert_eq!(seen, expected);
+    }
+}

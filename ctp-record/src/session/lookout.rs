@@ -1,0 +1,82 @@
+//! Looks at what is stuck, amid the recording, and what follows from them.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use ctp_trace::record::Nanos;
+
+use super::Session;
+use crate::args::Talk;
+use crate::clock::processor_time;
+use crate::lookout::{Finding, Lookout, Purpose, flight, told};
+use crate::pace::Found;
+use crate::status::Status;
+use crate::store::Store;
+
+impl Session<'_> {
+    /// Tells what the latest look has found, and begins the next one when it is time, and nothing
+    /// from before `at` is still to be read.
+    pub(super) fn look_out(&mut self, at: Nanos, found: Found) {
+        let Some(lookout) = &mut self.lookout else {
+            return;
+        };
+        for (purpose, at, findings) in lookout.news() {
+            self.proclaim(purpose, at, &findings);
+        }
+        let is_behind = found.is_cut_short || found.is_held;
+        if is_behind || !self.lookout.as_ref().is_some_and(Lookout::is_due) {
+            return;
+        }
+        match self.output.flight() {
+            Some(_) => self.look_at_lanes(),
+            None => self.look_at_trace(at),
+        }
+    }
+
+    fn proclaim(&mut self, purpose: Purpose, at: Nanos, findings: &[Finding]) {
+        let is_told = purpose != (Purpose::Snapshot { is_told: false });
+        if is_told && self.talk > Talk::Quiet {
+            self.status.iter().for_each(Status::make_room);
+            // Where stderr takes nothing, there is nobody to be told.
+            let _ = std::io::stderr().write_all(told::lines(at, findings).as_bytes());
+        }
+        if let (Purpose::Snapshot { .. }, Some(recorder)) = (purpose, self.output.flight()) {
+            recorder.want_of_stuck();
+        }
+    }
+
+    /// The thread that writes keeps account of the trace, and judges.
+    fn look_at_trace(&mut self, at: Nanos) {
+        let (Some(lookout), Store::Trace(output)) = (&mut self.lookout, &mut self.output) else {
+            return;
+        };
+        let begin = processor_time();
+        let after = Duration::from_nanos(lookout.shortest().0);
+        let (memories, processes) = (&mut self.memories, &mut self.processes);
+        let standstill = memories.look_at_standstill(after, processes, output.as_mut());
+        output.look(at, standstill);
+        lookout.begun(processor_time().saturating_sub(begin));
+    }
+
+    /// Only where somebody stands still is there anything to find.
+    fn look_at_lanes(&mut self) {
+        let Some(lookout) = &mut self.lookout else {
+            return;
+        };
+        let begin = processor_time();
+        let after = Duration::from_nanos(lookout.shortest().0);
+        lookout.skip();
+        if !self.memories.is_anybody_still(after) {
+            return;
+        }
+        let (thresholds, sender) = (lookout.thresholds(), lookout.sender());
+        let Some(gathered) = self.gather() else {
+            return;
+        };
+        let took = processor_time().saturating_sub(begin);
+        // Where there is no thread left for it, it is tried again.
+        if flight::look(gathered, thresholds, sender).is_ok() {
+            self.lookout.iter_mut().for_each(|it| it.begun(took));
+        }
+    }
+}

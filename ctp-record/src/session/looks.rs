@@ -1,0 +1,43 @@
+//! Looks from outside, amid the recording.
+
+use ctp_trace::record::Record;
+
+use super::Session;
+use crate::clock::processor_time;
+use crate::harvest::{DescriptorWait, Sink as _};
+use crate::looks::{LONG, MOST_STATIONS, MOST_WAITS};
+use crate::memories::StationPlace;
+
+impl Session<'_> {
+    /// Looks at what those wait for that have waited long, if it is time.
+    pub(super) fn look_from_outside(&mut self) {
+        if !self.looks.is_due() {
+            return;
+        }
+        let begin = processor_time();
+        let waits = self.waits_to_look_at();
+        let (memories, processes, clock) = (&self.memories, &self.processes, &self.clock);
+        let looks = self.looks.look(
+            waits,
+            |process| processes.pid_of(process),
+            |place, wait| memories.descriptor_wait(place, LONG) == Some(*wait),
+            || clock.now(),
+        );
+        let records = looks.into_iter().map(Record::Look);
+        records.for_each(|record| self.output.take(record));
+        self.looks.rest(processor_time().saturating_sub(begin));
+    }
+
+    /// Those of which something is remarkable, and those whose turn it is.
+    fn waits_to_look_at(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
+        let memories = &self.memories;
+        let suspects = self.looks.suspects().into_iter().take(MOST_WAITS);
+        let still = |place| Some((place, memories.descriptor_wait(place, LONG)?));
+        let mut waits: Vec<_> = suspects.filter_map(still).collect();
+        let cursor = &mut self.looks.cursor;
+        let mut others = memories.next_descriptor_waits(cursor, MOST_STATIONS, MOST_WAITS, LONG);
+        others.retain(|(place, _)| waits.iter().all(|(suspect, _)| suspect != place));
+        waits.append(&mut others);
+        waits
+    }
+}

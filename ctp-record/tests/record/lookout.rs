@@ -1,0 +1,135 @@
+//! Where coroutines are stuck is told while the program runs. What is true comes from the program.
+
+use std::process::{Child, Command};
+
+use rustix::process::Signal;
+
+use crate::lab::{Lab, fixture, only_child, send, wait_until};
+
+/// A program that has forgotten some of its coroutines, and goes on until it is killed.
+struct Forgetful {
+    lab: Lab,
+    recorder: Child,
+    program: u32,
+}
+
+impl Forgetful {
+    fn start(flags: &[&str], count: usize) -> Self {
+        let lab = Lab::new();
+        let mut command = lab.recorder(flags, fixture("forgetful"));
+        let command = command.args(["truth", &count.to_string()]);
+        let recorder = command.spawn().expect("can be started");
+        let program = only_child(recorder.id());
+        lab.wait_for_file("truth");
+        Forgetful {
+            lab,
+            recorder,
+            program,
+        }
+    }
+
+    /// What was said so far of those who are stuck.
+    fn said(&self) -> Vec<String> {
+        let text = self.lab.read("stderr");
+        let lines = text.lines().filter(|line| line.contains(" stuck at "));
+        lines.map(str::to_owned).collect()
+    }
+
+    /// The first that is said of it.
+    fn first_said(&self) -> String {
+        wait_until("a line of what is stuck", || !self.said().is_empty());
+        self.said().remove(0)
+    }
+
+    /// How the recording stands, as JSON.
+    fn status(&self) -> String {
+        // Not into the files of the recording itself.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ctp-record"));
+        let pid = self.program.to_string();
+        let output = command.args(["control", &pid, "status", "--json"]).output();
+        String::from_utf8(output.expect("can be run").stdout).expect("text")
+    }
+
+    fn kill(self) -> (Lab, String) {
+        send(Signal::KILL, self.program);
+        let outcome = self.lab.outcome(self.recorder);
+        (self.lab, outcome.stderr)
+    }
+}
+
+fn they_are_named_once(flags: &[&str], sure: &str) {
+    let flags = [&["--stuck-after", "300ms"], flags].concat();
+    let forgetful = Forgetful::start(&flags, 47);
+    let said = forgetful.first_said();
+    let line = forgetful.lab.read("truth");
+    let place = format!("47 stuck at ctp-record/examples/forgetful.rs:{line} ({sure}");
+    assert!(said.contains(&place), "{said}");
+    let is_known = || forgetful.status().contains("\"stuck\": 47");
+    assert!(is_known(), "{}", forgetful.status());
+    let (_, said) = forgetful.kill();
+    assert_eq!(said.matches(&place).count(), 1, "{said}");
+}
+
+// CT-26
+#[test]
+fn those_who_are_stuck_are_named_once_while_the_program_runs() {
+    they_are_named_once(&[], "");
+}
+
+// CT-26
+#[test]
+fn they_are_named_where_no_thread_has_a_history() {
+    they_are_named_once(&["--summary"], "LIKELY, ");
+    they_are_named_once(&["--buffer", "0"], "LIKELY, ");
+}
+
+// CT-26
+#[test]
+fn they_are_named_by_a_flight_recorder() {
+    they_are_named_once(&["--flight-recorder=64K"], "");
+}
+
+// CT-26
+#[test]
+fn what_was_closed_long_enough_ago_is_certain_while_the_program_runs() {
+    let forgetful = Forgetful::start(&["--stuck-after", "1.5s"], 3);
+    let said = forgetful.first_said();
+    assert!(
+        said.contains("3 stuck at ") && said.contains("(CERTAIN, for 1."),
+        "{said}"
+    );
+    forgetful.kill();
+}
+
+// CT-26
+#[test]
+fn nobody_is_named_of_a_program_in_which_nobody_is_stuck() {
+    let forgetful = Forgetful::start(&["--stuck-after", "1s"], 0);
+    let status = || forgetful.status();
+    wait_until("some seconds of it", || {
+        let at_ns = status().split("\"at_ns\": ").nth(1).map(str::to_owned);
+        let digits = at_ns.as_deref().and_then(|it| it.split(',').next());
+        digits.is_some_and(|it| it.parse::<u64>().expect("a number") > 3_000_000_000)
+    });
+    assert!(status().contains("\"stuck\": 0"), "{}", status());
+    let (_, said) = forgetful.kill();
+    assert!(!said.contains(" stuck at "), "{said}");
+}
+
+// LT-09
+#[test]
+fn a_snapshot_is_taken_once_of_what_becomes_stuck() {
+    let flags = ["--flight-recorder=1M", "--snapshot-on", "stuck:300ms"];
+    let forgetful = Forgetful::start(&flags, 47);
+    forgetful.lab.wait_for_file("ctp.data.1");
+    let snapshot = crate::trace::Trace::read(&forgetful.lab.path("ctp.data.1"));
+    assert!(snapshot.window.is_some_and(|window| window.goes_on));
+    let forgotten = snapshot.coroutines.values();
+    let forgotten = forgotten.filter(|one| one.birth.name == "forgotten");
+    assert_eq!(forgotten.count(), 47);
+    let (lab, said) = forgetful.kill();
+    assert_eq!(said.matches("47 stuck at ").count(), 1, "{said}");
+    let next = "look at it: ctp-report --stuck --threshold 300ms -i ctp.data.1";
+    assert!(said.contains(next), "{said}");
+    assert!(!lab.path("ctp.data").exists(), "only as it was told to");
+}

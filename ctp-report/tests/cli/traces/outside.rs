@@ -1,0 +1,68 @@
+//! Descriptors that the recorder looked at while coroutines waited for them.
+
+use ctp_trace::record::*;
+
+use super::SESSION;
+use super::builder::{Beat, MS, SECOND, Trace, Wait, wait};
+
+/// Each waits from 0.2 s on. Of two the descriptor is closed, of one it is another thing by now, one
+/// has bytes and one was left; one is quiet. Another one is served all the time. In the end a process
+/// did not let itself be looked at.
+pub fn looked_at() -> Vec<u8> {
+    let mut t = Trace::of("./quiet");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let (busy, serve) = (t.born("busy", spawn, MS), t.source(SESSION, 31));
+    t.run(busy, 2 * MS, 4127);
+    let beat = Beat {
+        from: 100 * MS,
+        period: SECOND,
+        length: 2 * MS,
+        queued: MS,
+        times: 12,
+    };
+    let served = wait(serve, WaitKind::Readable, 9);
+    let wake_seen = t.healthy(busy, served, &beat);
+    t.suspend(
+        busy,
+        11_500 * MS,
+        4127,
+        Wait {
+            wake_seen,
+            ..served
+        },
+    );
+    let seen = [
+        Some(Seen::Closed),
+        Some(Seen::Closed),
+        Some(Seen::Replaced),
+        Some(Seen::Readable(5)),
+        Some(Seen::HungUp),
+        None,
+    ];
+    for (fd, seen) in (17..).zip(seen) {
+        let one = t.born("session", spawn, MS);
+        t.run(one, 150 * MS, 4127);
+        t.suspend(one, 200 * MS, 4127, wait(read, WaitKind::Readable, fd));
+        t.wake(one, 0, 0, Waker::Foreign);
+        let look = |at: u64, seen| {
+            Record::Look(Look {
+                coroutine: one.0,
+                since: Nanos(200 * MS),
+                at: Nanos(at),
+                fd,
+                thing: Thing::Socket,
+                seen,
+            })
+        };
+        if let Some(seen) = seen {
+            t.add(look(1200 * MS, Seen::Open));
+            t.add(look(5 * SECOND, seen));
+            t.add(look(5200 * MS, seen));
+        } else {
+            t.add(look(1200 * MS, Seen::Hidden));
+        }
+        t.tally(one, None, false);
+    }
+    t.tally(busy, None, false);
+    t.finish()
+}

@@ -1,0 +1,161 @@
+//! What was seen from outside of the descriptors that coroutines wait for, wait by wait.
+
+use super::Census;
+use super::coroutine::Coroutine;
+use crate::hash::Map;
+use crate::record::{CoroutineId, Event, Look, Nanos, Seen, SiteId};
+use crate::verdict::LookStanding;
+
+/// What was seen since a coroutine waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// When the wait began.
+    pub since: Nanos,
+    /// The latest look at which nothing was remarkable.
+    pub open: Option<Look>,
+    /// The first look that found what all later ones found too.
+    pub first: Option<Look>,
+    /// The latest of these, if there were several.
+    pub latest: Option<Look>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Looks {
+    waits: Map<CoroutineId, Looked>,
+    /// The longest that a wait went on at a place after its descriptor was seen to be closed.
+    longest: Map<SiteId, Nanos>,
+    /// Looks were not allowed everywhere.
+    pub(super) hidden: bool,
+}
+
+impl Census {
+    /// What was seen from outside of what this one waits for, if that was remarkable.
+    pub fn looked(&self, one: &Coroutine) -> Option<&Looked> {
+        self.looks.of(one.id, one.suspend()?)
+    }
+
+    /// Whether the recorder was somewhere not allowed to look.
+    pub fn were_looks_refused(&self) -> bool {
+        self.looks.hidden
+    }
+
+    pub(super) fn look_standing(&self, one: &Coroutine) -> Option<LookStanding> {
+        let (suspend, looked) = (one.suspend()?, self.looked(one)?);
+        let first = looked.first?;
+        Some(LookStanding {
+            seen: first.seen,
+            first: first.at,
+            latest: looked.latest.map_or(first.at, |latest| latest.at),
+            longest_after: self.looks.longest(suspend.site),
+            whole: self.is_whole_since(one, suspend),
+        })
+    }
+}
+
+impl Looks {
+    pub(super) fn note(&mut self, look: &Look) {
+        let looked = self.waits.entry(look.coroutine).or_default();
+        if looked.since != look.since {
+            *looked = Looked {
+                since: look.since,
+                ..Looked::default()
+            };
+        }
+        match look.seen {
+            Seen::Hidden => self.hidden = true,
+            Seen::Open => {
+                (looked.first, looked.latest) = (None, None);
+                looked.open = Some(*look);
+            }
+            seen if looked.first.is_some_and(|first| is_same(first.seen, seen)) => {
+                looked.latest = Some(*look);
+            }
+            _ => (looked.first, looked.latest) = (Some(*look), None),
+        }
+    }
+
+    /// What was seen since this coroutine waits as it does.
+    pub(super) fn of(&self, id: CoroutineId, suspend: &Event) -> Option<&Looked> {
+        let looked = self.waits.get(&id)?;
+        let is_of_it = looked.since == suspend.at && looked.first.is_some();
+        is_of_it.then_some(looked)
+    }
+
+    /// This wait is over, whatever was seen.
+    pub(super) fn over(&mut self, id: CoroutineId, suspend: &Event, at: Nanos) {
+        let looked = self.waits.get(&id);
+        let Some(looked) = looked.filter(|looked| looked.since == suspend.at) else {
+            return;
+        };
+        let first = looked.first;
+        if let Some(first) = first.filter(|first| first.seen == Seen::Closed) {
+            let longest = self.longest.entry(suspend.site).or_default();
+            *longest = first.at.until(at).max(*longest);
+        }
+        self.waits.remove(&id);
+    }
+
+    pub(super) fn forget(&mut self, id: CoroutineId) {
+        self.waits.remove(&id);
+    }
+
+    /// The longest that anybody waited on there; zero if nobody is known to have gone on.
+    pub(super) fn longest(&self, site: SiteId) -> Nanos {
+        self.longest.get(&site).copied().unwrap_or_default()
+    }
+}
+
+/// Whether both say the same but for an amount.
+fn is_same(one: Seen, other: Seen) -> bool {
+    std::mem::discriminant(&one) == std::mem::discriminant(&other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(since: u64, at: u64, seen: Seen) -> Look {
+        Look {
+            coroutine: CoroutineId(1),
+            since: Nanos(since),
+            at: Nanos(at),
+            seen,
+            ..Look::default()
+        }
+    }
+
+    /// When the first and the latest look were that agree.
+    fn found(looks: &[Look], suspended_at: u64) -> Option<(u64, Option<u64>)> {
+        let mut all = Looks::default();
+        looks.iter().for_each(|look| all.note(look));
+        let suspend = Event {
+            at: Nanos(suspended_at),
+            ..Event::default()
+        };
+        let looked = all.of(CoroutineId(1), &suspend)?;
+        Some((looked.first?.at.0, looked.latest.map(|it| it.at.0)))
+    }
+
+    // CT-15
+    #[test]
+    fn only_what_all_looks_of_this_wait_found_counts() {
+        let open = look(10, 20, Seen::Open);
+        let closed = [30, 40, 50].map(|at| look(10, at, Seen::Closed));
+        assert_eq!(found(&[open], 10), None);
+        assert_eq!(found(&[open, closed[0]], 10), Some((30, None)));
+        let all = [open, closed[0], closed[1], closed[2]];
+        assert_eq!(found(&all, 10), Some((30, Some(50))));
+        assert_eq!(found(&all, 11), None, "another wait");
+        let replaced = look(10, 60, Seen::Replaced);
+        assert_eq!(
+            found(&[closed[0], closed[1], replaced], 10),
+            Some((60, None))
+        );
+        assert_eq!(
+            found(&[closed[0], closed[1], look(10, 60, Seen::Open)], 10),
+            None
+        );
+        let bytes = [(30, 5), (40, 9)].map(|(at, n)| look(10, at, Seen::Readable(n)));
+        assert_eq!(found(&bytes, 10), Some((30, Some(40))));
+    }
+}

@@ -1,0 +1,100 @@
+//! Looks from outside at what coroutines wait for.
+
+use crate::error::Malformed;
+use crate::record::{CoroutineId, Nanos};
+use crate::varint::{Input, put_uint};
+
+/// The recorder looked at a descriptor, without touching it, while a coroutine waited for it. Only
+/// what is remarkable is told, and what that was before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Who waits.
+    pub coroutine: CoroutineId,
+    /// Since when: the time of its suspend.
+    pub since: Nanos,
+    /// When the recorder looked.
+    pub at: Nanos,
+    /// The descriptor's number.
+    pub fd: u64,
+    /// What sort of thing it was last seen to be.
+    pub thing: Thing,
+    /// What the recorder saw.
+    pub seen: Seen,
+}
+
+/// What sort of thing a descriptor stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Thing {
+    /// Not known, or of none of these sorts.
+    #[default]
+    Other,
+    /// A socket.
+    Socket,
+    /// One end of a pipe.
+    Pipe,
+    /// A counter of the kernel: an eventfd.
+    Event,
+}
+
+/// What a look at a descriptor found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Seen {
+    /// It is open, and nothing speaks against waiting for it.
+    #[default]
+    Open,
+    /// It is closed, and was open at an earlier look since the coroutine waits.
+    Closed,
+    /// It stands for something else than at an earlier look since the coroutine waits.
+    Replaced,
+    /// So many bytes, connections or events can be had from it.
+    Readable(u64),
+    /// The other end is closed, so that reading would not wait.
+    HungUp,
+    /// The recorder was not allowed to look, here and elsewhere in this process.
+    Hidden,
+}
+
+impl Look {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_uint(out, self.coroutine.0.into());
+        put_uint(out, self.since.0);
+        put_uint(out, self.at.0);
+        put_uint(out, self.fd);
+        let (seen, amount) = match self.seen {
+            Seen::Open => (0, 0),
+            Seen::Closed => (1, 0),
+            Seen::Replaced => (2, 0),
+            Seen::Readable(amount) => (3, amount),
+            Seen::HungUp => (4, 0),
+            Seen::Hidden => (5, 0),
+        };
+        out.extend([self.thing as u8, seen]);
+        put_uint(out, amount);
+    }
+
+    /// A thing or a finding that a later version added says nothing to this one.
+    pub(crate) fn get(mut input: Input) -> Result<Self, Malformed> {
+        Ok(Look {
+            coroutine: CoroutineId(input.small()?),
+            since: Nanos(input.uint()?),
+            at: Nanos(input.uint()?),
+            fd: input.uint()?,
+            thing: match input.byte()? {
+                1 => Thing::Socket,
+                2 => Thing::Pipe,
+                3 => Thing::Event,
+                _ => Thing::Other,
+            },
+            seen: match (input.byte()?, input.uint()?) {
+                (1, _) => Seen::Closed,
+                (2, _) => Seen::Replaced,
+                (3, amount) => Seen::Readable(amount),
+                (4, _) => Seen::HungUp,
+                (5, _) => Seen::Hidden,
+                _ => Seen::Open,
+            },
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! What follows from looks from outside. Times are in milliseconds.
+
+use ctp_trace::Census;
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Doubt, Reason, Verdict};
+
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+const WAITS: CoroutineId = CoroutineId(1);
+const OTHER: CoroutineId = CoroutineId(2);
+
+fn ms(ms: u64) -> Nanos {
+    Nanos(ms * 1_000_000)
+}
+
+fn event(coroutine: CoroutineId, n: u64, at: u64, kind: EventKind) -> Record {
+    Record::Event(Event {
+        coroutine,
+        n,
+        at: ms(at),
+        kind,
+        wait: match kind {
+            EventKind::Suspend => WaitKind::Readable,
+            _ => WaitKind::Unknown,
+        },
+        arg: 17,
+        ..Event::default()
+    })
+}
+
+fn look(at: u64, seen: Seen) -> Record {
+    Record::Look(Look {
+        coroutine: WAITS,
+        since: ms(10),
+        at: ms(at),
+        fd: 17,
+        thing: Thing::Socket,
+        seen,
+    })
+}
+
+/// One waits from 10 ms on, another one is resumed at 8 s; the end is at 9 s.
+fn judged(looks: &[(u64, Seen)], besides: &[Record]) -> (Verdict, Reason) {
+    let births = [WAITS, OTHER].map(|coroutine| {
+        Record::Birth(Birth {
+            coroutine,
+            ..Birth::default()
+        })
+    });
+    let wake = Record::Wake(Wake {
+        coroutine: WAITS,
+        ..Wake::default()
+    });
+    let events = [
+        event(WAITS, 0, 1, EventKind::Run),
+        event(OTHER, 0, 1, EventKind::Run),
+        event(OTHER, 1, 2, EventKind::Suspend),
+        event(WAITS, 1, 10, EventKind::Suspend),
+        wake,
+    ];
+    let resumed = [
+        event(OTHER, 2, 7_900, EventKind::Run),
+        event(OTHER, 3, 7_950, EventKind::Suspend),
+        event(OTHER, 4, 8_000, EventKind::Run),
+    ];
+    let tally = Record::Tally(Tally {
+        coroutine: WAITS,
+        attempted: 2,
+        recorded: 2,
+        ..Tally::default()
+    });
+    let end = Record::End(End {
+        at: ms(9_000),
+        ..End::default()
+    });
+    let looks: Vec<Record> = looks.iter().map(|(at, seen)| look(*at, *seen)).collect();
+    let mut census = Census::new();
+    let all = births.iter().chain(&events).chain(&looks).chain(&resumed);
+    for record in all.chain(besides).chain([&tally, &end]) {
+        census.feed(record);
+    }
+    let judged = census.judge(THRESHOLD);
+    let (_, judgement) = judged
+        .iter()
+        .find(|(id, _)| *id == WAITS)
+        .expect("it waits");
+    (judgement.verdict, judgement.reason)
+}
+
+fn doubt_of(reason: Reason) -> Option<Doubt> {
+    match reason {
+        Reason::Looked { doubt, .. } => doubt,
+        other => panic!("{other:?}"),
+    }
+}
+
+// CT-15
+#[test]
+fn closed_when_looked_at_twice_and_not_woken_is_stuck_for_certain() {
+    let looks = [
+        (1_000, Seen::Open),
+        (4_000, Seen::Closed),
+        (4_200, Seen::Closed),
+    ];
+    let (verdict, reason) = judged(&looks, &[]);
+    assert_eq!((verdict, doubt_of(reason)), (Verdict::Stuck, None));
+    assert_eq!(reason.word(), "seen-closed");
+}
+
+// CT-15
+#[test]
+fn one_look_or_two_at_once_prove_nothing() {
+    for looks in [
+        &[(4_000, Seen::Closed)][..],
+        &[(4_000, Seen::Closed), (4_050, Seen::Closed)],
+        &[(4_000, Seen::Closed), (4_200, Seen::Open)],
+        &[(8_100, Seen::Closed), (8_300, Seen::Closed)],
+    ] {
+        let (verdict, _) = judged(looks, &[]);
+        assert_eq!(verdict, Verdict::Waiting, "{looks:?}");
+    }
+}
+
+// CT-15, CT-24
+#[test]
+fn what_may_hide_a_wake_leaves_it_likely() {
+    let looks = [(4_000, Seen::Closed), (4_200, Seen::Closed)];
+    let loss = Record::Deed(Deed {
+        at: ms(5_000),
+        act: Act::Loss(1),
+        ..Deed::default()
+    });
+    let (verdict, reason) = judged(&looks, &[loss]);
+    let doubt = Some(Doubt::Incomplete);
+    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+    let replaced = [(4_000, Seen::Replaced), (4_200, Seen::Replaced)];
+    let (verdict, reason) = judged(&replaced, &[]);
+    let doubt = Some(Doubt::UsedAgain);
+    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+}
+
+// CT-15
+#[test]
+fn what_the_program_tells_of_closing_counts_for_more() {
+    let looks = [(8_050, Seen::Closed), (8_200, Seen::Closed)];
+    let close = Record::Deed(Deed {
+        at: ms(2_000),
+        act: Act::Close(Close {
+            wait: WaitKind::Readable,
+            arg: 17,
+            site: SiteId(0),
+        }),
+        ..Deed::default()
+    });
+    let (verdict, reason) = judged(&looks, &[close]);
+    assert_eq!((verdict, reason.word()), (Verdict::Stuck, "closed"));
+}
+
+// CT-15
+#[test]
+fn what_could_be_read_and_is_not_is_likely_lost_while_others_go_on() {
+    for seen in [Seen::Readable(5), Seen::HungUp] {
+        let (verdict, reason) = judged(&[(4_000, seen), (4_200, seen)], &[]);
+        let doubt = Some(Doubt::HeldUp);
+        assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+        assert_eq!(reason.word(), "seen-ready");
+        // Nobody became ready after that: all of the program may stand still.
+        let late = [(7_960, seen), (8_100, seen)];
+        assert_eq!(judged(&late, &[]).0, Verdict::Waiting);
+    }
+}

@@ -1,0 +1,52 @@
+//! Twelve tasks read from pipes, of which some are quiet for long. Then the writers of six leave: three
+//! readers are told so and end, the pipes of the three others are closed, which nobody tells, and
+//! nobody resumes them.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+
+async fn read_all(pipe: Arc<Pipe>, hangup: Hangup, name: String, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter(&name, line!() + 1);
+        if pipe.read(hangup).await == 0 {
+            return;
+        }
+    }
+}
+
+/// Those that keep their writers, those that are told, and those that are forgotten.
+fn fate(i: usize) -> (&'static str, Hangup) {
+    match i {
+        0..6 => ("kept", Hangup::ForgetUntold),
+        6..9 => ("told", Hangup::Wake),
+        _ => ("forgotten", Hangup::ForgetUntold),
+    }
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let mut writers = Vec::new();
+    for i in 0..12 {
+        let (pipe, writer) = pipes.pipe()?;
+        let (fate, hangup) = fate(i);
+        let name = format!("{fate}-{i}");
+        toy.spawn(&name, read_all(pipe, hangup, name.clone(), ledger.clone()));
+        writers.push(writer);
+    }
+    for round in 0..700 {
+        for writer in writers.iter().take(6) {
+            rustix::io::write(writer, b"frame")?;
+        }
+        sleep(Duration::from_millis(10));
+        if round == 300 {
+            writers.truncate(6);
+        }
+    }
+    ledger.tell(|name| name.starts_with("forgotten"));
+    Ok(())
+}

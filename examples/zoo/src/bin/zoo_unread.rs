@@ -1,0 +1,51 @@
+//! Six tasks read from connections. Who watches these forgets three of them; what comes for these,
+//! bytes or the other end's leave, is there to be read, and nobody is woken.
+
+use std::io::{self, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+
+async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter(&name, line!() + 1);
+        if pipe.read(Hangup::Wake).await == 0 {
+            return;
+        }
+    }
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let (mut kept, mut lost) = (Vec::new(), Vec::new());
+    for i in 0..6 {
+        let client = TcpStream::connect(listener.local_addr()?)?;
+        let pipe = pipes.connection(listener.accept()?.0)?;
+        let name = format!("{}-{i}", if i < 3 { "kept" } else { "lost" });
+        let reader = Arc::clone(&pipe);
+        toy.spawn(&name, read_all(reader, name.clone(), ledger.clone()));
+        match i {
+            0..3 => kept.push(client),
+            _ => lost.push((client, pipe)),
+        }
+    }
+    sleep(Duration::from_millis(100)); // so that all of them wait
+    lost.iter().for_each(|(_, pipe)| pipes.lose(pipe));
+    for (client, _) in &mut lost {
+        client.write_all(b"frame")?;
+    }
+    lost.truncate(2);
+    for _ in 0..500 {
+        for client in &mut kept {
+            client.write_all(b"frame")?;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    ledger.tell(|name| name.starts_with("lost"));
+    Ok(())
+}
