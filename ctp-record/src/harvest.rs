@@ -13,13 +13,14 @@ mod filtered;
 mod jump;
 mod lanes;
 mod occupant;
+mod outside;
 mod places;
 mod queue;
 mod standstill;
 mod summary;
 mod totals;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -27,7 +28,7 @@ use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, Event, Nanos, Place, ProcessId, Record, SiteId};
+use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
 use crate::backlog::Backlog;
 use crate::pace::Found;
@@ -36,6 +37,7 @@ pub(crate) use copies::Copies;
 pub(crate) use descriptors::DescriptorWait;
 use lanes::{Lanes, Reach};
 pub use occupant::Occupant;
+pub use outside::{Numbers, Outside, Peer};
 pub(crate) use places::Places;
 use standstill::Standing;
 pub(crate) use standstill::Standstill;
@@ -58,70 +60,6 @@ pub trait Sink {
     fn take_leave(&mut self, occupant: Occupant) {
         drop(occupant);
     }
-}
-
-/// How a station's process is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// Its id, from the table of attached processes.
-    Process(u32),
-    /// One of its threads.
-    Thread(u64),
-    /// Not at all.
-    Unknown,
-}
-
-/// Hands out the numbers of a trace: they go on from one memory to the next.
-#[derive(Clone, Debug, Default)]
-pub struct Numbers {
-    coroutines: u32,
-    sites: u32,
-    shared: HashMap<PlaceOf, SiteId>,
-}
-
-/// A place of a program: its number, and the place, whose address is the offset in its file.
-type PlaceOf = (u32, Place);
-
-impl Numbers {
-    fn coroutine(&mut self) -> CoroutineId {
-        self.coroutines += 1;
-        CoroutineId(self.coroutines)
-    }
-
-    fn site(&mut self) -> SiteId {
-        self.sites += 1;
-        SiteId(self.sites)
-    }
-
-    /// The number of a place that another process of the same program has told of, else a new one.
-    /// True if it is new.
-    fn shared(&mut self, place: PlaceOf) -> (SiteId, bool) {
-        if let Some(known) = self.shared.get(&place) {
-            return (*known, false);
-        }
-        let id = self.site();
-        self.shared.insert(place, id);
-        (id, true)
-    }
-}
-
-/// What a pass asks of the world outside the memory.
-pub trait Outside {
-    /// The numbers of this trace.
-    fn numbers(&mut self) -> &mut Numbers;
-    /// The process of a peer; describes it to the sink when it is new.
-    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
-    /// The program that runs in this process: the same number for the same file.
-    fn program(&self, process: ProcessId) -> u32 {
-        process.0
-    }
-    /// Where in that program's own file this address lies; `None` if it lies elsewhere, or if it is
-    /// not certain that processes of the program have the same file.
-    fn offset_in_program(&self, _process: ProcessId, _address: u64) -> Option<u64> {
-        None
-    }
-    /// Is this an address of the process's program code? Describes new modules to the sink.
-    fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool;
 }
 
 /// How far a probe's clock may be ahead of ours, or behind it at the start.

@@ -171,23 +171,8 @@ fn begin<'r>(
     rendezvous: &'r Rendezvous,
 ) -> Result<Session<'r>, Error> {
     let start = start_of(clock, &launch.command, launch.stations);
-    let plan = Plan {
-        stations: launch.stations,
-        lanes: lanes(launch.lane_records),
-        lane_records: launch.lane_records,
-    };
-    let recording = Recording {
-        no_calls: launch.no_bell,
-        mode: match launch.flight {
-            Some(_) => MODE_FLIGHT,
-            None if launch.summary => MODE_SUMMARY,
-            None => MODE_HISTORY,
-        },
-        ..recording_of(&start)
-    };
     let backlog = backlog_of(config);
-    let memories = Memories::open(plan, recording, launch.inherit_fd, backlog.clone());
-    let memories = memories.map_err(Error::Memory)?;
+    let memories = memories_of(launch, &start, backlog.clone()).map_err(Error::Memory)?;
     let lookout = Lookout::of(wish(launch), launch.flight.is_some());
     let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
@@ -227,6 +212,25 @@ fn begin<'r>(
         wait_all: launch.wait_all,
         no_bell: launch.no_bell,
     })
+}
+
+/// Room for what was asked for.
+fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> std::io::Result<Memories> {
+    let plan = Plan {
+        stations: launch.stations,
+        lanes: lanes(launch.lane_records),
+        lane_records: launch.lane_records,
+    };
+    let recording = Recording {
+        no_calls: launch.no_bell,
+        mode: match launch.flight {
+            Some(_) => MODE_FLIGHT,
+            None if launch.summary => MODE_SUMMARY,
+            None => MODE_HISTORY,
+        },
+        ..recording_of(start)
+    };
+    Memories::open(plan, recording, launch.inherit_fd, backlog)
 }
 
 /// Those that ask a flight recorder for a snapshot.

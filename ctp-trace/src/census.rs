@@ -12,6 +12,7 @@ mod filtering;
 mod flight;
 mod habits;
 mod holds;
+mod judging;
 mod looks;
 mod losses;
 mod named;
@@ -30,7 +31,7 @@ use crate::record::{
     Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
     ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
 };
-use crate::verdict::{BlockStanding, CloseStanding, Judgement, Past, Standing, State, judge};
+use crate::verdict::Past;
 use broken::Breakages;
 use closings::Closings;
 use habits::Habits;
@@ -41,7 +42,7 @@ use named::ByName;
 use names::Names;
 use population::Population;
 use runners::Runners;
-use site::{Pasts, Places};
+use site::Places;
 
 pub use blocks::{Block, Blocks, Keeper};
 pub use broken::{Breach, Broken, Contradiction};
@@ -287,92 +288,6 @@ impl Census {
     /// Contradictions of coroutines that are not in that list.
     pub fn broken_besides(&self) -> u64 {
         self.breakages.others
-    }
-
-    /// What the rule says of each coroutine that is not over, by id.
-    pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
-        let pasts = self.places.pasts();
-        let named = self.all_named();
-        let (closings, blocks) = (self.closings(), self.blocks());
-        let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
-        let judged = |one: &Coroutine, blocked: Option<BlockStanding>| {
-            let mut standing = self.standing(one, &pasts, &named);
-            let closing = closings.get(&one.id);
-            standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
-            standing.blocked = blocked;
-            standing.looked = self.look_standing(one);
-            (one.id, judge(&standing, threshold))
-        };
-        let by_itself = |one| judged(one, self.block_standing(one, &blocks));
-        let mut all: BTreeMap<_, _> = alive().map(by_itself).collect();
-        let behind = |one: &Coroutine| {
-            let blocked = self.behind(one, &blocks, &all)?;
-            Some(judged(one, Some(blocked)))
-        };
-        let behind: Vec<_> = alive().filter_map(behind).collect();
-        all.extend(behind);
-        all.into_iter().collect()
-    }
-
-    /// How many coroutines look stuck, certainly or likely.
-    pub fn stuck(&self, threshold: Nanos) -> usize {
-        self.judge(threshold)
-            .iter()
-            .filter(|(_, judgement)| judgement.verdict.is_stuck())
-            .count()
-    }
-
-    fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {
-        let mut past = one
-            .suspend()
-            .map(|wait| pasts.at(wait.site, wait.wait))
-            .unwrap_or_default();
-        if one.has_earlier_totals() {
-            past = one.past(past, named.get(one.kin()));
-        }
-        let mut standing = one.standing(past, self.started_monotonic_ns);
-        standing.end = self.end_of(one.process);
-        standing.polls_untold = self.polls_untold(one);
-        if let Some(runners) = self.runners.get(&one.process) {
-            standing.served = runners.served();
-            self.look_at_its_thread(&mut standing, one, runners);
-        }
-        standing
-    }
-
-    /// Whether the thread of its latest event ran another one since, and keeps to that.
-    fn look_at_its_thread(&self, standing: &mut Standing, one: &Coroutine, runners: &Runners) {
-        let latest = one.last.and_then(|last| runners.on(last.tid));
-        if let Some((other, at)) = latest.filter(|(who, _)| *who != one.id) {
-            standing.hosts = standing.state == State::Running && standing.since <= at;
-            standing.held_since = self.get(other).and_then(Coroutine::runs_since);
-        }
-    }
-
-    fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
-        let suspend = one.suspend()?;
-        Some(CloseStanding {
-            at: closing.at,
-            longest_after: self.habits.longest(suspend.site, closing.site),
-            whole: self.is_whole_since(one, suspend),
-        })
-    }
-
-    /// Is nothing missing of what its process told since it waits?
-    fn is_whole_since(&self, one: &Coroutine, suspend: &Event) -> bool {
-        let is_missing = self.damaged
-            || self.losses.any_since(one.process, suspend.at)
-            || self.filtering.was_in_force_since(suspend.at);
-        one.attempted.is_some() && !is_missing
-    }
-
-    /// May others have polled it, without this being in the trace?
-    fn polls_untold(&self, one: &Coroutine) -> bool {
-        one.surroundings_untold
-            || one.misses_events()
-            || self.damaged
-            || self.losses.any_since(one.process, Nanos(0))
-            || !self.filtering.changes().is_empty()
     }
 
     /// Is this its first run that is known, and is not all known of its thread until then? Where a

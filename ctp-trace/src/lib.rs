@@ -33,6 +33,7 @@ mod header;
 
 mod chunk;
 
+mod deed;
 mod definition;
 
 mod aggregate;

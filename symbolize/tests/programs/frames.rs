@@ -9,10 +9,12 @@ use std::hint::black_box;
 fn here() -> (usize, usize) {
     let (pc, fp): (usize, usize);
     #[cfg(target_arch = "x86_64")]
+    // SAFETY: only reads two registers.
     unsafe {
         asm!("lea {}, [rip]", "mov {}, rbp", out(reg) pc, out(reg) fp)
     };
     #[cfg(target_arch = "aarch64")]
+    // SAFETY: only reads two registers.
     unsafe {
         asm!("adr {}, .", "mov {}, x29", out(reg) pc, out(reg) fp)
     };
@@ -23,7 +25,9 @@ fn here() -> (usize, usize) {
 /// caller's.
 fn leads_to(fp: usize, callers_fp: usize, local: &usize) -> bool {
     let near = (std::ptr::from_ref(local).addr()).abs_diff(fp) < 4096;
-    fp != callers_fp && fp % 8 == 0 && near && unsafe { *(fp as *const usize) } == callers_fp
+    // SAFETY: aligned, and within a page of a local, on this thread's stack.
+    let points_to = |fp: usize| unsafe { *(fp as *const usize) };
+    fp != callers_fp && fp % 8 == 0 && near && points_to(fp) == callers_fp
 }
 
 #[inline(never)]

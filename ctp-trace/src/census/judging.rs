@@ -1,0 +1,100 @@
+//! What the rule is told of each coroutine, and what it says.
+
+use std::collections::BTreeMap;
+
+use super::Census;
+use super::closings::Closing;
+use super::coroutine::Coroutine;
+use super::named::ByName;
+use super::runners::Runners;
+use super::site::Pasts;
+use crate::record::{CoroutineId, Event, Nanos};
+use crate::verdict::{BlockStanding, CloseStanding, Judgement, Standing, State, judge};
+
+impl Census {
+    /// What the rule says of each coroutine that is not over, by id.
+    pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
+        let pasts = self.places.pasts();
+        let named = self.all_named();
+        let (closings, blocks) = (self.closings(), self.blocks());
+        let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
+        let judged = |one: &Coroutine, blocked: Option<BlockStanding>| {
+            let mut standing = self.standing(one, &pasts, &named);
+            let closing = closings.get(&one.id);
+            standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
+            standing.blocked = blocked;
+            standing.looked = self.look_standing(one);
+            (one.id, judge(&standing, threshold))
+        };
+        let by_itself = |one| judged(one, self.block_standing(one, &blocks));
+        let mut all: BTreeMap<_, _> = alive().map(by_itself).collect();
+        let behind = |one: &Coroutine| {
+            let blocked = self.behind(one, &blocks, &all)?;
+            Some(judged(one, Some(blocked)))
+        };
+        let behind: Vec<_> = alive().filter_map(behind).collect();
+        all.extend(behind);
+        all.into_iter().collect()
+    }
+
+    /// How many coroutines look stuck, certainly or likely.
+    pub fn stuck(&self, threshold: Nanos) -> usize {
+        self.judge(threshold)
+            .iter()
+            .filter(|(_, judgement)| judgement.verdict.is_stuck())
+            .count()
+    }
+
+    fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {
+        let mut past = one
+            .suspend()
+            .map(|wait| pasts.at(wait.site, wait.wait))
+            .unwrap_or_default();
+        if one.has_earlier_totals() {
+            past = one.past(past, named.get(one.kin()));
+        }
+        let mut standing = one.standing(past, self.started_monotonic_ns);
+        standing.end = self.end_of(one.process);
+        standing.polls_untold = self.polls_untold(one);
+        if let Some(runners) = self.runners.get(&one.process) {
+            standing.served = runners.served();
+            self.look_at_its_thread(&mut standing, one, runners);
+        }
+        standing
+    }
+
+    /// Whether the thread of its latest event ran another one since, and keeps to that.
+    fn look_at_its_thread(&self, standing: &mut Standing, one: &Coroutine, runners: &Runners) {
+        let latest = one.last.and_then(|last| runners.on(last.tid));
+        if let Some((other, at)) = latest.filter(|(who, _)| *who != one.id) {
+            standing.hosts = standing.state == State::Running && standing.since <= at;
+            standing.held_since = self.get(other).and_then(Coroutine::runs_since);
+        }
+    }
+
+    fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
+        let suspend = one.suspend()?;
+        Some(CloseStanding {
+            at: closing.at,
+            longest_after: self.habits.longest(suspend.site, closing.site),
+            whole: self.is_whole_since(one, suspend),
+        })
+    }
+
+    /// Is nothing missing of what its process told since it waits?
+    pub(super) fn is_whole_since(&self, one: &Coroutine, suspend: &Event) -> bool {
+        let is_missing = self.damaged
+            || self.losses.any_since(one.process, suspend.at)
+            || self.filtering.was_in_force_since(suspend.at);
+        one.attempted.is_some() && !is_missing
+    }
+
+    /// May others have polled it, without this being in the trace?
+    fn polls_untold(&self, one: &Coroutine) -> bool {
+        one.surroundings_untold
+            || one.misses_events()
+            || self.damaged
+            || self.losses.any_since(one.process, Nanos(0))
+            || !self.filtering.changes().is_empty()
+    }
+}
