@@ -65,16 +65,21 @@ impl Herald {
     /// Which of these are to be told.
     pub fn news(&mut self, findings: Vec<Finding>) -> Vec<Finding> {
         let mut findings = findings;
-        findings.retain(|it| self.sites.entry(it.site).or_default().is_news(it.stuck()));
+        // Looks may be far apart: where nobody came since long, nobody is waited for.
+        let long = self.after.0.saturating_add(self.after.0 / 2);
+        findings.retain(|it| {
+            let known = self.sites.entry(it.site).or_default();
+            known.is_news(it.stuck(), long <= it.shortest.0)
+        });
         findings
     }
 }
 
 impl Known {
-    fn is_news(&mut self, stuck: usize) -> bool {
+    fn is_news(&mut self, stuck: usize, is_old: bool) -> bool {
         let before = std::mem::replace(&mut self.latest, stuck);
         self.growing = if before < stuck { self.growing + 1 } else { 0 };
-        let is_settled = self.growing == 0 || PATIENCE <= self.growing;
+        let is_settled = is_old || self.growing == 0 || PATIENCE <= self.growing;
         let is_more = self.told.saturating_mul(MUCH).max(1) <= stuck;
         let is_news = is_settled && is_more;
         if is_news {
@@ -86,12 +91,14 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// At which looks it was news.
     fn news(counts: &[usize]) -> Vec<usize> {
         let mut known = Known::default();
-        let told = |(look, &count): (usize, &usize)| known.is_news(count).then_some(look);
+        let told = |(look, &count): (usize, &usize)| known.is_news(count, false).then_some(look);
         counts.iter().enumerate().filter_map(told).collect()
     }
 
@@ -102,5 +109,23 @@ mod tests {
         assert_eq!(news(&[12, 47, 47, 47, 47]), [2]);
         assert_eq!(news(&[47, 47, 60, 60, 94, 94, 94]), [1, 5]);
         assert_eq!(news(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), [3, 7]);
+    }
+
+    // CT-26
+    #[test]
+    fn a_site_to_which_nobody_came_since_long_is_news_at_the_first_look() {
+        let wish = Wish {
+            say_after: Some(Duration::from_nanos(1_000)),
+            snapshot_after: None,
+        };
+        let mut herald = Purpose::all(wish).next().unwrap();
+        let finding = |shortest| Finding {
+            likely: 47,
+            shortest: Nanos(shortest),
+            ..Finding::default()
+        };
+        assert!(herald.news(vec![finding(1_499)]).is_empty());
+        herald.sites.clear();
+        assert_eq!(herald.news(vec![finding(1_500)]).len(), 1);
     }
 }

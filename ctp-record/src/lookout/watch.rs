@@ -24,6 +24,8 @@ pub struct Finding {
     pub likely: usize,
     /// The longest that one of them has been so.
     pub longest: Nanos,
+    /// The shortest.
+    pub shortest: Nanos,
 }
 
 impl Finding {
@@ -33,6 +35,10 @@ impl Finding {
     }
 
     fn add(&mut self, judgement: &Judgement) {
+        self.shortest = match self.stuck() {
+            0 => judgement.age,
+            _ => self.shortest.min(judgement.age),
+        };
         match judgement.verdict {
             Verdict::Stuck => self.certain += 1,
             _ => self.likely += 1,

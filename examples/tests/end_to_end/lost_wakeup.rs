@@ -60,7 +60,7 @@ fn the_47_are_named_also_where_they_were_stuck_before_the_window_began() {
 fn the_47_are_told_of_once_while_the_program_runs_and_are_in_a_snapshot() {
     let directory = tempdir().expect("room");
     let triggers = "stuck:500ms,exit:nonzero";
-    let flags = ["--flight-recorder=1M", "--snapshot-on", triggers];
+    let flags = ["--flight-recorder=256K", "--snapshot-on", triggers];
     let recorded = record_with(&flags, directory.path(), "lost_wakeup", &[]);
     let said = String::from_utf8_lossy(&recorded.stderr);
     let line = line_of(SOURCE, "conn.read(&mut buf).await");
