@@ -116,7 +116,7 @@ impl Lookout {
         self.next.is_some_and(|next| next <= Instant::now())
     }
 
-    /// A look is being taken on another thread, for which this one has worked so long.
+    /// A look is being taken, for which the thread that reads has worked so long; judging comes besides.
     pub fn begun(&mut self, took: Duration) {
         self.next = None;
         self.took = took;

@@ -45,7 +45,7 @@ impl Session<'_> {
         }
     }
 
-    /// The thread that writes keeps account of the trace, and judges.
+    /// Account of the trace is kept as it is put in order; this thread judges too.
     fn look_at_trace(&mut self, at: Nanos) {
         let (Some(lookout), Store::Trace(output)) = (&mut self.lookout, &mut self.output) else {
             return;
@@ -54,8 +54,9 @@ impl Session<'_> {
         let after = Duration::from_nanos(lookout.shortest().0);
         let (memories, processes) = (&mut self.memories, &mut self.processes);
         let standstill = memories.look_at_standstill(after, processes, output.as_mut());
-        output.look(at, standstill);
+        // What judging takes is told with what it found.
         lookout.begun(processor_time().saturating_sub(begin));
+        output.look(at, standstill);
     }
 
     /// Only where somebody stands still is there anything to find.
