@@ -41,7 +41,9 @@ pub(crate) fn look_up(mapping: Mapping, places: Places) -> BTreeSet<String> {
     let mut symbolizer = Symbolizer::with_places(vec![mapping], places);
     for offset in (0..length).step_by(length / LOOKUPS + 1) {
         let address = Avma(BASE + offset as u64);
+        symbolizer.keeps_frame_pointer(address);
         for how in [Lookup::ReturnAddress, Lookup::Exact] {
+            symbolizer.can_follow_frame_pointer(address, how);
             if let Ok(resolved) = symbolizer.resolve(address, how) {
                 assert!(!resolved.frames.is_empty());
                 let functions = resolved

@@ -1,35 +1,36 @@
 //! Bytes as shared memory, and as what a program does to it between the looks of a recorder.
-#![allow(
-    unsafe_code,
-    reason = "writes words into memory that no probe of ours would write"
-)]
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use ctp_nostd::aggregate::Bins;
-use ctp_nostd::{Coroutine, Memory, Platform, Region, Wait};
+use ctp_nostd::chain::{self, Chain};
+use ctp_nostd::site::SiteWord;
+use ctp_nostd::slot::{self, Epoch, Snapshot};
+use ctp_nostd::{Coroutine, Probe, Region, Wait};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Process, ProcessId, Record, Start};
 
+use crate::memory::{Mode, Whole};
 use crate::properties::Reading;
 use crate::script::Script;
+use crate::stage::{self, Stage};
 use crate::trace::count;
-
-const STATIONS: usize = 4;
-type Bytes = Memory<STATIONS, 8>;
-const SIZE: usize = size_of::<Bytes>();
 
 /// Passes over whatever the bytes make of a memory end, and tell a trace whose figures agree with
 /// each other. The first byte chooses: the others are the memory itself, or writes into a sane one;
-/// from 128 on its probes keep aggregates, and totals are told instead of history.
+/// with 2 there are lanes, with 4 they are a flight recorder's, with 128 probes keep aggregates,
+/// and totals are told instead of history.
 pub fn region(bytes: &[u8]) {
     let Some((mode, rest)) = bytes.split_first() else {
         return;
     };
-    let mut bench = Bench::new(*mode >= 128);
+    stage::clear();
+    let mut bench = Bench::new(Mode {
+        sums_up: *mode >= 128,
+        has_lanes: mode & 2 != 0,
+        is_flight: mode & 4 != 0,
+    });
     match mode % 2 {
         0 => bench.live(Script(rest)),
         _ => bench.fill(rest),
@@ -39,26 +40,33 @@ pub fn region(bytes: &[u8]) {
 
 /// Memory, its reader, and a trace.
 struct Bench {
-    memory: &'static Bytes,
+    memory: &'static Whole,
     /// Nothing, if the memory was refused.
     region: Option<Region<'static>>,
+    /// The program's own.
+    probe: Probe<Stage>,
     passed: bool,
-    coroutines: Vec<Coroutine<Bare>>,
+    /// What a step can be.
+    steps: u8,
+    coroutines: Vec<Coroutine<Stage>>,
     harvest: Harvest,
     outside: World,
     tray: Tray,
 }
 
 impl Bench {
-    fn new(sums_up: bool) -> Self {
-        let memory = fresh(sums_up);
+    fn new(mode: Mode) -> Self {
+        let memory = Whole::fresh(mode);
+        let region = memory.view();
         let harvest = Harvest::new(0);
         Bench {
             memory,
-            region: view(memory),
+            region,
+            probe: Probe::new(region.expect("it was just made"), 1),
             passed: false,
+            steps: if mode.has_lanes { 18 } else { 12 },
             coroutines: Vec::new(),
-            harvest: match sums_up {
+            harvest: match mode.sums_up {
                 true => harvest.summing_up(Bins::USUAL),
                 false => harvest,
             },
@@ -69,10 +77,10 @@ impl Bench {
 
     /// The memory is these bytes from its first one on.
     fn fill(&mut self, bytes: &[u8]) {
-        for (at, byte) in bytes.iter().enumerate().take(SIZE) {
-            self.put_byte(at, *byte);
+        for (at, byte) in bytes.iter().enumerate() {
+            self.memory.put_byte(at, *byte);
         }
-        self.region = view(self.memory);
+        self.region = self.memory.view();
         self.pass();
         self.pass();
     }
@@ -80,39 +88,79 @@ impl Bench {
     /// A program lives in the memory, somebody writes into it, and the recorder looks at it.
     fn live(&mut self, mut script: Script<'_>) {
         while !script.is_over() {
-            match script.byte() % 12 {
+            match script.byte() % self.steps {
                 0 => {
                     let at = script.half();
-                    self.put_word(at, script.word());
+                    self.memory.put_word(at, script.word());
                 }
                 1 | 2 => {
                     let at = script.half();
-                    self.put_word(at, script.edge());
+                    self.memory.put_word(at, script.edge());
                 }
                 3 => {
                     let at = script.half();
-                    self.put_byte(usize::from(at) % SIZE, script.byte());
+                    self.memory.put_byte(at.into(), script.byte());
                 }
                 4 => self.put_many(&mut script),
-                5 => self.coroutines.push(self.memory.probe().born("fuzzed")),
+                5 => self.coroutines.push(self.probe.born("fuzzed")),
                 6 => self.with(script.byte(), Coroutine::run),
                 7 => self.with(script.byte(), |it| it.suspend(Wait::unknown())),
                 8 => self.with(script.byte(), |it| it.waker().wake()),
                 9 => drop(self.coroutines.pop()),
                 10 => self.pass(),
-                _ => self.look_first(),
+                11 => self.look_first(),
+                12 => stage::enter(script.byte()),
+                13 => self.wait_in_a_chain(&mut script),
+                14 => self.probe.acquired(lock(&mut script)),
+                15 => self.probe.released(lock(&mut script)),
+                16 => self.cycles(&mut script),
+                _ => self.probe.closed(lock(&mut script)),
             }
+        }
+    }
+
+    /// Enough to fill a lane.
+    fn cycles(&self, script: &mut Script<'_>) {
+        let (which, count) = (script.byte(), script.byte());
+        self.with(which, |it| {
+            for lock in 0..usize::from(count) {
+                it.run();
+                it.suspend(Wait::lock(lock));
+            }
+        });
+    }
+
+    /// The latest event of a coroutine is said to be a wait that a chain leads to.
+    fn wait_in_a_chain(&self, script: &mut Script<'_>) {
+        let Some(region) = &self.region else {
+            return;
+        };
+        let (which, site, count) = (script.byte(), script.byte(), script.byte() % 32);
+        let chain = Chain {
+            site: site.into(),
+            is_whole: site % 2 == 0,
+            addresses: (0..count).map(|_| script.edge()).take(26).collect(),
+        };
+        let id = region.site_of_chain(chain::intern(region.chains, 1, &chain));
+        let Some(station) = region.stations.get(usize::from(which)) else {
+            return;
+        };
+        let n = station.event_head();
+        let slot = station.slot_of(n);
+        if let Snapshot::Whole(_, epoch) = slot::snapshot(slot) {
+            let site = SiteWord::from_id(id).0;
+            slot::publish(slot, n, &Epoch { site, ..epoch });
         }
     }
 
     /// The recorder checks a memory once, before its first pass.
     fn look_first(&mut self) {
         if !self.passed {
-            self.region = view(self.memory);
+            self.region = self.memory.view();
         }
     }
 
-    fn with(&self, which: u8, act: impl FnOnce(&Coroutine<Bare>)) {
+    fn with(&self, which: u8, act: impl FnOnce(&Coroutine<Stage>)) {
         if let Some(coroutine) = self.coroutines.get(usize::from(which)) {
             act(coroutine);
         }
@@ -121,21 +169,8 @@ impl Bench {
     fn put_many(&self, script: &mut Script<'_>) {
         let (at, length) = (usize::from(script.half()), usize::from(script.byte()));
         for (offset, byte) in script.bytes(length).iter().enumerate() {
-            self.put_byte((at + offset) % SIZE, *byte);
+            self.memory.put_byte(at + offset, *byte);
         }
-    }
-
-    fn put_byte(&self, at: usize, byte: u8) {
-        let start = self.memory.extent().0.cast_mut();
-        // SAFETY: `at` is within the leaked memory, all of it atomics, and nobody else is there.
-        unsafe { AtomicU8::from_ptr(start.add(at)) }.store(byte, Relaxed);
-    }
-
-    fn put_word(&self, place: u16, word: u64) {
-        let at = usize::from(place) % (SIZE / 8) * 8;
-        let start = self.memory.extent().0.cast_mut();
-        // SAFETY: as above; eight bytes from a multiple of eight.
-        unsafe { AtomicU64::from_ptr(start.add(at).cast()) }.store(word, Relaxed);
     }
 
     fn pass(&mut self) {
@@ -156,43 +191,9 @@ impl Bench {
     }
 }
 
-/// One memory for all inputs, made anew for each: coroutines want it for ever.
-fn fresh(with_aggregates: bool) -> &'static Bytes {
-    thread_local! {
-        static MEMORY: *mut Bytes = Box::into_raw(Box::new(Bytes::new()));
-    }
-    MEMORY.with(|memory| {
-        // SAFETY: never freed; all who had it from an earlier call are gone, see `region`.
-        unsafe {
-            memory.write(match with_aggregates {
-                true => Bytes::new().with_aggregates(Bins::USUAL),
-                false => Bytes::new(),
-            });
-            &**memory
-        }
-    })
-}
-
-fn view(memory: &'static Bytes) -> Option<Region<'static>> {
-    let (start, bytes) = memory.extent();
-    // SAFETY: mapped for ever, all of it atomics.
-    unsafe { Region::new(start.cast_mut(), bytes, u32::MAX) }.ok()
-}
-
-/// A place with a clock that only counts, one thread, and nobody to wake.
-struct Bare;
-
-impl Platform for Bare {
-    fn now_ns() -> u64 {
-        static TICKS: AtomicU64 = AtomicU64::new(1);
-        TICKS.fetch_add(1, Relaxed)
-    }
-
-    fn thread() -> u64 {
-        7
-    }
-
-    fn ring() {}
+/// The address of one of a few locks.
+fn lock(script: &mut Script<'_>) -> usize {
+    usize::from(script.byte() % 4)
 }
 
 /// Every process exists, and every other address is program code.

@@ -1,5 +1,7 @@
 //! Bytes as a trace, or as chunks of one whose checksums are right.
 
+use std::borrow::Cow;
+
 use ctp_trace::Census;
 use ctp_trace::record::{Nanos, Record};
 
@@ -7,24 +9,27 @@ use crate::frames::frame;
 use crate::properties::{Reading, any_bytes_can_be_read, written};
 use crate::script::Script;
 
-/// Any bytes are read, counted and judged. The first byte chooses: the others are a file, or the
-/// contents of chunks, for no fuzzer finds a checksum.
+/// Any bytes are read, counted and judged.
 pub fn read_trace(bytes: &[u8]) {
-    let Some((mode, rest)) = bytes.split_first() else {
+    let Some(file) = file(bytes) else {
         return;
     };
-    match mode % 2 {
-        0 => read(rest),
-        _ => read(&sealed(Script(rest))),
-    }
-}
-
-fn read(bytes: &[u8]) {
-    any_bytes_can_be_read(bytes);
-    let Ok(reading) = Reading::of(bytes) else {
+    any_bytes_can_be_read(&file);
+    let Ok(reading) = Reading::of(&file) else {
         return;
     };
     count(&reading.records());
+}
+
+/// The first byte chooses: the others are a file, or the contents of chunks, of a few kinds or of all
+/// that there are and some more: no fuzzer finds a checksum.
+pub(crate) fn file(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let (mode, rest) = bytes.split_first()?;
+    Some(match mode % 4 {
+        1 => sealed(Script(rest), 10).into(),
+        3 => sealed(Script(rest), 20).into(),
+        _ => rest.into(),
+    })
 }
 
 /// What both tools do with records.
@@ -41,12 +46,12 @@ pub fn count(records: &[Record]) -> Census {
 }
 
 /// A start, then each chunk: kind, flags, length, payload.
-fn sealed(mut script: Script<'_>) -> Vec<u8> {
+fn sealed(mut script: Script<'_>, kinds: u8) -> Vec<u8> {
     let mut file = written(&[]);
     file.truncate(crate::frames::frames(&file)[1]);
     let mut number = 1;
     while !script.is_over() {
-        let (kind, flags) = (script.byte() % 10, script.byte() & 1);
+        let (kind, flags) = (script.byte() % kinds, script.byte() & 1);
         let length = usize::from(script.half());
         file.extend(frame(
             kind.into(),

@@ -16,6 +16,11 @@ fn every_trace_of_the_corpus_is_survived() {
 }
 
 #[test]
+fn every_trace_of_the_corpus_is_reported() {
+    replay("read_trace", ctp_fuzz::report);
+}
+
+#[test]
 fn every_text_of_maps_of_the_corpus_is_survived() {
     replay("parse_mappings", ctp_fuzz::parse_mappings);
 }

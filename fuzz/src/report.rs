@@ -1,0 +1,88 @@
+//! Bytes as a trace of which everything is told that the report can tell.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anstream::ColorChoice;
+use ctp_report::{
+    By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
+    TimelineView, View, WhyView, run,
+};
+use ctp_trace::record::Nanos;
+use symbolize::Places;
+
+use crate::elf::own_place;
+use crate::trace::file;
+
+/// What is younger is worth no word.
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+
+/// Every page is written, as text and as JSON, or refused in words.
+pub fn report(bytes: &[u8]) {
+    let Some(trace) = file(bytes) else {
+        return;
+    };
+    let path = own_place();
+    fs::write(&path, trace).expect("there is room in the temporary directory");
+    let id = u32::from(bytes[bytes.len() / 2]);
+    for view in views(id) {
+        for json in [false, true] {
+            // A trace that cannot be read is an answer.
+            drop(run(&config(&path, view.clone(), json), &mut Vec::new()));
+        }
+    }
+    fs::remove_file(path).expect("nobody else uses it");
+}
+
+fn config(input: &Path, view: View, json: bool) -> Config {
+    Config {
+        input: input.to_owned(),
+        run: None,
+        places: Places::recorded(),
+        view,
+        json,
+        detail: Detail::Verbose,
+        color: ColorChoice::Never,
+    }
+}
+
+fn views(id: u32) -> Vec<View> {
+    let stdout = || PathBuf::from("-");
+    let flame = |by, is_drawn: bool| FlameView {
+        svg: is_drawn.then(stdout),
+        folded: (!is_drawn).then(stdout),
+        by,
+        title: None,
+    };
+    vec![
+        View::Sites(SitesView {
+            sort: Sort::default(),
+            percent_limit: 0.0,
+        }),
+        View::Stuck(StuckView {
+            threshold: THRESHOLD,
+            fail: true,
+            all_ids: true,
+            ignore: Default::default(),
+        }),
+        View::Flame(flame(By::Wait, true)),
+        View::Flame(flame(By::Run, false)),
+        View::Timeline(TimelineView {
+            svg: stdout(),
+            time: (Nanos(0), None),
+            threshold: THRESHOLD,
+            title: None,
+        }),
+        View::LastWords(LastWordsView { all_ids: true }),
+        View::Why(WhyView {
+            id,
+            threshold: THRESHOLD,
+        }),
+        View::Histogram,
+        View::Dump,
+        View::Export(ExportView {
+            format: Format::Jsonl,
+            output: None,
+        }),
+    ]
+}

@@ -1,0 +1,52 @@
+//! A place with a clock that only counts, threads that take turns, and nobody to wake.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use ctp_nostd::{Local, Platform};
+
+const THREADS: usize = 3;
+
+pub struct Stage;
+
+// An input is tried by one thread at a time: in tests, each file of a corpus after the other.
+static LOCALS: [Local; THREADS] = [const { Local::new() }; THREADS];
+static ON_STAGE: AtomicUsize = AtomicUsize::new(0);
+static ATTACHMENT: AtomicU64 = AtomicU64::new(1);
+
+/// From now on this thread runs.
+pub fn enter(thread: u8) {
+    ON_STAGE.store(usize::from(thread) % THREADS, Relaxed);
+}
+
+/// What threads remember of the memory before is of no use any more.
+pub fn clear() {
+    enter(0);
+    ATTACHMENT.fetch_add(1, Relaxed);
+}
+
+impl Platform for Stage {
+    fn now_ns() -> u64 {
+        static TICKS: AtomicU64 = AtomicU64::new(1);
+        TICKS.fetch_add(1, Relaxed)
+    }
+
+    fn thread() -> u64 {
+        7 + ON_STAGE.load(Relaxed) as u64
+    }
+
+    fn ring() {}
+
+    fn attachment() -> u32 {
+        ATTACHMENT.load(Relaxed) as u32
+    }
+
+    /// The first one has left when the last one comes.
+    fn is_gone(thread: u32) -> bool {
+        thread == 7 && Self::thread() == 6 + THREADS as u64
+    }
+
+    fn local() -> Option<&'static Local> {
+        LOCALS.get(ON_STAGE.load(Relaxed))
+    }
+}
