@@ -9,6 +9,7 @@
 //! the records are, and writes ([`mod@compose`]). Both only read, so that snapshots do not disturb each
 //! other, nor the program.
 
+mod alone;
 mod attribution;
 mod chronicle;
 mod compose;
@@ -26,6 +27,8 @@ mod stream;
 mod told;
 mod when;
 
+pub use alone::snapshot_of;
+pub use chronicle::Chronicle;
 pub(crate) use compose::compose;
 pub use file::Snapshot;
 pub use gathered::Gathered;

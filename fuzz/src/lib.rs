@@ -2,11 +2,13 @@
 //! is replayed without a fuzzer too (`tests/corpus.rs`).
 
 mod elf;
+mod flight;
 #[path = "../../ctp-trace/tests/roundtrip/frames.rs"]
 #[allow(dead_code, reason = "frames are put together here, not taken apart")]
 mod frames;
 mod mappings;
 mod memory;
+mod program;
 #[path = "../../ctp-trace/tests/roundtrip/properties.rs"]
 #[allow(dead_code, reason = "cut traces are the property tests' own")]
 mod properties;
@@ -18,6 +20,7 @@ mod stage;
 mod trace;
 
 pub use elf::elf_lookup;
+pub use flight::flight;
 pub use mappings::parse_mappings;
 pub use region::region;
 pub use report::report;

@@ -66,15 +66,16 @@ impl Whole {
         self.place(0x220, &self.free);
         self.place(0x230, &self.records);
         if is_flight {
-            self.put_byte(0xCC, MODE_FLIGHT as u8);
+            self.room().put_byte(0xCC, MODE_FLIGHT as u8);
         }
     }
 
     fn place<T>(&'static self, span: u16, table: &[T]) {
         let offset = table.as_ptr() as u64 - self.start() as u64;
         let (entries, entry_bytes) = (table.len() as u64, size_of::<T>() as u64);
-        self.put_word(span / 8, offset);
-        self.put_word(span / 8 + 1, entry_bytes << 32 | entries);
+        let room = self.room();
+        room.put_word(span / 8, offset);
+        room.put_word(span / 8 + 1, entry_bytes << 32 | entries);
     }
 
     /// What the recorder makes of it, unless it refuses it.
@@ -83,19 +84,60 @@ impl Whole {
         unsafe { Region::new(self.start(), size_of::<Self>(), u32::MAX) }.ok()
     }
 
-    pub fn put_byte(&'static self, at: usize, byte: u8) {
-        let at = at % size_of::<Self>();
-        // SAFETY: within the leaked memory, all of it atomics, and nobody else is there.
-        unsafe { AtomicU8::from_ptr(self.start().add(at)) }.store(byte, Relaxed);
-    }
-
-    pub fn put_word(&'static self, place: u16, word: u64) {
-        let at = usize::from(place) % (size_of::<Self>() / 8) * 8;
-        // SAFETY: as above; eight bytes from a multiple of eight.
-        unsafe { AtomicU64::from_ptr(self.start().add(at).cast()) }.store(word, Relaxed);
+    pub fn room(&'static self) -> Room {
+        Room(vec![(self.start(), size_of::<Self>())])
     }
 
     fn start(&'static self) -> *mut u8 {
         std::ptr::from_ref(self).cast_mut().cast()
     }
+}
+
+/// Where to write: pieces of one memory, of whole words, one after the other.
+pub struct Room(Vec<(*mut u8, usize)>);
+
+impl Room {
+    /// Of a memory that a recorder made: all that events go through, and some of each table.
+    pub fn of(region: &Region<'static>) -> Self {
+        Room(vec![
+            piece(std::slice::from_ref(region.header)),
+            piece(region.stations),
+            piece(region.lanes),
+            piece(region.records),
+            piece(&region.attaches[..ATTACHES]),
+            piece(region.free),
+            piece(&region.sites[..ENTRIES]),
+            piece(&region.names[..ENTRIES]),
+            piece(&region.chains[..ENTRIES]),
+        ])
+    }
+
+    pub fn put_byte(&self, at: usize, byte: u8) {
+        let place = self.place(at);
+        // SAFETY: within leaked or held memory, all of it atomics, and nobody else is there.
+        unsafe { AtomicU8::from_ptr(place) }.store(byte, Relaxed);
+    }
+
+    pub fn put_word(&self, at: u16, word: u64) {
+        let place = self.place(usize::from(at) * 8);
+        // SAFETY: as above; eight bytes from a multiple of eight, as all pieces are of words.
+        unsafe { AtomicU64::from_ptr(place.cast()) }.store(word, Relaxed);
+    }
+
+    fn place(&self, at: usize) -> *mut u8 {
+        let mut at = at % self.0.iter().map(|(_, bytes)| bytes).sum::<usize>();
+        for &(start, bytes) in &self.0 {
+            if at < bytes {
+                // SAFETY: within the piece.
+                return unsafe { start.add(at) };
+            }
+            at -= bytes;
+        }
+        unreachable!("it is less than their sum")
+    }
+}
+
+fn piece<T>(table: &[T]) -> (*mut u8, usize) {
+    let bytes = size_of_val(table) / 8 * 8;
+    (table.as_ptr().cast_mut().cast(), bytes)
 }

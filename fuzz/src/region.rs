@@ -2,19 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ctp_nostd::Region;
 use ctp_nostd::aggregate::Bins;
-use ctp_nostd::chain::{self, Chain};
-use ctp_nostd::site::SiteWord;
-use ctp_nostd::slot::{self, Epoch, Snapshot};
-use ctp_nostd::{Coroutine, Probe, Region, Wait};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_trace::Writer;
 use ctp_trace::record::{End, Process, ProcessId, Record, Start};
 
 use crate::memory::{Mode, Whole};
+use crate::program::{ALL_STEPS, Asked, OLD_STEPS, Program};
 use crate::properties::Reading;
 use crate::script::Script;
-use crate::stage::{self, Stage};
+use crate::stage;
 use crate::trace::count;
 
 /// Passes over whatever the bytes make of a memory end, and tell a trace whose figures agree with
@@ -25,7 +23,7 @@ pub fn region(bytes: &[u8]) {
     let Some((mode, rest)) = bytes.split_first() else {
         return;
     };
-    stage::clear();
+    let _stage = stage::take();
     let mut bench = Bench::new(Mode {
         sums_up: *mode >= 128,
         has_lanes: mode & 2 != 0,
@@ -41,14 +39,10 @@ pub fn region(bytes: &[u8]) {
 /// Memory, its reader, and a trace.
 struct Bench {
     memory: &'static Whole,
+    program: Program,
     /// Nothing, if the memory was refused.
     region: Option<Region<'static>>,
-    /// The program's own.
-    probe: Probe<Stage>,
     passed: bool,
-    /// What a step can be.
-    steps: u8,
-    coroutines: Vec<Coroutine<Stage>>,
     harvest: Harvest,
     outside: World,
     tray: Tray,
@@ -59,13 +53,12 @@ impl Bench {
         let memory = Whole::fresh(mode);
         let region = memory.view();
         let harvest = Harvest::new(0);
+        let steps = if mode.has_lanes { ALL_STEPS } else { OLD_STEPS };
         Bench {
             memory,
+            program: Program::new(region.expect("it was just made"), memory.room(), steps),
             region,
-            probe: Probe::new(region.expect("it was just made"), 1),
             passed: false,
-            steps: if mode.has_lanes { 18 } else { 12 },
-            coroutines: Vec::new(),
             harvest: match mode.sums_up {
                 true => harvest.summing_up(Bins::USUAL),
                 false => harvest,
@@ -77,8 +70,9 @@ impl Bench {
 
     /// The memory is these bytes from its first one on.
     fn fill(&mut self, bytes: &[u8]) {
+        let room = self.memory.room();
         for (at, byte) in bytes.iter().enumerate() {
-            self.memory.put_byte(at, *byte);
+            room.put_byte(at, *byte);
         }
         self.region = self.memory.view();
         self.pass();
@@ -88,68 +82,11 @@ impl Bench {
     /// A program lives in the memory, somebody writes into it, and the recorder looks at it.
     fn live(&mut self, mut script: Script<'_>) {
         while !script.is_over() {
-            match script.byte() % self.steps {
-                0 => {
-                    let at = script.half();
-                    self.memory.put_word(at, script.word());
-                }
-                1 | 2 => {
-                    let at = script.half();
-                    self.memory.put_word(at, script.edge());
-                }
-                3 => {
-                    let at = script.half();
-                    self.memory.put_byte(at.into(), script.byte());
-                }
-                4 => self.put_many(&mut script),
-                5 => self.coroutines.push(self.probe.born("fuzzed")),
-                6 => self.with(script.byte(), Coroutine::run),
-                7 => self.with(script.byte(), |it| it.suspend(Wait::unknown())),
-                8 => self.with(script.byte(), |it| it.waker().wake()),
-                9 => drop(self.coroutines.pop()),
-                10 => self.pass(),
-                11 => self.look_first(),
-                12 => stage::enter(script.byte()),
-                13 => self.wait_in_a_chain(&mut script),
-                14 => self.probe.acquired(lock(&mut script)),
-                15 => self.probe.released(lock(&mut script)),
-                16 => self.cycles(&mut script),
-                _ => self.probe.closed(lock(&mut script)),
+            match self.program.step(&mut script) {
+                Some(Asked::Pass) => self.pass(),
+                Some(Asked::First) => self.look_first(),
+                None => {}
             }
-        }
-    }
-
-    /// Enough to fill a lane.
-    fn cycles(&self, script: &mut Script<'_>) {
-        let (which, count) = (script.byte(), script.byte());
-        self.with(which, |it| {
-            for lock in 0..usize::from(count) {
-                it.run();
-                it.suspend(Wait::lock(lock));
-            }
-        });
-    }
-
-    /// The latest event of a coroutine is said to be a wait that a chain leads to.
-    fn wait_in_a_chain(&self, script: &mut Script<'_>) {
-        let Some(region) = &self.region else {
-            return;
-        };
-        let (which, site, count) = (script.byte(), script.byte(), script.byte() % 32);
-        let chain = Chain {
-            site: site.into(),
-            is_whole: site % 2 == 0,
-            addresses: (0..count).map(|_| script.edge()).take(26).collect(),
-        };
-        let id = region.site_of_chain(chain::intern(region.chains, 1, &chain));
-        let Some(station) = region.stations.get(usize::from(which)) else {
-            return;
-        };
-        let n = station.event_head();
-        let slot = station.slot_of(n);
-        if let Snapshot::Whole(_, epoch) = slot::snapshot(slot) {
-            let site = SiteWord::from_id(id).0;
-            slot::publish(slot, n, &Epoch { site, ..epoch });
         }
     }
 
@@ -157,19 +94,6 @@ impl Bench {
     fn look_first(&mut self) {
         if !self.passed {
             self.region = self.memory.view();
-        }
-    }
-
-    fn with(&self, which: u8, act: impl FnOnce(&Coroutine<Stage>)) {
-        if let Some(coroutine) = self.coroutines.get(usize::from(which)) {
-            act(coroutine);
-        }
-    }
-
-    fn put_many(&self, script: &mut Script<'_>) {
-        let (at, length) = (usize::from(script.half()), usize::from(script.byte()));
-        for (offset, byte) in script.bytes(length).iter().enumerate() {
-            self.memory.put_byte(at + offset, *byte);
         }
     }
 
@@ -191,14 +115,9 @@ impl Bench {
     }
 }
 
-/// The address of one of a few locks.
-fn lock(script: &mut Script<'_>) -> usize {
-    usize::from(script.byte() % 4)
-}
-
 /// Every process exists, and every other address is program code.
 #[derive(Default)]
-struct World {
+pub(crate) struct World {
     numbers: Numbers,
     processes: HashMap<u32, ProcessId>,
 }

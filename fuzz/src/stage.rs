@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::{Local, Platform};
 
@@ -9,7 +10,6 @@ const THREADS: usize = 3;
 
 pub struct Stage;
 
-// An input is tried by one thread at a time: in tests, each file of a corpus after the other.
 static LOCALS: [Local; THREADS] = [const { Local::new() }; THREADS];
 static ON_STAGE: AtomicUsize = AtomicUsize::new(0);
 static ATTACHMENT: AtomicU64 = AtomicU64::new(1);
@@ -19,10 +19,14 @@ pub fn enter(thread: u8) {
     ON_STAGE.store(usize::from(thread) % THREADS, Relaxed);
 }
 
-/// What threads remember of the memory before is of no use any more.
-pub fn clear() {
+/// There is one stage: whoever has it may use it, and finds it empty. What its threads remember of
+/// another memory is of no use any more.
+pub fn take() -> MutexGuard<'static, ()> {
+    static STAGE: Mutex<()> = Mutex::new(());
+    let guard = STAGE.lock().unwrap_or_else(PoisonError::into_inner);
     enter(0);
     ATTACHMENT.fetch_add(1, Relaxed);
+    guard
 }
 
 impl Platform for Stage {

@@ -11,6 +11,11 @@ fn every_memory_of_the_corpus_is_survived() {
 }
 
 #[test]
+fn every_flight_of_the_corpus_is_survived() {
+    replay("flight", ctp_fuzz::flight);
+}
+
+#[test]
 fn every_trace_of_the_corpus_is_survived() {
     replay("read_trace", ctp_fuzz::read_trace);
 }

@@ -88,23 +88,37 @@ impl Gathered {
         let looked_ns = monotonic_ns();
         processes.look_at_all(chronicle);
         Gathered {
-            start: start.clone(),
             lanes,
             until_ns,
             looked_ns,
-            length_ns: None,
-            definitions: chronicle.definitions().to_vec(),
-            marks: chronicle.marks().to_vec(),
-            looks: chronicle.looks(),
             parts: looks
                 .into_iter()
                 .map(|it| Part::of(it, chronicle))
                 .collect(),
-            gone: chronicle.gone(),
-            formers: chronicle.formers().clone(),
             numbers: processes.numbers().clone(),
             programs: processes.program_of().clone(),
             counters: memories.counters(),
+            ..Gathered::remembered(start, chronicle)
+        }
+    }
+
+    /// What needs no look, of a recording that goes on.
+    pub(super) fn remembered(start: &Start, chronicle: &Chronicle) -> Self {
+        Gathered {
+            start: start.clone(),
+            lanes: Vec::new(),
+            until_ns: 0,
+            looked_ns: 0,
+            length_ns: None,
+            definitions: chronicle.definitions().to_vec(),
+            marks: chronicle.marks().to_vec(),
+            looks: chronicle.looks(),
+            parts: Vec::new(),
+            gone: chronicle.gone(),
+            formers: chronicle.formers().clone(),
+            numbers: Numbers::default(),
+            programs: HashMap::new(),
+            counters: Counters::default(),
             ended: None,
             faulting_tid: 0,
         }
@@ -112,7 +126,7 @@ impl Gathered {
 }
 
 impl Part {
-    fn of(look: Contents, chronicle: &Chronicle) -> Self {
+    pub(super) fn of(look: Contents, chronicle: &Chronicle) -> Self {
         let occupants = look.occupants.into_iter();
         let residents = occupants.filter_map(|occupant| chronicle.resident(occupant));
         Part {

@@ -1,0 +1,131 @@
+//! Bytes as what a program does under a flight recorder, and as what somebody writes into the memory.
+#![allow(unsafe_code, reason = "lends a memory for as long as it holds it")]
+
+use std::sync::Arc;
+
+use ctp_nostd::Region;
+use ctp_nostd::aggregate::MODE_FLIGHT;
+use ctp_nostd::create::{Plan, Recording};
+use ctp_record::harvest::{Harvest, Sink};
+use ctp_record::{Chronicle, Memory, snapshot_of};
+use ctp_trace::Writer;
+use ctp_trace::record::{End, Event, Record, Start};
+
+use crate::memory::Room;
+use crate::program::{ALL_STEPS, Asked, Program};
+use crate::properties::Reading;
+use crate::region::World;
+use crate::script::Script;
+use crate::stage;
+use crate::trace::count;
+
+/// Snapshots of whatever stands in the memory end, and are traces that can be read. A program that
+/// nobody disturbs is told of without a doubt.
+pub fn flight(bytes: &[u8]) {
+    let _stage = stage::take();
+    let memory = memory();
+    let region = memory.region();
+    // SAFETY: `memory` is held until all who have this are gone, at the end of this function.
+    let region: Region<'static> = unsafe { std::mem::transmute(region) };
+    let mut program = Program::new(region, Room::of(&region), ALL_STEPS);
+    let mut recorder = Recorder::new(&memory);
+    let mut script = Script(bytes);
+    while !script.is_over() {
+        match program.step(&mut script) {
+            Some(Asked::Pass) => recorder.pass(),
+            Some(Asked::First) => recorder.snapshot(),
+            None => {}
+        }
+    }
+    recorder.snapshot();
+    drop(program);
+}
+
+fn memory() -> Arc<Memory> {
+    let plan = Plan {
+        stations: 4,
+        lanes: 2,
+        lane_records: 32,
+    };
+    let recording = Recording {
+        mode: MODE_FLIGHT,
+        ..Recording::default()
+    };
+    Arc::new(Memory::create(plan, &recording, false).expect("the kernel has memory"))
+}
+
+struct Recorder<'m> {
+    memory: &'m Arc<Memory>,
+    harvest: Harvest,
+    world: World,
+    chronicle: Chronicle,
+}
+
+impl<'m> Recorder<'m> {
+    fn new(memory: &'m Arc<Memory>) -> Self {
+        Recorder {
+            memory,
+            harvest: Harvest::new(0).in_flight(0),
+            world: World::default(),
+            chronicle: Chronicle::default(),
+        }
+    }
+
+    fn pass(&mut self) {
+        let region = self.memory.region();
+        self.harvest
+            .pass(&region, &mut self.world, &mut self.chronicle);
+    }
+
+    fn snapshot(&mut self) {
+        let mut film = Film::new();
+        let end = snapshot_of(
+            self.memory,
+            &mut self.harvest,
+            &mut self.world,
+            &mut self.chronicle,
+            &mut film,
+        );
+        film.verify(&end);
+    }
+}
+
+/// The trace of a snapshot.
+struct Film {
+    writer: Writer<Vec<u8>>,
+    events: u64,
+    births: u64,
+}
+
+impl Film {
+    fn new() -> Self {
+        let writer = Writer::new(Vec::new(), &Start::default());
+        Film {
+            writer: writer.expect("memory takes everything"),
+            events: 0,
+            births: 0,
+        }
+    }
+
+    /// All of it can be read, and is what the end says.
+    fn verify(self, end: &End) {
+        assert_eq!((end.events, end.coroutines), (self.events, self.births));
+        let bytes = self.writer.finish(end).expect("memory takes everything");
+        let reading = Reading::of(&bytes).expect("what was written can be read");
+        assert_eq!(reading.errors(), []);
+        let census = count(&reading.records());
+        assert_eq!(census.end(), Some(end));
+    }
+}
+
+impl Sink for Film {
+    fn take(&mut self, record: Record) {
+        self.events += u64::from(matches!(record, Record::Event(_)));
+        self.births += u64::from(matches!(record, Record::Birth(_)));
+        self.writer.write(&record).expect("memory takes everything");
+    }
+
+    fn take_event(&mut self, event: &Event) {
+        self.take(Record::Event(*event));
+    }
+}
