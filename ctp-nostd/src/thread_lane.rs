@@ -176,9 +176,11 @@ impl<P: Platform> Probe<P> {
             .is_some()
     }
 
-    /// Something is gone for which coroutines may wait: they will wait for ever, unless somebody
-    /// wakes them. Call it just before the call that closes or frees it: afterwards its number may
-    /// be another's, whose coroutines it would be told of. The caller is where.
+    /// Something is gone for which coroutines may wait: nothing that still comes of it will resume
+    /// them, so they will wait for ever unless somebody wakes them now. Call it just before the call
+    /// that closes or frees it: afterwards its number may be another's, whose coroutines it would be
+    /// told of. Of a file with several numbers tell the last one by which it is waited for. The caller
+    /// is where.
     #[track_caller]
     pub fn closed(self, resource: impl Into<Resource>) {
         let Resource { kind, number } = resource.into();

@@ -48,13 +48,14 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// For a descriptor to become readable.
+    /// For this descriptor of the process to become readable. What has a number of another sort, as an
+    /// index of `io_uring`, is [the program's own](Wait::user).
     #[track_caller]
     pub fn readable(fd: i32) -> Self {
         Wait::at_caller(WaitKind::Readable, fd as u64)
     }
 
-    /// For a descriptor to become writable.
+    /// For this descriptor of the process to become writable.
     #[track_caller]
     pub fn writable(fd: i32) -> Self {
         Wait::at_caller(WaitKind::Writable, fd as u64)
@@ -96,8 +97,10 @@ impl Wait {
         self
     }
 
-    /// It is one of several things that the coroutine waits for at once. Leaf futures need not say
-    /// so: those that announce their waits in the same run are noticed.
+    /// It is one of several things that the coroutine waits for at once; without this it goes on by
+    /// this one alone. Leaf futures need not say so: those that announce their waits in the same run
+    /// are noticed, and so are those that take wakers which are counted. Say it where a coroutine polls
+    /// futures by wakers of its own, as `FuturesUnordered` does.
     pub fn one_of_several(mut self) -> Self {
         self.marks |= WAIT_ONE_OF_SEVERAL;
         self

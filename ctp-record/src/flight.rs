@@ -29,6 +29,7 @@ mod when;
 
 pub use alone::snapshot_of;
 pub use chronicle::Chronicle;
+pub use compose::Composed;
 pub(crate) use compose::compose;
 pub use file::Snapshot;
 pub use gathered::Gathered;

@@ -58,6 +58,7 @@ fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
         bytes: metadata.map(|metadata| metadata.len()),
         stuck: hindsight::stuck_in(&snapshot.file, composed.end.events),
         lanes: (composed.lanes, 0),
+        damaged_lanes: composed.damaged_lanes,
         doubtful: composed.doubtful,
         filtered: composed.filtered,
         summed_up: composed.earlier,

@@ -68,7 +68,7 @@ use control::desk::Desk;
 use crash::Crashes;
 pub use error::Error;
 use flight::Trigger;
-pub use flight::{Chronicle, snapshot_of};
+pub use flight::{Chronicle, Composed, snapshot_of};
 use harvest::{Harvest, Totals};
 use image::Firmware;
 use launch::Prepared;

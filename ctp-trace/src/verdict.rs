@@ -249,13 +249,17 @@ impl Case<'_> {
 
     /// Why somebody may have resumed it after all, or may still do so.
     fn doubt_of(&self, is_whole: bool, ago: Nanos) -> Option<Doubt> {
+        let Standing {
+            one_of_several,
+            wakers,
+            ..
+        } = *self.standing;
+        let is_recent = (ago < SURE_AFTER).then_some(Doubt::Recent);
         match self.standing.wake {
             None => Some(Doubt::WakesNotTold),
             Some(wake) if wake.close_call => Some(Doubt::CloseCall),
             _ if !is_whole => Some(Doubt::Incomplete),
-            _ if self.standing.one_of_several => Some(Doubt::OneOfSeveral),
-            _ if ago < SURE_AFTER => Some(Doubt::Recent),
-            _ => None,
+            _ => doubt_of_others(one_of_several, wakers).or(is_recent),
         }
     }
 
@@ -299,6 +303,15 @@ impl Judgement {
             reason: Reason::Ignored(self.verdict),
             ..self
         }
+    }
+}
+
+/// Why one may wait for something else too: its wait says so, or several somethings have its waker.
+pub fn doubt_of_others(one_of_several: bool, wakers: Option<u32>) -> Option<Doubt> {
+    match (one_of_several, wakers) {
+        (true, _) => Some(Doubt::OneOfSeveral),
+        (false, Some(2..)) => Some(Doubt::SeveralWakers),
+        _ => None,
     }
 }
 

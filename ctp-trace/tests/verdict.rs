@@ -286,6 +286,10 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
         one_of_several: true,
         ..closed()
     };
+    let with_a_timeout = Standing {
+        wakers: Some(2),
+        ..closed()
+    };
     let recent = Standing {
         since: ms(9_000),
         end: ms(9_900),
@@ -296,6 +300,7 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
         (close_call, Doubt::CloseCall),
         (closed_but(|it| it.whole = false), Doubt::Incomplete),
         (one_of_several, Doubt::OneOfSeveral),
+        (with_a_timeout, Doubt::SeveralWakers),
         (recent, Doubt::Recent),
     ] {
         let judgement = judge(&standing, ms(500));

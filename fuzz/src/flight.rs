@@ -79,14 +79,14 @@ impl<'m> Recorder<'m> {
 
     fn snapshot(&mut self) {
         let mut film = Film::new();
-        let end = snapshot_of(
+        let composed = snapshot_of(
             self.memory,
             &mut self.harvest,
             &mut self.world,
             &mut self.chronicle,
             &mut film,
         );
-        film.verify(&end);
+        film.verify(&composed.end);
     }
 }
 

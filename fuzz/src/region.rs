@@ -216,5 +216,6 @@ fn agree(totals: &Totals, told: &[Record]) {
     assert_eq!(born.len(), totals.coroutines as usize);
     assert_eq!(tallies, born.len());
     assert_eq!(events.values().sum::<u64>(), totals.events);
-    assert!(totals.quarantined <= totals.lost + totals.summed_up);
+    // In a lane, what makes no sense need not have been an event.
+    assert!(totals.lanes > 0 || totals.quarantined <= totals.lost + totals.summed_up);
 }

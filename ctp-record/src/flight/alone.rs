@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ctp_trace::record::{End, ProcessId, Start};
+use ctp_trace::record::{ProcessId, Start};
 
 use super::chronicle::Chronicle;
-use super::compose::compose;
+use super::compose::{Composed, compose};
 use super::gathered::{Gathered, Part};
 use super::lane_copy;
 use super::plan::Plan;
@@ -14,15 +14,15 @@ use crate::harvest::{Harvest, Outside, Sink};
 use crate::memories::Look;
 use crate::shm::Memory;
 
-/// Tells what a flight recorder's memory holds, however it came to be there, and gives the last
-/// record. `harvest` and `chronicle` are those of all passes over it so far.
+/// Tells what a flight recorder's memory holds, however it came to be there: all records but the
+/// last, which is in what this gives. `harvest` and `chronicle` are those of all passes over it so far.
 pub fn snapshot_of(
     memory: &Arc<Memory>,
     harvest: &mut Harvest,
     outside: &mut dyn Outside,
     chronicle: &mut Chronicle,
     sink: &mut dyn Sink,
-) -> End {
+) -> Composed {
     let region = memory.region();
     let (lanes, until_ns) = lane_copy::up_to_now(std::slice::from_ref(memory));
     harvest.pass(&region, outside, chronicle);
@@ -43,5 +43,5 @@ pub fn snapshot_of(
         ..Gathered::remembered(&Start::default(), chronicle)
     };
     let plan = Plan::of(&mut gathered);
-    compose(gathered, plan, sink).end
+    compose(gathered, plan, sink)
 }

@@ -33,6 +33,8 @@ pub struct Composed {
     pub formers: u64,
     /// Lanes that threads ever had.
     pub lanes: u32,
+    /// Lanes of which nothing can be true.
+    pub damaged_lanes: u32,
     /// Coroutines of which the counts cannot be trusted.
     pub doubtful: u32,
     /// Events that were kept out on purpose.
@@ -46,6 +48,7 @@ pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> C
     let mut composed = Composed {
         since: Nanos(plan.since_ns - zero_ns),
         lanes: plan.lanes.iter().map(Vec::len).sum::<usize>() as u32,
+        damaged_lanes: damaged(&plan),
         ..Composed::default()
     };
     let definitions = std::mem::take(&mut gathered.definitions);
@@ -88,6 +91,11 @@ pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> C
         ..composed.end
     };
     composed
+}
+
+fn damaged(plan: &Plan) -> u32 {
+    let lanes = plan.lanes.iter().flatten();
+    lanes.filter(|lane| lane.is_damaged).count() as u32
 }
 
 /// Who is told of one by one, and the sums of the others.

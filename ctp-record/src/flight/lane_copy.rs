@@ -21,6 +21,8 @@ pub struct LaneCopy {
     pub refused: u32,
     /// The thread that has the lane, or had it when it died.
     pub holder: Option<u32>,
+    /// Its words cannot be true: nothing of it is believed.
+    pub is_damaged: bool,
     /// The next record to copy.
     next: u64,
     /// The first of those that had been reserved lately and not filled in, and how many records were
@@ -30,6 +32,10 @@ pub struct LaneCopy {
 
 /// A record this close to the end may have been reserved just now.
 const LATELY: u64 = 1024;
+
+/// Threads leave a record unfilled where they die amid it, or in handlers that come amid it. Of so many
+/// that were reserved, at least half are there.
+const ENOUGH: u64 = 16;
 
 /// Rounds of copying: the first takes long enough for a busy thread to write much, each of the
 /// others has less to copy.
@@ -45,6 +51,7 @@ pub fn up_to_now(memories: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
             follow(copies, &memory.region());
         }
     }
+    lanes.iter_mut().flatten().for_each(LaneCopy::doubt);
     (lanes, until_ns)
 }
 
@@ -79,7 +86,7 @@ impl LaneCopy {
                     self.pending.get_or_insert((at, self.records.len()));
                 }
                 Seen::Pending => {}
-                Seen::Overwritten => self.begin_at(at + 1),
+                Seen::Overwritten => self.begin_at(at.saturating_add(1)),
             }
         }
         self.next = end;
@@ -91,6 +98,17 @@ impl LaneCopy {
         self.records.clear();
         self.pending = None;
         self.overwritten = at;
+    }
+
+    /// Where most of what was reserved is not there, nobody has reserved it.
+    fn doubt(&mut self) {
+        let reserved = self.next.wrapping_sub(self.overwritten);
+        if ENOUGH <= reserved && (self.records.len() as u64) < reserved / 2 {
+            *self = LaneCopy {
+                is_damaged: true,
+                ..LaneCopy::default()
+            };
+        }
     }
 
     /// When everything is there from, if something is not: `latest` is the time of the snapshot,

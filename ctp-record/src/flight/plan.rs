@@ -47,7 +47,7 @@ impl Plan {
             latest_ns,
             people,
             attributions,
-            overwritten: lanes.iter().flatten().map(|lane| lane.overwritten).sum(),
+            overwritten: overwritten(&lanes),
             lanes: Vec::new(),
             unattributed: 0,
         };
@@ -65,7 +65,7 @@ impl Plan {
     fn look_at(&mut self, part: usize, lane: &LaneCopy) {
         for (at, payload) in lane.records.iter().map(|copied| copied.read()) {
             if at < self.since_ns {
-                self.overwritten += 1;
+                self.overwritten = self.overwritten.saturating_add(1);
                 continue;
             }
             if self.until_ns < at || Deed::from_code(payload.kind).is_some() {
@@ -85,6 +85,11 @@ impl Plan {
             }
         }
     }
+}
+
+fn overwritten(lanes: &[Vec<LaneCopy>]) -> u64 {
+    let lanes = lanes.iter().flatten();
+    lanes.fold(0, |sum, lane| sum.saturating_add(lane.overwritten))
 }
 
 /// Where several lanes are full, the one that was written over last has the least.

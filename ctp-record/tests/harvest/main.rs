@@ -4,6 +4,7 @@
 mod amid_updates;
 mod chains;
 mod desk;
+mod flight;
 mod jumps;
 mod lanes;
 mod nested;

@@ -73,6 +73,10 @@ fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
         Some(Doubt::OneOfSeveral) => {
             "no wake since, but there is something else to wait for".to_owned()
         }
+        Some(Doubt::SeveralWakers) => {
+            "no wake since, but it has several wakers, and may wait for something else too"
+                .to_owned()
+        }
         Some(Doubt::Recent) => {
             let closings = groups.iter().flat_map(|group| &group.closed_by);
             let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();

@@ -11,6 +11,7 @@ use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};
 use crate::verdict::{
     BlockStanding, Confidence, Doubt, Judgement, Obstacle, State, WaitsFor, deadlocks,
+    doubt_of_others,
 };
 
 /// Why a coroutine that waits cannot go on before another one does.
@@ -188,7 +189,9 @@ impl Census {
             None => Some(Doubt::WakesNotTold),
             Some(wake) => wake.close_call.then_some(Doubt::CloseCall),
         };
-        let doubt = of_wake.or(doubt).or_else(|| doubt_of_its_wait(one, wait));
+        let doubt = of_wake
+            .or(doubt)
+            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakers));
         Some(Block { by, doubt })
     }
 
@@ -285,15 +288,6 @@ impl Census {
             since: one.state().1,
             doubt: doubt.or((!is_sure).then_some(Doubt::OfItsKeeper)),
         })
-    }
-}
-
-/// Why it may wait for something else too.
-fn doubt_of_its_wait(one: &Coroutine, wait: &Event) -> Option<Doubt> {
-    match (wait.marks.one_of_several, one.wakers) {
-        (true, _) => Some(Doubt::OneOfSeveral),
-        (false, Some(2..)) => Some(Doubt::SeveralWakers),
-        _ => None,
     }
 }
 

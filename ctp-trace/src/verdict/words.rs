@@ -45,11 +45,11 @@ impl Fact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It waits for one that waits, and so on, for this one: none of them will go on by itself.
+    /// It waits for one that waits, and so on, for this one: none of them goes on by itself.
     Deadlock,
-    /// It will not go on by itself, for certain.
+    /// Nobody has resumed it, and by what was told nothing is left that would.
     Stuck,
-    /// Most likely it will not go on by itself.
+    /// Nobody has resumed it, and most likely nothing is left that would.
     MaybeStuck,
     /// It has kept its thread for long.
     Busy,
@@ -98,7 +98,7 @@ impl Verdict {
 /// How sure a verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// The records leave no other reading.
+    /// The records leave no other reading, if each means what the call says that wrote it.
     Certain,
     /// Nothing usual explains the records.
     Likely,

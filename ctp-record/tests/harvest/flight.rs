@@ -1,0 +1,104 @@
+//! Snapshots of a memory that is written over.
+#![allow(
+    unsafe_code,
+    reason = "lends a memory to a program that ends before it"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use ctp_nostd::aggregate::MODE_FLIGHT;
+use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::{Local, Platform, Probe, Region, Wait};
+use ctp_record::harvest::Harvest;
+use ctp_record::{Chronicle, Composed, Memory, snapshot_of};
+use ctp_trace::record::Event;
+
+use crate::desk::{Nowhere, Tray, events_in};
+
+const RECORDS: u64 = 32;
+
+/// Two threads that take turns.
+struct Stage;
+
+static ON_STAGE: AtomicUsize = AtomicUsize::new(0);
+static LOCALS: [Local; 2] = [const { Local::new() }; 2];
+
+impl Platform for Stage {
+    fn now_ns() -> u64 {
+        static NOW: AtomicU64 = AtomicU64::new(1);
+        NOW.fetch_add(1, Relaxed)
+    }
+
+    fn thread() -> u64 {
+        ON_STAGE.load(Relaxed) as u64 + 1
+    }
+
+    fn ring() {}
+
+    fn local() -> Option<&'static Local> {
+        LOCALS.get(ON_STAGE.load(Relaxed))
+    }
+}
+
+fn memory() -> Arc<Memory> {
+    let plan = Plan {
+        stations: 2,
+        lanes: 2,
+        lane_records: RECORDS as u32,
+    };
+    let recording = Recording {
+        mode: MODE_FLIGHT,
+        ..Recording::default()
+    };
+    Arc::new(Memory::create(plan, &recording, false).expect("there is room"))
+}
+
+fn snapshot(memory: &Arc<Memory>) -> (Composed, Vec<Event>) {
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let (mut harvest, mut chronicle) = (Harvest::new(0).in_flight(0), Chronicle::default());
+    let composed = snapshot_of(
+        memory,
+        &mut harvest,
+        &mut nowhere,
+        &mut chronicle,
+        &mut tray,
+    );
+    (composed, events_in(&tray.0))
+}
+
+fn cycles(region: Region<'static>, thread: usize, count: u64) {
+    ON_STAGE.store(thread, Relaxed);
+    let task = Probe::<Stage>::new(region, 1).born("one");
+    for cycle in 0..count {
+        task.run();
+        task.suspend(Wait::user(cycle));
+    }
+    std::mem::forget(task);
+}
+
+// CTP-28, LT-32
+#[test]
+fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
+    let memory = memory();
+    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
+    cycles(region, 0, 100);
+    cycles(region, 1, 10);
+    let (before, sane) = snapshot(&memory);
+    assert_eq!((before.damaged_lanes, before.lanes), (0, 2));
+    assert!(sane.iter().any(|event| event.tid == 1));
+
+    let lane = (&raw const region.lanes[0]).cast::<AtomicU64>();
+    // SAFETY: within the memory, which is made of atomics; the head is a lane's first word.
+    unsafe { &*lane }.store(u64::MAX - 3, Relaxed);
+    let (after, events) = snapshot(&memory);
+    assert_eq!((after.damaged_lanes, after.lanes), (1, 2));
+    let of_the_other = |events: &[Event]| -> Vec<u64> {
+        let its = events.iter().filter(|event| event.tid == 2);
+        its.map(|event| event.n).collect()
+    };
+    assert_eq!(of_the_other(&events), of_the_other(&sane));
+    assert_eq!(of_the_other(&events), (0..21).collect::<Vec<u64>>());
+}
