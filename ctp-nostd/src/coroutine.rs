@@ -6,6 +6,7 @@ use crate::chain::Found;
 #[cfg(feature = "alloc")]
 use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
+use crate::live;
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::seat::{Said, Seat};
@@ -180,10 +181,13 @@ impl<P: Platform> Coroutine<P> {
         let Some(seat) = self.live_seat() else { return };
         let local = P::local();
         let (site, code, arg) = match local.and_then(noted) {
-            Some((site, code, arg)) if !found.is_one_of_several && found.chain != 0 => {
-                (seat.probe.site_in_chain(site, found.chain), code, arg)
+            Some((site, code, arg)) => {
+                let site = match found.is_one_of_several || found.chain == 0 {
+                    true => site,
+                    false => seat.probe.site_in_chain(site, found.chain),
+                };
+                (site, code | mark_of_wakers(seat), arg)
             }
-            Some(noted) => noted,
             None => unannounced(&seat.probe, otherwise, found),
         };
         self.leave(seat, local);
@@ -279,6 +283,15 @@ impl<P: Platform> Drop for Coroutine<P> {
         self.leave(seat, P::local());
         seat.milestone(EventKind::Death);
         seat.station.is_dead.store(1, Ordering::Release);
+    }
+}
+
+/// Where several somethings have a waker of it, what was announced may not be all.
+#[inline]
+fn mark_of_wakers<P: Platform>(seat: &Seat<P>) -> u8 {
+    match live::count(&seat.station.wakers_live, seat.generation) {
+        Some(2..) => WAIT_ONE_OF_SEVERAL,
+        _ => 0,
     }
 }
 

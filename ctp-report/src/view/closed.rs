@@ -70,12 +70,8 @@ fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
         Some(Doubt::Incomplete) => {
             "no wake counted since, but records of that time are missing".to_owned()
         }
-        Some(Doubt::OneOfSeveral) => {
-            "no wake since, but there is something else to wait for".to_owned()
-        }
-        Some(Doubt::SeveralWakers) => {
-            "no wake since, but it has several wakers, and may wait for something else too"
-                .to_owned()
+        Some(Doubt::OneOfSeveral | Doubt::SeveralWakers) => {
+            "no wake since, but it may wait for something else too".to_owned()
         }
         Some(Doubt::Recent) => {
             let closings = groups.iter().flat_map(|group| &group.closed_by);

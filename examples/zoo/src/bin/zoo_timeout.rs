@@ -1,0 +1,65 @@
+//! Tasks on tokio read from pipes, each with a timeout that nobody is told of. Six pipes are closed,
+//! and their readers are not resumed: three of them go on all the same when their time is up, which
+//! for three others is in an hour.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::TracedExt as _;
+use ctp_zoo::{Hangup, Ledger, Pipe, Pipes};
+use tokio::time::timeout;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const SOON: Duration = Duration::from_millis(500);
+
+async fn read_all(pipe: Arc<Pipe>, patience: Duration, name: String, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter(&name, line!() + 1);
+        let read = timeout(patience, pipe.read(Hangup::Forget));
+        if !matches!(read.await, Ok(1..)) {
+            return;
+        }
+    }
+}
+
+/// Those that keep their writers, and those that are forgotten.
+fn fate(i: usize) -> (&'static str, Duration) {
+    match i {
+        0..6 => ("kept", HOUR),
+        6..9 => ("brief", SOON),
+        _ => ("patient", HOUR),
+    }
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
+    let (pipes, ledger) = (Pipes::new(), Ledger::new());
+    let mut writers = Vec::new();
+    for i in 0..12 {
+        let (pipe, writer) = pipes.pipe()?;
+        let (fate, patience) = fate(i);
+        let name = format!("{fate}-{i}");
+        let task = read_all(pipe, patience, name.clone(), ledger.clone());
+        runtime.spawn(task.traced_as(&name));
+        writers.push(writer);
+    }
+    for round in 0..250 {
+        for writer in &writers {
+            rustix::io::write(writer, b"frame")?;
+        }
+        sleep(Duration::from_millis(10));
+        if round == 20 {
+            sleep(Duration::from_millis(50)); // so that all of it is read
+            writers.truncate(6);
+        }
+    }
+    ledger.tell(|name| name.starts_with("patient"));
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
