@@ -135,13 +135,13 @@ pub fn agrees_with_notes(trace: &Trace, lab: &Lab) {
     assert!(strangers <= amid_birth, "{strangers} of {amid_birth}");
     let former: u64 = trace.formers.iter().map(|it| it.coroutines).sum();
     assert_eq!(noted.len() as u64, former);
-    assert!(
-        noted
-            .values()
-            .all(|it| EVENTS <= it.begun && it.begun == it.done)
-    );
+    // One may be over and not have noted it: its thread stood still while others went on.
+    let is_over = |it: &Noted| EVENTS <= it.begun && it.begun <= it.done + 1;
+    assert!(noted.values().all(is_over), "{noted:?}");
     let events: u64 = trace.formers.iter().map(|it| it.events).sum();
-    assert_eq!(events, noted.values().map(|it| it.done).sum::<u64>());
+    let done: u64 = noted.values().map(|it| it.done).sum();
+    let begun: u64 = noted.values().map(|it| it.begun).sum();
+    assert!((done..=begun).contains(&events), "{events}: {noted:?}");
     assert_eq!((trace.end().quarantined, trace.end().lost), (0, 0));
     trace.has_no_gaps();
 }
