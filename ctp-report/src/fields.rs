@@ -155,6 +155,7 @@ fn look(it: &Look) -> Fields {
         Seen::Readable(amount) => ("readable", amount),
         Seen::HungUp => ("hung-up", 0),
         Seen::Hidden => ("hidden", 0),
+        Seen::NumberClosed => ("number-closed", 0),
         _ => ("unknown", 0),
     };
     fields(

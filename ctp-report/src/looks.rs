@@ -33,6 +33,7 @@ fn finding(look: &Look) -> String {
     match look.seen {
         Seen::Open => format!("open ({})", thing(look.thing)),
         Seen::Closed => "closed".to_owned(),
+        Seen::NumberClosed => "its number closed".to_owned(),
         Seen::Replaced => "replaced".to_owned(),
         Seen::Readable(amount) => match look.thing {
             Thing::Event => format!("its counter at {}", units::count(amount)),

@@ -44,7 +44,8 @@ pub enum Seen {
     /// It is open, and nothing speaks against waiting for it.
     #[default]
     Open,
-    /// It is closed, and was open at an earlier look since the coroutine waits.
+    /// It is closed, and was open at an earlier look since the coroutine waits. In no table of its
+    /// process does its number stand for anything, and no other number for the same thing.
     Closed,
     /// It stands for something else than at an earlier look since the coroutine waits.
     Replaced,
@@ -54,6 +55,9 @@ pub enum Seen {
     HungUp,
     /// The recorder was not allowed to look, here and elsewhere in this process.
     Hidden,
+    /// Its number is closed, and the rest as in [`Closed`](Seen::Closed), but the same thing is
+    /// open in the process under another number, or it cannot be told that it is not.
+    NumberClosed,
 }
 
 impl Look {
@@ -69,6 +73,7 @@ impl Look {
             Seen::Readable(amount) => (3, amount),
             Seen::HungUp => (4, 0),
             Seen::Hidden => (5, 0),
+            Seen::NumberClosed => (6, 0),
         };
         out.extend([self.thing as u8, seen]);
         put_uint(out, amount);
@@ -93,6 +98,7 @@ impl Look {
                 (3, amount) => Seen::Readable(amount),
                 (4, _) => Seen::HungUp,
                 (5, _) => Seen::Hidden,
+                (6, _) => Seen::NumberClosed,
                 _ => Seen::Open,
             },
         })

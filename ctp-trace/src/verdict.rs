@@ -230,6 +230,10 @@ impl Case<'_> {
         let is_short = first.until(looked.latest) < LOOKS_APART || ago < self.threshold;
         let doubt = match seen {
             Seen::Closed if usual < ago.0 => self.doubt_of(looked.whole, ago),
+            Seen::NumberClosed if usual < ago.0 => {
+                let doubt = self.doubt_of(looked.whole, ago);
+                doubt.or(Some(Doubt::OtherNumber))
+            }
             Seen::Replaced => Some(Doubt::UsedAgain),
             Seen::Readable(_) | Seen::HungUp if self.have_others_gone_on_since(first) => {
                 Some(Doubt::HeldUp)

@@ -140,6 +140,19 @@ fn what_may_hide_a_wake_leaves_it_likely() {
 
 // CT-15
 #[test]
+fn what_may_have_another_number_is_likely_at_most() {
+    let seen = Seen::NumberClosed;
+    let (verdict, reason) = judged(&[(4_000, seen), (4_200, seen)], &[]);
+    let doubt = Some(Doubt::OtherNumber);
+    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+    assert_eq!(reason.word(), "seen-number-closed");
+    // Once it is seen to be gone, that counts, and from then on.
+    let looks = [(4_000, seen), (4_200, seen), (8_100, Seen::Closed)];
+    assert_eq!(judged(&looks, &[]).0, Verdict::Waiting);
+}
+
+// CT-15
+#[test]
 fn what_the_program_tells_of_closing_counts_for_more() {
     let looks = [(8_050, Seen::Closed), (8_200, Seen::Closed)];
     let close = Record::Deed(Deed {

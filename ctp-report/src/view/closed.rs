@@ -28,7 +28,9 @@ pub fn seen_from_outside(groups: &[&Group], seen: Seen, doubt: Option<Doubt>) ->
     };
     let be = if count == 1 { "is" } else { "are" };
     let what = match seen {
-        Seen::Closed => format!("{fds} {be} closed, and nobody resumed {them}"),
+        Seen::Closed | Seen::NumberClosed => {
+            format!("{fds} {be} closed, and nobody resumed {them}")
+        }
         Seen::Replaced => format!("{fds} {be} used for something else by now"),
         _ => format!("{fds} could be read, and nobody resumed {them}, while others went on"),
     };
@@ -83,6 +85,9 @@ fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
         }
         Some(Doubt::UsedAgain) => {
             "no wake counted since, but the program may have put it there".to_owned()
+        }
+        Some(Doubt::OtherNumber) => {
+            "no wake counted since, but it may be open under another number".to_owned()
         }
         Some(Doubt::HeldUp) => {
             "whoever resumes may be held up, or there may be too little to read".to_owned()

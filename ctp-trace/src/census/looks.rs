@@ -88,7 +88,8 @@ impl Looks {
             return;
         };
         let first = looked.first;
-        if let Some(first) = first.filter(|first| first.seen == Seen::Closed) {
+        let is_closed = |first: &Look| matches!(first.seen, Seen::Closed | Seen::NumberClosed);
+        if let Some(first) = first.filter(is_closed) {
             let longest = self.longest.entry(suspend.site).or_default();
             *longest = first.at.until(at).max(*longest);
         }

@@ -234,6 +234,8 @@ pub enum Doubt {
     OfItsKeeper,
     /// Its program may have put something else there on purpose.
     UsedAgain,
+    /// The same thing may be open under another number, by which it could be resumed.
+    OtherNumber,
     /// Who would tell it may be held up, or it waits for more than there is.
     HeldUp,
 }
@@ -253,6 +255,7 @@ impl Doubt {
             Doubt::PolledInside => "polled-inside",
             Doubt::OfItsKeeper => "of-its-keeper",
             Doubt::UsedAgain => "used-again",
+            Doubt::OtherNumber => "other-number",
             Doubt::HeldUp => "held-up",
         }
     }
@@ -280,6 +283,10 @@ impl Reason {
                 seen: Seen::Readable(_) | Seen::HungUp,
                 ..
             } => "seen-ready",
+            Reason::Looked {
+                seen: Seen::NumberClosed,
+                ..
+            } => "seen-number-closed",
             Reason::Looked { .. } => "seen-closed",
             Reason::Abandoned => "abandoned",
             Reason::Overdue(_) => "overdue",

@@ -7,13 +7,13 @@ use super::frames::{frame, frames, renumbered};
 
 mod since_1_2;
 
-use since_1_2::{aggregates, chains, control, deeds, flight, holds, looks, marks, wakers};
+use since_1_2::{aggregates, chains, control, deeds, flight, holds, looks, marks, numbers, wakers};
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 15] = [
+pub const V1_2: [(&str, Make); 16] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -29,6 +29,7 @@ pub const V1_2: [(&str, Make); 15] = [
     ("v1.2-holds.ctp", holds),
     ("v1.2-chains.ctp", chains),
     ("v1.2-looks.ctp", looks),
+    ("v1.2-numbers.ctp", numbers),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.

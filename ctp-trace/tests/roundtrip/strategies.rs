@@ -117,7 +117,8 @@ fn look() -> impl Strategy<Value = Record> {
             Seen::Closed,
             Seen::Replaced,
             Seen::HungUp,
-            Seen::Hidden
+            Seen::Hidden,
+            Seen::NumberClosed
         ]),
         any_u64().prop_map(Seen::Readable),
     ];

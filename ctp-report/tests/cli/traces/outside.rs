@@ -5,9 +5,9 @@ use ctp_trace::record::*;
 use super::SESSION;
 use super::builder::{Beat, MS, SECOND, Trace, Wait, wait};
 
-/// Each waits from 0.2 s on. Of two the descriptor is closed, of one it is another thing by now, one
-/// has bytes and one was left; one is quiet. Another one is served all the time. In the end a process
-/// did not let itself be looked at.
+/// Each waits from 0.2 s on. Of two the descriptor is closed, of one perhaps only its number, of one
+/// it is another thing by now, one has bytes and one was left; one is quiet. Another one is served all
+/// the time. In the end a process did not let itself be looked at.
 pub fn looked_at() -> Vec<u8> {
     let mut t = Trace::of("./quiet");
     let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
@@ -37,6 +37,7 @@ pub fn looked_at() -> Vec<u8> {
         Some(Seen::Replaced),
         Some(Seen::Readable(5)),
         Some(Seen::HungUp),
+        Some(Seen::NumberClosed),
         None,
     ];
     for (fd, seen) in (17..).zip(seen) {

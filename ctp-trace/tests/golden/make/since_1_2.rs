@@ -419,7 +419,7 @@ pub(super) fn chains() -> Vec<u8> {
 
 /// Everything that can be seen from outside, of things of every sort.
 pub(super) fn looks() -> Vec<u8> {
-    let seen = [
+    looks_that_saw(&[
         (Thing::Socket, Seen::Open),
         (Thing::Socket, Seen::Closed),
         (Thing::Pipe, Seen::Replaced),
@@ -427,15 +427,27 @@ pub(super) fn looks() -> Vec<u8> {
         (Thing::Socket, Seen::Readable(u64::MAX)),
         (Thing::Socket, Seen::HungUp),
         (Thing::Other, Seen::Hidden),
-    ];
+    ])
+}
+
+/// Numbers that are closed, while what they stood for is perhaps not.
+pub(super) fn numbers() -> Vec<u8> {
+    looks_that_saw(&[
+        (Thing::Pipe, Seen::Open),
+        (Thing::Pipe, Seen::NumberClosed),
+        (Thing::Event, Seen::NumberClosed),
+    ])
+}
+
+fn looks_that_saw(seen: &[(Thing, Seen)]) -> Vec<u8> {
     let looks = (0..).zip(seen).map(|(i, (thing, seen))| {
         Record::Look(Look {
             coroutine: CoroutineId(1 + i),
             since: Nanos(1_000),
             at: Nanos(2_000_000_000 + u64::from(i)),
             fd: 17,
-            thing,
-            seen,
+            thing: *thing,
+            seen: *seen,
         })
     });
     let end = End {
