@@ -5,9 +5,11 @@
 //! re-used only if an earlier look of the same wait saw it open: its number may be of another sort.
 //! The work is bounded: some hundred descriptors a second, in turns, and none while nobody waits long.
 
+mod changed;
 mod descriptor;
 mod followed;
 mod sockets;
+mod tables;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -16,6 +18,7 @@ use ctp_trace::record::{CoroutineId, Look, Nanos, ProcessId, Seen};
 
 use crate::harvest::DescriptorWait;
 use crate::memories::StationPlace;
+use changed::Changed;
 use descriptor::{Descriptor, Held};
 use followed::Followed;
 use sockets::Sockets;
@@ -34,8 +37,8 @@ const SOON: Duration = Duration::from_millis(200);
 const SHARE: u32 = 100;
 /// Waits that are remembered; then all are forgotten.
 const MOST_FOLLOWED: usize = 1 << 16;
-/// Processes of which the sockets are listed in one go.
-const MOST_TABLES: usize = 4;
+/// Processes of which the sockets, or the descriptors, are listed in one go.
+const MOST_LISTS: usize = 4;
 
 /// What was seen so far, and when the next look is.
 #[derive(Debug)]
@@ -116,7 +119,8 @@ impl Looks {
                 held,
             })
         };
-        let sights: Vec<Sight> = waits.into_iter().filter_map(sight).collect();
+        let mut sights: Vec<Sight> = waits.into_iter().filter_map(sight).collect();
+        self.confirm(&mut sights);
         let tables = tables_for(&sights);
         let mut looks = Vec::new();
         for sight in sights {
@@ -126,6 +130,34 @@ impl Looks {
             }
         }
         looks
+    }
+
+    /// Looks once more, and closer, at what is not what it was.
+    fn confirm(&self, sights: &mut [Sight]) {
+        let mut all: HashMap<u32, Vec<Changed>> = HashMap::new();
+        for sight in sights {
+            let pid = sight.pid;
+            if let Some(changed) = self.changed(sight) {
+                all.entry(pid).or_default().push(changed);
+            }
+        }
+        for (i, (pid, mut changed)) in all.into_iter().enumerate() {
+            match i < MOST_LISTS {
+                true => changed::confirm(pid, &mut changed),
+                false => changed::disown(&mut changed),
+            }
+        }
+    }
+
+    fn changed<'a>(&self, sight: &'a mut Sight) -> Option<Changed<'a>> {
+        let wait = &sight.wait;
+        let followed = self.followed.get(&wait.coroutine)?;
+        let is_changed = followed.since == wait.since && followed.is_changed(&sight.held);
+        is_changed.then_some(Changed {
+            fd: wait.fd,
+            was: followed.descriptor,
+            held: &mut sight.held,
+        })
     }
 
     fn tell(&mut self, sight: &Sight, seen: Seen, at: Nanos, looks: &mut Vec<Look>) {
@@ -142,7 +174,7 @@ impl Looks {
             Held::Unknown => return,
             Held::Hidden if self.hidden.insert(wait.process) => looks.push(look(Seen::Hidden)),
             Held::Hidden => return,
-            Held::Open(_) | Held::Closed => {}
+            Held::Open(_) | Held::Closed | Held::NumberClosed => {}
         }
         if self.followed.len() == MOST_FOLLOWED {
             self.followed.clear();
@@ -174,6 +206,7 @@ fn seen_of(sight: &Sight, sockets: Option<&Sockets>) -> Seen {
             _ => Seen::Open,
         },
         Held::Closed => Seen::Closed,
+        Held::NumberClosed => Seen::NumberClosed,
         _ => Seen::Open,
     }
 }
@@ -186,7 +219,7 @@ fn tables_for(sights: &[Sight]) -> HashMap<u32, Sockets> {
             wanted.entry(sight.pid).or_default().insert(inode);
         }
     }
-    let some = wanted.into_iter().take(MOST_TABLES);
+    let some = wanted.into_iter().take(MOST_LISTS);
     some.map(|(pid, inodes)| (pid, Sockets::of(pid, &inodes)))
         .collect()
 }

@@ -1,7 +1,8 @@
 //! What a number stands for in a process, by its links in `/proc`.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{Seen, Thing};
@@ -13,6 +14,8 @@ pub(super) enum Held {
     Open(Descriptor),
     /// It stands for nothing, while others do.
     Closed,
+    /// The same, but what it stood for is there under another number, or may be.
+    NumberClosed,
     /// We are not allowed to know.
     Hidden,
     /// The process is gone, or about to be.
@@ -20,29 +23,51 @@ pub(super) enum Held {
 }
 
 /// What a descriptor is, as far as two of the same sort can be told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Descriptor {
     /// The socket of this inode.
     Socket(u64),
-    /// The pipe of this inode.
-    Pipe(u64),
+    /// The pipe of this inode, and for what this end was opened: [`READ`], [`WRITE`].
+    Pipe(u64, u32),
     /// An eventfd.
     Event,
+    /// A ring of the kernel's: an `io_uring`.
+    Ring,
     /// A file, or another thing of the kernel's.
     Other,
 }
+
+/// Rights of a link in `/proc`, which are those of its descriptor.
+const READ: u32 = 0o400;
+const WRITE: u32 = 0o200;
 
 impl Descriptor {
     /// For the trace.
     pub fn thing(self) -> Thing {
         match self {
             Descriptor::Socket(_) => Thing::Socket,
-            Descriptor::Pipe(_) => Thing::Pipe,
+            Descriptor::Pipe(..) => Thing::Pipe,
             Descriptor::Event => Thing::Event,
-            Descriptor::Other => Thing::Other,
+            Descriptor::Ring | Descriptor::Other => Thing::Other,
         }
     }
 
+    /// Whether nothing else is the same, but a duplicate of it.
+    pub fn is_unique(self) -> bool {
+        matches!(self, Descriptor::Socket(_) | Descriptor::Pipe(..))
+    }
+
+    /// What a link of `/proc` stands for.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let descriptor = Descriptor::of(&fs::read_link(path)?.to_string_lossy());
+        let Descriptor::Pipe(inode, _) = descriptor else {
+            return Ok(descriptor);
+        };
+        let rights = fs::symlink_metadata(path)?.mode() & (READ | WRITE);
+        Ok(Descriptor::Pipe(inode, rights))
+    }
+
+    /// By its name, which is that of both ends of a pipe.
     fn of(link: &str) -> Self {
         let number = |of: &str| {
             let rest = link.strip_prefix(of)?.strip_prefix(":[")?;
@@ -50,8 +75,9 @@ impl Descriptor {
         };
         match (number("socket"), number("pipe")) {
             (Some(inode), _) => Descriptor::Socket(inode),
-            (_, Some(inode)) => Descriptor::Pipe(inode),
+            (_, Some(inode)) => Descriptor::Pipe(inode, 0),
             _ if link == "anon_inode:[eventfd]" => Descriptor::Event,
+            _ if link == "anon_inode:[io_uring]" => Descriptor::Ring,
             _ => Descriptor::Other,
         }
     }
@@ -62,10 +88,10 @@ pub(super) fn look(pid: u32, fd: u64) -> Held {
     look_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
 }
 
-/// One that is dead, or about to be, has no numbers at all.
-fn look_in(directory: &Path, fd: u64) -> Held {
-    match fs::read_link(directory.join(fd.to_string())) {
-        Ok(link) => Held::Open(Descriptor::of(&link.to_string_lossy())),
+/// The same in a table of descriptors. One that is dead, or about to be, has no numbers at all.
+pub(super) fn look_in(directory: &Path, fd: u64) -> Held {
+    match Descriptor::at(&directory.join(fd.to_string())) {
+        Ok(descriptor) => Held::Open(descriptor),
         Err(error) => match error.kind() {
             ErrorKind::NotFound if has_any(directory) => Held::Closed,
             ErrorKind::PermissionDenied => Held::Hidden,
@@ -103,11 +129,12 @@ mod tests {
     #[test]
     fn a_number_of_ours_is_what_it_is_until_it_is_closed() {
         let me = std::process::id();
-        let (reader, _writer) = rustix::pipe::pipe().expect("can be made");
-        let fd = reader.as_raw_fd() as u64;
-        let Held::Open(Descriptor::Pipe(_)) = look(me, fd) else {
-            panic!("{:?}", look(me, fd));
+        let (reader, writer) = rustix::pipe::pipe().expect("can be made");
+        let [reads, writes] = [&reader, &writer].map(|end| look(me, end.as_raw_fd() as u64));
+        let Held::Open(Descriptor::Pipe(inode, READ)) = reads else {
+            panic!("{reads:?}");
         };
+        assert_eq!(writes, Held::Open(Descriptor::Pipe(inode, WRITE)));
         assert_eq!(look(me, u64::from(u32::MAX)), Held::Closed);
         assert_eq!(look(u32::MAX, 1), Held::Unknown);
     }
@@ -124,8 +151,9 @@ mod tests {
     #[test]
     fn links_tell_sorts_apart() {
         assert_eq!(Descriptor::of("socket:[4711]"), Descriptor::Socket(4711));
-        assert_eq!(Descriptor::of("pipe:[7]"), Descriptor::Pipe(7));
+        assert_eq!(Descriptor::of("pipe:[7]"), Descriptor::Pipe(7, 0));
         assert_eq!(Descriptor::of("anon_inode:[eventfd]"), Descriptor::Event);
+        assert_eq!(Descriptor::of("anon_inode:[io_uring]"), Descriptor::Ring);
         for link in [
             "/tmp/socket:[4711]",
             "anon_inode:[eventpoll]",

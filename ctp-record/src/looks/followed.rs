@@ -10,7 +10,7 @@ pub(super) struct Followed {
     /// When it began.
     pub since: Nanos,
     /// What its descriptor was at the first look, and when that was.
-    descriptor: Descriptor,
+    pub descriptor: Descriptor,
     open_at: Nanos,
     told: Option<Told>,
 }
@@ -36,6 +36,14 @@ impl Followed {
             open_at: at,
             told: None,
         })
+    }
+
+    /// Whether this, by the table of its process, is not what it was.
+    pub fn is_changed(&self, held: &Held) -> bool {
+        match held {
+            Held::Open(descriptor) => *descriptor != self.descriptor,
+            held => *held == Held::Closed,
+        }
     }
 
     /// What is to be told after a look that found this. What goes on to be so is told twice, and

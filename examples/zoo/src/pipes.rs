@@ -29,6 +29,9 @@ pub enum Hangup {
     WakeLater(Duration),
 }
 
+/// Where other numbers begin.
+const OTHER_NUMBERS: RawFd = 200;
+
 /// The end of a pipe, or of a connection, that tasks read from.
 #[derive(Debug)]
 pub struct Pipe {
@@ -163,6 +166,24 @@ impl Pipe {
         };
         poll(&mut looked, Some(&at_once)).ok()?;
         Some(looked[0].revents())
+    }
+
+    /// Goes on under another number, while those that wait name the old one: that is closed, and
+    /// nobody is told.
+    ///
+    /// # Errors
+    /// If the system has none left.
+    pub fn renumber(&self) -> io::Result<()> {
+        let mut fd = lock(&self.fd);
+        if let Some(open) = fd.as_mut() {
+            *open = rustix::io::fcntl_dupfd_cloexec(&*open, OTHER_NUMBERS)?;
+        }
+        Ok(())
+    }
+
+    /// The number by which those that wait name it.
+    pub fn number(&self) -> RawFd {
+        self.number
     }
 
     fn close(&self) {

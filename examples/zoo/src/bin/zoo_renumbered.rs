@@ -1,0 +1,56 @@
+//! Nine tasks read from pipes. Of six the descriptor is put under another number and the old one is
+//! closed: three are resumed by the new one, three are forgotten, and nobody resumes these. That
+//! what they wait for has gone cannot be said.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_zoo::{Hangup, Ledger, Order, Pipe, Pipes, Toy};
+
+async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+    loop {
+        let _waiting = ledger.enter(&name, line!() + 1);
+        if pipe.read(Hangup::Wake).await == 0 {
+            return;
+        }
+    }
+}
+
+async fn read_once(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
+    let _waiting = ledger.enter(&name, line!() + 1);
+    pipe.read(Hangup::Wake).await;
+}
+
+fn main() -> io::Result<()> {
+    ctp_nostd::attach();
+    let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
+    let mut all = Vec::new();
+    for i in 0..9 {
+        let (pipe, writer) = pipes.pipe()?;
+        let name = format!("{}-{i}", ["kept", "resumed", "forgotten"][i / 3]);
+        let (reader, ledger) = (Arc::clone(&pipe), ledger.clone());
+        match i {
+            3..6 => toy.spawn(&name, read_once(reader, name.clone(), ledger)),
+            _ => toy.spawn(&name, read_all(reader, name.clone(), ledger)),
+        };
+        all.push((pipe, writer));
+    }
+    for round in 0..700 {
+        for (_, writer) in &all[..3] {
+            rustix::io::write(writer, b"frame")?;
+        }
+        sleep(Duration::from_millis(10));
+        if round == 300 {
+            all[6..].iter().for_each(|(pipe, _)| pipes.lose(pipe));
+            all[3..].iter().try_for_each(|(pipe, _)| pipe.renumber())?;
+        }
+    }
+    for (_, writer) in &all[3..] {
+        rustix::io::write(writer, b"frame")?;
+    }
+    sleep(Duration::from_millis(100)); // so that those who are watched go on
+    ledger.tell(|name| name.starts_with("forgotten"));
+    Ok(())
+}
