@@ -54,7 +54,7 @@ impl<F: Future> TracedExt for F {}
 
 impl<F: Future> Traced<F> {
     fn new(future: F, name: &str, place: &'static Location<'static>) -> Self {
-        let poll: fn(Pin<&mut Self>, &mut Context<'_>) -> Poll<F::Output> = <Self as Future>::poll;
+        let poll: fn(Pin<&mut F>, &mut Context<'_>) -> Poll<F::Output> = <F as Future>::poll;
         let site = match probe() {
             Some(probe) => probe.function_site(poll as usize as u64, type_name::<F>()),
             None => SiteWord::default(),
