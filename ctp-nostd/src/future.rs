@@ -26,7 +26,7 @@ use crate::wrapped::Wakers;
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Traced<F> {
-    /// Where it is said to wait when no leaf future says more: its own poll function.
+    /// Where it is said to wait when no leaf future says more: the future's own poll function.
     site: SiteWord,
     // Dropped in this order: what the future's destructors do comes before its death.
     future: F,

@@ -13,7 +13,7 @@ use crate::deadlocks;
 use crate::ignore::Ignore;
 use crate::keepers::{self, KeptBy};
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::{self, Label, Names};
 use crate::proof::{self, Proof};
 use crate::waits::{self, WaitsFor};
 
@@ -26,6 +26,9 @@ pub struct Group {
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
+    /// That is where the function begins; where in it is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_function: bool,
     /// Column in that line.
     pub column: Option<u32>,
     /// Module and offset, where there is no source position.
@@ -237,6 +240,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         function: function.clone(),
         file: label.file,
         line: label.line,
+        in_function: label.in_function,
         column: label.column,
         module: label.module,
         awaited_by,
@@ -381,7 +385,7 @@ impl Group {
     /// File and line, or what is known instead.
     pub fn at(&self) -> String {
         match (&self.file, self.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), Some(line)) => names::source(file, line, self.in_function),
             _ => self
                 .module
                 .clone()

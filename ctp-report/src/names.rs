@@ -23,6 +23,8 @@ pub struct Label {
     pub absolute: Option<PathBuf>,
     /// Line in it, from 1.
     pub line: Option<u32>,
+    /// That is where the function begins; where in it is not known.
+    pub in_function: bool,
     /// Column, from 1; `None` if not known.
     pub column: Option<u32>,
     /// The functions into which this one was inlined, or that await it, the innermost first.
@@ -35,7 +37,7 @@ impl Label {
     /// Where that is: file and line, else module and offset.
     pub fn at(&self) -> Option<String> {
         match (&self.file, self.line) {
-            (Some(file), Some(line)) => Some(format!("{file}:{line}")),
+            (Some(file), Some(line)) => Some(source(file, line, self.in_function)),
             (Some(file), None) => Some(file.clone()),
             _ => self.module.clone(),
         }
@@ -55,6 +57,12 @@ impl Label {
         let at = self.at()?;
         Some(at.rsplit('/').next().unwrap_or(&at).to_owned())
     }
+}
+
+/// A line of source, `main.rs:7`; `main.rs:7..` for somewhere in the function that begins there.
+pub fn source(file: &str, line: u32, in_function: bool) -> String {
+    let on = if in_function { ".." } else { "" };
+    format!("{file}:{line}{on}")
 }
 
 /// The labels of all places of a trace.
@@ -332,7 +340,10 @@ fn of_function(found: &Resolved, name: &str) -> Label {
             module: label.module,
             ..Label::default()
         },
-        _ => label,
+        _ => Label {
+            in_function: label.line.is_some(),
+            ..label
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::looks;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::{self, Label, Names};
 use crate::text::escape;
 use crate::units;
 use crate::waits;
@@ -86,8 +86,8 @@ pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
 }
 
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
-    let line = names.of(event.site).and_then(|label| label.line);
-    let at = line.map(|line| format!(" :{line}")).unwrap_or_default();
+    let line = |it: &Label| Some(format!(" {}", names::source("", it.line?, it.in_function)));
+    let at = names.of(event.site).and_then(line).unwrap_or_default();
     let due = event.arg.saturating_sub(model.start.started_monotonic_ns);
     let due = (event.arg != 0).then_some(Nanos(due));
     match event.wait {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::{SitesView, Sort};
 use crate::crash;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::{self, Label, Names};
 use crate::units;
 use crate::waits;
 
@@ -21,6 +21,9 @@ pub struct Row {
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
+    /// That is where the function begins; where in it is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_function: bool,
     /// Column in that line.
     pub column: Option<u32>,
     /// Module and offset, where there is no source position.
@@ -63,7 +66,7 @@ impl Row {
     /// File and line, or what is known instead.
     pub fn at(&self) -> String {
         match (&self.file, self.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), Some(line)) => names::source(file, line, self.in_function),
             _ => self
                 .module
                 .clone()
@@ -131,6 +134,7 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
         function: names.function(site.site, model.census.name(site.name)),
         file: label.file,
         line: label.line,
+        in_function: label.in_function,
         column: label.column,
         module: label.module,
         awaited_by: names.awaiter(site.site),
@@ -161,6 +165,7 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
         function: names.function(SiteId::default(), model.census.name(named.kin.name)),
         file: label.file,
         line: label.line,
+        in_function: label.in_function,
         column: label.column,
         module: label.module,
         awaited_by: None,

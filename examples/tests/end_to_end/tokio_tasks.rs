@@ -27,6 +27,13 @@ fn the_one_without_an_answer_is_named_by_its_function_and_known_not_to_be_woken(
     let json = report_json(directory.path(), &["--stuck"]);
     let stuck = groups(&json, "stuck");
     assert_eq!(stuck, [("tokio_tasks::ask", "NOT_WOKEN", 1)], "{json}");
+    let source = include_str!("../../src/bin/tokio_tasks.rs");
+    let begins = source
+        .lines()
+        .position(|line| line.starts_with("async fn ask"));
+    let group = &json["stuck"][0];
+    assert_eq!(group["line"], begins.expect("it is there") + 1);
+    assert_eq!(group["in_function"], true, "the line is not where it waits");
 }
 
 // CTP-34
