@@ -38,6 +38,7 @@ executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe:
 rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
 128 threads of a process have a buffer at a time, and up to 1024 of them one of 1M or less.
+A program that locks its memory (mlockall) locks that room too: give it --buffer 64K -n 1000, say.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
 and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); SIZE is another word for --buffer.
 Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so

@@ -38,7 +38,8 @@ impl Mapping {
         let limit = limit.min(u32::try_from(room).unwrap_or(u32::MAX));
         let (base, bytes) = map(file, bytes)
             .or_else(|error| match error {
-                Errno::NOMEM => map(file, before_lanes(file).unwrap_or(bytes)),
+                // The second where it would be locked (`mlockall`), and so much may not be.
+                Errno::NOMEM | Errno::AGAIN => map(file, before_lanes(file).unwrap_or(bytes)),
                 _ => Err(error),
             })
             .map_err(|error| NotAttached::Os("mapping the memory", error))?;
@@ -75,6 +76,10 @@ impl Mapping {
 fn map(file: &OwnedFd, bytes: usize) -> Result<(*mut c_void, usize), Errno> {
     // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
     let base = unsafe { mmap(ptr::null_mut(), bytes, ACCESS, MapFlags::SHARED, file, 0)? };
+    // A core dump of the program would have all of it, also what was never touched: a gigabyte. The
+    // recorder has it anyway. Where the kernel does not know the word, so be it.
+    // SAFETY: of the mapping just made; changes nothing that the program can see.
+    let _ = unsafe { madvise(base, bytes, Advice::LinuxDontDump) };
     Ok((base, bytes))
 }
 

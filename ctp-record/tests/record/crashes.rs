@@ -6,7 +6,7 @@ use ctp_trace::census::{Breach, Contradiction};
 use ctp_trace::record::{Ending, EventKind};
 use ctp_trace::{Census, Reader};
 
-use crate::lab::{Lab, fixture, runs};
+use crate::lab::{Lab, fixture, only_child, runs, wait_until};
 
 /// Whether this kernel tells of crashes, and tells us: from Linux 6.6 on, outside of containers.
 fn kernel_tells() -> bool {
@@ -164,4 +164,23 @@ fn a_double_resume_at_the_same_instant_is_named_too() {
     for _ in 0..runs(5) {
         is_named("racing");
     }
+}
+
+// CT-18
+#[test]
+fn a_core_dump_has_nothing_of_the_recording() {
+    let lab = Lab::new();
+    let mut recorder = lab
+        .recorder(&[], fixture("paced"))
+        .args(["truth", "1", "20", "10000"])
+        .spawn()
+        .expect("can be started");
+    let program = only_child(recorder.id());
+    wait_until("a memory that is not to be dumped", || {
+        let text = fs::read_to_string(format!("/proc/{program}/smaps")).unwrap_or_default();
+        let (_, ours) = text.split_once("memfd:ctp").unwrap_or_default();
+        let flags = ours.lines().find(|line| line.starts_with("VmFlags:"));
+        flags.is_some_and(|line| line.split(' ').any(|flag| flag == "dd"))
+    });
+    recorder.wait().expect("was started here");
 }
