@@ -13,7 +13,7 @@ use crate::control::ask::Ask;
 use crate::control::wire::Errand;
 use crate::control::{Filter, Verb};
 use crate::flight::{BadReach, Reach, Trigger};
-use crate::{duration, size};
+use crate::{capacity, duration, size};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,9 +47,6 @@ What is stuck is told of each place once, and again when it has doubled; a snaps
 is taken once a place, and 16 times at most. What may still change is said to be LIKELY.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
 
-/// What `--buffer` is when nothing is said, in bytes.
-const DEFAULT_BUFFER: u64 = 8 << 20;
-
 /// Runs a program and records what its coroutines do, from outside.
 #[derive(Parser, Debug)]
 #[command(
@@ -73,9 +70,9 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
     stations: u32,
 
-    /// Room for a thread's history; 0: only 8 events a coroutine
-    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size::buffer)]
-    buffer: u64,
+    /// Room for a thread's history; 0: only 8 events a coroutine [default: 8M, or what fits]
+    #[arg(long, value_name = "SIZE", value_parser = size::buffer)]
+    buffer: Option<u64>,
 
     /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
     #[arg(long, value_name = "SIZE", value_parser = size::backlog)]
@@ -351,16 +348,14 @@ impl Args {
             ));
         }
         let flight = self.flight()?;
+        let usual = || capacity::buffer(capacity::memory_bytes());
+        let buffer = self.buffer.unwrap_or_else(usual);
         let launch = Launch {
             command: self.command,
             stations: self.stations,
             lane_records: match self.summary {
                 true => 0,
-                false => lane_records(
-                    flight
-                        .as_ref()
-                        .map_or(self.buffer, |it| it.room(self.buffer)),
-                ),
+                false => lane_records(flight.as_ref().map_or(buffer, |it| it.room(buffer))),
             },
             summary: self.summary,
             flight,
@@ -383,10 +378,10 @@ impl Args {
         };
         let refused = |why: &str| Err(Args::command().error(ErrorKind::ArgumentConflict, why));
         match (reach, self.buffer) {
-            (_, 0) => {
+            (_, Some(0)) => {
                 refused("a flight recorder keeps what threads write: --buffer 0 leaves no room")
             }
-            (Reach::Bytes(_), other) if other != DEFAULT_BUFFER => {
+            (Reach::Bytes(_), Some(_)) => {
                 refused("--flight-recorder=SIZE and --buffer say the same: leave out one of them")
             }
             _ => {

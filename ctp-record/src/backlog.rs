@@ -30,13 +30,6 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// What this machine can spare: an eighth of its memory, and half a GiB at most.
-    pub fn fitting() -> Self {
-        let machine = rustix::system::sysinfo();
-        let memory_bytes = (machine.totalram as u64).saturating_mul(machine.mem_unit.into());
-        Backlog::of((memory_bytes / 8).min(512 << 20))
-    }
-
     /// Of so many bytes.
     pub fn of(limit_bytes: u64) -> Self {
         Backlog(Arc::new(Account {

@@ -8,6 +8,7 @@ mod alarms;
 mod args;
 pub mod backlog;
 mod calibrate;
+mod capacity;
 mod check;
 mod clock;
 mod closing;
@@ -55,7 +56,6 @@ use clap::CommandFactory as _;
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::inspect::Counters;
-use ctp_nostd::layout::LaneRecord;
 use ctp_trace::record::{End, Ending, Nanos, Start};
 
 use alarms::Alarms;
@@ -149,22 +149,6 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     Ok(over.status())
 }
 
-/// Threads of a process that can have a lane at a time: so many at least, and more of small lanes.
-const LANES: u64 = 128;
-const MOST_LANES: u64 = 1024;
-
-/// What all lanes of a process may need, if there are more than the least.
-const ALL_LANES_BYTES: u64 = 1 << 30;
-
-/// They are laid out at the start, for a memory does not grow under those who map it.
-fn lanes(lane_records: u32) -> u32 {
-    let lane_bytes = u64::from(lane_records) * size_of::<LaneRecord>() as u64;
-    match ALL_LANES_BYTES.checked_div(lane_bytes) {
-        None => 0,
-        Some(lanes) => lanes.clamp(LANES, MOST_LANES) as u32,
-    }
-}
-
 /// All that must be there before the program's first instruction, and then the program.
 fn begin<'r>(
     config: &Config,
@@ -220,7 +204,7 @@ fn begin<'r>(
 fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> std::io::Result<Memories> {
     let plan = Plan {
         stations: launch.stations,
-        lanes: lanes(launch.lane_records),
+        lanes: capacity::lanes(launch.lane_records, capacity::memory_bytes()),
         lane_records: launch.lane_records,
     };
     let recording = Recording {
@@ -316,9 +300,8 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
 }
 
 fn backlog_of(config: &Config) -> Backlog {
-    config
-        .backlog_bytes
-        .map_or_else(Backlog::fitting, Backlog::of)
+    let usual = || capacity::backlog(capacity::memory_bytes());
+    Backlog::of(config.backlog_bytes.unwrap_or_else(usual))
 }
 
 fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {
