@@ -65,9 +65,17 @@ impl Error {
     }
 }
 
+/// Neither a file nor memory is refused so: it is the thread that works on it.
+fn is_no_thread_left(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Output(_, error) | Error::Memory(error) if is_no_thread_left(error) => {
+                write!(out, "cannot start a thread: {error}; raise ulimit -u")
+            }
             Error::Output(path, error) => write!(
                 out,
                 "cannot create {}: {error}; choose another place with -o FILE",
