@@ -228,7 +228,7 @@ impl Census {
             None if !is_told => Some(Doubt::Incomplete),
             None if held.shared => Some(Doubt::Shared),
             None if !self.holds.are_told(one.process) => Some(Doubt::Moved),
-            None if held.holders.iter().any(|it| it.left_to_host) => Some(Doubt::Moved),
+            None if held.holders.iter().any(|it| it.is_left) => Some(Doubt::Moved),
             doubt => doubt,
         }
     }

@@ -322,6 +322,19 @@ fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
     assert_eq!(of(&dropped), None);
 }
 
+// CT-15
+#[test]
+fn a_thread_may_have_taken_the_lock_where_the_one_it_ran_was_dropped_elsewhere() {
+    let mut told = Told::of(2);
+    told.takes(1, 10, A);
+    told.together.insert(1);
+    told.ends(1, 15);
+    told.wants(2, 20, A);
+    let doubts: Vec<_> = told.stuck().into_values().map(|it| it.2).collect();
+    let (holder, doubt) = (CoroutineId(1), Some(Doubt::Moved));
+    assert_eq!(doubts, [Reason::NeverGivenBack { holder, doubt }]);
+}
+
 /// One is run, inside of it three is run first, takes the lock and waits.
 fn hosted() -> Told {
     let mut told = Told::of(1);

@@ -219,6 +219,9 @@ fn woken() -> Vec<u8> {
         t.wake(one, 1, 500 * MS, Waker::Coroutine(bee.0));
         t.tally(one, None, false);
     }
+    let later = t.born("session", spawn, 5 * SECOND);
+    t.run(later, 5 * SECOND + MS, 4128);
+    t.death(later, 5 * SECOND + 2 * MS);
     t.finish()
 }
 
