@@ -109,9 +109,8 @@ impl Census {
 
     /// May others have polled it, without this being in the trace?
     fn polls_untold(&self, one: &Coroutine) -> bool {
-        let was_any_refused = self.end.is_some_and(|end| end.refused > 0);
         one.surroundings_untold
-            || was_any_refused
+            || self.has_refused()
             || one.misses_events()
             || self.damaged
             || self.losses.any_since(one.process, Nanos(0))

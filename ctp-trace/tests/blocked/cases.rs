@@ -313,6 +313,8 @@ fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
     };
     let of = |told: &Told| told.stuck().get(&2).map(|it| (it.0, it.2));
     assert_eq!(of(&told), Some((Verdict::Stuck, certain)));
+    told.refused = 1; // inside of which it may have run
+    assert_eq!(of(&told).map(|it| it.0), Some(Verdict::MaybeStuck));
 
     let mut dropped = Told::of(2);
     dropped.takes(1, 10, A);
