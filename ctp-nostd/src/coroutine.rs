@@ -7,6 +7,7 @@ use crate::chain::Found;
 use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
+use crate::noted::ONE_INSIDE_WAITS;
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::seat::{Said, Seat};
@@ -191,6 +192,7 @@ impl<P: Platform> Coroutine<P> {
             None => unannounced(&seat.probe, otherwise, found),
         };
         self.leave(seat, local);
+        self.mark_the_one_around(local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
             seat.event(local, self.says_suspend(site, code, arg));
         }
@@ -270,6 +272,14 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
+    /// The one inside of which it was polled goes on by this one too, whatever else it announces.
+    #[inline(always)]
+    fn mark_the_one_around(&self, local: Option<&Local>) {
+        if let Some(local) = local.filter(|_| self.previous.get() != 0) {
+            local.noted_kind.store(ONE_INSIDE_WAITS, Ordering::Relaxed);
+        }
+    }
+
     #[inline]
     fn live_seat(&self) -> Option<&Seat<P>> {
         let seat = self.seat.as_ref()?;
@@ -316,7 +326,10 @@ fn unannounced<P: Platform>(
 /// Takes what a leaf future announced.
 #[inline]
 fn noted(local: &Local) -> Option<(SiteWord, u8, u64)> {
-    let code = local.noted_kind.load(Ordering::Relaxed).checked_sub(1)?;
+    let code = match local.noted_kind.load(Ordering::Relaxed) {
+        ONE_INSIDE_WAITS => None,
+        noted => noted.checked_sub(1),
+    }?;
     local.noted_kind.store(0, Ordering::Relaxed);
     let site = SiteWord(local.noted_site.load(Ordering::Relaxed));
     Some((site, code as u8, local.noted_arg.load(Ordering::Relaxed)))

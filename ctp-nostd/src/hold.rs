@@ -17,7 +17,8 @@ impl<P: Platform> Probe<P> {
     /// Whoever holds it at the end of the recording is said to keep those that
     /// [wait](crate::Wait::lock) for it, so tell only of what nobody else can give back: a lock, and
     /// not a semaphore to which others may add; of one that can be shared, only of who has it alone.
-    /// A guard that goes to another coroutine is [`released`](Probe::released) here and acquired there.
+    /// A guard that goes to another coroutine, or out of one that ends, as the output of a traced
+    /// future does to whoever awaits it, is [`released`](Probe::released) here and acquired there.
     #[inline]
     #[track_caller]
     pub fn acquired(self, resource: impl Into<Resource>) {

@@ -5,12 +5,16 @@ use crate::site::SiteWord;
 use crate::sync::Ordering;
 use crate::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
 
+/// In the word of what was announced: nothing yet, but one that was polled inside of this one waits.
+pub(crate) const ONE_INSIDE_WAITS: u64 = 1 << 16;
+
 /// Keeps the latest of the waits that are announced in one run of a coroutine.
 #[inline]
 pub(crate) fn note(local: &Local, site: SiteWord, wait: &Wait) {
-    let code = match local.noted_kind.load(Ordering::Relaxed).checked_sub(1) {
-        None => wait.code(),
-        Some(before) => beside(before as u8, is_the_same(local, site, wait), wait),
+    let code = match local.noted_kind.load(Ordering::Relaxed) {
+        0 => wait.code(),
+        ONE_INSIDE_WAITS => wait.code() | WAIT_ONE_OF_SEVERAL,
+        before => beside((before - 1) as u8, is_the_same(local, site, wait), wait),
     };
     local.noted_site.store(site.0, Ordering::Relaxed);
     local.noted_arg.store(wait.resource, Ordering::Relaxed);
@@ -63,6 +67,14 @@ mod tests {
         assert_eq!(local.noted_arg.load(Ordering::Relaxed), 9);
         note(&local, SiteWord(6), &Wait::timer(9));
         assert_eq!(noted(&local), Wait::timer(0).code() | WAIT_ONE_OF_SEVERAL);
+    }
+
+    #[test]
+    fn beside_one_that_waits_inside_it_is_marked() {
+        let local = Local::new();
+        local.noted_kind.store(ONE_INSIDE_WAITS, Ordering::Relaxed);
+        note(&local, SiteWord(5), &fd(7));
+        assert_eq!(noted(&local), fd(0).code() | WAIT_ONE_OF_SEVERAL);
     }
 
     #[test]

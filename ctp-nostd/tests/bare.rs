@@ -359,6 +359,37 @@ fn a_suspend_carries_what_is_said_of_its_wait() {
     assert_eq!(WaitKind::from_code(code()), WaitKind::Timer);
 }
 
+board!(Around, 21, 2);
+
+#[test]
+fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
+    let region = dump(Around::memory());
+    let probe = Around::memory().probe::<Around>();
+    let (around, inside) = (probe.born("around"), probe.born("inside"));
+    let code = |station: usize| {
+        let last = events(&region.stations[station]).pop();
+        last.expect("an event").1.tail.wait_kind
+    };
+    around.run();
+    inside.run();
+    probe.waits_for(Wait::timer(5));
+    inside.suspend_noted();
+    probe.waits_for(leaf());
+    around.suspend_noted();
+    assert_eq!(code(1), WaitKind::Timer as u8);
+    assert_eq!(code(0), WaitKind::Readable as u8 | WAIT_ONE_OF_SEVERAL);
+
+    around.run();
+    inside.run();
+    inside.suspend_noted();
+    around.suspend_noted();
+    assert_eq!(code(0), WaitKind::Unknown as u8, "it said nothing");
+    around.run();
+    probe.waits_for(leaf());
+    around.suspend_noted();
+    assert_eq!(code(0), WaitKind::Readable as u8, "that was before");
+}
+
 board!(Sleeper, 7, 1);
 
 // CTP-16

@@ -8,6 +8,7 @@ use crate::model::Model;
 use crate::names::{Names, tidy};
 use crate::proof::{self, Step};
 use crate::text;
+use crate::units;
 use crate::view::header;
 
 /// A program that ended by a fault of its own.
@@ -19,6 +20,9 @@ pub struct Crash {
     pub tid: Option<u64>,
     /// Who ran there, the last to begin first; all who ran, if the thread is not known.
     pub suspects: Vec<Suspect>,
+    /// Others ran, and a filter kept out where.
+    #[serde(skip)]
+    pub has_hidden: bool,
 }
 
 /// A coroutine that ran when the program died.
@@ -48,6 +52,8 @@ pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
         None => !has_left(model, one),
     };
     let mut running: Vec<&Coroutine> = model.census.coroutines();
+    let is_hidden = |one: &&Coroutine| one.hidden == Some(EventKind::Run) && !has_left(model, one);
+    let has_hidden = running.iter().any(is_hidden);
     running.retain(|one| thread(one).is_some() && there(one));
     running.sort_by_key(|one| std::cmp::Reverse(one.ran_at));
     let suspects = running.into_iter();
@@ -57,6 +63,7 @@ pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
         suspects: suspects
             .filter_map(|one| suspect(model, names, one))
             .collect(),
+        has_hidden,
     })
 }
 
@@ -66,10 +73,10 @@ fn has_left(model: &Model, one: &Coroutine) -> bool {
     end.is_some_and(|end| !matches!(end.how, ProcessEnding::Signalled(_)))
 }
 
-/// The thread on which it runs, if it does.
+/// The thread on which it runs, if it does and no filter kept that out.
 fn thread(one: &Coroutine) -> Option<u64> {
     let last = one.last.filter(|last| last.kind == EventKind::Run)?;
-    Some(last.tid)
+    one.hidden.is_none().then_some(last.tid)
 }
 
 fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
@@ -106,13 +113,19 @@ impl Crash {
         let signal = &self.signal;
         let who = |one: &Suspect| format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
         match (self.tid, &self.suspects[..]) {
+            (_, []) if self.has_hidden => {
+                format!("a filter kept out who ran where, when {signal} came")
+            }
             (Some(tid), []) => format!("no coroutine ran on tid {tid} when {signal} came"),
             (Some(tid), [one, ..]) => format!("{} ran on tid {tid} when {signal} came", who(one)),
             (None, []) => format!("no coroutine ran when {signal} came"),
-            (None, [one]) => format!("{} is the only one that ran when {signal} came", who(one)),
+            (None, [one]) if !self.has_hidden => {
+                format!("{} is the only one that ran when {signal} came", who(one))
+            }
             (None, all) => format!(
-                "{signal} came while {} coroutines ran; on which thread is not known",
-                all.len()
+                "{signal} came while {}{} ran; on which thread is not known",
+                if self.has_hidden { "more than " } else { "" },
+                units::counted(all.len() as u64, "coroutine")
             ),
         }
     }

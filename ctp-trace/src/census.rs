@@ -114,6 +114,11 @@ impl Census {
         None
     }
 
+    /// Are there coroutines that found no room, so that nothing is told of them?
+    fn has_refused(&self) -> bool {
+        self.end.is_some_and(|end| end.refused > 0)
+    }
+
     /// All that happened until then is told: while a recording goes on, ages are measured to this.
     pub fn advance_to(&mut self, at: Nanos) {
         self.see(at);

@@ -117,7 +117,7 @@ impl Case<'_> {
     }
 
     fn never_run(&self) -> (Verdict, Reason) {
-        match self.overtaken_since(self.standing.since) {
+        match self.overtaken_since(self.standing.since, self.standing.served) {
             Some(served) => (Verdict::MaybeStuck, Reason::Overlooked(served)),
             None => (Verdict::Waiting, Reason::NotOvertaken),
         }
@@ -134,9 +134,9 @@ impl Case<'_> {
         let queued = ready.until(end);
         let usual = self.standing.past.longest_queued;
         let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
-        match self.overtaken_since(ready) {
+        match self.overtaken_since(ready, self.standing.served) {
             Some(served) if beyond => {
-                let verdict = match self.is_surely_passed_over(queued) {
+                let verdict = match self.is_surely_passed_over(ready) {
                     true => Verdict::Stuck,
                     false => Verdict::MaybeStuck,
                 };
@@ -147,20 +147,22 @@ impl Case<'_> {
     }
 
     /// It is long, enough delays are known, the wake was no part of its last run, nor is it used up,
-    /// its thread is free, and its runtime tells of its own queue.
-    fn is_surely_passed_over(&self, queued: Nanos) -> bool {
+    /// its thread is free and has passed it over too, and its runtime tells of its own queue.
+    fn is_surely_passed_over(&self, ready: Nanos) -> bool {
         let Standing {
             wake,
             held_since,
             end,
             past,
+            served_there,
             ..
         } = self.standing;
         let is_held = |since: Nanos| self.threshold <= since.until(*end);
-        SURE_AFTER <= queued
+        SURE_AFTER <= ready.until(*end)
             && ENOUGH <= past.queued
             && !wake.is_some_and(|wake| wake.close_call)
             && !held_since.is_some_and(is_held)
+            && self.overtaken_since(ready, *served_there).is_some()
             && !(self.standing.keeps_permits && self.was_woken_while_it_ran())
             && self.is_in_a_told_queue()
     }
@@ -289,9 +291,9 @@ impl Case<'_> {
 
     /// A run of one that became ready at least the threshold later than this one. Those that were
     /// ready before may be before it in the queue, however many they are.
-    fn overtaken_since(&self, ready: Nanos) -> Option<Served> {
+    fn overtaken_since(&self, ready: Nanos, served: Option<Served>) -> Option<Served> {
         let is_later = |it: &Served| ready <= it.ready && self.threshold <= ready.until(it.ready);
-        self.standing.served.filter(is_later)
+        served.filter(is_later)
     }
 }
 

@@ -39,12 +39,23 @@ fn after_wakes(wakes: u16, suspend: Record) -> Record {
     }
 }
 
+fn having_refused(refused: u64, end: Record) -> Record {
+    match end {
+        Record::End(end) => Record::End(End { refused, ..end }),
+        other => other,
+    }
+}
+
 /// One that was woken once and waits without any waker, among other records.
 fn one_without_wakers(others: &[Record]) -> Judgement {
     one_woken_before(1, others)
 }
 
 fn one_woken_before(wakes: u16, others: &[Record]) -> Judgement {
+    one_that_was_woken(wakes, others, 0)
+}
+
+fn one_that_was_woken(wakes: u16, others: &[Record], refused: u64) -> Judgement {
     let coroutine = CoroutineId(1);
     let mut records = others.to_vec();
     records.extend([
@@ -65,7 +76,7 @@ fn one_woken_before(wakes: u16, others: &[Record]) -> Judgement {
             ..Wake::default()
         }),
         without_wakers(tally(1, 5, 5)),
-        end(3 * SECOND),
+        having_refused(refused, end(3 * SECOND)),
     ]);
     census(&records).judge(Nanos(SECOND))[0].1
 }
@@ -90,6 +101,13 @@ fn it_is_likely_where_its_thread_has_no_history() {
 #[test]
 fn it_is_likely_where_records_are_lost() {
     let judgement = one_without_wakers(&[begins(), lost()]);
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck);
+}
+
+// CT-15
+#[test]
+fn it_is_likely_where_it_may_have_been_polled_inside_of_one_that_found_no_room() {
+    let judgement = one_that_was_woken(1, &[begins()], 1);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
 }
 

@@ -120,3 +120,100 @@ fn having_seen(record: Record, wakes: u32) -> Record {
         other => other,
     }
 }
+
+/// Events of a coroutine on a thread, each at so many milliseconds, with the wakes that it knows of.
+fn on(tid: u64, id: u32, events: &[(u64, EventKind, u32)]) -> Vec<Record> {
+    let told = |(n, &(ms, kind, seen)): (usize, &(u64, EventKind, u32))| {
+        let Record::Event(of_it) = event(id, n as u64, ms * 1_000_000, kind) else {
+            unreachable!("it is one")
+        };
+        having_seen(Record::Event(Event { tid, ..of_it }), seen)
+    };
+    events.iter().enumerate().map(told).collect()
+}
+
+/// What is said after five seconds of coroutine 1, that was woken once a second has passed, having
+/// run eight times on thread 7; `others` is what became of others.
+fn woken_after_a_second(by: Waker, others: &[Record]) -> Verdict {
+    let mut records = vec![birth(1), wake(1, 0, 0)];
+    let mut events = vec![(0, Born, 0)];
+    for n in 1..=9 {
+        let ms = 10 * u64::from(n);
+        records.push(wake(1, n, ms * 1_000_000 - 1));
+        events.extend([(ms, Run, n), (ms + 5, Suspend, n)]);
+    }
+    for (i, it) in on(7, 1, &events).into_iter().enumerate() {
+        records.insert(2 + i + i / 2, it); // each after its wake
+    }
+    let call = WakeCall {
+        coroutine: CoroutineId(1),
+        count: 10,
+        by,
+        ..WakeCall::default()
+    };
+    records.push(wake(1, 10, SECOND.0));
+    records.push(Record::Deed(Deed {
+        at: SECOND,
+        tid: 8,
+        act: Act::Wake(call),
+        ..Deed::default()
+    }));
+    records.extend_from_slice(others);
+    records.push(end(5 * SECOND.0));
+    let judged = census(&records).judge(SECOND);
+    judged[0].1.verdict
+}
+
+// CT-15
+#[test]
+fn whose_threads_have_run_nobody_since_may_be_in_a_queue_of_theirs() {
+    let later = |tid, id| {
+        on(
+            tid,
+            id,
+            &[(3_000, Suspend, 0), (4_000, Run, 1), (4_001, Suspend, 1)],
+        )
+    };
+    let here = later(7, 2);
+    let both = [later(7, 2), later(8, 3)].concat();
+    let from_outside = |others: &[Record]| woken_after_a_second(Waker::Thread(8), others);
+    assert_eq!(from_outside(&here), Verdict::Stuck);
+    assert_eq!(from_outside(&later(9, 2)), Verdict::MaybeStuck);
+    let from_inside =
+        |others: &[Record]| woken_after_a_second(Waker::Coroutine(CoroutineId(3)), others);
+    assert_eq!(from_inside(&here), Verdict::MaybeStuck);
+    assert_eq!(from_inside(&both), Verdict::Stuck);
+}
+
+// CT-15
+#[test]
+fn one_that_is_woken_again_was_ready_before() {
+    let ran_after = |wakes: u32| {
+        let mut records = on(7, 2, &[(900, Suspend, 0)]);
+        records.extend((1..=wakes).map(|n| wake(2, n, u64::from(n) * SECOND.0 - 5)));
+        let run = on(
+            7,
+            2,
+            &[
+                (900, Suspend, 0),
+                (3_500, Run, wakes),
+                (3_501, Suspend, wakes),
+            ],
+        );
+        records.extend_from_slice(&run[1..]);
+        woken_after_a_second(Waker::Thread(8), &records)
+    };
+    assert_eq!(ran_after(3), Verdict::Waiting);
+    let mut records = on(7, 2, &[(900, Suspend, 0)]);
+    records.push(wake(2, 1, 3 * SECOND.0));
+    let run = on(
+        7,
+        2,
+        &[(900, Suspend, 0), (3_500, Run, 1), (3_501, Suspend, 1)],
+    );
+    records.extend_from_slice(&run[1..]);
+    assert_eq!(
+        woken_after_a_second(Waker::Thread(8), &records),
+        Verdict::Stuck
+    );
+}

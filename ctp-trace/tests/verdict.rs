@@ -28,6 +28,7 @@ fn suspended() -> Standing {
             longest_queued: ms(1),
         },
         served: served(9_900),
+        served_there: served(9_800),
         ..Standing::default()
     }
 }
@@ -193,7 +194,7 @@ fn one_that_was_woken_at_a_time_that_is_not_known_may_have_been_so_just_now() {
 }
 
 /// A wake that came when its run began may have led to that run; and where one that runs keeps the
-/// thread, those that are bound to it wait for their turn.
+/// thread, or it is not known to have passed it over, those that are bound to it wait for their turn.
 #[test]
 fn woken_not_run_is_likely_where_another_reading_is_left() {
     let mut close_call = woken();
@@ -212,6 +213,18 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
         ..woken()
     };
     check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    for there in [None, served(2_999)] {
+        let elsewhere = Standing {
+            served_there: there,
+            ..woken()
+        };
+        check(
+            &elsewhere,
+            Fact::WokenNotRun,
+            Verdict::MaybeStuck,
+            "not-queued",
+        );
+    }
     let recent = Standing {
         end: ms(2_999),
         served: served(2_900),
@@ -580,6 +593,7 @@ prop_compose! {
                 longest_queued: ms(times[6]),
             },
             served: if others { served(times[7]) } else { None },
+            served_there: if others { served(times[7].min(times[3])) } else { None },
             idle,
             one_of_several,
             hosts,
@@ -617,7 +631,10 @@ proptest! {
             prop_assert_eq!(is_certain, judgement.confidence == Confidence::Certain);
         } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
             let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
-            prop_assert!(THRESHOLD <= Nanos(served.ready.0 - standing.since.0.max(wake.at.unwrap().0)));
+            let ready = standing.since.max(wake.at.unwrap());
+            for served in [served, standing.served_there.unwrap()] {
+                prop_assert!(THRESHOLD <= Nanos(served.ready.0 - ready.0));
+            }
             prop_assert!(!wake.close_call && standing.wakers.is_none());
             prop_assert!(!standing.keeps_permits || standing.since <= wake.at.unwrap());
         } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::NoWaker {

@@ -18,7 +18,7 @@ const MOST: usize = 8;
 pub fn crash(page: &mut Page, crash: Option<&Crash>) -> io::Result<()> {
     let Some(crash) = crash else { return Ok(()) };
     page.headline("CRASH", &format!("  {}", crash.headline()))?;
-    let is_certain = crash.tid.is_some() || crash.suspects.len() == 1;
+    let is_certain = crash.tid.is_some() || crash.suspects.len() == 1 && !crash.has_hidden;
     for (index, one) in crash.suspects.iter().take(MOST).enumerate() {
         suspect(page, one, is_certain && index == 0)?;
     }

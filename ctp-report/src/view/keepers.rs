@@ -149,7 +149,7 @@ pub fn sureness(doubt: Option<Doubt>) -> &'static str {
             "but of one there are several wakers: it may wait for something else too"
         }
         Some(Doubt::Shared) => "but several hold a lock at once, and one may do",
-        Some(Doubt::Moved) => "but locks are given back by others than who took them",
+        Some(Doubt::Moved) => "but another one may have a lock than who took it",
         Some(Doubt::PolledInside) => {
             "but one was woken, and goes on if the one inside of which it ran polls it"
         }

@@ -60,3 +60,27 @@ fn of_a_process_that_ended_nothing_is_older_than_it_and_nobody_crashed_with_anot
         "{page}"
     );
 }
+
+// CT-18
+#[test]
+fn nobody_is_said_to_have_crashed_of_whom_a_filter_kept_out_where_it_ran() {
+    let headline = |trace: &str| {
+        let page = Desk::new().text(&["-i", trace, "--last-words"]);
+        assert!(
+            !page.contains("innocent ran") && !page.contains("crashed"),
+            "{page}"
+        );
+        let line = page.lines().find(|line| line.starts_with("CRASH"));
+        line.unwrap().to_owned()
+    };
+    let left = headline("left_unseen.data");
+    assert_eq!(
+        left,
+        "CRASH  no coroutine ran on tid 4127 when SIGSEGV came"
+    );
+    let ran = headline("ran_unseen.data");
+    assert_eq!(
+        ran,
+        "CRASH  a filter kept out who ran where, when SIGSEGV came"
+    );
+}

@@ -226,9 +226,12 @@ impl Census {
             && self.tells_all_runs(one.process);
         match self.doubt_since(one, since) {
             None if !is_told => Some(Doubt::Incomplete),
+            None if self.has_refused() && held.holders.iter().any(|it| it.ended.is_some()) => {
+                Some(Doubt::Incomplete)
+            }
             None if held.shared => Some(Doubt::Shared),
             None if !self.holds.are_told(one.process) => Some(Doubt::Moved),
-            None if held.holders.iter().any(|it| it.left_to_host) => Some(Doubt::Moved),
+            None if held.holders.iter().any(|it| it.is_left) => Some(Doubt::Moved),
             doubt => doubt,
         }
     }

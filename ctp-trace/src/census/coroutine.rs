@@ -278,16 +278,21 @@ impl Coroutine {
     }
 
     /// When it became ready for this run, at the earliest: not before it waited, and not before it
-    /// was woken, if that was told. `None` if what it did before is missing.
+    /// was woken, if that was once and was told. `None` if what it did before is missing.
     pub(super) fn ready_before(&self, run: &Event) -> Option<Nanos> {
         let is_next = |last: &Event| last.n.checked_add(1) == Some(run.n) && !run.after_filtered;
         let from = self.last.filter(is_next)?;
-        if !matches!(from.kind, EventKind::Birth | EventKind::Suspend) {
-            return None;
+        match from.kind {
+            EventKind::Birth => Some(from.at),
+            EventKind::Suspend if wakes_between(&from, run) == 1 => {
+                let wakes = [self.wake.map(|it| it.at), self.woken.map(|it| it.at)];
+                let within = wakes.into_iter().flatten().filter(|at| *at <= run.at);
+                Some(within.fold(from.at, Nanos::max))
+            }
+            // Of several wakes the first may have queued it, and the latest is what is known.
+            EventKind::Suspend => Some(from.at),
+            EventKind::Run | EventKind::Death => None,
         }
-        let wakes = [self.wake.map(|it| it.at), self.woken.map(|it| it.at)];
-        let within = wakes.into_iter().flatten().filter(|at| *at <= run.at);
-        Some(within.fold(from.at, Nanos::max))
     }
 
     fn deadline(&self, started_monotonic_ns: u64) -> Option<Nanos> {
@@ -343,6 +348,11 @@ impl Coroutine {
             places.by_number(site).approximate = true;
         }
     }
+}
+
+/// How many wakes came between the run before a suspend and the run after it.
+fn wakes_between(suspend: &Event, run: &Event) -> u16 {
+    run.wake_seen.wrapping_sub(suspend.wake_seen)
 }
 
 impl Resumed {

@@ -30,8 +30,9 @@ pub struct Holding {
     pub ended: Option<Nanos>,
     /// Its holder's name, if it has ended.
     pub name: NameId,
-    /// Its holder ended inside of another one, which may have the lock now.
-    pub(super) left_to_host: bool,
+    /// Its holder ended inside of another one, which may have the lock now; or it was dropped on
+    /// another thread than the one on which it ran, which may have gone on to take the lock for itself.
+    pub(super) is_left: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -120,10 +121,12 @@ impl Holds {
             self.moved.insert(process, ());
         }
         if is_over && self.counts.contains_key(&id) {
+            let is_taken = |last: Event| last.kind == EventKind::Run && last.tid != event.tid;
+            let was_taken = one.last.is_some_and(is_taken);
             let all = self.of.values_mut().flat_map(|held| &mut held.holders);
             for it in all.filter(|it| it.by == Waker::Coroutine(id)) {
                 (it.ended, it.name) = (Some(event.at), one.name);
-                it.left_to_host = one.host.is_some();
+                it.is_left = one.host.is_some() || was_taken;
             }
         }
     }

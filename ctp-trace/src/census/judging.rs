@@ -9,7 +9,24 @@ use super::named::ByName;
 use super::runners::Runners;
 use super::site::Pasts;
 use crate::record::{CoroutineId, Event, Nanos};
-use crate::verdict::{BlockStanding, CloseStanding, Judgement, Standing, State, judge};
+use crate::verdict::{BlockStanding, CloseStanding, Judgement, Served, Standing, State, judge};
+
+/// Of the runs on the thread that ran it last, and on the one where a coroutine woke it: either may
+/// have it in a queue of its own.
+fn served_there(one: &Coroutine, runners: &Runners) -> Option<Served> {
+    let served = runners.served_on(one.last?.tid)?;
+    match one.woken.filter(|woken| woken.from_coroutine) {
+        Some(woken) => {
+            let there = runners.served_on(woken.tid)?;
+            Some(if there.ready < served.ready {
+                there
+            } else {
+                served
+            })
+        }
+        None => Some(served),
+    }
+}
 
 impl Census {
     /// What the rule says of each coroutine that is not over, by id.
@@ -58,6 +75,7 @@ impl Census {
         standing.polls_untold = self.polls_untold(one);
         if let Some(runners) = self.runners.get(&one.process) {
             standing.served = runners.served();
+            standing.served_there = served_there(one, runners);
             self.look_at_its_thread(&mut standing, one, runners);
         }
         standing
@@ -92,6 +110,7 @@ impl Census {
     /// May others have polled it, without this being in the trace?
     fn polls_untold(&self, one: &Coroutine) -> bool {
         one.surroundings_untold
+            || self.has_refused()
             || one.misses_events()
             || self.damaged
             || self.losses.any_since(one.process, Nanos(0))

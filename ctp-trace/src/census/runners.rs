@@ -11,11 +11,22 @@ const THREADS: usize = 1 << 16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
     served: Option<Served>,
-    threads: Map<u64, (CoroutineId, Nanos)>,
+    threads: Map<u64, OnThread>,
     /// Those of which all that they do is told in its order.
     histories: Map<u64, ()>,
     /// Another one ran coroutines: what it did besides is not told.
     has_untold: bool,
+}
+
+/// What one thread ran.
+#[derive(Clone, Copy, Debug, Default)]
+struct OnThread {
+    /// Whom last.
+    who: CoroutineId,
+    /// Since when.
+    at: Nanos,
+    /// Of all its runs, the one of which the coroutine had become ready last.
+    served: Option<Served>,
 }
 
 impl Runners {
@@ -39,17 +50,17 @@ impl Runners {
     /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
     pub(super) fn ran(&mut self, who: CoroutineId, tid: u64, at: Nanos, ready: Option<Nanos>) {
         self.has_untold |= !self.has_history(tid);
-        if let Some(ready) = ready
-            && self.served.is_none_or(|served| served.ready <= ready)
-        {
-            self.served = Some(Served { ready, ran: at });
-        }
         if self.threads.len() == THREADS && !self.threads.contains_key(&tid) {
             self.threads.clear();
         }
-        let latest = self.threads.entry(tid).or_insert((who, at));
-        if latest.1 <= at {
-            *latest = (who, at);
+        let thread = self.threads.entry(tid).or_default();
+        if thread.at <= at {
+            (thread.who, thread.at) = (who, at);
+        }
+        let run = ready.map(|ready| Served { ready, ran: at });
+        for served in [&mut self.served, &mut thread.served] {
+            let is_later = |it: &Served| served.is_none_or(|before| before.ready <= it.ready);
+            *served = run.filter(is_later).or(*served);
         }
     }
 
@@ -60,7 +71,12 @@ impl Runners {
 
     /// Whom a thread ran last, and since when.
     pub(super) fn on(&self, tid: u64) -> Option<(CoroutineId, Nanos)> {
-        self.threads.get(&tid).copied()
+        self.threads.get(&tid).map(|thread| (thread.who, thread.at))
+    }
+
+    /// Of all runs on a thread, the one of which the coroutine had become ready last.
+    pub(super) fn served_on(&self, tid: u64) -> Option<Served> {
+        self.threads.get(&tid)?.served
     }
 }
 
@@ -79,6 +95,8 @@ mod tests {
         assert_eq!(served, Some((8, 10)));
         assert_eq!(runners.on(7), Some((CoroutineId(1), Nanos(10))));
         assert_eq!(runners.on(8), Some((CoroutineId(3), Nanos(30))));
+        let there = |tid| runners.served_on(tid).map(|it| it.ready.0);
+        assert_eq!([7, 8, 9].map(there), [Some(8), Some(5), None]);
     }
 
     #[test]

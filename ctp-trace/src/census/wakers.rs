@@ -2,7 +2,7 @@
 
 use super::coroutine::Coroutine;
 use super::site::Places;
-use crate::record::{Deed, Nanos, SiteId, WakeCall};
+use crate::record::{Deed, Nanos, SiteId, WakeCall, Waker};
 
 /// So many places that wake one site are told apart.
 const TOLD_APART: usize = 8;
@@ -14,6 +14,8 @@ pub struct Woken {
     pub at: Nanos,
     /// On which thread.
     pub tid: u64,
+    /// A coroutine that ran there called.
+    pub from_coroutine: bool,
     /// Where; 0 if that is not known.
     pub site: SiteId,
     /// Wakes of that coroutine so far, with this one, modulo 2^20.
@@ -58,6 +60,7 @@ impl Coroutine {
         self.woken = Some(Woken {
             at: deed.at,
             tid: deed.tid,
+            from_coroutine: matches!(call.by, Waker::Coroutine(_)),
             site: call.site,
             count: call.count,
         });

@@ -47,6 +47,9 @@ pub struct Standing {
     pub past: Past,
     /// Of all runs in its process, the one of which the coroutine had become ready last.
     pub served: Option<Served>,
+    /// The same of the threads that may have it in a queue of their own, of the one that is further
+    /// behind; `None` if one of them is not known to have run any.
+    pub served_there: Option<Served>,
     /// It runs, and its thread has begun to run another one since, inside of it.
     pub hosts: bool,
     /// The thread that ran it last is kept by another one, which has run since then.

@@ -228,7 +228,8 @@ pub enum Doubt {
     SeveralWakers,
     /// Several hold what it waits for, and may not all be needed.
     Shared,
-    /// Locks of its program are given back by others than those that took them.
+    /// Locks of its program are given back by others than those that took them, or who took its own
+    /// ended where another one may have it now.
     Moved,
     /// The one that keeps it is not stuck for certain.
     OfItsKeeper,

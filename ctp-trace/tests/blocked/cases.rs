@@ -313,6 +313,8 @@ fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
     };
     let of = |told: &Told| told.stuck().get(&2).map(|it| (it.0, it.2));
     assert_eq!(of(&told), Some((Verdict::Stuck, certain)));
+    told.refused = 1; // inside of which it may have run
+    assert_eq!(of(&told).map(|it| it.0), Some(Verdict::MaybeStuck));
 
     let mut dropped = Told::of(2);
     dropped.takes(1, 10, A);
@@ -320,6 +322,19 @@ fn who_ended_without_giving_back_its_lock_keeps_those_that_wait_for_good() {
     dropped.gives(2, 14, A); // whoever drops it gives it back
     dropped.ends(1, 15);
     assert_eq!(of(&dropped), None);
+}
+
+// CT-15
+#[test]
+fn a_thread_may_have_taken_the_lock_where_the_one_it_ran_was_dropped_elsewhere() {
+    let mut told = Told::of(2);
+    told.takes(1, 10, A);
+    told.together.insert(1);
+    told.ends(1, 15);
+    told.wants(2, 20, A);
+    let doubts: Vec<_> = told.stuck().into_values().map(|it| it.2).collect();
+    let (holder, doubt) = (CoroutineId(1), Some(Doubt::Moved));
+    assert_eq!(doubts, [Reason::NeverGivenBack { holder, doubt }]);
 }
 
 /// One is run, inside of it three is run first, takes the lock and waits.

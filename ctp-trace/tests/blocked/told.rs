@@ -25,6 +25,8 @@ pub struct Told {
     pub together: BTreeSet<u32>,
     /// Of those that are counted.
     pub wakers: BTreeMap<u32, u32>,
+    /// Others of whom nothing is told.
+    pub refused: u64,
 }
 
 fn ms(at: u64) -> Nanos {
@@ -190,6 +192,7 @@ impl Told {
         }
         let end = End {
             at: ms(END),
+            refused: self.refused,
             ..End::default()
         };
         census.feed(&Record::End(end));

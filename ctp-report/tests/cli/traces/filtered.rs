@@ -36,6 +36,22 @@ pub fn stopped() -> Vec<u8> {
     t.finish()
 }
 
+/// A fault on a thread on which one ran before recording was stopped; what it did last is told.
+pub fn crashed(hidden: EventKind) -> Vec<u8> {
+    let mut t = Trace::of("./server");
+    let spawn = t.source(SESSION, 6);
+    let one = t.born("innocent", spawn, MS);
+    t.run(one, 2 * MS, 4127);
+    control(&mut t, 1, SECOND, true, false);
+    account(&mut t, one, 1, Some(hidden));
+    t.end = End {
+        how: Ending::Signalled(11),
+        faulting_tid: 4127,
+        ..t.end
+    };
+    t.finish()
+}
+
 fn control(t: &mut Trace, generation: u32, at: u64, stopped: bool, without_runs: bool) {
     t.add(Record::Control(Control {
         at: Nanos(at),

@@ -100,6 +100,8 @@ pub fn deadlock() -> Vec<u8> {
     joins(&mut t, &sites, 700 * MS, of(4), of(1));
     joins(&mut t, &sites, 701 * MS, of(5), of(4));
     wants(&mut t, &sites, 30 * MS, of(6), 6);
+    t.suspend(of(7), 28 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
+    t.run(of(7), 29 * MS, 4126);
     t.death(of(7), 31 * MS);
     wants(&mut t, &sites, 32 * MS, of(8), 7);
     t.suspend(

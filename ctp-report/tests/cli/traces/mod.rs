@@ -62,6 +62,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("snapshot", flight::snapshot()),
         ("three_runs", foreign::three_runs().bytes),
         ("filtered", filtered::stopped()),
+        ("left_unseen", filtered::crashed(EventKind::Suspend)),
+        ("ran_unseen", filtered::crashed(EventKind::Run)),
         ("empty", Vec::new()),
         (
             "alien",
@@ -219,6 +221,9 @@ fn woken() -> Vec<u8> {
         t.wake(one, 1, 500 * MS, Waker::Coroutine(bee.0));
         t.tally(one, None, false);
     }
+    let later = t.born("session", spawn, 5 * SECOND);
+    t.run(later, 5 * SECOND + MS, 4128);
+    t.death(later, 5 * SECOND + 2 * MS);
     t.finish()
 }
 
