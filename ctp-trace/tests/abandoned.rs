@@ -133,3 +133,31 @@ fn one_that_runs_without_being_woken_may_do_so_again() {
     let judgement = one_woken_before(0, &[begins()]);
     assert_eq!(judgement.verdict, Verdict::Waiting);
 }
+
+// CT-15
+#[test]
+fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
+    let coroutine = CoroutineId(1);
+    let woken_at = |at| {
+        let records = [
+            Record::Birth(Birth {
+                coroutine,
+                dialect: Dialect::Extended,
+                ..Birth::default()
+            }),
+            event(1, 0, 0, EventKind::Birth),
+            event(1, 1, 1, EventKind::Run),
+            after_wakes(1, event(1, 2, 2, EventKind::Suspend)),
+            Record::Wake(Wake {
+                coroutine,
+                count: 1 + (1 << 16),
+                at: Nanos(at),
+                ..Wake::default()
+            }),
+            tally(1, 3, 3),
+            end(3 * SECOND),
+        ];
+        census(&records).judge(Nanos(SECOND))[0].1
+    };
+    assert!(woken_at(2 * SECOND).close_call);
+}

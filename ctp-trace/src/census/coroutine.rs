@@ -253,13 +253,18 @@ impl Coroutine {
         let wakes = wakes_since(wake.count, last.wake_seen)?;
         let at = (0 < wake.count).then(|| self.woken_at(&wake));
         let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
+        // It was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
+        let is_later = |ran: Nanos| at.is_some_and(|at| ran < at);
         let spent = self.resumed.is_some_and(|it| it.by_one_wake(last));
         // A wake is counted first and dated later, so a new one may have the date of an old one.
         let is_old = |at: &Nanos| 0 < wakes && self.ran_at.is_some_and(|ran| *at < ran);
         Some(WakeStanding {
             woken: 0 < wakes,
             at: at.filter(|at| !is_old(at)),
-            close_call: self.ran_at.is_some_and(close) && (0 < wakes || !spent),
+            close_call: match wakes {
+                0 => !spent && self.ran_at.is_some_and(|ran| close(ran) || is_later(ran)),
+                _ => self.ran_at.is_some_and(close),
+            },
         })
     }
 
