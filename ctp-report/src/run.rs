@@ -256,8 +256,10 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let crashed = crash.as_ref().and_then(Crash::culprit);
     let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
     let selection = timeline::pick(&model.census, crowd, &scale, view.threshold, crashed);
+    let (rows, arrows) = timeline::collect(input.reader()?, &selection, &scale);
     let picture = view::timeline::Picture {
-        rows: &timeline::collect(input.reader()?, &selection, &scale),
+        rows: &rows,
+        arrows: &arrows,
         model: &model,
         names: &names,
         selection: &selection,

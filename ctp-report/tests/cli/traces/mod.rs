@@ -16,7 +16,7 @@ mod summed;
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
 
-pub use many::many;
+pub use many::{chained, many, served};
 
 const SESSION: &str = "src/session.rs";
 
