@@ -120,6 +120,16 @@
     drag = null;
   }
 
+  // The mouse over a row: the wakes from and to it.
+  const arrows = all(".arrows .call");
+  rows.forEach((row, place) => {
+    const is = (arrow, end) => Number(arrow.getAttribute(end)) === place;
+    const its = arrows.filter((arrow) => is(arrow, "data-a") || is(arrow, "data-b"));
+    const light = (on) => its.forEach((arrow) => arrow.classList.toggle("lit", on));
+    row.addEventListener("mouseenter", () => light(true));
+    row.addEventListener("mouseleave", () => light(false));
+  });
+
   // The keyboard: / and a word.
   let typing = false;
   let word = "";

@@ -14,6 +14,7 @@ use crate::histogram::Chart;
 use crate::import::Imported;
 use crate::last_words::LastWords;
 use crate::leaks::Leak;
+use crate::lints::Finding;
 use crate::model::Model;
 use crate::names::Names;
 use crate::sites::Row;
@@ -91,8 +92,14 @@ pub fn why(trace: &Value, why: &Why) -> Value {
 }
 
 /// The table of sites.
-pub fn sites(trace: &Value, rows: &[Row], leaks: &[Leak]) -> Value {
-    json!({ "version": VERSION, "trace": trace, "sites": rows, "leaks": leaks })
+pub fn sites(trace: &Value, rows: &[Row], lints: &[Finding], leaks: &[Leak]) -> Value {
+    json!({
+        "version": VERSION,
+        "trace": trace,
+        "sites": rows,
+        "lints": lints,
+        "leaks": leaks,
+    })
 }
 
 /// How long waits and runs took.

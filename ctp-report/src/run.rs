@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
-use ctp_trace::record::{CoroutineId, Nanos};
+use ctp_trace::Census;
+use ctp_trace::record::{CoroutineId, Nanos, Record};
 
 use crate::causes::Causes;
 use crate::config::{
@@ -19,7 +20,7 @@ use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
 use crate::{
-    broken, crash, deadlocks, groups, histogram, json, leaks, load, sites, text, view, why,
+    broken, crash, deadlocks, groups, histogram, json, leaks, lints, load, sites, text, view, why,
 };
 
 /// How it went.
@@ -100,11 +101,16 @@ fn alarms(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
 }
 
 fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
-    let (model, names) = read(config)?;
+    let mut watch = lints::Watch::default();
+    let see = |census: &Census, record: &Record| watch.see(census, record);
+    let model = load::open(config)?.model(see, |_, _| {})?;
+    model.check_not_empty()?;
+    let names = Names::resolve(&model, &config.places);
     let rows = sites::rows(&model, &names, view);
     let leaks = leaks::leaks(&model, &names);
+    let lints = lints::lints(&model, &names, watch);
     if config.json {
-        let document = json::sites(&json::told(&model, &names), &rows, &leaks);
+        let document = json::sites(&json::told(&model, &names), &rows, &lints, &leaks);
         return Ok(json::write(&document, out)?);
     }
     let mut page = Page::new(out);
@@ -114,6 +120,7 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     view::sites::table(&mut page, &rows, by_name)?;
     let first_runs = sites::first_runs(&model, &names);
     view::sites::long_runs(&mut page, &rows, &first_runs, by_name)?;
+    view::lints::page(&mut page, &lints, &again(config))?;
     view::sites::leaks(&mut page, &leaks)?;
     if config.detail != Detail::Quiet {
         view::sites::hints(&mut page, &again(config), by_name)?;
@@ -249,8 +256,10 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let crashed = crash.as_ref().and_then(Crash::culprit);
     let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
     let selection = timeline::pick(&model.census, crowd, &scale, view.threshold, crashed);
+    let (rows, arrows) = timeline::collect(input.reader()?, &selection, &scale);
     let picture = view::timeline::Picture {
-        rows: &timeline::collect(input.reader()?, &selection, &scale),
+        rows: &rows,
+        arrows: &arrows,
         model: &model,
         names: &names,
         selection: &selection,

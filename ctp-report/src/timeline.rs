@@ -4,6 +4,7 @@
 //! to show. The second time, [`collect()`] keeps what those did, merged so far that a row stays small
 //! however long the trace. Nothing here draws; that is `view::timeline`.
 
+mod arrows;
 mod collect;
 mod crowd;
 mod lane;
@@ -14,6 +15,7 @@ mod scale;
 mod threads;
 mod track;
 
+pub use arrows::{Arrow, Arrows};
 pub use collect::collect;
 pub use crowd::{Crowd, Member};
 pub use lane::{Bar, Lane, Layer, Look, Pin, lane};

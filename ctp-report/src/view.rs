@@ -12,6 +12,7 @@ pub mod header;
 pub mod histogram;
 pub mod keepers;
 pub mod last_words;
+pub mod lints;
 pub mod sites;
 pub mod stuck;
 pub mod timeline;

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use ctp_trace::Reader;
-use ctp_trace::record::{Act, CoroutineId, Deed, EventKind, Record};
+use ctp_trace::record::{Act, CoroutineId, Deed, EventKind, Nanos, Record, Waker};
 
+use super::arrows::{Arrow, Arrows};
 use super::pick::Selection;
 use super::row::Row;
 use super::scale::Scale;
 
-/// Reads what the selected ones did, in the order of the selection.
-pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> Vec<Row> {
+/// Reads what the selected ones did, in the order of the selection, and how they woke each other.
+pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
     let members = || selection.groups.iter().flat_map(|group| &group.members);
     let count = members().count().max(1);
     let rows: Vec<Row> = members().map(|one| Row::new(one, scale, count)).collect();
@@ -20,12 +21,13 @@ pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> Vec<
         rows,
         places,
         awaited,
+        arrows: Arrows::default(),
     };
     for record in reader.flatten() {
         table.take(&record, scale);
     }
     table.rows.iter_mut().for_each(|row| row.close(scale));
-    table.rows
+    (table.rows, table.arrows)
 }
 
 /// The rows, and how those are found that a record is about.
@@ -34,6 +36,7 @@ struct Table {
     places: HashMap<CoroutineId, usize>,
     /// What each of them waits for, side by side: closings are many and concern few.
     awaited: Vec<Option<u64>>,
+    arrows: Arrows,
 }
 
 impl Table {
@@ -52,12 +55,24 @@ impl Table {
                 }
             }
             Record::Wake(wake) => {
-                if let Some(&place) = self.places.get(&wake.coroutine) {
-                    self.rows[place].woken(wake, scale);
+                if let Some(&place) = self.places.get(&wake.coroutine)
+                    && self.rows[place].woken(wake, scale)
+                {
+                    self.arrow(wake.at, wake.waker, place, scale);
                 }
             }
             Record::Deed(deed) => self.deed(deed, scale),
             _ => {}
+        }
+    }
+
+    fn arrow(&mut self, at: Nanos, by: Waker, to: usize, scale: &Scale) {
+        let from = match by {
+            Waker::Coroutine(id) => self.places.get(&id),
+            _ => None,
+        };
+        if let Some(&from) = from {
+            self.arrows.add(Arrow { at, from, to }, scale);
         }
     }
 
@@ -66,6 +81,7 @@ impl Table {
             Act::Wake(call) => {
                 if let Some(&place) = self.places.get(&call.coroutine) {
                     self.rows[place].called(deed, call, scale);
+                    self.arrow(deed.at, call.by, place, scale);
                 }
             }
             Act::Close(close) => {
@@ -85,7 +101,7 @@ mod tests {
     use super::super::{Crowd, Doing, Piece, pick};
     use super::*;
     use ctp_trace::record::{
-        Birth, Close, Earlier, End, Event, Nanos, SiteId, Start, WaitKind, Wake, WakeCall, Waker,
+        Birth, Close, Earlier, End, Event, SiteId, Start, WaitKind, Wake, WakeCall,
     };
     use ctp_trace::verdict::Verdict;
     use ctp_trace::{Census, Writer};
@@ -124,7 +140,8 @@ mod tests {
             census.feed(&record);
         }
         let selection = pick(&census, crowd, &scale, Nanos(100), None);
-        collect(Reader::new(&bytes).unwrap(), &selection, &scale).remove(0)
+        let (mut rows, _) = collect(Reader::new(&bytes).unwrap(), &selection, &scale);
+        rows.remove(0)
     }
 
     fn near(row: &Row) -> Vec<(u64, u64, Doing)> {

@@ -162,14 +162,17 @@ impl Row {
         self.earlier = events;
     }
 
-    /// Takes note of its wake word. A wake that its thread told of is marked already.
-    pub fn woken(&mut self, wake: &Wake, scale: &Scale) {
+    /// Takes note of its wake word, and says whether that tells of a wake: one that its thread told
+    /// of is marked already.
+    pub fn woken(&mut self, wake: &Wake, scale: &Scale) -> bool {
         self.wake = Some(*wake);
         let told = self.called.is_some_and(|(count, _)| count == wake.count);
-        if 0 < wake.count && !told {
+        let is_new = 0 < wake.count && !told;
+        if is_new {
             let (at, by) = (wake.at, None);
             self.wakes.add(Mark { at, by }, scale, &self.near);
         }
+        is_new
     }
 
     /// Takes note of a call of `wake()`.

@@ -1,5 +1,6 @@
 //! Draws a timeline: a picture that opens from disk, and can be read without script.
 
+mod arrows;
 mod frame;
 mod row;
 mod summary;
@@ -15,7 +16,7 @@ use crate::crash::Crash;
 use crate::model::Model;
 use crate::names::Names;
 use crate::output;
-use crate::timeline::{Lane, Member, Row, Scale, Selection, Shown, lane};
+use crate::timeline::{Arrows, Lane, Member, Row, Scale, Selection, Shown, lane};
 use crate::units;
 
 const STYLE: &str = include_str!("../../assets/timeline.css");
@@ -40,6 +41,8 @@ pub struct Picture<'a> {
     pub selection: &'a Selection,
     /// What they did, in the same order.
     pub rows: &'a [Row],
+    /// How they woke each other.
+    pub arrows: &'a Arrows,
     /// The crash, if the program had one.
     pub crash: Option<&'a Crash>,
     /// When.
@@ -124,6 +127,7 @@ fn body(picture: &Picture, mut y: u64) -> (String, u64) {
         inset: if few { 3 } else { 2 },
         told: told(&lanes),
     };
+    let mut edges = Vec::new();
     let mut drawn = String::new();
     let mut rows = picture.rows.iter().zip(&lanes);
     for group in &picture.selection.groups {
@@ -133,9 +137,11 @@ fn body(picture: &Picture, mut y: u64) -> (String, u64) {
         }
         for (row, lane) in rows.by_ref().take(group.members.len()) {
             drawn += &row::draw(picture, row, lane, &style, y);
+            edges.push(y);
             y += style.height;
         }
     }
+    drawn += &arrows::draw(picture, &edges, style.height);
     (drawn, y)
 }
 

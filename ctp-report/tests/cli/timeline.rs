@@ -155,6 +155,60 @@ fn who_wakes_and_who_closes_is_told_at_the_mark() {
     assert!(svg.contains("last woken +0.708000 s by thread 4127, vendor/"));
 }
 
+fn drawn(desk: &Desk, bytes: Vec<u8>) -> String {
+    fs::write(desk.path("wakes.data"), bytes).unwrap();
+    let svg = draw(desk, "wakes", &[]);
+    well_formed(&svg);
+    assert!(svg == draw(desk, "wakes", &[]), "the same each time");
+    scriptless(&svg)
+}
+
+/// How many arrows are drawn, without the one in the legend.
+fn arrows(svg: &str) -> usize {
+    let (_, drawn) = svg.split_once("<svg class=\"lane arrows").unwrap();
+    let stems = drawn.split("<path class=\"stem\" d=\"").skip(1);
+    let ends = stems.map(|stem| stem.split('"').next().unwrap());
+    ends.map(|path| path.matches('M').count()).sum()
+}
+
+#[test]
+fn a_wake_by_another_one_is_an_arrow_from_its_row() {
+    let svg = scriptless(&draw(&Desk::new(), "chain", &["--time", "800ms,1s"]));
+    assert!(svg.contains(">arrows: 1 wake between rows</text>"));
+    let (_, drawn) = svg.split_once("<svg class=\"lane arrows\"").unwrap();
+    assert!(drawn.contains("><title>session #3 woke writer #2</title><path class=\"stem\""));
+    assert_eq!(arrows(&svg), 1);
+    let none = draw(&Desk::new(), "closed", &[]);
+    assert!(!none.contains("lane arrows") && !none.contains(">arrows: "));
+}
+
+#[test]
+fn a_few_arrows_are_seen_at_once_and_many_by_row() {
+    let desk = Desk::new();
+    let few = drawn(&desk, traces::chained(10, 12));
+    assert!(few.contains("<svg class=\"lane arrows\""));
+    assert_eq!(
+        arrows(&few),
+        108,
+        "each wake but those of the first by itself"
+    );
+    let many = drawn(&desk, traces::chained(200, 12));
+    assert!(many.contains("<svg class=\"lane arrows by-row\""));
+    assert!(many.contains("; point at a row to see those from and to it</text>"));
+}
+
+#[test]
+fn of_very_many_arrows_some_are_kept_and_it_says_so() {
+    let desk = Desk::new();
+    let dense = drawn(&desk, traces::chained(10, 2_000));
+    assert!(dense.contains(" of 18 000 wakes between rows; where they are dense, zoom in"));
+    assert!((200..=5_000).contains(&arrows(&dense)));
+    let sampled = drawn(&desk, traces::served(10_000, 30));
+    assert!(sampled.contains("<svg class=\"lane arrows by-row\""));
+    assert!(sampled.contains(">arrows: 1 770 wakes between rows; point at a row"));
+    assert!(sampled.len() < 3 << 20);
+}
+
 #[test]
 fn threads_that_tell_of_themselves_have_rows_with_their_losses() {
     let svg = scriptless(&draw(&Desk::new(), "closed", &[]));

@@ -162,6 +162,19 @@ fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
 }
 
 #[test]
+fn those_that_nobody_can_wake_are_told_beside_the_sites() {
+    let directory = tempdir().expect("room");
+    let recorded = record(directory.path(), "zoo_no_waker", &[]);
+    let stdout = String::from_utf8(recorded.stdout).expect("text");
+    let json = report_json(directory.path(), &[]);
+    let lints = list(&json["lints"]);
+    assert!(lints.iter().all(|it| it["lint"] == "lost-waker"), "{json}");
+    let told = lints.iter().filter_map(|it| it["coroutines"].as_u64());
+    let known = with_fate(&truth(&stdout), "stuck").count();
+    assert_eq!(told.sum::<u64>(), known as u64, "{json}");
+}
+
+#[test]
 fn each_program_has_a_row_and_each_row_a_program() {
     let named = VERDICTS
         .lines()

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CHART, LEFT, Picture, RIGHT, WIDTH, row, summary, words};
+use super::{CHART, LEFT, Picture, RIGHT, WIDTH, arrows, row, summary, words};
 use crate::svg::escape;
 use crate::text;
 use crate::timeline::{Group, Scale, Tick, UNITS};
@@ -49,6 +49,7 @@ const LEGEND: [&[(&str, &str)]; 3] = [
     ],
     &[
         ("wakes", "woken"),
+        ("call", "by another one, from its row"),
         ("closes", "what it waits for is closed"),
         ("moves", "other thread"),
         ("birth", "birth"),
@@ -75,6 +76,9 @@ pub fn head(picture: &Picture, title: Option<&str>) -> (String, u64) {
         put(class, 19, &text::cut(&finding, COLUMNS - 25));
     }
     put("facts", 19, &summary::shown(picture));
+    if let Some(said) = arrows::said(picture) {
+        put("facts", 15, &said);
+    }
     for note in header::notes(picture.model, picture.names)
         .iter()
         .take(NOTES)
@@ -111,6 +115,10 @@ fn legend(items: &[(&str, &str)], y: u64) -> String {
         let top = y - 10;
         let mark = match *class {
             "wakes" => format!("<path class=\"wakes\" d=\"M{} {}v8\"/>", x + 10, top - 1),
+            "call" => format!(
+                "<g class=\"call\">{}</g>",
+                arrows::arrow(x + 10, top, top + 12)
+            ),
             "moves" => format!("<path class=\"moves\" d=\"M{} {}v8\"/>", x + 10, top + 5),
             "birth" | "death" | "losses" => {
                 format!("<path class=\"{class}\" d=\"M{} {top}v12\"/>", x + 10)

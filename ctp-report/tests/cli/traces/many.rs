@@ -18,10 +18,26 @@ struct Scribe {
     one: CoroutineId,
     n: u64,
     wakes: u32,
+    /// Who wakes each, if that is a coroutine.
+    waker: Option<fn(u32) -> u32>,
 }
 
 /// A trace of 10 s. The stuck ones wait at a site that is quick for all others.
 pub fn many(count: u32, stuck: u32, rounds: u64) -> Vec<u8> {
+    trace(count, stuck, rounds, None)
+}
+
+/// As many that never end, where each is woken by the one before it, which runs then.
+pub fn chained(count: u32, rounds: u64) -> Vec<u8> {
+    trace(count, 0, rounds, Some(|one| one.max(2) - 1))
+}
+
+/// The same, where the first wakes all others.
+pub fn served(count: u32, rounds: u64) -> Vec<u8> {
+    trace(count, 0, rounds, Some(|_| 1))
+}
+
+fn trace(count: u32, stuck: u32, rounds: u64, waker: Option<fn(u32) -> u32>) -> Vec<u8> {
     let start = Start {
         host: "devbox".into(),
         argv: vec![b"./many".to_vec()],
@@ -34,6 +50,7 @@ pub fn many(count: u32, stuck: u32, rounds: u64) -> Vec<u8> {
         one: CoroutineId(0),
         n: 0,
         wakes: 0,
+        waker,
     };
     scribe.sites();
     for i in 0..count {
@@ -73,7 +90,10 @@ impl Scribe {
 
     fn coroutine(&mut self, i: u32, stuck: bool, rounds: u64) {
         (self.one, self.n, self.wakes) = (CoroutineId(i + 1), 0, 0);
-        let born = u64::from(i % 1_000) * MS;
+        let born = match self.waker {
+            Some(_) => u64::from(i % 17) * 40 * MS,
+            None => u64::from(i % 1_000) * MS,
+        };
         let kind = if stuck { 0 } else { i as usize % 5 };
         self.birth(
             ["session", "ticker", "worker", "queue", "writer"][kind],
@@ -82,7 +102,7 @@ impl Scribe {
         self.event(EventKind::Birth, born, 1, None);
         self.wake(0, 0);
         self.event(EventKind::Run, born + MS, 1 + u64::from(i % 4), None);
-        let ends = i % 3 == 2 && !stuck;
+        let ends = i % 3 == 2 && !stuck && self.waker.is_none();
         let step = 8_500 * MS / rounds;
         let rounds = if stuck || ends { rounds / 3 } else { rounds };
         let mut at = born + MS;
@@ -121,10 +141,12 @@ impl Scribe {
 
     fn wake(&mut self, more: u32, at: u64) {
         self.wakes += more;
+        let CoroutineId(one) = self.one;
+        let waker = self.waker.map(|of| Waker::Coroutine(CoroutineId(of(one))));
         self.put(Record::Wake(Wake {
             coroutine: self.one,
             count: self.wakes,
-            waker: Waker::Thread(7),
+            waker: waker.unwrap_or(Waker::Thread(7)),
             at: Nanos(at),
         }));
     }

@@ -7,6 +7,7 @@ mod deeds;
 mod filtered;
 mod flight;
 pub mod foreign;
+mod lints;
 mod locks;
 mod many;
 mod outside;
@@ -15,7 +16,7 @@ mod summed;
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
 
-pub use many::many;
+pub use many::{chained, many, served};
 
 const SESSION: &str = "src/session.rs";
 
@@ -35,6 +36,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("robbed", deeds::robbed()),
         ("deadlock", locks::deadlock()),
         ("pairs", locks::pairs()),
+        ("lints", lints::lints(0)),
+        ("lints_robbed", lints::lints(4)),
         ("looked_at", outside::looked_at()),
         ("busy", busy()),
         ("torn", broken::torn()),

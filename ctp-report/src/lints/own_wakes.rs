@@ -1,0 +1,330 @@
+//! How often coroutines are woken by themselves, in a run that then ends in a wait.
+//!
+//! All wakes are counted by their numbers, which loss does not touch; one's own only if they are
+//! told. So it is certain that these are the greater part, if they are found to be.
+
+use std::collections::HashMap;
+
+use ctp_trace::census::{Census, Coroutine};
+use ctp_trace::record::{
+    Act, CoroutineId, Deed, Event, EventKind, SiteId, WaitKind, WakeCall, Waker,
+};
+
+use super::{Figures, Groups};
+
+/// Fewer wakes cost nothing.
+const ENOUGH: u64 = 100;
+
+/// Wakes are counted modulo this.
+const ROUND: u32 = 1 << 20;
+
+/// Places at which one coroutine's waits are told apart.
+const PLACES: usize = 8;
+
+/// The wakes of those that live, and what those come to that are over.
+#[derive(Debug, Default)]
+pub struct OwnWakes {
+    alive: HashMap<CoroutineId, Tally>,
+    over: Groups,
+    /// How many of them woke themselves in the run that goes on.
+    pending: usize,
+    /// Records that threads lost until now.
+    lost: u64,
+}
+
+/// The wakes of one coroutine.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Number of the latest, and what had been lost by then; nothing is known of those before the
+    /// window of a flight recorder.
+    latest: Option<(u32, u64)>,
+    /// As their numbers tell, without those by which it gave way.
+    wakes: u64,
+    /// Its own before waits, by the places of these.
+    own: Vec<(SiteId, u64)>,
+    /// Its own in the run that goes on.
+    pending: u64,
+    /// Not all of them are told, or not all of what its own were for.
+    has_untold: bool,
+    /// So much is lost between two of them that they may be a round apart.
+    is_unsure: bool,
+}
+
+impl OwnWakes {
+    /// The end of a run tells what a wake in it was for.
+    pub fn event(&mut self, census: &Census, event: &Event) {
+        let ends = match event.kind {
+            EventKind::Suspend => 0 < self.pending,
+            kind => kind == EventKind::Death,
+        };
+        if !ends {
+            return;
+        }
+        let Some(tally) = self.alive.get_mut(&event.coroutine) else {
+            return;
+        };
+        let one = census.get(event.coroutine);
+        self.pending -= usize::from(0 < tally.pending);
+        tally.end_run(event, one.is_some_and(|one| is_next(one, event)));
+        if event.kind == EventKind::Death
+            && let Some(tally) = self.alive.remove(&event.coroutine)
+        {
+            put(&mut self.over, one, &tally);
+        }
+    }
+
+    /// A wake counts as its own if it was called in a run of it.
+    pub fn deed(&mut self, census: &Census, deed: &Deed) {
+        match &deed.act {
+            Act::Wake(call) => self.called(census, call),
+            Act::Loss(records) => self.lost = self.lost.saturating_add(*records),
+            _ => {}
+        }
+    }
+
+    fn called(&mut self, census: &Census, call: &WakeCall) {
+        let Some(one) = census.get(call.coroutine).filter(|one| one.is_alive()) else {
+            return;
+        };
+        let tally = self.alive.entry(call.coroutine).or_insert_with(|| Tally {
+            latest: census.window().is_none().then_some((0, 0)),
+            ..Tally::default()
+        });
+        tally.count(call.count, self.lost);
+        let runs = one.last.is_some_and(|last| last.kind == EventKind::Run);
+        if runs && call.by == Waker::Coroutine(call.coroutine) {
+            self.pending += usize::from(tally.pending == 0);
+            tally.pending += 1;
+        }
+    }
+
+    /// Those of which more than half of the wakes are their own.
+    pub fn finish(mut self, census: &Census) -> Groups {
+        let mut alive: Vec<_> = self.alive.iter().collect();
+        alive.sort_unstable_by_key(|(id, _)| **id);
+        for (id, tally) in alive {
+            put(&mut self.over, census.get(*id), tally);
+        }
+        self.over
+    }
+}
+
+fn is_next(one: &Coroutine, event: &Event) -> bool {
+    let follows =
+        |last: Event| last.kind == EventKind::Run && last.n.checked_add(1) == Some(event.n);
+    !event.after_filtered && one.last.is_some_and(follows)
+}
+
+fn put(groups: &mut Groups, one: Option<&Coroutine>, tally: &Tally) {
+    let own_wakes: u64 = tally.own.iter().map(|(_, count)| count).sum();
+    let most = tally.own.iter().rev().max_by_key(|(_, count)| count);
+    let is_most = ENOUGH <= own_wakes && tally.wakes / 2 < own_wakes && !tally.is_unsure;
+    if let (Some(one), Some((site, _)), true) = (one, most, is_most) {
+        let figures = Figures {
+            wakes: tally.wakes,
+            own_wakes,
+            ..Figures::default()
+        };
+        groups.add(one, *site, figures, !tally.has_untold);
+    }
+}
+
+impl Tally {
+    /// A wake that is told late has a lower number than one before it, and is counted already.
+    fn count(&mut self, number: u32, lost: u64) {
+        let more = match self.latest {
+            None => 1,
+            Some((latest, before)) => {
+                self.is_unsure |= u64::from(ROUND / 2) <= lost - before;
+                number.wrapping_sub(latest) % ROUND
+            }
+        };
+        if more < ROUND / 2 {
+            self.wakes += u64::from(more);
+            self.has_untold |= 1 < more;
+            self.latest = Some((number, lost));
+        }
+    }
+
+    /// Who gives way wakes itself on purpose, and who ends waits no more. Where events are missing
+    /// it is not known which it was.
+    fn end_run(&mut self, event: &Event, is_whole: bool) {
+        let pending = std::mem::take(&mut self.pending);
+        if pending == 0 {
+            return;
+        }
+        if !is_whole {
+            self.has_untold = true;
+        } else if event.kind == EventKind::Death || event.wait == WaitKind::Yield {
+            self.wakes = self.wakes.saturating_sub(pending);
+        } else if let Some(own) = self.own.iter_mut().find(|(site, _)| *site == event.site) {
+            own.1 += pending;
+        } else if self.own.len() < PLACES {
+            self.own.push((event.site, pending));
+        } else {
+            self.has_untold = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::{Nanos, Record};
+
+    const ONE: CoroutineId = CoroutineId(1);
+    const SELF: Waker = Waker::Coroutine(ONE);
+
+    #[derive(Default)]
+    struct Told {
+        census: Census,
+        wakes: OwnWakes,
+        n: u64,
+        count: u32,
+    }
+
+    impl Told {
+        fn event(&mut self, kind: EventKind, wait: WaitKind) {
+            let event = Event {
+                coroutine: ONE,
+                n: self.n,
+                at: Nanos(self.n),
+                kind,
+                wait,
+                site: SiteId(7),
+                ..Event::default()
+            };
+            self.n += 1;
+            self.wakes.event(&self.census, &event);
+            self.census.feed(&Record::Event(event));
+        }
+
+        fn deed(&mut self, act: Act) {
+            let deed = Deed {
+                act,
+                ..Deed::default()
+            };
+            self.wakes.deed(&self.census, &deed);
+            self.census.feed(&Record::Deed(deed));
+        }
+
+        fn wake(&mut self, by: Waker) {
+            self.count += 1;
+            let call = WakeCall {
+                coroutine: ONE,
+                count: self.count % ROUND,
+                by,
+                ..WakeCall::default()
+            };
+            self.deed(Act::Wake(call));
+        }
+
+        /// Runs that each end in a wait of this sort; `own` is whether it wakes itself before.
+        fn rounds(&mut self, times: u64, wait: WaitKind, own: bool) {
+            for _ in 0..times {
+                self.event(EventKind::Run, wait);
+                if own {
+                    self.wake(SELF);
+                }
+                self.event(EventKind::Suspend, wait);
+                if !own {
+                    self.wake(Waker::Thread(9));
+                }
+            }
+        }
+
+        fn finish(self) -> Vec<(u64, u64, bool)> {
+            let groups = self.wakes.finish(&self.census).0.into_values();
+            groups
+                .map(|it| (it.figures.own_wakes, it.figures.wakes, !it.inexact))
+                .collect()
+        }
+    }
+
+    const UNTOLD: WaitKind = WaitKind::Unknown;
+
+    #[test]
+    fn more_than_half_of_enough_wakes_are_worth_a_word() {
+        for (own, others, expected) in [
+            (120, 100, vec![(120, 220, true)]),
+            (100, 0, vec![(100, 100, true)]),
+            (99, 0, vec![]),
+            (120, 120, vec![]),
+        ] {
+            let mut told = Told::default();
+            told.rounds(own, UNTOLD, true);
+            told.rounds(others, UNTOLD, false);
+            assert_eq!(told.finish(), expected, "{own} and {others}");
+        }
+    }
+
+    #[test]
+    fn who_gives_way_by_a_wake_of_its_own_says_so_and_is_not_meant() {
+        let mut told = Told::default();
+        told.rounds(500, WaitKind::Yield, true);
+        assert_eq!(told.finish(), []);
+    }
+
+    #[test]
+    fn a_wake_of_itself_amid_a_wait_is_not_its_own() {
+        let mut told = Told::default();
+        for _ in 0..500 {
+            told.event(EventKind::Run, UNTOLD);
+            told.event(EventKind::Suspend, UNTOLD);
+            told.wake(SELF);
+        }
+        assert_eq!(told.finish(), []);
+    }
+
+    // CT-24
+    #[test]
+    fn wakes_that_are_lost_count_as_those_of_others() {
+        let mut told = Told::default();
+        told.rounds(200, UNTOLD, true);
+        told.count += 100;
+        told.rounds(1, UNTOLD, true);
+        assert_eq!(told.finish(), [(201, 301, false)]);
+        let mut told = Told::default();
+        told.rounds(200, UNTOLD, true);
+        told.count += 300;
+        told.rounds(1, UNTOLD, true);
+        assert_eq!(told.finish(), []);
+    }
+
+    // CT-24
+    #[test]
+    fn where_a_whole_round_of_wakes_may_be_lost_nothing_is_said() {
+        let mut told = Told::default();
+        told.rounds(200, UNTOLD, true);
+        told.deed(Act::Loss(u64::from(ROUND)));
+        told.count += ROUND;
+        told.rounds(1, UNTOLD, true);
+        assert_eq!(told.finish(), []);
+    }
+
+    // CT-24
+    #[test]
+    fn what_a_wake_was_for_is_not_guessed_where_the_wait_is_lost() {
+        let mut told = Told::default();
+        told.rounds(150, UNTOLD, true);
+        for _ in 0..100 {
+            told.event(EventKind::Run, UNTOLD);
+            told.wake(SELF);
+            told.n += 1;
+            told.event(EventKind::Suspend, UNTOLD);
+        }
+        assert_eq!(told.finish(), [(150, 250, false)]);
+    }
+
+    #[test]
+    fn those_that_are_over_count_and_are_forgotten() {
+        let mut told = Told::default();
+        told.rounds(150, UNTOLD, true);
+        told.event(EventKind::Run, UNTOLD);
+        told.wake(SELF);
+        told.event(EventKind::Death, UNTOLD);
+        told.wake(SELF);
+        assert!(told.wakes.alive.is_empty());
+        assert_eq!(told.finish(), [(150, 150, true)]);
+    }
+}

@@ -1,0 +1,216 @@
+//! Coroutines that ran once, and never waited: their first run was their last.
+
+use std::collections::HashMap;
+
+use ctp_trace::census::{Census, Coroutine};
+use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
+use ctp_trace::verdict::Verdict;
+
+use super::{Figures, Groups, LONG};
+
+/// The first runs that go on, and what those come to that ended.
+#[derive(Debug, Default)]
+pub struct SoleRuns {
+    going_on: HashMap<CoroutineId, FirstRun>,
+    /// Whose first run goes on on each thread.
+    threads: HashMap<u64, CoroutineId>,
+    over: Groups,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct FirstRun {
+    n: u64,
+    since: Nanos,
+    tid: u64,
+    /// Others ran on its thread meanwhile, so that it keeps that from nobody.
+    hosts: bool,
+}
+
+impl SoleRuns {
+    /// Goes one event on.
+    pub fn event(&mut self, census: &Census, event: &Event) {
+        match event.kind {
+            EventKind::Birth => {}
+            EventKind::Run => self.run(census, event),
+            EventKind::Suspend | EventKind::Death => self.end(census, event),
+        }
+    }
+
+    fn run(&mut self, census: &Census, event: &Event) {
+        let id = event.coroutine;
+        if !self.going_on.is_empty() {
+            self.going_on.remove(&id);
+            self.note_host(event);
+        }
+        if event.n <= 1 && census.get(id).is_some_and(|one| is_first(one, event)) {
+            let first = FirstRun {
+                n: event.n,
+                since: event.at,
+                tid: event.tid,
+                hosts: false,
+            };
+            self.going_on.insert(id, first);
+            self.threads.insert(event.tid, id);
+        }
+    }
+
+    fn note_host(&mut self, run: &Event) {
+        let host = self.threads.get(&run.tid);
+        let host = host.filter(|host| **host != run.coroutine);
+        if let Some(host) = host.and_then(|host| self.going_on.get_mut(host)) {
+            host.hosts = true;
+        }
+    }
+
+    fn end(&mut self, census: &Census, event: &Event) {
+        if self.going_on.is_empty() {
+            return;
+        }
+        let Some(first) = self.going_on.remove(&event.coroutine) else {
+            return;
+        };
+        if self.threads.get(&first.tid) == Some(&event.coroutine) {
+            self.threads.remove(&first.tid);
+        }
+        let is_sole = event.kind == EventKind::Death && event.n == first.n + 1;
+        if is_sole && !event.after_filtered {
+            self.put(census, event.coroutine, first, Some(event.at));
+        }
+    }
+
+    /// `died` is when that run ended, if it did.
+    fn put(&mut self, census: &Census, id: CoroutineId, first: FirstRun, died: Option<Nanos>) {
+        let counts = |one: &&Coroutine| one.kind != CoroutineKind::Thread && !one.broken;
+        let Some(one) = census.get(id).filter(counts) else {
+            return;
+        };
+        let length = first
+            .since
+            .until(died.unwrap_or_else(|| census.end_of(one.process)));
+        if !first.hosts && LONG <= length {
+            let figures = Figures {
+                longest_ns: length.0,
+                still_run: died.is_none().into(),
+                ..Figures::default()
+            };
+            self.over.add(one, one.spawn_site, figures, true);
+        }
+    }
+
+    /// All that ran so for long. Of those that still do, the rule tells that nothing is missing.
+    pub fn finish(mut self, census: &Census) -> Groups {
+        for (id, judged) in census.judge(LONG) {
+            let first = self.going_on.get(&id).copied();
+            if let Some(first) = first.filter(|_| judged.verdict == Verdict::Busy) {
+                self.put(census, id, first, None);
+            }
+        }
+        self.over
+    }
+}
+
+/// No run and no wait was before it.
+fn is_first(one: &Coroutine, event: &Event) -> bool {
+    let is_birth = |last: Event| last.kind == EventKind::Birth && last.n == 0;
+    let follows_birth = event.n == 1 && one.last.is_some_and(is_birth);
+    let is_all = event.n == 0 && one.last.is_none();
+    (follows_birth || is_all) && !event.after_filtered && one.is_alive()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::{Birth, Record};
+
+    #[derive(Default)]
+    struct Told {
+        census: Census,
+        runs: SoleRuns,
+    }
+
+    const SECOND: u64 = LONG.0;
+
+    impl Told {
+        fn event(&mut self, id: u32, n: u64, at: u64, kind: EventKind) {
+            let event = Event {
+                coroutine: CoroutineId(id),
+                n,
+                at: Nanos(at * SECOND),
+                tid: 7,
+                kind,
+                ..Event::default()
+            };
+            self.runs.event(&self.census, &event);
+            self.census.feed(&Record::Event(event));
+        }
+
+        fn born(kind: CoroutineKind) -> Self {
+            let mut told = Told::default();
+            told.census.feed(&Record::Birth(Birth {
+                coroutine: CoroutineId(1),
+                kind,
+                ..Birth::default()
+            }));
+            told.event(1, 0, 0, EventKind::Birth);
+            told
+        }
+
+        /// Longest run in seconds, and how many go on.
+        fn finish(self) -> Vec<(u64, u64)> {
+            let groups = self.runs.finish(&self.census).0.into_values();
+            groups
+                .map(|it| (it.figures.longest_ns / SECOND, it.figures.still_run))
+                .collect()
+        }
+    }
+
+    const FUTURE: CoroutineKind = CoroutineKind::Future;
+
+    // CTP-21
+    #[test]
+    fn one_that_never_waited_is_told_of_when_it_is_over_and_before() {
+        let mut told = Told::born(FUTURE);
+        told.event(1, 1, 1, EventKind::Run);
+        told.event(1, 2, 4, EventKind::Death);
+        assert_eq!(told.finish(), [(3, 0)]);
+        let mut told = Told::born(FUTURE);
+        told.event(1, 1, 1, EventKind::Run);
+        told.census.advance_to(Nanos(6 * SECOND));
+        assert_eq!(told.finish(), [(5, 1)]);
+    }
+
+    // CTP-21
+    #[test]
+    fn who_ever_waited_or_may_have_is_not_meant() {
+        let mut waited = Told::born(FUTURE);
+        waited.event(1, 1, 1, EventKind::Run);
+        waited.event(1, 2, 4, EventKind::Suspend);
+        waited.event(1, 3, 5, EventKind::Run);
+        waited.event(1, 4, 9, EventKind::Death);
+        let mut lost = Told::born(FUTURE);
+        lost.event(1, 1, 1, EventKind::Run);
+        lost.event(1, 4, 9, EventKind::Death);
+        let mut late = Told::born(FUTURE);
+        late.event(1, 3, 1, EventKind::Run);
+        late.event(1, 4, 9, EventKind::Death);
+        for told in [waited, lost, late] {
+            assert_eq!(told.finish(), []);
+        }
+    }
+
+    // CTP-21
+    #[test]
+    fn a_thread_and_one_that_others_run_inside_of_keep_nobody_waiting() {
+        let mut thread = Told::born(CoroutineKind::Thread);
+        thread.event(1, 1, 1, EventKind::Run);
+        thread.event(1, 2, 4, EventKind::Death);
+        let mut host = Told::born(FUTURE);
+        host.event(1, 1, 1, EventKind::Run);
+        host.event(2, 1, 2, EventKind::Run);
+        host.event(2, 2, 2, EventKind::Suspend);
+        host.event(1, 2, 4, EventKind::Death);
+        for told in [thread, host] {
+            assert_eq!(told.finish(), []);
+        }
+    }
+}
