@@ -1,10 +1,11 @@
 //! The mutex of tokio, which tells who holds it in the lines that name `ctp`.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::Location;
-use std::pin::pin;
 
 use ctp_nostd as ctp;
+
+use crate::told;
 
 /// As [`tokio::sync::Mutex`].
 #[derive(Debug, Default)]
@@ -21,21 +22,29 @@ impl<T> TokioMutex<T> {
     /// Takes it, once it is free.
     #[track_caller]
     pub fn lock(&self) -> impl Future<Output = TokioHeld<'_, T>> {
-        let address = std::ptr::from_ref(self).addr();
-        let (wait, place) = (ctp::Wait::lock(address), Location::caller());
-        async move {
-            let mut locking = pin!(self.0.lock());
-            let locked = poll_fn(|context| {
-                let polled = locking.as_mut().poll(context);
-                if polled.is_pending() {
-                    ctp::waits_for(wait);
-                }
-                polled
-            });
-            let guard = locked.await;
-            ctp::acquired_at(address, place);
-            TokioHeld { address, guard }
-        }
+        self.lock_at(ctp::Wait::lock(self.address()), Location::caller())
+    }
+
+    /// The same, for a future that is not all that its task waits for.
+    #[track_caller]
+    pub fn lock_among_others(&self) -> impl Future<Output = TokioHeld<'_, T>> {
+        let wait = ctp::Wait::lock(self.address()).one_of_several();
+        self.lock_at(wait, Location::caller())
+    }
+
+    async fn lock_at(
+        &self,
+        wait: ctp::Wait,
+        place: &'static Location<'static>,
+    ) -> TokioHeld<'_, T> {
+        let guard = told(self.0.lock(), wait).await;
+        let address = self.address();
+        ctp::acquired_at(address, place);
+        TokioHeld { address, guard }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 }
 
