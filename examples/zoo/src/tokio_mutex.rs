@@ -22,29 +22,13 @@ impl<T> TokioMutex<T> {
     /// Takes it, once it is free.
     #[track_caller]
     pub fn lock(&self) -> impl Future<Output = TokioHeld<'_, T>> {
-        self.lock_at(ctp::Wait::lock(self.address()), Location::caller())
-    }
-
-    /// The same, for a future that is not all that its task waits for.
-    #[track_caller]
-    pub fn lock_among_others(&self) -> impl Future<Output = TokioHeld<'_, T>> {
-        let wait = ctp::Wait::lock(self.address()).one_of_several();
-        self.lock_at(wait, Location::caller())
-    }
-
-    async fn lock_at(
-        &self,
-        wait: ctp::Wait,
-        place: &'static Location<'static>,
-    ) -> TokioHeld<'_, T> {
-        let guard = told(self.0.lock(), wait).await;
-        let address = self.address();
-        ctp::acquired_at(address, place);
-        TokioHeld { address, guard }
-    }
-
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self).addr()
+        let address = std::ptr::from_ref(self).addr();
+        let (wait, place) = (ctp::Wait::lock(address), Location::caller());
+        async move {
+            let guard = told(self.0.lock(), wait).await;
+            ctp::acquired_at(address, place);
+            TokioHeld { address, guard }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub async fn told<F: Future>(future: F, wait: ctp::Wait) -> F::Output {
     poll_fn(|context| {
         let polled = future.as_mut().poll(context);
         if polled.is_pending() {
-            ctp::waits_for(wait);
+            ctp::waits_for_in(wait, context);
         }
         polled
     })
