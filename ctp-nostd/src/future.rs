@@ -66,6 +66,12 @@ impl<F: Future> Traced<F> {
             wakers: Wakers::default(),
         }
     }
+
+    /// The id that [`Wait::coroutine`](crate::Wait::coroutine) wants, for those that wait for the end
+    /// of this future; 0 if it is not recorded. Ask before it is spawned.
+    pub fn id(&self) -> u64 {
+        self.task.id()
+    }
 }
 
 impl<F: Future> Future for Traced<F> {

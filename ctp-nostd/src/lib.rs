@@ -140,6 +140,8 @@ pub use coroutine::{Coroutine, Kind};
 #[cfg(feature = "linux")]
 pub use future::{Traced, TracedExt};
 pub use layout::FLAG_TELLS_WAKES;
+#[cfg(all(feature = "linux", feature = "alloc"))]
+pub use linux::waits_for_in;
 #[cfg(feature = "linux")]
 pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,

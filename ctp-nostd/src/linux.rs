@@ -9,6 +9,8 @@ pub(crate) mod stack;
 mod thread;
 
 use core::panic::Location;
+#[cfg(feature = "alloc")]
+use core::task::Context;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -56,6 +58,19 @@ pub fn waits_for(wait: Wait) {
     if let Some(probe) = probe() {
         probe.waits_for(wait);
     }
+}
+
+/// The same, in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
+/// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
+/// and the wait marked as [one of several](Wait::one_of_several). With the feature `alloc`.
+#[cfg(feature = "alloc")]
+#[inline]
+pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
+    let waker = context.waker().data().addr();
+    waits_for(match local().polled.is_by_another(waker) {
+        true => wait.one_of_several(),
+        false => wait,
+    });
 }
 
 /// What is remembered of the calling thread.

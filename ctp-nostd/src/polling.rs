@@ -64,6 +64,13 @@ impl Polled {
         })
     }
 
+    /// Whether one that is polled with this waker is polled by a future within the traced one, which
+    /// wakes it by wakers of its own. Not if no traced one is polled here.
+    #[inline]
+    pub fn is_by_another(&self, waker: usize) -> bool {
+        ![0, waker].contains(&self.waker.load(Ordering::Relaxed))
+    }
+
     /// Of several chains in one poll the first is kept: what is waited for comes before the timer
     /// that is to end that.
     #[inline(always)]
@@ -179,6 +186,16 @@ mod tests {
         assert_eq!(LOCAL.polled.limits(7).map(|it| it.top), Some(200));
         assert_eq!(outer.end().chain, 3);
         assert!(LOCAL.polled.limits(7).is_none());
+    }
+
+    #[test]
+    fn a_waker_that_is_not_the_coroutines_own_is_another_futures() {
+        static LOCAL: Local = Local::new();
+        let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+        assert!(LOCAL.polled.is_by_another(8));
+        assert!(!LOCAL.polled.is_by_another(7));
+        polling.end();
+        assert!(!LOCAL.polled.is_by_another(8), "nobody is polled");
     }
 
     #[test]

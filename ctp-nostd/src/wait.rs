@@ -100,7 +100,7 @@ impl Wait {
     /// It is one of several things that the coroutine waits for at once; without this it goes on by
     /// this one alone. Leaf futures need not say so: those that announce their waits in the same run
     /// are noticed, and so are those that take wakers which are counted. Say it where a coroutine polls
-    /// futures by wakers of its own, as `FuturesUnordered` does.
+    /// futures by wakers of its own, as `FuturesUnordered` does, or let `waits_for_in` find that out.
     pub fn one_of_several(mut self) -> Self {
         self.marks |= WAIT_ONE_OF_SEVERAL;
         self

@@ -144,7 +144,20 @@ programs! {
     zoo_double
     zoo_idle zoo_accept zoo_timers zoo_slow zoo_cancelled zoo_burst zoo_closed_first zoo_deadlock
     zoo_deadlock_tokio zoo_join_cycle zoo_futurelock zoo_unpolled zoo_kept_lock zoo_contended zoo_no_waker
-    zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_quiet
+    zoo_timeout zoo_unclosed zoo_renumbered zoo_own_table zoo_unread zoo_quiet zoo_panic
+    zoo_blocking_tokio zoo_lifo zoo_smol zoo_smol_lost zoo_join_cycle_smol zoo_unordered
+}
+
+#[test]
+fn a_task_that_panics_is_over() {
+    let directory = tempdir().expect("room");
+    let recorded = record(directory.path(), "zoo_panic", &[]);
+    let stdout = String::from_utf8(recorded.stdout).expect("text");
+    let truth = truth(&stdout);
+    let waiting: Vec<&str> = truth.iter().map(|it| it[1]).collect();
+    let mut left: Vec<String> = names(directory.path()).into_values().collect();
+    left.sort_unstable();
+    assert_eq!(left, waiting);
 }
 
 // CT-15

@@ -14,6 +14,7 @@ mod mutex;
 mod pipes;
 mod signal;
 mod tokio_mutex;
+mod told;
 mod toy;
 
 pub use channel::{Receiver, Recv, Sender, channel};
@@ -23,4 +24,5 @@ pub use mutex::{Held, Locking, Mutex};
 pub use pipes::{Hangup, Pipe, Pipes, Read};
 pub use signal::{Raised, Signal};
 pub use tokio_mutex::{TokioHeld, TokioMutex};
+pub use told::{timer, told};
 pub use toy::{Order, Task, Toy};

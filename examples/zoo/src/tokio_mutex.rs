@@ -1,10 +1,11 @@
 //! The mutex of tokio, which tells who holds it in the lines that name `ctp`.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::Location;
-use std::pin::pin;
 
 use ctp_nostd as ctp;
+
+use crate::told;
 
 /// As [`tokio::sync::Mutex`].
 #[derive(Debug, Default)]
@@ -24,15 +25,7 @@ impl<T> TokioMutex<T> {
         let address = std::ptr::from_ref(self).addr();
         let (wait, place) = (ctp::Wait::lock(address), Location::caller());
         async move {
-            let mut locking = pin!(self.0.lock());
-            let locked = poll_fn(|context| {
-                let polled = locking.as_mut().poll(context);
-                if polled.is_pending() {
-                    ctp::waits_for(wait);
-                }
-                polled
-            });
-            let guard = locked.await;
+            let guard = told(self.0.lock(), wait).await;
             ctp::acquired_at(address, place);
             TokioHeld { address, guard }
         }

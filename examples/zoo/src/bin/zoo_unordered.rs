@@ -1,0 +1,75 @@
+//! Tasks on tokio poll several futures at once, by wakers of those. In one of them a future waits for a
+//! lock, and others go on, so that it holds up nobody for ever. In another the only one that could go on
+//! rests for an hour, with a lock that the holder of the first one wants.
+
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, TokioHeld, TokioMutex};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use tokio::sync::Barrier;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const STEP: Duration = Duration::from_millis(5);
+
+/// Two for each pair of those that keep each other.
+static LOCKS: LazyLock<[[TokioMutex<u64>; 2]; 2]> = LazyLock::new(Default::default);
+
+type Held = TokioHeld<'static, u64>;
+type Parts = FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+/// Has the second lock; one part goes on with that, step by step, and another one wants the first.
+async fn crawl(pair: usize, step: Duration, seated: Arc<Barrier>, ledger: Ledger) {
+    let held = LOCKS[pair][1].lock().await;
+    seated.wait().await;
+    let parts = Parts::new();
+    parts.push(Box::pin(go_on(held, step)));
+    parts.push(Box::pin(want(pair, ledger)));
+    parts.collect::<()>().await;
+}
+
+async fn go_on(mut held: Held, step: Duration) {
+    loop {
+        tokio::time::sleep(step).await;
+        *held.value() += 1;
+    }
+}
+
+/// After the other part was polled.
+async fn want(pair: usize, ledger: Ledger) {
+    tokio::time::sleep(10 * STEP).await;
+    let _waiting = ledger.enter(&format!("crawler-{pair}"), line!() + 1);
+    *LOCKS[pair][0].lock().await.value() += 1;
+}
+
+/// Has the first lock, and wants the second.
+async fn keep(pair: usize, seated: Arc<Barrier>, ledger: Ledger) {
+    let mut first = LOCKS[pair][0].lock().await;
+    seated.wait().await;
+    let _waiting = ledger.enter(&format!("keeper-{pair}"), line!() + 1);
+    *first.value() += *LOCKS[pair][1].lock().await.value();
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
+    let ledger = Ledger::new();
+    for (pair, step) in [STEP, HOUR].into_iter().enumerate() {
+        let seated = Arc::new(Barrier::new(2));
+        let crawler = crawl(pair, step, Arc::clone(&seated), ledger.clone());
+        runtime.spawn(crawler.traced_as(&format!("crawler-{pair}")));
+        let keeper = keep(pair, seated, ledger.clone());
+        runtime.spawn(keeper.traced_as(&format!("keeper-{pair}")));
+    }
+    sleep(Duration::from_millis(2500));
+    ledger.tell(|name| name.ends_with("-1"));
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
