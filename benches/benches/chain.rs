@@ -1,5 +1,7 @@
 //! What does it cost to find who awaits whom, when a leaf future clones the waker? Beside a clone
-//! that comes outside of the poll, for which nothing is looked for. Built with frame pointers:
+//! that comes outside of the poll, for which nothing is looked for. And what is a poll whose leaf has
+//! kept a waker, where it may keep it and where the chain of each wait is wanted? Built with frame
+//! pointers:
 //! `RUSTFLAGS="-C force-frame-pointers=yes" cargo bench -p ctp-benches --features wakers --bench chain`
 
 use std::future::{Future, poll_fn};
@@ -10,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::{CALLS, report, this_program};
+use ctp_benches::{CALLS, report, this_program, times};
 use ctp_nostd::TracedExt as _;
 use ctp_nostd::aggregate::MODE_HISTORY;
 
@@ -19,18 +21,26 @@ const DEPTHS: [u32; 3] = [1, 5, 12];
 const ROUNDS: usize = 501;
 
 fn main() {
-    if std::env::args().any(|argument| argument == "--as=target") {
-        return target();
+    let role = std::env::args().find(|argument| argument.starts_with("--as="));
+    match role.as_deref() {
+        Some("--as=target") => target(),
+        Some(_) => polls("precise"),
+        None => {
+            run_self_in(&Memory::new(4, MODE_HISTORY), "--as=target");
+            run_self_in(&Memory::of_precise_chains(4), "--as=precise");
+        }
     }
-    let memory = Memory::new(4, MODE_HISTORY);
+}
+
+fn run_self_in(memory: &Memory, role: &str) {
     let mut command = Command::new(this_program());
-    let status = memory.lend(command.arg("--as=target")).status();
+    let status = memory.lend(command.arg(role)).status();
     assert!(status.expect("it runs").success());
 }
 
 // CT-13
 fn target() {
-    let _memory = Lent::attach();
+    polls("as it comes");
     for depth in DEPTHS {
         let mut kept = None;
         let within = poll_once(depth, &mut kept, clones);
@@ -40,6 +50,36 @@ fn target() {
         let what = format!("the same in it, {depth} deep");
         report(&what, within, Some(("that", outside)));
     }
+}
+
+/// Of a leaf that has a waker, and one that takes none.
+fn polls(mode: &str) {
+    let lent = Lent::attach();
+    for depth in DEPTHS {
+        let [takes_none, keeps] = [false, true].map(|keeps| polled_again(&lent, depth, keeps));
+        let what = format!("poll, leaf keeps a waker, {mode}, {depth} deep");
+        report(&what, keeps, Some(("one that takes none", takes_none)));
+    }
+}
+
+/// Nanoseconds of a poll that ends as the one before, in the quickest round.
+fn polled_again(lent: &Lent, depth: u32, keeps: bool) -> f64 {
+    let mut kept: Option<Waker> = None;
+    let leaf = poll_fn(move |context: &mut Context<'_>| {
+        match &mut kept {
+            _ if !keeps => {}
+            Some(kept) => kept.clone_from(context.waker()),
+            None => kept = Some(context.waker().clone()),
+        }
+        Poll::<()>::Pending
+    });
+    let mut traced = pin!(descend(depth, Box::pin(leaf)).traced());
+    let waker = Waker::from(Arc::new(Nobody));
+    let poll = || {
+        let polled = traced.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    };
+    times(1, || lent.empty_lanes(), poll).least_ns
 }
 
 /// Nanoseconds of a clone and its drop.

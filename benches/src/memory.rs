@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ctp_nostd::Region;
+use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::clock::{self, Calibration};
 use ctp_nostd::control::Control;
 use ctp_nostd::create::{Plan, Recording};
@@ -30,8 +31,18 @@ impl Memory {
     /// With so many lanes, in a mode of [`ctp_nostd::aggregate`]. Events need no fence in it, and may
     /// use the processor's counter as their clock, as under `ctp-record`.
     pub fn new(lanes: u32, mode: u32) -> Self {
+        Memory::calibrated(lanes, mode, false)
+    }
+
+    /// The same of a history in which the await chain of each wait is wanted.
+    pub fn of_precise_chains(lanes: u32) -> Self {
+        Memory::calibrated(lanes, MODE_HISTORY, true)
+    }
+
+    fn calibrated(lanes: u32, mode: u32, precise_chains: bool) -> Self {
         let recording = Recording {
             mode,
+            precise_chains,
             barrier: true,
             ..Recording::default()
         };

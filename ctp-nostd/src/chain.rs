@@ -98,8 +98,26 @@ impl Chain {
 pub(crate) struct Found {
     /// Id in the table of chains, 0 for none.
     pub chain: u32,
+    /// The last one, if others were found in the same poll; else 0.
+    pub last: u32,
+}
+
+impl Found {
     /// Others were found in the same poll.
-    pub is_one_of_several: bool,
+    #[inline(always)]
+    pub fn is_one_of_several(self) -> bool {
+        self.last != 0
+    }
+
+    /// The same, of a poll in which each leaf future cloned the waker, and that left one alive: the
+    /// others were dropped, and the last leaf that was polled is the one that waits.
+    #[cfg(feature = "alloc")]
+    pub fn of_one_waker(self) -> Self {
+        match self.last {
+            0 => self,
+            chain => Found { chain, last: 0 },
+        }
+    }
 }
 
 /// Probe: the id of this chain in the table of chains, 0 if that is full or not there.

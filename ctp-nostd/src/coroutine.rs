@@ -183,7 +183,7 @@ impl<P: Platform> Coroutine<P> {
         let local = P::local();
         let (site, code, arg) = match local.and_then(noted) {
             Some((site, code, arg)) => {
-                let site = match found.is_one_of_several || found.chain == 0 {
+                let site = match found.is_one_of_several() || found.chain == 0 {
                     true => site,
                     false => seat.probe.site_in_chain(site, found.chain),
                 };
@@ -312,7 +312,7 @@ fn unannounced<P: Platform>(
     otherwise: SiteWord,
     found: Found,
 ) -> (SiteWord, u8, u64) {
-    let mark = match found.is_one_of_several {
+    let mark = match found.is_one_of_several() {
         true => WAIT_ONE_OF_SEVERAL,
         false => 0,
     };

@@ -1,7 +1,10 @@
 //! Recorder: how fresh memory is laid out.
 
 use crate::aggregate::Bins;
-use crate::layout::{Attach, FEATURE_NO_CALLS, Header, Interned, Lane, LaneRecord, Span, Station};
+use crate::layout::{
+    Attach, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, Header, Interned, Lane, LaneRecord, Span,
+    Station,
+};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Sites, chains, and names that a recording has room for.
@@ -114,6 +117,8 @@ pub struct Recording {
     /// The program may be under a filter of system calls: see
     /// [`FEATURE_NO_CALLS`].
     pub no_calls: bool,
+    /// The await chain of each wait is wanted: see [`FEATURE_PRECISE_CHAINS`].
+    pub precise_chains: bool,
     /// It issues a `membarrier` before each sleep, so that events need no fence.
     pub barrier: bool,
     /// What is written of each event, one of the `MODE_` numbers of [`crate::aggregate`].
@@ -135,8 +140,7 @@ impl Recording {
         header
             .start_monotonic_ns
             .store(self.monotonic_ns, Ordering::Relaxed);
-        let features = if self.no_calls { FEATURE_NO_CALLS } else { 0 };
-        header.features.store(features, Ordering::Relaxed);
+        header.features.store(self.features(), Ordering::Relaxed);
         header.memory_number.store(self.memory, Ordering::Relaxed);
         header.recorder_pid.store(self.pid, Ordering::Relaxed);
         header
@@ -145,5 +149,10 @@ impl Recording {
         header.bin_lo.store(self.bins.lo(), Ordering::Relaxed);
         header.bin_step.store(self.bins.step(), Ordering::Relaxed);
         header.lane_mode.store(self.mode, Ordering::Relaxed);
+    }
+
+    fn features(&self) -> u32 {
+        let bit = |is_set: bool, bit| if is_set { bit } else { 0 };
+        bit(self.no_calls, FEATURE_NO_CALLS) | bit(self.precise_chains, FEATURE_PRECISE_CHAINS)
     }
 }

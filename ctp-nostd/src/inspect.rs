@@ -4,8 +4,8 @@ use core::ops::AddAssign;
 
 use crate::alloc;
 use crate::layout::{
-    EXT_REV, FEATURE_NO_CALLS, FLAG_COUNTS_WAKERS, FLAG_TELLS_WAKES, Header, SLOTS, Slot, Station,
-    WAKER_IS_THREAD,
+    EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_TELLS_WAKES,
+    Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
 };
 use crate::live;
 use crate::region::Region;
@@ -194,6 +194,11 @@ impl Header {
     /// The program may be under a filter of system calls: the probe is to make none.
     pub fn forbids_calls(&self) -> bool {
         self.features.load(Ordering::Relaxed) & FEATURE_NO_CALLS != 0
+    }
+
+    /// The await chain of each wait is wanted, though it costs clones of wakers.
+    pub fn wants_precise_chains(&self) -> bool {
+        self.features.load(Ordering::Relaxed) & FEATURE_PRECISE_CHAINS != 0
     }
 
     /// The recorder issues a `membarrier` before each sleep.

@@ -29,6 +29,9 @@ pub const FLAG_COUNTS_WAKERS: u8 = 2;
 /// Feature bit: the program may be under a filter of system calls. The probe makes none after it
 /// attached, but for a thread's first event.
 pub const FEATURE_NO_CALLS: u32 = 1;
+/// Feature bit: leaf futures are to clone the waker of each poll, so that the await chain of each wait
+/// is found. It costs a clone for each.
+pub const FEATURE_PRECISE_CHAINS: u32 = 2;
 /// In the `waker` word: the rest is a thread's id, not a coroutine's [`seat_word`].
 pub const WAKER_IS_THREAD: u32 = 1 << 31;
 

@@ -22,7 +22,7 @@ pub(crate) struct Polled {
     /// Stack and frame pointer of the function that polls: what it calls lies below.
     top: AtomicUsize,
     base: AtomicUsize,
-    /// The first chain that was found.
+    /// The first chain that was found; in the upper half the last one, if others were found too.
     found: AtomicU64,
     /// What is known to be the thread's own stack, see `linux/stack.rs`.
     pub stack_low: AtomicUsize,
@@ -30,9 +30,6 @@ pub(crate) struct Polled {
     /// How often that was asked in vain.
     pub refused: AtomicUsize,
 }
-
-/// In the word of what was found: others were found too. The rest is an id in the table of chains.
-const OTHERS_TOO: u64 = 1 << 32;
 
 /// Up to where callers can be followed.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +76,11 @@ impl Polled {
         match self.found.load(Ordering::Relaxed) {
             _ if chain == 0 => {}
             0 => self.found.store(chain, Ordering::Relaxed),
-            found if found as u32 == chain as u32 => {}
-            found => self.found.store(found | OTHERS_TOO, Ordering::Relaxed),
+            found if found == chain => {}
+            found => {
+                let first = found & u64::from(u32::MAX);
+                self.found.store(chain << 32 | first, Ordering::Relaxed);
+            }
         }
     }
 
@@ -155,7 +155,7 @@ impl Words {
     fn found(&self) -> Found {
         Found {
             chain: self.found as u32,
-            is_one_of_several: self.found & OTHERS_TOO != 0,
+            last: (self.found >> 32) as u32,
         }
     }
 }
@@ -220,8 +220,12 @@ mod tests {
             polling.end()
         };
         assert_eq!(found(&[0]), Found::default());
-        assert!(!found(&[6, 6, 0]).is_one_of_several);
+        assert!(!found(&[6, 6, 0]).is_one_of_several());
         let of_three = found(&[6, 7, 6, 8]);
-        assert_eq!((of_three.chain, of_three.is_one_of_several), (6, true));
+        assert_eq!((of_three.chain, of_three.is_one_of_several()), (6, true));
+        assert_eq!(of_three.of_one_waker().chain, 8);
+        assert!(!of_three.of_one_waker().is_one_of_several());
+        assert_eq!(found(&[6, 7, 6]).of_one_waker().chain, 6);
+        assert_eq!(found(&[6]).of_one_waker(), found(&[6]));
     }
 }

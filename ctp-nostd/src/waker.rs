@@ -113,6 +113,13 @@ impl<P: Platform> Waker<P> {
         }
     }
 
+    /// There is one alone that can.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn is_only_one(&self) -> bool {
+        let count = |it: Target| live::count(&it.station.wakers_live, it.generation);
+        self.live_target().and_then(count) == Some(1)
+    }
+
     /// Who records, if that is who recorded when it was made.
     #[cfg(feature = "alloc")]
     pub(crate) fn probe(&self) -> Option<&'static Probe<P>> {

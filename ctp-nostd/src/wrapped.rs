@@ -9,6 +9,11 @@
 //! The one that a poll is given is lent by the future, so that a poll costs no count; it would be
 //! no proof that anybody can wake the coroutine. Where the executor gives another waker, those of
 //! before go on to wake what they woke before, and are not counted as wakes of this coroutine.
+//!
+//! A leaf future that still has a clone may keep it, if that wakes the same as the waker of the poll;
+//! nothing is then known of where it is awaited. Where each chain is wanted, what is lent has a table
+//! of functions of its own, and is so never taken for one of its clones ([`Waker::will_wake`]
+//! promises nothing but that what it calls equal is): each leaf that is polled clones anew.
 #![allow(
     unsafe_code,
     reason = "a waker that counts has to bring functions of its own"
@@ -37,6 +42,8 @@ struct Wrapped {
     site: u32,
     /// The executor still gives this one.
     is_latest: AtomicBool,
+    /// Each chain is wanted.
+    is_precise: bool,
 }
 
 /// The wakers that a future was polled with last.
@@ -59,11 +66,17 @@ impl Wakers {
         let waker = lend(wrapped);
         let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());
         let polled = future.poll(&mut Context::from_waker(&waker));
-        (polled, polling.end())
+        let found = polling.end();
+        match found.is_one_of_several() {
+            true => (polled, wrapped.judge(found)),
+            false => (polled, found),
+        }
     }
 
     fn around(&mut self, inner: &Waker, task: &Task, site: SiteWord) -> Option<&Arc<Wrapped>> {
-        let is_same = |wrapped: &Arc<Wrapped>| wrapped.inner.will_wake(inner);
+        let is_same = |wrapped: &Arc<Wrapped>| {
+            wrapped.inner.will_wake(inner) || is_lent_anew(&wrapped.inner, inner)
+        };
         if !self.0.as_ref().is_some_and(is_same) || !task.is_recorded() {
             self.retire();
             self.0 = trace_of(inner, task).map(|trace| {
@@ -72,6 +85,7 @@ impl Wakers {
                     trace,
                     site: site.interned(),
                     is_latest: AtomicBool::new(true),
+                    is_precise: wants_each_chain(),
                 })
             });
         }
@@ -86,6 +100,16 @@ impl Wakers {
 }
 
 impl Wrapped {
+    /// Which of several chains is that of the wait, if that is known.
+    #[cold]
+    #[inline(never)]
+    fn judge(&self, found: Found) -> Found {
+        match self.is_precise && self.trace.is_only_one() {
+            true => found.of_one_waker(),
+            false => found,
+        }
+    }
+
     /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
     /// which is at `here`. One that ends early for another reason than its length says nothing: what
     /// it would go through was compiled without frame pointers.
@@ -144,14 +168,40 @@ fn trace_of(inner: &Waker, task: &Task) -> Option<linux::Waker> {
     }
 }
 
+fn wants_each_chain() -> bool {
+    let region = linux::probe().map(|probe| probe.region);
+    region.is_some_and(|it| !it.chains.is_empty() && it.header.wants_precise_chains())
+}
+
+/// A traced future around this one lends once more what this one has cloned, and takes a clone as from
+/// any other leaf, so that it knows where it awaits this one.
+#[cold]
+#[inline(never)]
+fn is_lent_anew(cloned: &Waker, lent: &Waker) -> bool {
+    let is_lent = ptr::eq(lent.vtable(), &FUNCTIONS_OF_LENT);
+    let is_anew = is_lent && ptr::eq(cloned.vtable(), &FUNCTIONS) && lent.data() == cloned.data();
+    if is_anew {
+        drop(lent.clone());
+    }
+    is_anew
+}
+
 /// For as long as this is borrowed.
 fn lend(wrapped: &Arc<Wrapped>) -> ManuallyDrop<Waker> {
+    let functions = match wrapped.is_precise {
+        true => &FUNCTIONS_OF_LENT,
+        false => &FUNCTIONS,
+    };
     // SAFETY: the functions take a pointer that `Arc` gave. What is lent is never dropped, so that
     // it takes away no count, and the borrow outlives it.
-    ManuallyDrop::new(unsafe { Waker::new(Arc::as_ptr(wrapped).cast(), &FUNCTIONS) })
+    ManuallyDrop::new(unsafe { Waker::new(Arc::as_ptr(wrapped).cast(), functions) })
 }
 
 static FUNCTIONS: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_one);
+
+/// The same, at another place. What is cloned has the others, so that leaf futures may compare what
+/// they have among each other.
+static FUNCTIONS_OF_LENT: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_one);
 
 /// # Safety
 /// `data` comes from an `Arc<Wrapped>` that lives. So it is for all that follow.
@@ -187,4 +237,79 @@ unsafe fn drop_one(data: *const ()) {
     // SAFETY: as the caller says, who gives away a count.
     let wrapped: Arc<Wrapped> = unsafe { Arc::from_raw(data.cast()) };
     wrapped.trace.count_one_less();
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicUsize;
+    use heap::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Bell(AtomicUsize);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn wrapped(bell: &Arc<Bell>, is_precise: bool) -> Arc<Wrapped> {
+        Arc::new(Wrapped {
+            inner: bell.clone().into(),
+            trace: linux::Waker::mute(),
+            site: 0,
+            is_latest: AtomicBool::new(true),
+            is_precise,
+        })
+    }
+
+    /// A leaf future, at each of so many polls, sees to it that it has a waker that wakes the same.
+    fn clones_of_a_leaf(wrapped: &Arc<Wrapped>, polls: usize) -> (usize, Option<Waker>) {
+        let (mut clones, mut kept) = (0, None::<Waker>);
+        for _ in 0..polls {
+            let lent = lend(wrapped);
+            if !kept.as_ref().is_some_and(|it| it.will_wake(&lent)) {
+                kept = Some(Waker::clone(&lent));
+                clones += 1;
+            }
+            assert_eq!(Arc::strong_count(wrapped), 2, "the old one is dropped");
+        }
+        (clones, kept)
+    }
+
+    #[test]
+    fn a_leaf_keeps_its_waker_unless_each_chain_is_wanted() {
+        let bell = Arc::default();
+        assert_eq!(clones_of_a_leaf(&wrapped(&bell, false), 5).0, 1);
+        assert_eq!(clones_of_a_leaf(&wrapped(&bell, true), 5).0, 5);
+        assert_eq!(Arc::strong_count(&bell), 1);
+    }
+
+    #[test]
+    fn one_that_is_polled_inside_of_another_knows_its_clone() {
+        let bell = Arc::default();
+        let [one, other] = [0; 2].map(|_| wrapped(&bell, true));
+        let [cloned, another] = [&one, &other].map(|it| Waker::clone(&lend(it)));
+        assert!(is_lent_anew(&cloned, &lend(&one)));
+        assert!(!is_lent_anew(&another, &lend(&one)));
+        assert!(!is_lent_anew(&cloned, &another));
+        assert_eq!(Arc::strong_count(&one), 2);
+    }
+
+    #[test]
+    fn clones_wake_the_same_and_say_so_of_each_other() {
+        let bell: Arc<Bell> = Arc::default();
+        let wrapped = wrapped(&bell, true);
+        let [one, other] = [0; 2].map(|_| Waker::clone(&lend(&wrapped)));
+        assert!(one.will_wake(&other) && one.clone().will_wake(&one));
+        lend(&wrapped).wake_by_ref();
+        drop(wrapped);
+        one.wake();
+        other.wake_by_ref();
+        assert_eq!(bell.0.load(Ordering::Relaxed), 3);
+        drop(other);
+        assert_eq!(Arc::strong_count(&bell), 1);
+    }
 }

@@ -110,6 +110,10 @@ pub struct Args {
     #[arg(long)]
     no_bell: bool,
 
+    /// Find who awaits whom in each wait; costs the program clones of wakers
+    #[arg(long, conflicts_with_all = ["no_bell", "image"])]
+    precise_chains: bool,
+
     /// Hand the memory over by descriptor (to another user or a container)
     #[arg(long)]
     inherit_fd: bool,
@@ -272,6 +276,8 @@ pub struct Launch {
     pub inherit_fd: bool,
     /// Never make the program ring.
     pub no_bell: bool,
+    /// Have the program find the await chain of each wait.
+    pub precise_chains: bool,
     /// Wait for all processes that come from the program.
     pub wait_all: bool,
 }
@@ -363,6 +369,7 @@ impl Args {
             inherit_fd: self.inherit_fd,
             wait_all: self.wait_all,
             no_bell: self.no_bell,
+            precise_chains: self.precise_chains,
         };
         Ok(match self.check_probe {
             true => Task::CheckProbe(launch),

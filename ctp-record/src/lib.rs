@@ -209,6 +209,7 @@ fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> std::io::Res
     };
     let recording = Recording {
         no_calls: launch.no_bell,
+        precise_chains: launch.precise_chains,
         mode: match launch.flight {
             Some(_) => MODE_FLIGHT,
             None if launch.summary => MODE_SUMMARY,

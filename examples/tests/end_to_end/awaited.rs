@@ -19,19 +19,17 @@ type Chains = BTreeMap<String, u64>;
 
 /// With optimisation, so that most functions are inlined into others; in a directory of its own, as
 /// all that it uses is built otherwise.
-fn built_with_frame_pointers() -> PathBuf {
-    let profile = program("awaited");
+fn built_with_frame_pointers(name: &str) -> PathBuf {
+    let profile = program(name);
     let target = profile.ancestors().nth(2).expect("in target/<profile>");
     let target = target.join("frame-pointers");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "-p", "ctp-examples"]);
-    cargo
-        .args(["--bin", "awaited", "--target-dir"])
-        .arg(&target);
+    cargo.args(["--bin", name, "--target-dir"]).arg(&target);
     cargo.env("RUSTFLAGS", "-C force-frame-pointers=yes");
     cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
     assert!(cargo.status().expect("cargo runs").success());
-    target.join("release/awaited")
+    target.join("release").join(name)
 }
 
 fn record_program(directory: &Path, program: &Path, flags: &[&str]) -> Chains {
@@ -72,7 +70,7 @@ fn chain(group: &Value) -> String {
 #[test]
 fn the_functions_that_await_each_other_are_those_that_the_program_says() {
     let directory = tempdir().expect("room");
-    let program = built_with_frame_pointers();
+    let program = built_with_frame_pointers("awaited");
     let truth = record_program(directory.path(), &program, &[]);
     assert_eq!(truth.len(), 3, "three ways lead there");
     let json = report_json(directory.path(), &["--stuck"]);
@@ -135,7 +133,7 @@ fn suspends_of(directory: &Path, name: &str) -> (BTreeSet<SiteId>, BTreeSet<Site
 // CT-13
 #[test]
 fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
-    let program = built_with_frame_pointers();
+    let program = built_with_frame_pointers("awaited");
     let directory = tempdir().expect("room");
     record_program(directory.path(), &program, &["--flight-recorder"]);
     let json = report_json(directory.path(), &["--stuck"]);
@@ -146,6 +144,38 @@ fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
     record_program(directory.path(), &program, &["--no-bell"]);
     let (_, chains) = suspends_of(directory.path(), "main");
     assert!(chains.is_empty());
+}
+
+// CT-13
+#[test]
+fn a_wait_whose_leaf_keeps_a_waker_has_its_chain_where_each_is_wanted() {
+    let program = built_with_frame_pointers("kept_waker");
+    let directory = tempdir().expect("room");
+    let last_waits = |flags: &[&str]| {
+        let truth = record_program(directory.path(), &program, flags);
+        assert_eq!(truth.values().sum::<u64>(), 5, "{truth:?}");
+        let json = report_json(directory.path(), &["--stuck", "--threshold", "200ms"]);
+        assert!(groups(&json).all(|it| it["one_of_several"] != true));
+        let found = groups(&json).map(|it| (awaiting(it), it["count"].as_u64().unwrap_or(0)));
+        (count(found), truth)
+    };
+    let (found, truth) = last_waits(&["--precise-chains"]);
+    assert_eq!(found, truth);
+    let (found, _) = last_waits(&[]);
+    let functions: Vec<&str> = found.keys().filter_map(|it| it.split(':').next()).collect();
+    assert_eq!(
+        functions,
+        ["choose", "guard", "quiet", "visit"],
+        "nothing but what is polled"
+    );
+}
+
+/// The two outermost functions, without what a leaf future does to keep a waker.
+fn awaiting(group: &Value) -> String {
+    let chain = chain(group);
+    let mut steps: Vec<&str> = chain.rsplit(' ').take(2).collect();
+    steps.reverse();
+    steps.join(" ")
 }
 
 // CT-13

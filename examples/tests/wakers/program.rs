@@ -2,16 +2,18 @@
 //!
 //! The executor is `tokio`, `smol`, `unordered` (children of one future), `own` (a queue and two
 //! threads), `fickle` (the same, which hands out another waker at each poll) or `noop` (one that
-//! polls all, again and again). Under it, `busy` coroutines wait in all ways many times: they wake
-//! themselves, or hand wakers to a thread that wakes some and drops others, by value or by reference,
-//! one or several for a wait. What the others wait for never comes:
+//! polls all, again and again), or it is `nested` (`own`, and each coroutine is polled by another one,
+//! `around` it). Under it, `busy` coroutines wait in all ways many times: they wake themselves, or hand
+//! wakers to a thread that wakes some and drops others, by value or by reference, one or several for
+//! a wait. What the others wait for never comes:
 //!
 //! - `kept`: somebody has the waker;
 //! - `dropped`: somebody had it and dropped it;
 //! - `shy`: nobody was given one.
 //!
 //! A line for each coroutine says its name, how often it was woken, and how many of its wakers are
-//! alive at the end. `own` and `fickle` were woken as often as all together, or the program panics.
+//! alive at the end. `own`, `nested` and `fickle` were woken as often as all together, or the program
+//! panics.
 
 mod own;
 
@@ -50,6 +52,7 @@ fn main() {
         "own" => own::run(tasks, false),
         "fickle" => own::run(tasks, true),
         "noop" => own::poll_all(tasks),
+        "nested" => own::run(tasks.into_iter().map(around).collect(), false),
         other => panic!("{other} is no executor"),
     }
     while Arc::strong_count(&busy) > 1 {
@@ -198,14 +201,18 @@ impl Future for Wait<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match &self.waker {
+        let is_answered = self.answered.load(SeqCst) > 0;
+        match &mut self.waker {
             None => {
                 self.waker = Some(context.waker().clone());
                 self.begin(context.waker());
                 Poll::Pending
             }
-            Some(_) if self.answered.load(SeqCst) > 0 => Poll::Ready(()),
-            Some(_) => Poll::Pending,
+            Some(_) if is_answered => Poll::Ready(()),
+            Some(kept) => {
+                kept.clone_from(context.waker());
+                Poll::Pending
+            }
         }
     }
 }
@@ -253,6 +260,10 @@ fn await_rest(desk: &Sender<Letter>) {
     let (done, is_done) = channel();
     desk.send(Letter::Over(done)).expect("somebody reads");
     is_done.recv().expect("it answers");
+}
+
+fn around(task: Task) -> Task {
+    Box::pin(task.traced_as("around"))
 }
 
 fn on_tokio(tasks: Vec<Task>) {

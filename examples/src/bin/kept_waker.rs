@@ -1,0 +1,174 @@
+//! The trace should show five coroutines that wait for the last time: two in `farewell`, which `visit`
+//! awaits, one in `alone`, which `choose` awaits, one in `last`, which `guard` awaits, and one in
+//! `quiet`, which `last` polls. What they wait for has kept the waker of an earlier wait, most at another
+//! line; one kind of bell looks at it before it knows that it must wait.
+//! Built with frame pointers, and recorded with `--precise-chains`, the report shows these lines; else
+//! it knows the functions that are polled: `visit`, `choose`, `guard` and `quiet`.
+//!
+//! A line for each says who awaits whom, the innermost first, with lines.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, Traced, TracedExt as _};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+/// Between the strokes of a bell that rings.
+const STROKE: Duration = Duration::from_millis(5);
+const STROKES: u32 = 8;
+/// So long all of them have waited at the end.
+const END: Duration = Duration::from_millis(500);
+/// Those that wait for the last time.
+static TOLD: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Default)]
+struct Bell {
+    waker: Mutex<Option<Waker>>,
+    strokes: AtomicU32,
+    /// Keeps a waker also where there is nothing to wait for.
+    is_eager: bool,
+}
+
+impl Bell {
+    /// Who waits is woken, and stays known.
+    fn ring(&self) {
+        self.strokes.fetch_add(1, SeqCst);
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        waker.iter().for_each(Waker::wake_by_ref);
+    }
+
+    fn keep(&self, new: &Waker) {
+        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waker.as_ref().is_some_and(|kept| kept.will_wake(new)) {
+            *waker = Some(new.clone());
+        }
+    }
+
+    fn until(&self, strokes: u32) -> Strokes<'_> {
+        Strokes {
+            bell: self,
+            strokes,
+        }
+    }
+}
+
+/// Waits for so many.
+struct Strokes<'b> {
+    bell: &'b Bell,
+    strokes: u32,
+}
+
+impl Future for Strokes<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let is_over = || self.bell.strokes.load(SeqCst) >= self.strokes;
+        if !self.bell.is_eager && is_over() {
+            return Poll::Ready(());
+        }
+        self.bell.keep(context.waker());
+        match is_over() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+}
+
+/// Says where it is about to wait for the last time.
+fn tell(steps: &[(&str, u32)]) {
+    let steps: Vec<String> = steps
+        .iter()
+        .map(|(at, line)| format!("{at}:{line}"))
+        .collect();
+    println!("chain {}", steps.join(" "));
+    TOLD.fetch_add(1, SeqCst);
+}
+
+async fn greeting(bell: &Bell) {
+    bell.until(STROKES / 2).await;
+    bell.until(STROKES).await;
+}
+
+async fn farewell(bell: &Bell, awaited_at: u32) {
+    tell(&[("farewell", line!() + 1), ("visit", awaited_at)]);
+    bell.until(u32::MAX).await;
+}
+
+async fn visit(bell: Arc<Bell>) {
+    greeting(&bell).await;
+    farewell(&bell, line!()).await;
+}
+
+async fn alone(bell: Pin<&mut Notified<'_>>, awaited_at: u32) {
+    tell(&[("alone", line!() + 1), ("choose", awaited_at)]);
+    bell.await;
+}
+
+async fn choose(bell: Notify) {
+    let mut rung = pin!(bell.notified());
+    for _ in 0..STROKES {
+        tokio::select! {
+            biased;
+            () = &mut rung => {}
+            () = tokio::time::sleep(STROKE) => {}
+        }
+    }
+    alone(rung, line!()).await;
+}
+
+async fn quiet(bell: Notify) {
+    tell(&[("quiet", line!() + 1)]);
+    bell.notified().await;
+}
+
+async fn last<F: Future>(inside: Pin<&mut Traced<F>>, awaited_at: u32) {
+    tell(&[("last", line!() + 1), ("guard", awaited_at)]);
+    inside.await;
+}
+
+/// One coroutine polls another.
+async fn guard() {
+    let mut inside = pin!(quiet(Notify::new()).traced());
+    for _ in 0..STROKES {
+        tokio::select! {
+            biased;
+            () = &mut inside => {}
+            () = tokio::time::sleep(STROKE) => {}
+        }
+    }
+    last(inside, line!()).await;
+}
+
+async fn ring(bell: Arc<Bell>) {
+    for _ in 0..STROKES {
+        tokio::time::sleep(STROKE).await;
+        bell.ring();
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach(); // before the runtime starts its threads
+    let runtime = tokio::runtime::Runtime::new()?;
+    for is_eager in [false, true] {
+        let bell = Arc::new(Bell {
+            is_eager,
+            ..Bell::default()
+        });
+        runtime.spawn(visit(bell.clone()).traced());
+        runtime.spawn(ring(bell));
+    }
+    runtime.spawn(choose(Notify::new()).traced());
+    runtime.spawn(guard().traced());
+    while TOLD.load(SeqCst) < 5 {
+        std::thread::sleep(STROKE);
+    }
+    std::thread::sleep(END);
+    // Stopping the runtime would cancel those that are meant to be seen.
+    std::mem::forget(runtime);
+    Ok(())
+}
