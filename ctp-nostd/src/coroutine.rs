@@ -46,6 +46,8 @@ pub struct Coroutine<P: Platform> {
     wake_seen: Cell<u16>,
     /// Whose place in this thread's `current` word it took.
     previous: Cell<u64>,
+    /// It is over, and what it held may be in what it gave to another one.
+    has_given_out: Cell<bool>,
 }
 
 impl<P: Platform> Coroutine<P> {
@@ -55,17 +57,19 @@ impl<P: Platform> Coroutine<P> {
             seat: None,
             wake_seen: Cell::new(0),
             previous: Cell::new(0),
+            has_given_out: Cell::new(false),
         }
     }
 
     /// Takes a station that was just claimed.
     pub(crate) fn occupy(probe: Probe<P>, index: u32, kind: Kind, meta: u32) -> Self {
         let seat = Seat::move_in(probe, index, kind as u8, meta);
-        seat.milestone(EventKind::Birth);
+        seat.milestone(Said::only(EventKind::Birth));
         Coroutine {
             seat: Some(seat),
             wake_seen: Cell::new(0),
             previous: Cell::new(0),
+            has_given_out: Cell::new(false),
         }
     }
 
@@ -206,12 +210,13 @@ impl<P: Platform> Coroutine<P> {
         };
         let flags = seat.station.flags.load(Ordering::Relaxed) | FLAG_TELLS_WAKES;
         seat.station.flags.store(flags, Ordering::Relaxed);
-        Waker::new(
-            seat.station,
-            seat.index,
-            seat.generation,
-            seat.probe.attachment,
-        )
+        Waker::of(seat)
+    }
+
+    /// It is over, and gives somebody something in which a lock may be that it holds: its death says so.
+    #[cfg(feature = "linux")]
+    pub(crate) fn gives_out(&self) {
+        self.has_given_out.set(true);
     }
 
     /// Does anybody record it?
@@ -291,7 +296,10 @@ impl<P: Platform> Drop for Coroutine<P> {
     fn drop(&mut self) {
         let Some(seat) = self.live_seat() else { return };
         self.leave(seat, P::local());
-        seat.milestone(EventKind::Death);
+        seat.milestone(Said {
+            arg: self.has_given_out.get().into(),
+            ..Said::only(EventKind::Death)
+        });
         seat.station.is_dead.store(1, Ordering::Release);
     }
 }

@@ -3,6 +3,7 @@
 
 use core::any::type_name;
 use core::future::Future;
+use core::mem::needs_drop;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -96,9 +97,13 @@ impl<F: Future> Future for Traced<F> {
         };
         run.task.run();
         let (polled, found) = wakers.poll(future, run.task, site, context);
-        if polled.is_pending() {
-            run.is_last = false;
-            run.task.suspend_noted_or(site, found);
+        match polled {
+            Poll::Pending => {
+                run.is_last = false;
+                run.task.suspend_noted_or(site, found);
+            }
+            Poll::Ready(_) if needs_drop::<F::Output>() => run.task.gives_out(),
+            Poll::Ready(_) => {}
         }
         polled
     }

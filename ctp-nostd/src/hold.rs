@@ -2,11 +2,11 @@
 
 use core::panic::Location;
 
-use crate::lane::{Deed, Payload};
+use crate::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
 use crate::layout;
 use crate::platform::Platform;
 use crate::probe::Probe;
-use crate::sync::Ordering;
+use crate::runs_here::RunsHere;
 use crate::wait::Resource;
 
 impl<P: Platform> Probe<P> {
@@ -17,8 +17,9 @@ impl<P: Platform> Probe<P> {
     /// Whoever holds it at the end of the recording is said to keep those that
     /// [wait](crate::Wait::lock) for it, so tell only of what nobody else can give back: a lock, and
     /// not a semaphore to which others may add; of one that can be shared, only of who has it alone.
-    /// A guard that goes to another coroutine, or out of one that ends, as the output of a traced
-    /// future does to whoever awaits it, is [`released`](Probe::released) here and acquired there.
+    /// A guard that goes to another coroutine, or out of one that ends, is
+    /// [`released`](Probe::released) here and acquired there. Of one that may be in the output of a
+    /// `traced()` future, it is not known who has it from then on, until it is released.
     #[inline]
     #[track_caller]
     pub fn acquired(self, resource: impl Into<Resource>) {
@@ -45,21 +46,19 @@ impl<P: Platform> Probe<P> {
         if !self.is_live() || self.region.header.is_stopped() {
             return;
         }
-        let holder = self.runs_here();
+        let (told, holder) = match RunsHere::find::<P>(self.region.stations) {
+            RunsHere::Nobody => (HELD_BY_THREAD, None),
+            RunsHere::Coroutine(word) => (HELD_BY_COROUTINE, Some(word)),
+            RunsHere::Unsure => (HELD_BY_UNKNOWN, None),
+        };
         self.tell(Payload {
             kind: deed as u8,
             wait_kind: resource.kind as u8,
             uses: holder.map_or(0, layout::uses_of) as u8,
             station: holder.and_then(layout::station_of).unwrap_or(0),
-            n: holder.is_some().into(),
+            n: told,
             site: self.site(place).0,
             arg: resource.number,
         });
-    }
-
-    /// The seat word of the coroutine that runs on this thread.
-    fn runs_here(&self) -> Option<u32> {
-        let current = P::local()?.current.load(Ordering::Relaxed);
-        (current != 0).then_some(current as u32)
     }
 }

@@ -25,12 +25,20 @@ pub enum Deed {
     Loss = 11,
     /// Nothing: a handler came amid an event, which begins anew.
     Void = 12,
-    /// Who runs on it holds a resource from now on: `site` is where, `wait_kind` and `arg` which,
-    /// `station` and `uses` who if `n` is 1; else it is the thread.
+    /// Who runs on it holds a resource from now on: `site` is where, `wait_kind` and `arg` which, `n`
+    /// one of [`HELD_BY_THREAD`], [`HELD_BY_COROUTINE`], which `station` and `uses` tell, and
+    /// [`HELD_BY_UNKNOWN`].
     Acquire = 13,
     /// It is given back by who runs on it; all as in an acquire.
     Release = 14,
 }
+
+/// In an acquire or a release: no coroutine ran on the thread.
+pub const HELD_BY_THREAD: u64 = 0;
+/// The same: one did.
+pub const HELD_BY_COROUTINE: u64 = 1;
+/// The same: it is not known whether one did.
+pub const HELD_BY_UNKNOWN: u64 = 2;
 
 impl Deed {
     /// Of a record's kind.

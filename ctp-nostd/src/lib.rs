@@ -119,6 +119,7 @@ mod polling;
 mod probe;
 mod region;
 pub mod request;
+mod runs_here;
 mod seat;
 pub mod site;
 pub mod slot;

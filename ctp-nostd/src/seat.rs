@@ -103,9 +103,9 @@ impl<P: Platform> Seat<P> {
     }
 
     /// A birth or a death.
-    pub fn milestone(&self, kind: EventKind) {
-        if self.keeps(self.probe.control_word(), kind) {
-            self.event_slowly(Said::only(kind));
+    pub fn milestone(&self, said: Said) {
+        if self.keeps(self.probe.control_word(), said.kind) {
+            self.event_slowly(said);
         }
     }
 

@@ -15,6 +15,7 @@
 //! Event `n` of a station lives in slot `n mod 8`; its sequence numbers are computed from `n`,
 //! never from what the memory holds, so a writer that died in the middle does no lasting harm.
 
+use crate::control::AFTER_FILTERED;
 use crate::layout::{SLOTS, Slot};
 use crate::sync::{Ordering, fence};
 
@@ -164,6 +165,13 @@ pub fn copy(slot: &Slot) -> (u64, Epoch, u64) {
 pub(crate) fn when_and_what(slot: &Slot) -> (u64, u8) {
     let tail = slot.tail.load(Ordering::Relaxed);
     (slot.timestamp.load(Ordering::Relaxed), tail as u8)
+}
+
+/// The kind of the event in this slot, without its mark, and the thread.
+#[inline]
+pub(crate) fn what_and_where(slot: &Slot) -> (u8, u64) {
+    let kind = slot.tail.load(Ordering::Relaxed) as u8 & !AFTER_FILTERED;
+    (kind, slot.tid.load(Ordering::Relaxed))
 }
 
 #[inline]

@@ -9,6 +9,8 @@ use crate::layout::{Station, WAKER_IS_THREAD};
 use crate::live;
 use crate::platform::Platform;
 use crate::probe::Probe;
+use crate::runs_here::RunsHere;
+use crate::seat::Seat;
 use crate::site::SiteWord;
 use crate::sync::Ordering;
 use crate::wake;
@@ -20,10 +22,12 @@ pub struct Waker<P> {
     platform: PhantomData<fn() -> P>,
 }
 
-/// Who is woken: an occupant of a station.
+/// Who is woken: an occupant of one of the stations.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     station: &'static Station,
+    /// All of them.
+    stations: &'static [Station],
     index: u32,
     generation: u32,
 }
@@ -53,20 +57,16 @@ impl<P: Platform> Waker<P> {
         }
     }
 
-    pub(crate) fn new(
-        station: &'static Station,
-        index: u32,
-        generation: u32,
-        attachment: u32,
-    ) -> Self {
+    pub(crate) fn of(seat: &Seat<P>) -> Self {
         let target = Target {
-            station,
-            index,
-            generation,
+            station: seat.station,
+            stations: seat.probe.region.stations,
+            index: seat.index,
+            generation: seat.generation,
         };
         Waker {
             target: Some(target),
-            attachment,
+            attachment: seat.probe.attachment,
             platform: PhantomData,
         }
     }
@@ -143,7 +143,7 @@ impl Target {
         let Some(count) = wake::advance(&station.wake, self.generation) else {
             return;
         };
-        let by = who::<P>();
+        let by = who::<P>(self.stations);
         let tell = |probe: &Probe<P>| {
             probe.tell(Payload {
                 kind: Deed::Wake as u8,
@@ -165,10 +165,11 @@ impl Target {
     }
 }
 
-/// The coroutine that runs on this thread, else the thread.
-fn who<P: Platform>() -> u32 {
-    match P::local().map(|local| local.current.load(Ordering::Relaxed)) {
-        None | Some(0) => WAKER_IS_THREAD | P::thread() as u32,
-        Some(seat_word) => seat_word as u32,
+/// The coroutine that runs on this thread, else the thread; 0 where that is not known.
+fn who<P: Platform>(stations: &[Station]) -> u32 {
+    match RunsHere::find::<P>(stations) {
+        RunsHere::Coroutine(seat_word) => seat_word,
+        RunsHere::Nobody => WAKER_IS_THREAD | P::thread() as u32,
+        RunsHere::Unsure => 0,
     }
 }

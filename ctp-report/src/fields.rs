@@ -329,7 +329,7 @@ fn event_kind(kind: EventKind) -> &'static str {
 
 fn waker(waker: Waker) -> String {
     match waker {
-        Waker::Foreign => "foreign".to_owned(),
+        Waker::Foreign => "unknown".to_owned(),
         Waker::Thread(tid) => format!("tid {tid}"),
         Waker::Coroutine(id) => format!("coroutine {}", id.0),
     }

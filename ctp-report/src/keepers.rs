@@ -1,7 +1,7 @@
 //! Who keeps a coroutine that waits: who holds its lock since when, and what that one does.
 
 use ctp_trace::census::{Blocks, Coroutine, Holding, Keeper};
-use ctp_trace::record::CoroutineId;
+use ctp_trace::record::{CoroutineId, Waker};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
@@ -9,10 +9,14 @@ use crate::model::Model;
 use crate::names::{Label, Names, tidy};
 use crate::waits;
 
+/// What a holder is of whom only the thread is known.
+pub const UNKNOWN_HOLDER: &str = "unknown-holder";
+
 /// One that keeps another one waiting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeptBy {
-    /// `holder` of the lock, `awaited` as such, or `host`, the one that would have to poll it.
+    /// `holder` of the lock, `unknown-holder` where only the thread that took it is known, `awaited` as
+    /// such, or `host`, the one that would have to poll it.
     pub how: &'static str,
     /// Which coroutine, if it is one.
     pub id: Option<u32>,
@@ -46,6 +50,7 @@ pub fn of(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Vec
 
 fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> KeptBy {
     let (how, holding) = match keeper {
+        Keeper::Holder(it) if it.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(it)),
         Keeper::Holder(holding) => ("holder", Some(holding)),
         Keeper::Host(_) => ("host", None),
         _ => ("awaited", None),

@@ -151,8 +151,9 @@ fn at(names: &Names, site: SiteId) -> String {
 pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     let mut wake = one.wake.filter(|wake| wake.count > 0)?;
     wake.at = one.woken_at(&wake);
+    let told = one.woken.filter(|woken| woken.count == wake.count);
     let by = match wake.waker {
-        Waker::Foreign => "foreign".to_owned(),
+        Waker::Foreign => told.map_or_else(|| "unknown".to_owned(), |it| format!("tid {}", it.tid)),
         Waker::Thread(tid) => format!("tid {tid}"),
         Waker::Coroutine(id) => match model.census.get(id).map(|by| model.census.name(by.name)) {
             Some(name) if !name.is_empty() => format!("id {} {}", id.0, escape(name)),
@@ -164,7 +165,6 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         (None, State::Born) => "before any run".to_owned(),
         _ => return None,
     };
-    let told = one.woken.filter(|woken| woken.count == wake.count);
     let at = told.map(|woken| at(names, woken.site)).unwrap_or_default();
     let what = format!("wake #{}{at}, {when}", wake.count);
     Some(step(wake.at, &by, what))
@@ -193,7 +193,7 @@ fn order(wake: Nanos, ran: Nanos) -> String {
 /// What else the reason names.
 fn evidence(reason: Reason) -> Option<Step> {
     match reason {
-        Reason::Overlooked(served) | Reason::NotQueued { served, .. } => {
+        Reason::Overlooked(served) | Reason::PassedOver { served, .. } => {
             let ready = units::moment(served.ready);
             Some(step(
                 served.ran,

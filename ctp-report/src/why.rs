@@ -91,6 +91,8 @@ pub enum Origin {
     Timer,
     /// A thread that ran no coroutine.
     Thread,
+    /// Somebody called `wake()`, but it is not known who ran there.
+    Unknown,
     /// What woke the first one was not told.
     NotTold,
     /// There is more before it.
@@ -155,8 +157,10 @@ fn runs(last: Option<&Rc<Run>>) -> Vec<Rc<Run>> {
 /// What the first of them waited for tells what it was that woke it from outside.
 fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
     let Some(first) = runs.first() else {
-        return match pending {
-            Some(_) => Origin::Thread,
+        return match pending.map(|cause| cause.by) {
+            Some(Waker::Thread(_)) => Origin::Thread,
+            Some(Waker::Coroutine(_)) => Origin::Earlier,
+            Some(Waker::Foreign) => Origin::Unknown,
             None => Origin::NotTold,
         };
     };
@@ -165,6 +169,7 @@ fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
         (None, _) => Origin::NotTold,
         (Some(cause), _) if cause.run.is_some() => Origin::Earlier,
         (Some(cause), _) if matches!(cause.by, Waker::Coroutine(_)) => Origin::Earlier,
+        (Some(cause), _) if cause.by == Waker::Foreign => Origin::Unknown,
         (_, WaitKind::Readable | WaitKind::Writable) => Origin::Fd,
         (_, WaitKind::Timer) => Origin::Timer,
         _ => Origin::Thread,

@@ -289,7 +289,7 @@ pub struct Event {
     pub site: SiteId,
     /// What sort of thing it waits for.
     pub wait: WaitKind,
-    /// Which of those.
+    /// Which of those; of a death, see [`gives_out`](Event::gives_out).
     pub arg: u64,
     /// What is said of that wait besides.
     pub marks: WaitMarks,
@@ -297,6 +297,13 @@ pub struct Event {
     pub wake_seen: u16,
     /// Between its event before and this one, others were kept out by a filter.
     pub after_filtered: bool,
+}
+
+impl Event {
+    /// It is the death of one that gave out something in which a lock may be that it held.
+    pub fn gives_out(&self) -> bool {
+        self.kind == EventKind::Death && self.arg != 0
+    }
 }
 
 /// Who called `wake()`, or took a lock.

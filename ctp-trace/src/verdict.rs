@@ -140,7 +140,7 @@ impl Case<'_> {
                     true => Verdict::Stuck,
                     false => Verdict::MaybeStuck,
                 };
-                (verdict, Reason::NotQueued { ready, served })
+                (verdict, Reason::PassedOver { ready, served })
             }
             _ => (Verdict::Waiting, Reason::Queued { ready }),
         }

@@ -147,11 +147,11 @@ fn never_run_is_stuck_only_if_others_were_run() {
 /// CT-15: woken, never run again.
 #[test]
 fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
-    let stuck = check(&woken(), Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    let stuck = check(&woken(), Fact::WokenNotRun, Verdict::Stuck, "passed-over");
     assert_eq!(stuck.confidence, Confidence::Certain);
     assert_eq!(
         stuck.reason,
-        Reason::NotQueued {
+        Reason::PassedOver {
             ready: ms(2000),
             served: served(9_900).unwrap_or_default()
         }
@@ -166,11 +166,11 @@ fn woken_not_run_is_queueing_otherwise() {
         standing
     };
     let few = past(|past| past.queued = 7);
-    check(&few, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    check(&few, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
     let slow = past(|past| past.longest_queued = ms(4000));
     check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
     let slowly = past(|past| past.longest_queued = ms(3999));
-    check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
     let stalled = Standing {
         served: served(2999),
         ..woken()
@@ -206,13 +206,13 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
         &close_call,
         Fact::WokenNotRun,
         Verdict::MaybeStuck,
-        "not-queued",
+        "passed-over",
     );
     let held = Standing {
         held_since: Some(ms(9_000)),
         ..woken()
     };
-    check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
     for there in [None, served(2_999)] {
         let elsewhere = Standing {
             served_there: there,
@@ -222,7 +222,7 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
             &elsewhere,
             Fact::WokenNotRun,
             Verdict::MaybeStuck,
-            "not-queued",
+            "passed-over",
         );
     }
     let recent = Standing {
@@ -236,7 +236,7 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
         held_since: Some(ms(9_001)),
         ..woken()
     };
-    check(&passing, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    check(&passing, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
 }
 
 /// A wake during the run cannot be followed before that run has ended.
@@ -248,7 +248,7 @@ fn queueing_begins_with_the_suspend() {
         at: Some(ms(10)),
         close_call: false,
     });
-    let Reason::NotQueued { ready, .. } = judge(&standing, THRESHOLD).reason else {
+    let Reason::PassedOver { ready, .. } = judge(&standing, THRESHOLD).reason else {
         panic!()
     };
     assert_eq!(ready, standing.since);
@@ -337,7 +337,7 @@ fn closed_proves_nothing_while_others_were_resumed_as_late() {
     check(&just, Fact::NotWoken, Verdict::Waiting, "no-past");
     let mut woken = closed();
     woken.wake = self::woken().wake;
-    check(&woken, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    check(&woken, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
 }
 
 /// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and so not for certain.
@@ -442,7 +442,12 @@ fn one_that_nobody_can_wake_is_stuck() {
         wakers: Some(0),
         ..woken()
     };
-    check(&woken, Fact::WokenNotRun, Verdict::MaybeStuck, "not-queued");
+    check(
+        &woken,
+        Fact::WokenNotRun,
+        Verdict::MaybeStuck,
+        "passed-over",
+    );
 }
 
 // CT-15
@@ -456,18 +461,18 @@ fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
         }),
         ..woken()
     };
-    check(&early, Fact::WokenNotRun, Verdict::Stuck, "not-queued");
+    check(&early, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
     let permit = |standing| Standing {
         keeps_permits: true,
         ..standing
     };
     let likely = Verdict::MaybeStuck;
-    check(&permit(early), Fact::WokenNotRun, likely, "not-queued");
+    check(&permit(early), Fact::WokenNotRun, likely, "passed-over");
     check(
         &permit(woken()),
         Fact::WokenNotRun,
         Verdict::Stuck,
-        "not-queued",
+        "passed-over",
     );
 }
 

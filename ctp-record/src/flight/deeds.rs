@@ -1,7 +1,7 @@
 //! What threads did between the rows of a snapshot.
 
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
 use ctp_trace::record::{self, Act, Close, CoroutineId, Hold, Nanos, Record, WakeCall, Waker};
 
 use super::rows::Rows;
@@ -89,12 +89,15 @@ impl Rows<'_> {
     /// Who ran where the deed was told.
     fn doer(&self, index: usize, at: u64, payload: &Payload) -> Waker {
         let stream = &self.streams[index];
-        if payload.n == 0 {
-            return Waker::Thread(stream.author.0 as u32);
+        match payload.n {
+            HELD_BY_THREAD => Waker::Thread(stream.author.0 as u32),
+            HELD_BY_COROUTINE => {
+                let told = self.plan.attributions[stream.part].woken(at, payload);
+                let told = told.and_then(|person| self.told(person));
+                told.map_or(Waker::Foreign, Waker::Coroutine)
+            }
+            _ => Waker::Foreign,
         }
-        let told = self.plan.attributions[stream.part].woken(at, payload);
-        let told = told.and_then(|person| self.told(person));
-        told.map_or(Waker::Foreign, Waker::Coroutine)
     }
 
     /// Who woke at that time.

@@ -157,6 +157,7 @@ impl Rows<'_> {
             at: Nanos(epoch.timestamp.saturating_sub(self.zero_ns)),
             tid: epoch.tid,
             kind,
+            arg: convert::given_out(kind, epoch),
             after_filtered,
             ..Event::default()
         };

@@ -282,6 +282,7 @@ impl Cell {
             at,
             tid: epoch.tid,
             kind,
+            arg: convert::given_out(kind, epoch),
             after_filtered,
             ..Event::default()
         }

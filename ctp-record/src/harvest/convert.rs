@@ -74,6 +74,12 @@ pub(crate) fn describe_wait(event: &mut Event, epoch: &Epoch, plain: bool, site:
     event.wake_seen = epoch.tail.wake_seen;
 }
 
+/// The argument of an event that is no suspend: whether it is a death that gives something out.
+#[inline]
+pub(crate) fn given_out(kind: EventKind, epoch: &Epoch) -> u64 {
+    u64::from(kind == EventKind::Death && epoch.arg != 0)
+}
+
 /// What is said of a wait besides its kind.
 fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {

@@ -1,7 +1,7 @@
 //! What lanes tell besides events of coroutines: what their threads did.
 
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
 use ctp_trace::record::{
     self, Act, Close, Hold, Nanos, ProcessId, Record as Fact, WakeCall, Waker,
 };
@@ -108,8 +108,8 @@ impl Harvest {
     fn doer(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) -> Waker {
         let index = payload.station as usize;
         match payload.n {
-            0 => Waker::Thread(self.lanes.author(lane).tid as u32),
-            _ if self.is_of_its_coroutine(index, payload, pass) => {
+            HELD_BY_THREAD => Waker::Thread(self.lanes.author(lane).tid as u32),
+            HELD_BY_COROUTINE if self.is_of_its_coroutine(index, payload, pass) => {
                 Waker::Coroutine(self.cells[index].coroutine)
             }
             _ => Waker::Foreign,

@@ -41,7 +41,7 @@ pub fn section(groups: &[&Group]) -> String {
             "suspended {age}, and nobody has a waker of it: it was not woken, and cannot be, unless \
              another one polls it"
         ),
-        Reason::NotQueued { .. } => format!(
+        Reason::PassedOver { .. } => format!(
             "woken, then not run to the end ({age} since suspended), while others were that were \
              ready only later; {}",
             queueing(groups)

@@ -6,7 +6,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Doubt;
 
 use crate::groups::Group;
-use crate::keepers::KeptBy;
+use crate::keepers::{KeptBy, UNKNOWN_HOLDER};
 use crate::text;
 use crate::units;
 
@@ -36,7 +36,7 @@ pub fn fields(all: &[KeptBy], tells_more: bool) -> Vec<Field> {
 
 fn field(it: &KeptBy) -> &'static str {
     match it.how {
-        "holder" => "held by",
+        "holder" | UNKNOWN_HOLDER => "held by",
         "host" => "polled by",
         _ => "that is",
     }
@@ -46,11 +46,16 @@ fn field(it: &KeptBy) -> &'static str {
 fn who(it: &KeptBy) -> String {
     let who = match (it.id, it.tid) {
         (Some(id), _) => format!("id {id} {}", it.name).trim_end().to_owned(),
-        (None, Some(tid)) => format!("tid {tid}, which ran no coroutine"),
-        (None, None) => "one that is not known".to_owned(),
+        (None, Some(tid)) if it.how != UNKNOWN_HOLDER => {
+            format!("tid {tid}, which ran no coroutine")
+        }
+        (None, _) => "one that is not known".to_owned(),
     };
+    let on = it.tid.filter(|_| it.how == UNKNOWN_HOLDER);
+    let on = on.map(|tid| format!(" on tid {tid}")).unwrap_or_default();
     let at = it.taken_at.as_ref();
-    let at = at.map(|at| format!(", taken at {at}")).unwrap_or_default();
+    let at = at.map(|at| format!(", taken at {at}{on}"));
+    let at = at.unwrap_or_default();
     let ago = it
         .taken_ns
         .map(|ns| format!(", {} ago", units::duration(Nanos(ns))));

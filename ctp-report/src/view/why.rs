@@ -36,6 +36,7 @@ fn origin(origin: Origin) -> &'static str {
         Origin::Fd => "a descriptor that was ready",
         Origin::Timer => "a timer that was due",
         Origin::Thread => "a thread that ran no coroutine",
+        Origin::Unknown => "a wake by one that is not known",
         Origin::NotTold => "a run of which it is not told what led to it",
         Origin::Earlier => "what is not kept any more: there is more before it",
     }
@@ -82,7 +83,7 @@ fn by(ready: &Ready) -> String {
     match (ready.by, ready.tid) {
         (Some(id), _) => format!("id {id}"),
         (_, Some(tid)) => format!("tid {tid}"),
-        _ => "foreign".to_owned(),
+        _ => "unknown".to_owned(),
     }
 }
 

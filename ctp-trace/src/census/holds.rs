@@ -123,12 +123,20 @@ impl Holds {
         if is_over && self.counts.contains_key(&id) {
             let is_taken = |last: Event| last.kind == EventKind::Run && last.tid != event.tid;
             let was_taken = one.last.is_some_and(is_taken);
-            let all = self.of.values_mut().flat_map(|held| &mut held.holders);
-            for it in all.filter(|it| it.by == Waker::Coroutine(id)) {
+            for it in self.all_of(id).filter(|_| !event.gives_out()) {
                 (it.ended, it.name) = (Some(event.at), one.name);
                 it.is_left = one.host.is_some() || was_taken;
             }
+            if event.gives_out() {
+                self.all_of(id).for_each(|it| it.by = Waker::Foreign);
+                self.counts.remove(&id);
+            }
         }
+    }
+
+    fn all_of(&mut self, id: CoroutineId) -> impl Iterator<Item = &mut Holding> {
+        let all = self.of.values_mut().flat_map(|held| &mut held.holders);
+        all.filter(move |it| it.by == Waker::Coroutine(id))
     }
 
     pub(super) fn get(&self, resource: &Resource) -> Option<&Held> {
@@ -149,7 +157,7 @@ impl Holds {
     /// One who is about to end has its locks given back by whoever drops it.
     fn given_back_by(&mut self, by: Waker, holding: &Holding, process: ProcessId) {
         match holding.by {
-            _ if by == Waker::Foreign => {}
+            _ if by == Waker::Foreign || holding.by == Waker::Foreign => {}
             Waker::Coroutine(id) if holding.ended.is_none() => {
                 self.bereft.insert(id, process);
             }
@@ -308,6 +316,27 @@ mod tests {
         assert_eq!(ended(&holds), Some(Nanos(12)));
         gives(&mut holds, 20, one(3));
         assert!(!holds.are_told(ProcessId(0)));
+    }
+
+    #[test]
+    fn a_lock_that_its_taker_gave_out_is_held_by_one_who_is_not_known() {
+        let mut holds = Holds::default();
+        takes(&mut holds, 10, one(1));
+        let death = Event {
+            coroutine: CoroutineId(1),
+            at: Nanos(12),
+            kind: EventKind::Death,
+            arg: 1,
+            ..Event::default()
+        };
+        holds.event(&Coroutine::named(CoroutineId(1)), &death);
+        assert_eq!(holders(&holds), [(Waker::Foreign, 10)]);
+        gives(&mut holds, 20, one(3));
+        assert_eq!(holders(&holds), []);
+        assert!(
+            holds.are_told(ProcessId(0)),
+            "that is no other than was told"
+        );
     }
 
     #[test]

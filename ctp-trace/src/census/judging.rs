@@ -15,7 +15,7 @@ use crate::verdict::{BlockStanding, CloseStanding, Judgement, Served, Standing, 
 /// have it in a queue of its own.
 fn served_there(one: &Coroutine, runners: &Runners) -> Option<Served> {
     let served = runners.served_on(one.last?.tid)?;
-    match one.woken.filter(|woken| woken.from_coroutine) {
+    match one.woken.filter(|woken| woken.may_be_from_coroutine) {
         Some(woken) => {
             let there = runners.served_on(woken.tid)?;
             Some(if there.ready < served.ready {

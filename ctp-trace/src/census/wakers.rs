@@ -14,8 +14,8 @@ pub struct Woken {
     pub at: Nanos,
     /// On which thread.
     pub tid: u64,
-    /// A coroutine that ran there called.
-    pub from_coroutine: bool,
+    /// A coroutine that ran there called, or it is not known that none did.
+    pub may_be_from_coroutine: bool,
     /// Where; 0 if that is not known.
     pub site: SiteId,
     /// Wakes of that coroutine so far, with this one, modulo 2^20.
@@ -60,7 +60,7 @@ impl Coroutine {
         self.woken = Some(Woken {
             at: deed.at,
             tid: deed.tid,
-            from_coroutine: matches!(call.by, Waker::Coroutine(_)),
+            may_be_from_coroutine: !matches!(call.by, Waker::Thread(_)),
             site: call.site,
             count: call.count,
         });

@@ -140,7 +140,7 @@ pub enum Reason {
     NotOvertaken,
     /// Woken, not run for far longer than any of the site's, while one was run that became ready
     /// long after it.
-    NotQueued {
+    PassedOver {
         /// When it could have been run.
         ready: Nanos,
         /// That one's run.
@@ -274,7 +274,7 @@ impl Reason {
             Reason::Overlooked(_) => "overlooked",
             Reason::Hosts => "hosts",
             Reason::NotOvertaken => "not-overtaken",
-            Reason::NotQueued { .. } => "not-queued",
+            Reason::PassedOver { .. } => "passed-over",
             Reason::Queued { .. } => "queued",
             Reason::Closed { .. } => "closed",
             Reason::Deadlock { .. } => "deadlock",

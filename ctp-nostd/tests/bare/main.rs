@@ -7,17 +7,13 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use ctp_nostd::control::Control;
 use ctp_nostd::dialect::{Dialect, Fetched};
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::intern::{self, EntryKind};
-use ctp_nostd::layout::{Station, seat_word};
+use ctp_nostd::layout::Station;
 use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{self, Epoch, EventKind, Snapshot};
-use ctp_nostd::{
-    Coroutine, Kind, Local, Memory, Platform, Region, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait,
-    WaitKind, wake,
-};
+use ctp_nostd::{Coroutine, Kind, Local, Memory, Platform, Region, Wait, WaitKind};
 
 /// A board with a memory of so many stations. Its attachment is its number, because the cache of
 /// sites is one for the whole program.
@@ -67,6 +63,10 @@ macro_rules! board {
     };
 }
 
+mod switch;
+mod waits;
+mod wakes;
+
 /// As whoever dumps the memory sees it.
 #[expect(unsafe_code, reason = "a static of the test's own as a region")]
 fn dump<const STATIONS: usize>(memory: &'static Memory<STATIONS>) -> Region<'static> {
@@ -94,6 +94,10 @@ const BIRTH: u8 = EventKind::Birth as u8;
 const RUN: u8 = EventKind::Run as u8;
 const SUSPEND: u8 = EventKind::Suspend as u8;
 const DEATH: u8 = EventKind::Death as u8;
+
+fn waker_of(station: &Station) -> WokenBy {
+    station.wakes().by
+}
 
 /// File and line of a site word.
 fn line_of(region: &Region<'_>, site: u64) -> (String, u32) {
@@ -213,183 +217,6 @@ fn the_rest_is_mute_and_counted() {
     assert_eq!(before, after, "a mute task writes nowhere");
 }
 
-board!(Nested, 4, 3);
-
-fn waker_of(station: &Station) -> WokenBy {
-    station.wakes().by
-}
-
-// CT-15
-#[test]
-fn a_wake_names_the_coroutine_that_runs() {
-    let region = dump(Nested::memory());
-    let probe = Nested::memory().probe::<Nested>();
-    let [outer, inner, woken] = ["outer", "inner", "woken"].map(|name| probe.born(name));
-    let waker = woken.waker();
-    let wake = || {
-        waker.wake();
-        waker_of(&region.stations[2])
-    };
-    assert_eq!(wake(), WokenBy::Thread(4), "nobody runs");
-    outer.run();
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
-    inner.run();
-    inner.run();
-    assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
-    inner.suspend(Wait::unknown());
-    assert_eq!(
-        wake(),
-        WokenBy::Coroutine(seat_word(0, 2)),
-        "the outer one runs on"
-    );
-    woken.suspend(Wait::unknown());
-    assert_eq!(
-        wake(),
-        WokenBy::Coroutine(seat_word(0, 2)),
-        "one that did not run changes nothing"
-    );
-    inner.run();
-    drop(inner);
-    assert_eq!(
-        wake(),
-        WokenBy::Coroutine(seat_word(0, 2)),
-        "also after the inner one's end"
-    );
-    outer.suspend(Wait::unknown());
-    assert_eq!(wake(), WokenBy::Thread(4));
-    assert_eq!(region.stations[2].wakes().count, 7);
-}
-
-board!(Woken, 5, 2);
-
-// CT-15
-#[test]
-fn a_suspend_carries_the_wakes_that_led_to_its_run() {
-    let region = dump(Woken::memory());
-    let task = Woken::memory().probe::<Woken>().born("sleeper");
-    let station = &region.stations[0];
-    let is_woken = || {
-        let (_, last) = *events(station).last().expect("an event");
-        let word = wake::word(2) | station.wakes().count;
-        wake::woken_since(word, last.tail.wake_seen)
-    };
-    assert!(!station.identity().expect("seated").tells_wakes);
-    let waker = task.waker();
-    assert!(station.identity().expect("seated").tells_wakes);
-    task.run();
-    task.suspend(Wait::unknown());
-    assert!(!is_woken());
-    waker.wake();
-    assert!(is_woken());
-    task.run();
-    waker.wake(); // while it runs
-    task.suspend(Wait::unknown());
-    assert!(is_woken());
-    task.run();
-    task.suspend(Wait::unknown());
-    assert!(!is_woken());
-    task.run();
-    waker.wake();
-    task.run(); // it goes on by what that wake left, and owes it no run any more
-    task.suspend(Wait::unknown());
-    assert!(!is_woken());
-}
-
-board!(Noted, 6, 1);
-
-#[track_caller]
-fn leaf() -> Wait {
-    Wait::readable(17)
-}
-
-// CT-13
-#[test]
-fn a_suspend_carries_what_a_leaf_announced() {
-    let region = dump(Noted::memory());
-    let probe = Noted::memory().probe::<Noted>();
-    let task = probe.born("reader");
-    let last = || events(&region.stations[0]).pop().expect("an event").1;
-    task.run();
-    let (wait, line) = (leaf(), line!());
-    probe.waits_for(wait);
-    task.suspend_noted();
-    assert_eq!(
-        (last().tail.wait_kind, last().arg),
-        (WaitKind::Readable as u8, 17)
-    );
-    assert_eq!(line_of(&region, last().site), (file!().to_owned(), line));
-
-    task.suspend_noted();
-    assert_eq!(
-        (last().tail.wait_kind, last().site),
-        (WaitKind::Unknown as u8, 0)
-    );
-    probe.waits_for(wait);
-    task.run(); // what was announced before is not of this run
-    task.suspend_noted();
-    assert_eq!(
-        (last().tail.wait_kind, last().site),
-        (WaitKind::Unknown as u8, 0)
-    );
-}
-
-board!(Marked, 11, 1);
-
-#[test]
-fn a_suspend_carries_what_is_said_of_its_wait() {
-    let region = dump(Marked::memory());
-    let probe = Marked::memory().probe::<Marked>();
-    let task = probe.born("listener");
-    let code = || {
-        events(&region.stations[0])
-            .pop()
-            .expect("an event")
-            .1
-            .tail
-            .wait_kind
-    };
-    task.run();
-    task.suspend(leaf().idle());
-    assert_eq!(code(), WaitKind::Readable as u8 | WAIT_IDLE);
-    task.run();
-    probe.waits_for(leaf().idle());
-    probe.waits_for(Wait::timer(5));
-    task.suspend_noted();
-    assert_eq!(code(), WaitKind::Timer as u8 | WAIT_ONE_OF_SEVERAL);
-    assert_eq!(WaitKind::from_code(code()), WaitKind::Timer);
-}
-
-board!(Around, 21, 2);
-
-#[test]
-fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
-    let region = dump(Around::memory());
-    let probe = Around::memory().probe::<Around>();
-    let (around, inside) = (probe.born("around"), probe.born("inside"));
-    let code = |station: usize| {
-        let last = events(&region.stations[station]).pop();
-        last.expect("an event").1.tail.wait_kind
-    };
-    around.run();
-    inside.run();
-    probe.waits_for(Wait::timer(5));
-    inside.suspend_noted();
-    probe.waits_for(leaf());
-    around.suspend_noted();
-    assert_eq!(code(1), WaitKind::Timer as u8);
-    assert_eq!(code(0), WaitKind::Readable as u8 | WAIT_ONE_OF_SEVERAL);
-
-    around.run();
-    inside.run();
-    inside.suspend_noted();
-    around.suspend_noted();
-    assert_eq!(code(0), WaitKind::Unknown as u8, "it said nothing");
-    around.run();
-    probe.waits_for(leaf());
-    around.suspend_noted();
-    assert_eq!(code(0), WaitKind::Readable as u8, "that was before");
-}
-
 board!(Sleeper, 7, 1);
 
 // CTP-16
@@ -481,73 +308,4 @@ fn the_next_occupant_goes_on_where_the_last_one_ended() {
         region.header.rein_in(0); // the station is free again
     }
     assert!(ids.is_sorted_by(|a, b| a < b), "no id is used twice");
-}
-
-board!(Handing, 11, 2);
-
-#[test]
-fn a_switch_is_a_suspend_and_a_run_at_one_time() {
-    let region = dump(Handing::memory());
-    let probe = Handing::memory().probe::<Handing>();
-    let [from, to] = ["from", "to"].map(|name| probe.born(name));
-    from.run(); // this thread looks for a lane, which takes the slow way
-    to.waker().wake();
-    let before = Handing::clock().load(Ordering::Relaxed);
-    let (wait, line) = (Wait::readable(9), line!());
-    from.switch_to(wait, &to);
-    let looks = (Handing::clock().load(Ordering::Relaxed) - before) / 10;
-    assert_eq!(looks, 1, "at the clock");
-
-    let [left, entered] = [0, 1].map(|index| {
-        let station = &region.stations[index];
-        (kinds(station), events(station).pop().expect("an event").1)
-    });
-    assert_eq!(left.0, [BIRTH, RUN, SUSPEND]);
-    assert_eq!(entered.0, [BIRTH, RUN]);
-    assert_eq!(left.1.timestamp, entered.1.timestamp);
-    assert_eq!((left.1.tail.wait_kind, left.1.arg), (1, 9));
-    assert_eq!(line_of(&region, left.1.site), (file!().to_owned(), line));
-    assert_eq!(entered.1.tail.wake_seen, 1);
-    from.waker().wake();
-    let to_word = seat_word(1, 2);
-    assert_eq!(waker_of(&region.stations[0]), WokenBy::Coroutine(to_word));
-}
-
-board!(Filtered, 12, 2);
-
-// LT-11
-#[test]
-fn of_a_switch_each_event_is_kept_or_counted() {
-    let region = dump(Filtered::memory());
-    let probe = Filtered::memory().probe::<Filtered>();
-    let [from, to] = ["from", "to"].map(|name| probe.born(name));
-    let switch_under = |without_runs, without_suspends| {
-        region.header.command(Control {
-            without_runs,
-            without_suspends,
-            ..Control::default()
-        });
-        from.switch_to(Wait::to_yield(), &to);
-        [0, 1].map(|index| {
-            let station = &region.stations[index];
-            (station.event_head(), station.filtered())
-        })
-    };
-    assert_eq!(switch_under(true, false), [(2, 0), (1, 1)]);
-    assert_eq!(switch_under(false, true), [(2, 1), (2, 1)]);
-    assert_eq!(switch_under(true, true), [(2, 2), (2, 2)]);
-    assert_eq!(switch_under(false, false), [(3, 2), (3, 2)]);
-    region.header.command(Control::default());
-}
-
-board!(Alone, 13, 1);
-
-#[test]
-fn a_switch_of_one_that_nobody_records_is_the_others_event() {
-    let station = &dump(Alone::memory()).stations[0];
-    let task = Alone::memory().probe::<Alone>().born("only one");
-    Coroutine::mute().switch_to(Wait::to_yield(), &task);
-    task.switch_to(Wait::to_yield(), &Coroutine::mute());
-    task.switch_to(Wait::to_yield(), &task);
-    assert_eq!(kinds(station), [BIRTH, RUN, SUSPEND, SUSPEND, RUN]);
 }

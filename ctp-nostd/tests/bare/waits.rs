@@ -1,0 +1,102 @@
+//! What a suspend says of its wait.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use ctp_nostd::{Local, Memory, Platform, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
+
+use super::{dump, events, line_of};
+
+board!(Noted, 6, 1);
+
+#[track_caller]
+fn leaf() -> Wait {
+    Wait::readable(17)
+}
+
+// CT-13
+#[test]
+fn a_suspend_carries_what_a_leaf_announced() {
+    let region = dump(Noted::memory());
+    let probe = Noted::memory().probe::<Noted>();
+    let task = probe.born("reader");
+    let last = || events(&region.stations[0]).pop().expect("an event").1;
+    task.run();
+    let (wait, line) = (leaf(), line!());
+    probe.waits_for(wait);
+    task.suspend_noted();
+    assert_eq!(
+        (last().tail.wait_kind, last().arg),
+        (WaitKind::Readable as u8, 17)
+    );
+    assert_eq!(line_of(&region, last().site), (file!().to_owned(), line));
+
+    task.suspend_noted();
+    assert_eq!(
+        (last().tail.wait_kind, last().site),
+        (WaitKind::Unknown as u8, 0)
+    );
+    probe.waits_for(wait);
+    task.run(); // what was announced before is not of this run
+    task.suspend_noted();
+    assert_eq!(
+        (last().tail.wait_kind, last().site),
+        (WaitKind::Unknown as u8, 0)
+    );
+}
+
+board!(Marked, 11, 1);
+
+#[test]
+fn a_suspend_carries_what_is_said_of_its_wait() {
+    let region = dump(Marked::memory());
+    let probe = Marked::memory().probe::<Marked>();
+    let task = probe.born("listener");
+    let code = || {
+        events(&region.stations[0])
+            .pop()
+            .expect("an event")
+            .1
+            .tail
+            .wait_kind
+    };
+    task.run();
+    task.suspend(leaf().idle());
+    assert_eq!(code(), WaitKind::Readable as u8 | WAIT_IDLE);
+    task.run();
+    probe.waits_for(leaf().idle());
+    probe.waits_for(Wait::timer(5));
+    task.suspend_noted();
+    assert_eq!(code(), WaitKind::Timer as u8 | WAIT_ONE_OF_SEVERAL);
+    assert_eq!(WaitKind::from_code(code()), WaitKind::Timer);
+}
+
+board!(Around, 21, 2);
+
+#[test]
+fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
+    let region = dump(Around::memory());
+    let probe = Around::memory().probe::<Around>();
+    let (around, inside) = (probe.born("around"), probe.born("inside"));
+    let code = |station: usize| {
+        let last = events(&region.stations[station]).pop();
+        last.expect("an event").1.tail.wait_kind
+    };
+    around.run();
+    inside.run();
+    probe.waits_for(Wait::timer(5));
+    inside.suspend_noted();
+    probe.waits_for(leaf());
+    around.suspend_noted();
+    assert_eq!(code(1), WaitKind::Timer as u8);
+    assert_eq!(code(0), WaitKind::Readable as u8 | WAIT_ONE_OF_SEVERAL);
+
+    around.run();
+    inside.run();
+    inside.suspend_noted();
+    around.suspend_noted();
+    assert_eq!(code(0), WaitKind::Unknown as u8, "it said nothing");
+    around.run();
+    probe.waits_for(leaf());
+    around.suspend_noted();
+    assert_eq!(code(0), WaitKind::Readable as u8, "that was before");
+}

@@ -1,0 +1,146 @@
+//! Who wakes, and what a coroutine knows of its wakes.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use ctp_nostd::control::Control;
+use ctp_nostd::inspect::WokenBy;
+use ctp_nostd::layout::seat_word;
+use ctp_nostd::{Local, Memory, Platform, Wait, wake};
+
+use super::{dump, events, waker_of};
+
+board!(Nested, 4, 3);
+
+// CT-15
+#[test]
+fn a_wake_names_the_coroutine_that_runs() {
+    let region = dump(Nested::memory());
+    let probe = Nested::memory().probe::<Nested>();
+    let [outer, inner, woken] = ["outer", "inner", "woken"].map(|name| probe.born(name));
+    let waker = woken.waker();
+    let wake = || {
+        waker.wake();
+        waker_of(&region.stations[2])
+    };
+    assert_eq!(wake(), WokenBy::Thread(4), "nobody runs");
+    outer.run();
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
+    inner.run();
+    inner.run();
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
+    inner.suspend(Wait::unknown());
+    assert_eq!(
+        wake(),
+        WokenBy::Coroutine(seat_word(0, 2)),
+        "the outer one runs on"
+    );
+    woken.suspend(Wait::unknown());
+    assert_eq!(
+        wake(),
+        WokenBy::Coroutine(seat_word(0, 2)),
+        "one that did not run changes nothing"
+    );
+    inner.run();
+    drop(inner);
+    assert_eq!(
+        wake(),
+        WokenBy::Coroutine(seat_word(0, 2)),
+        "also after the inner one's end"
+    );
+    outer.suspend(Wait::unknown());
+    assert_eq!(wake(), WokenBy::Thread(4));
+    assert_eq!(region.stations[2].wakes().count, 7);
+}
+
+board!(Late, 14, 4);
+
+// CT-15
+#[test]
+fn no_wake_is_by_one_that_waits_whatever_is_said_first() {
+    let region = dump(Late::memory());
+    let probe = Late::memory().probe::<Late>();
+    let [first, second, third, woken] =
+        ["first", "second", "third", "woken"].map(|name| probe.born(name));
+    let waker = woken.waker();
+    let wake = || {
+        waker.wake();
+        waker_of(&region.stations[3])
+    };
+    first.run();
+    second.run(); // in the stead of the first, which is said to wait only then
+    first.suspend(Wait::unknown());
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
+    second.suspend(Wait::unknown());
+    assert_eq!(
+        wake(),
+        WokenBy::Nobody,
+        "the first one waits, though it ran before"
+    );
+    third.run();
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(2, 2)));
+    third.suspend(Wait::unknown());
+    first.run();
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
+    drop(first);
+    assert_eq!(wake(), WokenBy::Thread(14));
+}
+
+board!(Hidden, 15, 2);
+
+#[test]
+fn a_run_that_a_filter_kept_out_is_not_relied_on() {
+    let region = dump(Hidden::memory());
+    let probe = Hidden::memory().probe::<Hidden>();
+    let [one, woken] = ["one", "woken"].map(|name| probe.born(name));
+    let waker = woken.waker();
+    let wake = || {
+        waker.wake();
+        waker_of(&region.stations[1])
+    };
+    let control = |control: Control| region.header.command(control);
+    control(Control {
+        without_runs: true,
+        ..Control::default()
+    });
+    one.run();
+    assert_eq!(wake(), WokenBy::Nobody);
+    control(Control::default());
+    one.suspend(Wait::unknown());
+    one.run();
+    assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
+}
+
+board!(Woken, 5, 2);
+
+// CT-15
+#[test]
+fn a_suspend_carries_the_wakes_that_led_to_its_run() {
+    let region = dump(Woken::memory());
+    let task = Woken::memory().probe::<Woken>().born("sleeper");
+    let station = &region.stations[0];
+    let is_woken = || {
+        let (_, last) = *events(station).last().expect("an event");
+        let word = wake::word(2) | station.wakes().count;
+        wake::woken_since(word, last.tail.wake_seen)
+    };
+    assert!(!station.identity().expect("seated").tells_wakes);
+    let waker = task.waker();
+    assert!(station.identity().expect("seated").tells_wakes);
+    task.run();
+    task.suspend(Wait::unknown());
+    assert!(!is_woken());
+    waker.wake();
+    assert!(is_woken());
+    task.run();
+    waker.wake(); // while it runs
+    task.suspend(Wait::unknown());
+    assert!(is_woken());
+    task.run();
+    task.suspend(Wait::unknown());
+    assert!(!is_woken());
+    task.run();
+    waker.wake();
+    task.run(); // it goes on by what that wake left, and owes it no run any more
+    task.suspend(Wait::unknown());
+    assert!(!is_woken());
+}

@@ -1,0 +1,41 @@
+//! On tokio a task has only the taking of a lock traced, and has the lock for long: it has got the
+//! guard from a traced future, which is over.
+
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, TokioMutex};
+
+static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(TokioMutex::default);
+
+async fn hold() {
+    let mut held = LOCK.lock().traced_as("locking").await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    *held.value() += 1;
+}
+
+async fn want(name: String, ledger: Ledger) {
+    let _waiting = ledger.enter(&name, line!() + 1);
+    *LOCK.lock().await.value() += 1;
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()?;
+    let ledger = Ledger::new();
+    runtime.spawn(hold());
+    sleep(Duration::from_millis(50));
+    for i in 0..2 {
+        let name = format!("want-{i}");
+        runtime.spawn(want(name.clone(), ledger.clone()).traced_as(&name));
+    }
+    sleep(Duration::from_millis(2300));
+    ledger.tell(|_| false);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}

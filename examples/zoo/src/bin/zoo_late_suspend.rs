@@ -1,0 +1,51 @@
+//! A scheduler says that the next task runs before it says that the last one waits. Between rounds
+//! it takes a lock for itself, on the thread that ran them: none of the tasks has it.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, Kind, Task, Wait};
+use ctp_zoo::Ledger;
+
+static LOCK: u8 = 0;
+const ROUNDS: usize = 30;
+
+/// Runs them one after the other; each waits at last.
+fn round(tasks: &[Task], wait: impl Fn(usize) -> Wait) {
+    let mut last: Option<usize> = None;
+    for (at, next) in tasks.iter().enumerate() {
+        next.run();
+        if let Some(last) = last.replace(at) {
+            tasks[last].suspend(wait(last));
+        }
+    }
+    if let Some(last) = last {
+        tasks[last].suspend(wait(last));
+    }
+}
+
+fn wake(tasks: &[Task]) {
+    tasks.iter().for_each(|task| task.waker().wake());
+}
+
+fn main() {
+    ctp::attach();
+    let ledger = Ledger::new();
+    let place = std::panic::Location::caller();
+    let born = |name| Task::born_as(name, Kind::Stackful, place);
+    let tasks = ["left", "middle", "right"].map(born);
+    let lock = std::ptr::from_ref(&LOCK).addr();
+    for _ in 0..ROUNDS {
+        wake(&tasks);
+        round(&tasks, |_| Wait::user(1));
+        sleep(Duration::from_millis(1));
+    }
+    ctp::acquired(lock);
+    wake(&tasks);
+    let line = line!() + 1;
+    round(&tasks, |_| Wait::lock(lock));
+    let waiting = ["left", "middle", "right"].map(|name| ledger.enter(name, line));
+    sleep(Duration::from_millis(2300));
+    ledger.tell(|_| false);
+    std::mem::forget((tasks, waiting)); // as it stands
+}
