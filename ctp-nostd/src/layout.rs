@@ -44,8 +44,16 @@ pub const MOST_STATIONS: u32 = 1 << 20;
 /// Which coroutine, in 31 bits that are never 0: {use of its station 10 | the station's number + 1,
 /// 21}.
 pub const fn seat_word(index: u32, generation: u32) -> u32 {
-    let uses = (generation / 2) % (1 << (31 - STATION_BITS));
-    (uses << STATION_BITS) | ((index + 1) % (1 << STATION_BITS))
+    (uses(generation) << STATION_BITS) | ((index + 1) % (1 << STATION_BITS))
+}
+
+const fn uses(generation: u32) -> u32 {
+    (generation / 2) % (1 << (31 - STATION_BITS))
+}
+
+/// May a station of this generation be in the use that a [`seat_word`] tells?
+pub(crate) const fn is_use(generation: u32, of_word: u32) -> bool {
+    uses(generation) == of_word
 }
 
 /// The station of a [`seat_word`], if it has one.

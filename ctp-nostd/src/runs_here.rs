@@ -5,8 +5,8 @@
 //! given the wakes that are called here nor the locks that are taken. So its own latest event is
 //! asked: of one that runs here, nobody else can write any.
 
-use crate::layout::{Station, seat_word, station_of};
-use crate::platform::Platform;
+use crate::layout::{Station, is_use, station_of, uses_of};
+use crate::platform::{Local, Platform};
 use crate::slot::{self, EventKind};
 use crate::sync::{Ordering, fence};
 
@@ -25,30 +25,38 @@ impl RunsHere {
     /// Asks the thread, and the station of the one that it names.
     #[inline]
     pub fn find<P: Platform>(stations: &[Station]) -> Self {
-        match P::local().map(|local| local.current.load(Ordering::Relaxed)) {
-            None | Some(0) => RunsHere::Nobody,
-            Some(word) if runs_on(stations, word as u32, P::thread()) => {
-                RunsHere::Coroutine(word as u32)
-            }
-            Some(_) => RunsHere::Unsure,
+        let Some(local) = P::local() else {
+            return RunsHere::Nobody;
+        };
+        let word = local.current.load(Ordering::Relaxed) as u32;
+        if word == 0 {
+            return RunsHere::Nobody;
+        }
+        let station = station_of(word).and_then(|index| stations.get(index as usize));
+        match station.is_some_and(|it| it.is_run_by::<P>(word, local)) {
+            true => RunsHere::Coroutine(word),
+            false => RunsHere::Unsure,
         }
     }
 }
 
-/// Is the latest event of this coroutine a run on this thread? No if that was kept out or left out, or
-/// is being written.
-fn runs_on(stations: &[Station], word: u32, thread: u64) -> bool {
-    let station = station_of(word).and_then(|index| Some((index, stations.get(index as usize)?)));
-    let Some((index, station)) = station else {
-        return false;
-    };
-    let head = station.event_head.load(Ordering::Acquire); // pairs with E5 of `seat.rs`
-    let latest = &station.slots[slot::index_of(head.wrapping_sub(1))];
-    let is_run = slot::what_and_where(latest) == (EventKind::Run as u8, thread);
-    let is_latest = station.begun.load(Ordering::Relaxed) == head as u32
-        && station.state.load(Ordering::Relaxed) == 0;
-    let is_its = seat_word(index, station.generation.load(Ordering::Relaxed)) == word;
-    // Where the head is what it was, nobody has come round to that slot.
-    fence(Ordering::Acquire);
-    is_run && is_latest && is_its && station.event_head.load(Ordering::Relaxed) == head
+impl Station {
+    /// Is the latest event of this occupant a run on this thread? No if that was kept out or left out,
+    /// or is being written.
+    #[inline]
+    fn is_run_by<P: Platform>(&self, word: u32, local: &Local) -> bool {
+        let head = self.event_head.load(Ordering::Acquire); // pairs with E5 of `seat.rs`
+        let latest = &self.slots[slot::index_of(head.wrapping_sub(1))];
+        let (kind, thread) = slot::what_and_where(latest);
+        let is_its = is_use(self.generation.load(Ordering::Relaxed), uses_of(word));
+        let is_latest = self.begun.load(Ordering::Relaxed) == head as u32
+            && self.state.load(Ordering::Relaxed) == 0;
+        // Where the head is what it was, nobody has come round to that slot.
+        fence(Ordering::Acquire);
+        kind == EventKind::Run as u8
+            && thread == P::thread_of(local)
+            && is_its
+            && is_latest
+            && self.event_head.load(Ordering::Relaxed) == head
+    }
 }
