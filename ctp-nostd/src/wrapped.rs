@@ -20,15 +20,15 @@
 )]
 
 use core::mem::ManuallyDrop;
-use core::ops::Range;
 use core::pin::Pin;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use heap::sync::Arc;
 
-use crate::chain::{Addresses, Chain, Digest, Found};
-use crate::linux::{self, Task, stack};
+use crate::callers;
+use crate::chain::Found;
+use crate::linux::{self, Task};
 use crate::polling::Polling;
 use crate::site::SiteWord;
 use crate::walk::{self, Here};
@@ -111,50 +111,13 @@ impl Wrapped {
     }
 
     /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
-    /// which is at `here`. One that ends early for another reason than its length says nothing: what
-    /// it would go through was compiled without frame pointers.
+    /// which is at `here`.
     #[inline(always)]
     fn note_chain(&self, here: &Here) {
         let polled = &linux::local().polled;
-        let Some(limits) = polled.limits(ptr::from_ref(self).addr()) else {
-            return;
-        };
-        let probe = self.trace.probe();
-        let stack = here.sp..limits.top;
-        let Some(probe) = probe.filter(|it| !it.region.chains.is_empty()) else {
-            return;
-        };
-        if !stack::covers(polled, &stack) {
-            return;
-        }
-        let mut digest = Digest::of(self.site);
-        digest.add(here.pc as u64);
-        let add = |address| digest.add(address);
-        // SAFETY: just checked.
-        let is_whole = unsafe { walk::walk(here, stack.clone(), limits.base, add) };
-        if let Some(hash) = digest.end(is_whole) {
-            // SAFETY: as before, in the same function.
-            let chain = || unsafe { self.chain(here, stack, limits.base) };
-            polled.note(probe.chain(hash, chain));
-        }
-    }
-
-    /// The same again, to keep it.
-    ///
-    /// # Safety
-    /// As for [`walk::walk`].
-    #[cold]
-    #[inline(never)]
-    unsafe fn chain(&self, here: &Here, stack: Range<usize>, base: usize) -> Chain {
-        let mut addresses = Addresses::new();
-        let mut add = |address| addresses.push(address).is_ok();
-        add(here.pc as u64);
-        // SAFETY: the caller's promise.
-        let is_whole = unsafe { walk::walk(here, stack, base, add) };
-        Chain {
-            site: self.site,
-            is_whole,
-            addresses,
+        let limits = polled.limits(ptr::from_ref(self).addr());
+        if let (Some(limits), Some(probe)) = (limits, self.trace.probe()) {
+            polled.note(callers::of_a_clone(probe, polled, here, limits, self.site));
         }
     }
 }
@@ -228,7 +191,9 @@ unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: as the caller says.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
     if wrapped.is_latest.load(Ordering::Relaxed) {
-        wrapped.trace.wake_from_nowhere();
+        let here = walk::here();
+        let site = |probe: &_| callers::of_a_wake(probe, &linux::local().polled, &here);
+        wrapped.trace.wake_from(site);
     }
     wrapped.inner.wake_by_ref();
 }
