@@ -29,6 +29,7 @@ use heap::sync::Arc;
 use crate::callers;
 use crate::chain::Found;
 use crate::linux::{self, Task};
+use crate::noted;
 use crate::polling::Polling;
 use crate::site::SiteWord;
 use crate::walk::{self, Here};
@@ -107,6 +108,16 @@ impl Wrapped {
         match self.is_precise && self.trace.is_only_one() {
             true => found.of_one_waker(),
             false => found,
+        }
+    }
+
+    /// A waker is dropped. In the poll that goes on it may be that of a leaf which has said what it
+    /// waits for, and is dropped itself, as in a `select!` that another branch ends.
+    #[inline]
+    fn doubt_announcement(&self) {
+        let local = linux::local();
+        if local.polled.limits(ptr::from_ref(self).addr()).is_some() {
+            noted::doubt(local);
         }
     }
 
@@ -201,6 +212,7 @@ unsafe fn wake_by_ref(data: *const ()) {
 unsafe fn drop_one(data: *const ()) {
     // SAFETY: as the caller says, who gives away a count.
     let wrapped: Arc<Wrapped> = unsafe { Arc::from_raw(data.cast()) };
+    wrapped.doubt_announcement();
     wrapped.trace.count_one_less();
 }
 
@@ -210,6 +222,7 @@ mod tests {
     use heap::task::Wake;
 
     use super::*;
+    use crate::wait::Wait;
 
     #[derive(Default)]
     struct Bell(AtomicUsize);
@@ -250,6 +263,28 @@ mod tests {
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, false), 5).0, 1);
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, true), 5).0, 5);
         assert_eq!(Arc::strong_count(&bell), 1);
+    }
+
+    #[test]
+    fn what_a_leaf_announced_is_in_doubt_once_a_waker_is_dropped_in_that_poll() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let lent = lend(&wrapped);
+        let local = linux::local();
+        let announced = || {
+            let polling = Polling::begin(linux::local, lent.data().addr(), &walk::here());
+            let leaf = Waker::clone(&lent);
+            noted::note(local, SiteWord::default(), &Wait::lock(7));
+            (polling, leaf)
+        };
+        let noted = || local.noted_kind.swap(0, Ordering::Relaxed) - 1;
+        let (polling, leaf) = announced();
+        drop(leaf);
+        polling.end();
+        assert_eq!(noted(), Wait::lock(7).one_of_several().code().into());
+        let (polling, leaf) = announced();
+        polling.end();
+        drop(leaf);
+        assert_eq!(noted(), Wait::lock(7).code().into(), "that poll is over");
     }
 
     #[test]

@@ -147,17 +147,23 @@ fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
             }),
             event(1, 0, 0, EventKind::Birth),
             event(1, 1, 1, EventKind::Run),
-            after_wakes(1, event(1, 2, 2, EventKind::Suspend)),
+            event(1, 2, 2, EventKind::Suspend),
+            after_wakes(1, event(1, 3, 3, EventKind::Run)),
+            after_wakes(1, event(1, 4, 4, EventKind::Suspend)),
             Record::Wake(Wake {
                 coroutine,
                 count: 1 + (1 << 16),
                 at: Nanos(at),
                 ..Wake::default()
             }),
-            tally(1, 3, 3),
+            tally(1, 5, 5),
             end(3 * SECOND),
         ];
         census(&records).judge(Nanos(SECOND))[0].1
     };
     assert!(woken_at(2 * SECOND).close_call);
+    assert!(
+        !woken_at(4).close_call,
+        "it is the one that led to the last run"
+    );
 }

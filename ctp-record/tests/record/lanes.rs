@@ -1,5 +1,7 @@
 //! History that is whole: more events than slots hold, and threads that come and go.
 
+use ctp_trace::record::{Act, Deed};
+
 use crate::lab::Lab;
 use crate::loss::counts_agree;
 
@@ -55,8 +57,11 @@ fn ten_thousand_short_threads_use_few_lanes() {
 // LT-12
 #[test]
 fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
-    let said = brief(&Lab::new(), "200", "200", "3");
+    let lab = Lab::new();
+    let said = brief(&lab, "200", "200", "3");
     assert!(said.contains("found no buffer"), "{said}");
+    let is_loss = |deed: &&Deed| deed.act == Act::Loss(0);
+    assert_eq!(lab.trace().deeds.iter().filter(is_loss).count(), 1);
     let said = brief_with(&["-v", "--buffer", "1M"], &Lab::new(), "900", "900", "3");
     assert_eq!(lanes(&said), 900, "{said}");
     assert!(!said.contains("found no buffer"), "{said}");

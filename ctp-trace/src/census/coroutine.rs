@@ -254,7 +254,7 @@ impl Coroutine {
         let at = (0 < wake.count).then(|| self.woken_at(&wake));
         let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
         // It was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
-        let is_later = |ran: Nanos| at.is_some_and(|at| ran < at);
+        let is_later = |ran: Nanos| !close(ran) && at.is_some_and(|at| ran < at);
         let spent = self.resumed.is_some_and(|it| it.by_one_wake(last));
         // A wake is counted first and dated later, so a new one may have the date of an old one.
         let is_old = |at: &Nanos| 0 < wakes && self.ran_at.is_some_and(|ran| *at < ran);
@@ -262,7 +262,9 @@ impl Coroutine {
             woken: 0 < wakes,
             at: at.filter(|at| !is_old(at)),
             close_call: match wakes {
-                0 => !spent && self.ran_at.is_some_and(|ran| close(ran) || is_later(ran)),
+                0 => self
+                    .ran_at
+                    .is_some_and(|ran| !spent && close(ran) || is_later(ran)),
                 _ => self.ran_at.is_some_and(close),
             },
         })
