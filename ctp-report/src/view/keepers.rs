@@ -11,7 +11,7 @@ use crate::text;
 use crate::units;
 
 /// Keepers of which a page tells.
-const TOLD: usize = 3;
+pub const TOLD: usize = 3;
 
 /// Columns for what is said of a field.
 const ROOM: usize = 80;
@@ -71,8 +71,21 @@ pub fn in_a_clause(all: &[KeptBy]) -> String {
     format!("; {} {}{does}", field(it), who(it))
 }
 
+/// How it keeps, and who it is.
+pub fn told(it: &KeptBy) -> (&'static str, String) {
+    (field(it), text::cut_middle(&who(it), ROOM - 12))
+}
+
+/// Why another one may keep it, or nobody.
+pub fn doubt(doubt: Option<Doubt>) -> Option<&'static str> {
+    let is_of_time = |it: &Doubt| matches!(it, Doubt::CloseCall | Doubt::Recent);
+    doubt
+        .filter(|it| !is_of_time(it))
+        .map(|it| sureness(Some(it)))
+}
+
 /// What that one does itself.
-fn does(it: &KeptBy) -> Option<String> {
+pub fn does(it: &KeptBy) -> Option<String> {
     if let Some(ns) = it.ended_ns {
         let ago = units::duration(Nanos(ns));
         return Some(format!("which ended {ago} ago without giving it back"));
