@@ -64,11 +64,23 @@ fn who(it: &KeptBy) -> String {
 
 /// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
 pub fn in_a_clause(all: &[KeptBy]) -> String {
-    let Some(it) = all.first() else {
-        return String::new();
-    };
+    let first = all.first().map(|it| format!("; {}", clause(it)));
+    first.unwrap_or_default()
+}
+
+/// The same of each, as lines of their own.
+pub fn lines(all: &[KeptBy]) -> Vec<String> {
+    let mut lines: Vec<String> = all.iter().take(TOLD).map(clause).collect();
+    if TOLD < all.len() {
+        let more = (all.len() - TOLD) as u64;
+        lines.push(format!("and {}", units::counted(more, "other")));
+    }
+    lines
+}
+
+fn clause(it: &KeptBy) -> String {
     let does = does(it).map(|does| format!(", {does}")).unwrap_or_default();
-    format!("; {} {}{does}", field(it), who(it))
+    format!("{} {}{does}", field(it), who(it))
 }
 
 /// How it keeps, and who it is.
