@@ -1,5 +1,6 @@
 //! What does it cost to find who awaits whom, when a leaf future clones the waker? Beside a clone
-//! that comes outside of the poll, for which nothing is looked for. And what is a poll whose leaf has
+//! that comes outside of the poll, for which nothing is looked for. What is it to find who wakes,
+//! beside a handle that tells its line itself? And what is a poll whose leaf has
 //! kept a waker, where it may keep it and where the chain of each wait is wanted? Built with frame
 //! pointers:
 //! `RUSTFLAGS="-C force-frame-pointers=yes" cargo bench -p ctp-benches --features wakers --bench chain`
@@ -13,8 +14,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use ctp_benches::memory::{Lent, Memory};
 use ctp_benches::{CALLS, report, this_program, times};
-use ctp_nostd::TracedExt as _;
 use ctp_nostd::aggregate::MODE_HISTORY;
+use ctp_nostd::{Task, TracedExt as _};
 
 /// Functions that await each other between the leaf and what is traced.
 const DEPTHS: [u32; 3] = [1, 5, 12];
@@ -24,7 +25,7 @@ fn main() {
     let role = std::env::args().find(|argument| argument.starts_with("--as="));
     match role.as_deref() {
         Some("--as=target") => target(),
-        Some(_) => polls("precise"),
+        Some(_) => polls(&Lent::attach(), "precise"),
         None => {
             run_self_in(&Memory::new(4, MODE_HISTORY), "--as=target");
             run_self_in(&Memory::of_precise_chains(4), "--as=precise");
@@ -40,7 +41,9 @@ fn run_self_in(memory: &Memory, role: &str) {
 
 // CT-13
 fn target() {
-    polls("as it comes");
+    let lent = Lent::attach();
+    polls(&lent, "as it comes");
+    wakes(&lent);
     for depth in DEPTHS {
         let mut kept = None;
         let within = poll_once(depth, &mut kept, clones);
@@ -52,11 +55,25 @@ fn target() {
     }
 }
 
-/// Of a leaf that has a waker, and one that takes none.
-fn polls(mode: &str) {
-    let lent = Lent::attach();
+/// Of a traced future's waker, called in its poll.
+fn wakes(lent: &Lent) {
+    let before = || lent.empty_lanes();
+    let task = Task::born("handle");
+    let handle = task.waker();
+    let told = times(1, before, || black_box(&handle).wake()).least_ns;
+    report("wake, by a handle", told, None);
     for depth in DEPTHS {
-        let [takes_none, keeps] = [false, true].map(|keeps| polled_again(&lent, depth, keeps));
+        let called = |waker: &Waker| times(1, before, || black_box(waker).wake_by_ref()).least_ns;
+        let found = poll_once(depth, &mut None, called);
+        let what = format!("wake, by a waker, {depth} deep");
+        report(&what, found, Some(("that", told)));
+    }
+}
+
+/// Of a leaf that has a waker, and one that takes none.
+fn polls(lent: &Lent, mode: &str) {
+    for depth in DEPTHS {
+        let [takes_none, keeps] = [false, true].map(|keeps| polled_again(lent, depth, keeps));
         let what = format!("poll, leaf keeps a waker, {mode}, {depth} deep");
         report(&what, keeps, Some(("one that takes none", takes_none)));
     }
@@ -88,7 +105,7 @@ fn clones(waker: &Waker) -> f64 {
 }
 
 /// Measures in the leaf, and keeps the waker.
-fn poll_once(depth: u32, kept: &mut Option<Waker>, measure: fn(&Waker) -> f64) -> f64 {
+fn poll_once(depth: u32, kept: &mut Option<Waker>, measure: impl Fn(&Waker) -> f64) -> f64 {
     let mut found = 0.0;
     let leaf = poll_fn(|context: &mut Context<'_>| {
         found = measure(context.waker());

@@ -54,10 +54,10 @@ impl Digest {
         }
     }
 
-    /// One more. False if an entry would have no room for it.
+    /// One more. False if there are so many already.
     #[inline(always)]
-    pub fn add(&mut self, address: u64) -> bool {
-        let has_room = self.addresses < MOST_ADDRESSES;
+    pub fn add(&mut self, address: u64, most: usize) -> bool {
+        let has_room = self.addresses < most;
         if has_room {
             self.sum = self.sum.wrapping_add(address.wrapping_mul(self.power));
             self.power = self.power.wrapping_mul(FACTOR);
@@ -66,13 +66,11 @@ impl Digest {
         has_room
     }
 
-    /// The hash, if the chain is one: it has a caller, and does not end for another reason than its
-    /// length.
+    /// The hash, if the chain is one: it has a caller, and is whole or has addresses enough.
     #[cfg(feature = "alloc")]
     #[inline(always)]
-    pub fn end(self, is_whole: bool) -> Option<u64> {
-        let is_full = self.addresses == MOST_ADDRESSES;
-        let is_chain = 1 < self.addresses && (is_whole || is_full);
+    pub fn end(self, is_whole: bool, enough: usize) -> Option<u64> {
+        let is_chain = 1 < self.addresses && (is_whole || enough <= self.addresses);
         is_chain.then(|| self.hash(is_whole))
     }
 
@@ -87,7 +85,7 @@ impl Chain {
     pub(crate) fn hash(&self) -> u64 {
         let mut digest = Digest::of(self.site);
         for address in &self.addresses {
-            digest.add(*address);
+            digest.add(*address, MOST_ADDRESSES);
         }
         digest.hash(self.is_whole)
     }
@@ -228,20 +226,23 @@ mod tests {
             let mut digest = Digest::of(3);
             let added: usize = addresses
                 .iter()
-                .map(|it| usize::from(digest.add(*it)))
+                .map(|it| usize::from(digest.add(*it, MOST_ADDRESSES)))
                 .sum();
             (digest, added)
         };
         let (whole, added) = digest(&[10, 20, 30]);
         assert_eq!(
-            (whole.end(true), added),
+            (whole.end(true, MOST_ADDRESSES), added),
             (Some(chain(&[10, 20, 30]).hash()), 3)
         );
-        assert_eq!(whole.end(false), None);
-        assert_eq!(digest(&[10]).0.end(true), None);
+        assert_eq!(whole.end(false, MOST_ADDRESSES), None);
+        assert_eq!(digest(&[10]).0.end(true, MOST_ADDRESSES), None);
         let (full, added) = digest(&[10; MOST_ADDRESSES + 1]);
         assert_eq!(added, MOST_ADDRESSES);
-        assert!(full.end(false).is_some() && full.end(false) != full.end(true));
+        assert!(
+            full.end(false, MOST_ADDRESSES).is_some()
+                && full.end(false, MOST_ADDRESSES) != full.end(true, MOST_ADDRESSES)
+        );
         assert_ne!(chain(&[10, 20]).hash(), chain(&[20, 10]).hash());
     }
 

@@ -78,7 +78,8 @@ impl<P: Platform> Coroutine<P> {
         self.live_seat().map_or(0, Seat::probe_id)
     }
 
-    /// It runs from now on, on this thread.
+    /// It runs from now on, on this thread, until [`suspend`](Self::suspend) or its drop. A thread that
+    /// ends before says so by [`thread_ends`](Probe::thread_ends).
     #[inline]
     pub fn run(&self) {
         if let Some(seat) = self.live_seat() {

@@ -92,6 +92,8 @@ mod amid;
 pub mod audit;
 #[cfg(not(loom))]
 mod bare;
+#[cfg(feature = "alloc")]
+mod callers;
 pub mod chain;
 pub mod clock;
 pub mod control;

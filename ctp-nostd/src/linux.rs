@@ -62,7 +62,9 @@ pub fn waits_for(wait: Wait) {
 
 /// The same, in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
 /// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
-/// and the wait marked as [one of several](Wait::one_of_several). With the feature `alloc`.
+/// and the wait marked as [one of several](Wait::one_of_several). So it is where a waker is dropped
+/// later in that poll: the leaf may be dropped, and another one wait. So call it last, once the waker
+/// is where it is kept. With the feature `alloc`.
 #[cfg(feature = "alloc")]
 #[inline]
 pub fn waits_for_in(wait: Wait, context: &Context<'_>) {

@@ -23,6 +23,19 @@ pub(crate) fn note(local: &Local, site: SiteWord, wait: &Wait) {
         .store(u64::from(code) + 1, Ordering::Relaxed);
 }
 
+/// Who announced the latest may be gone, and the wait is for something else.
+#[cfg(feature = "alloc")]
+#[inline]
+pub(crate) fn doubt(local: &Local) {
+    let noted = local.noted_kind.load(Ordering::Relaxed);
+    if ![0, ONE_INSIDE_WAITS].contains(&noted) {
+        let code = (noted - 1) as u8 | WAIT_ONE_OF_SEVERAL;
+        local
+            .noted_kind
+            .store(u64::from(code) + 1, Ordering::Relaxed);
+    }
+}
+
 /// A future that is polled twice in one run is one wait.
 fn is_the_same(local: &Local, site: SiteWord, wait: &Wait) -> bool {
     local.noted_site.load(Ordering::Relaxed) == site.0

@@ -61,6 +61,15 @@ impl Polled {
         })
     }
 
+    /// Of the traced future that is polled here, if one is.
+    #[inline(always)]
+    pub fn innermost(&self) -> Option<Limits> {
+        match self.waker.load(Ordering::Relaxed) {
+            0 => None,
+            waker => self.limits(waker),
+        }
+    }
+
     /// Whether one that is polled with this waker is polled by a future within the traced one, which
     /// wakes it by wakers of its own. Not if no traced one is polled here.
     #[inline]

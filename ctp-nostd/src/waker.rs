@@ -89,11 +89,12 @@ impl<P: Platform> Waker<P> {
         }
     }
 
-    /// The same, where nobody knows which line it is.
+    /// The same, where the line has to be found.
     #[cfg(feature = "alloc")]
-    pub(crate) fn wake_from_nowhere(&self) {
+    #[inline(always)]
+    pub(crate) fn wake_from(&self, site: impl FnOnce(&Probe<P>) -> SiteWord) {
         if let Some(target) = self.live_target() {
-            target.wake(|_: &Probe<P>| SiteWord::default());
+            target.wake(site);
         }
     }
 

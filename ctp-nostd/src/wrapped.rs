@@ -20,15 +20,16 @@
 )]
 
 use core::mem::ManuallyDrop;
-use core::ops::Range;
 use core::pin::Pin;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use heap::sync::Arc;
 
-use crate::chain::{Addresses, Chain, Digest, Found};
-use crate::linux::{self, Task, stack};
+use crate::callers;
+use crate::chain::Found;
+use crate::linux::{self, Task};
+use crate::noted;
 use crate::polling::Polling;
 use crate::site::SiteWord;
 use crate::walk::{self, Here};
@@ -110,51 +111,24 @@ impl Wrapped {
         }
     }
 
-    /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
-    /// which is at `here`. One that ends early for another reason than its length says nothing: what
-    /// it would go through was compiled without frame pointers.
-    #[inline(always)]
-    fn note_chain(&self, here: &Here) {
-        let polled = &linux::local().polled;
-        let Some(limits) = polled.limits(ptr::from_ref(self).addr()) else {
-            return;
-        };
-        let probe = self.trace.probe();
-        let stack = here.sp..limits.top;
-        let Some(probe) = probe.filter(|it| !it.region.chains.is_empty()) else {
-            return;
-        };
-        if !stack::covers(polled, &stack) {
-            return;
-        }
-        let mut digest = Digest::of(self.site);
-        digest.add(here.pc as u64);
-        let add = |address| digest.add(address);
-        // SAFETY: just checked.
-        let is_whole = unsafe { walk::walk(here, stack.clone(), limits.base, add) };
-        if let Some(hash) = digest.end(is_whole) {
-            // SAFETY: as before, in the same function.
-            let chain = || unsafe { self.chain(here, stack, limits.base) };
-            polled.note(probe.chain(hash, chain));
+    /// A waker is dropped. In the poll that goes on it may be that of a leaf which has said what it
+    /// waits for, and is dropped itself, as in a `select!` that another branch ends.
+    #[inline]
+    fn doubt_announcement(&self) {
+        let local = linux::local();
+        if local.polled.limits(ptr::from_ref(self).addr()).is_some() {
+            noted::doubt(local);
         }
     }
 
-    /// The same again, to keep it.
-    ///
-    /// # Safety
-    /// As for [`walk::walk`].
-    #[cold]
-    #[inline(never)]
-    unsafe fn chain(&self, here: &Here, stack: Range<usize>, base: usize) -> Chain {
-        let mut addresses = Addresses::new();
-        let mut add = |address| addresses.push(address).is_ok();
-        add(here.pc as u64);
-        // SAFETY: the caller's promise.
-        let is_whole = unsafe { walk::walk(here, stack, base, add) };
-        Chain {
-            site: self.site,
-            is_whole,
-            addresses,
+    /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
+    /// which is at `here`.
+    #[inline(always)]
+    fn note_chain(&self, here: &Here) {
+        let polled = &linux::local().polled;
+        let limits = polled.limits(ptr::from_ref(self).addr());
+        if let (Some(limits), Some(probe)) = (limits, self.trace.probe()) {
+            polled.note(callers::of_a_clone(probe, polled, here, limits, self.site));
         }
     }
 }
@@ -228,7 +202,9 @@ unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: as the caller says.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
     if wrapped.is_latest.load(Ordering::Relaxed) {
-        wrapped.trace.wake_from_nowhere();
+        let here = walk::here();
+        let site = |probe: &_| callers::of_a_wake(probe, &linux::local().polled, &here);
+        wrapped.trace.wake_from(site);
     }
     wrapped.inner.wake_by_ref();
 }
@@ -236,6 +212,7 @@ unsafe fn wake_by_ref(data: *const ()) {
 unsafe fn drop_one(data: *const ()) {
     // SAFETY: as the caller says, who gives away a count.
     let wrapped: Arc<Wrapped> = unsafe { Arc::from_raw(data.cast()) };
+    wrapped.doubt_announcement();
     wrapped.trace.count_one_less();
 }
 
@@ -245,6 +222,7 @@ mod tests {
     use heap::task::Wake;
 
     use super::*;
+    use crate::wait::Wait;
 
     #[derive(Default)]
     struct Bell(AtomicUsize);
@@ -285,6 +263,28 @@ mod tests {
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, false), 5).0, 1);
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, true), 5).0, 5);
         assert_eq!(Arc::strong_count(&bell), 1);
+    }
+
+    #[test]
+    fn what_a_leaf_announced_is_in_doubt_once_a_waker_is_dropped_in_that_poll() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let lent = lend(&wrapped);
+        let local = linux::local();
+        let announced = || {
+            let polling = Polling::begin(linux::local, lent.data().addr(), &walk::here());
+            let leaf = Waker::clone(&lent);
+            noted::note(local, SiteWord::default(), &Wait::lock(7));
+            (polling, leaf)
+        };
+        let noted = || local.noted_kind.swap(0, Ordering::Relaxed) - 1;
+        let (polling, leaf) = announced();
+        drop(leaf);
+        polling.end();
+        assert_eq!(noted(), Wait::lock(7).one_of_several().code().into());
+        let (polling, leaf) = announced();
+        polling.end();
+        drop(leaf);
+        assert_eq!(noted(), Wait::lock(7).code().into(), "that poll is over");
     }
 
     #[test]

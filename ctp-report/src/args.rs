@@ -45,7 +45,7 @@ What --stuck says of a coroutine that has not moved for the threshold, and the f
            the waits at its site took (8 or more must have ended) and twice the longest; or its
            timer is overdue; or it is of a plain cTP v1 program, which tells nothing of wakes. Of
            a --summary not the site's waits are known but all those of the coroutine's name
-  BUSY     it runs without a suspend, so that nobody else gets its thread; no failure for --fail
+  BUSY     it runs without a suspend, and its thread runs nobody else; no failure for --fail
   WAITING  as usual at its site, or meant to be long, or ignored, or nothing to compare with
   UNKNOWN  events of it are lost that may have changed everything
   NOT_WOKEN, WOKEN_NOT_RUN: by the count of wakes; SUSPENDED: its runtime does not tell of wakes

@@ -138,12 +138,16 @@ fn lies_elsewhere(file: &Path) -> bool {
     file.starts_with(LIBRARY) || ELSEWHERE.iter().any(|part| file.contains(part))
 }
 
-/// The crate of a function: the first part of its path, or of the type that it belongs to.
+/// The crate of a function: the first part of its path, or of the type that it belongs to. One
+/// without a path, as the compiler makes some, is of none.
 fn crate_of(label: &Label) -> Option<&str> {
     let function = label.function.as_deref()?;
     let path = function.rsplit(" in ").next().unwrap_or(function);
     let path = path.trim_start_matches(['<', '&', '(', '[', '*']);
     let path = path.strip_prefix("mut ").unwrap_or(path);
+    if !path.contains("::") {
+        return None;
+    }
     let end = path.find(|c: char| !c.is_alphanumeric() && c != '_');
     Some(&path[..end.unwrap_or(path.len())])
 }

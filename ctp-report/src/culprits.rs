@@ -9,7 +9,7 @@ use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::names::Names;
+use crate::names::{Label, Names};
 
 /// A place that closed what coroutines of a group waited for, while they did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -113,15 +113,21 @@ fn place(names: &Names, site: SiteId, closings: &[(Closing, Nanos)]) -> ClosedBy
     }
 }
 
-/// Who usually wakes those that wait where this one does.
+/// Who usually wakes those that wait where this one does. Ways that lead to one line are one.
 pub fn usual_waker(model: &Model, names: &Names, one: &Coroutine) -> Option<UsualWaker> {
     let wait = one.suspend()?;
     let wakers = &model.census.site(wait.site, wait.wait)?.wakers;
-    let (site, wakes) = wakers.usual()?;
-    let label = names.of(site);
+    let mut places: BTreeMap<_, u64> = BTreeMap::new();
+    for (site, wakes) in wakers.places() {
+        let label = names.of(*site);
+        let function = label.and_then(|label| label.function.clone());
+        let place = (function, label.and_then(Label::at));
+        *places.entry(place).or_default() += wakes;
+    }
+    let ((function, at), wakes) = places.into_iter().max_by_key(|(_, wakes)| *wakes)?;
     Some(UsualWaker {
-        function: label.and_then(|label| label.function.clone()),
-        at: label.and_then(|label| label.at()),
+        function,
+        at,
         wakes,
         of: wakers.count(),
     })

@@ -12,7 +12,6 @@ use crate::keepers::{self, KeptBy};
 use crate::model::Model;
 use crate::names::{Label, Names};
 use crate::proof::{self, Step};
-use crate::units;
 use crate::waits;
 
 /// One cycle.
@@ -193,7 +192,7 @@ fn end(
         .iter()
         .max_by_key(|one| (one.shaken, one.inexact, one.lost()))?;
     let losses = match doubt {
-        Some(Doubt::Incomplete) => missing(model, worst, since),
+        Some(Doubt::Incomplete) => proof::missing(model, worst, since),
         _ => proof::losses(model, worst),
     };
     let wake = match members.iter().any(|one| unpolled(blocks, one).is_some()) {
@@ -202,16 +201,4 @@ fn end(
     };
     let what = format!("{wake}no run, nothing given back since; {losses}");
     Some(proof::at_the_end(model, worst, what))
-}
-
-/// What the threads of its process lost since then.
-fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
-    let losses = model.census.losses_since(one.process, since);
-    let records = losses
-        .iter()
-        .fold(0, |sum: u64, it| sum.saturating_add(it.records));
-    match records {
-        0 => "but records may be missing".to_owned(),
-        lost => format!("but {} lost", units::counted(lost, "record")),
-    }
 }

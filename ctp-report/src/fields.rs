@@ -3,7 +3,7 @@
 use ctp_trace::record::{
     Act, Aggregate, Bins, Birth, Chain, Control, CoroutineKind, Deed, Dialect, Durations, Earlier,
     End, Ending, Event, EventKind, Former, Hold, Look, Module, Nanos, Place, Process, ProcessEnd,
-    ProcessEnding, Record, Seen, Site, Start, Tally, Wake, Waker, Window,
+    ProcessEnding, Record, Seen, Site, Start, Tally, WaitMarks, Wake, Waker, Window,
 };
 use serde_json::{Value, json};
 
@@ -314,8 +314,16 @@ fn event(it: &Event) -> Fields {
             ("arg", it.arg.into()),
             ("wake_seen", it.wake_seen.into()),
         ]);
+        fields.rest.extend(marks(it.marks));
     }
     fields
+}
+
+/// Those that are set.
+fn marks(it: WaitMarks) -> impl Iterator<Item = (&'static str, Value)> {
+    let marks = [("idle", it.idle), ("one_of_several", it.one_of_several)];
+    let set = marks.into_iter().filter(|(_, is_set)| *is_set);
+    set.map(|(mark, _)| (mark, true.into()))
 }
 
 fn event_kind(kind: EventKind) -> &'static str {

@@ -2,7 +2,7 @@
 
 use ctp_trace::census::{Blocks, Coroutine, Holding, Keeper};
 use ctp_trace::record::{CoroutineId, Waker};
-use ctp_trace::verdict::State;
+use ctp_trace::verdict::{Doubt, State};
 use serde::Serialize;
 
 use crate::model::Model;
@@ -38,6 +38,88 @@ pub struct KeptBy {
     pub waits_at: Option<String>,
     /// For how long it has done so.
     pub does_ns: Option<u64>,
+}
+
+/// Steps that are told of a line of keepers.
+const TOLD: usize = 16;
+
+/// Who keeps one that waits, who keeps that one, and so on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// Each is kept by the next one.
+    pub steps: Vec<Kept>,
+    /// How it ends.
+    pub ends: LineEnd,
+    /// Those of whom each waits for the next one, and the last for the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cycle: Vec<u32>,
+}
+
+/// One that waits, and what keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// Which coroutine waits.
+    pub id: u32,
+    /// What keeps it.
+    pub by: Vec<KeptBy>,
+    /// Why that is not certain, as a word.
+    pub doubt: Option<&'static str>,
+    /// The same.
+    #[serde(skip)]
+    pub doubted: Option<Doubt>,
+}
+
+/// How a line of keepers ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineEnd {
+    /// With one of which nobody is known to keep it.
+    Free,
+    /// With one that several keep.
+    Several,
+    /// In a cycle.
+    Cycle,
+    /// There are more than are told.
+    More,
+}
+
+/// Who keeps this one, and who keeps that one, step by step; `None` if nobody is known to.
+pub fn line(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Option<Line> {
+    let (path, ends, cycle) = path(blocks, one.id);
+    let kept = |id: &CoroutineId| {
+        let doubt = blocks.of(*id)?.doubt;
+        Some(Kept {
+            id: id.0,
+            by: of(model, names, blocks, model.census.get(*id)?),
+            doubt: doubt.map(Doubt::word),
+            doubted: doubt,
+        })
+    };
+    let steps: Vec<Kept> = path.iter().filter_map(kept).collect();
+    (!steps.is_empty()).then_some(Line { steps, ends, cycle })
+}
+
+/// Those that wait for others, beginning with this one; how that ends; and the cycle, if it is one.
+fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u32>) {
+    let (mut path, mut at) = (Vec::<CoroutineId>::new(), from);
+    while let Some(block) = blocks.of(at) {
+        if let Some(begin) = path.iter().position(|id| *id == at) {
+            let cycle = path[begin..].iter().map(|id| id.0).collect();
+            return (path, LineEnd::Cycle, cycle);
+        }
+        if path.len() == TOLD {
+            return (path, LineEnd::More, Vec::new());
+        }
+        path.push(at);
+        let [keeper] = &block.by[..] else {
+            return (path, LineEnd::Several, Vec::new());
+        };
+        let Some(next) = keeper.coroutine() else {
+            break;
+        };
+        at = next;
+    }
+    (path, LineEnd::Free, Vec::new())
 }
 
 /// All that keep this one, as far as that was told.

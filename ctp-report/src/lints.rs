@@ -12,7 +12,7 @@ use ctp_trace::verdict::Fact;
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use own_wakes::OwnWakes;
 use sole_runs::SoleRuns;
 
@@ -45,6 +45,9 @@ pub struct Finding {
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
+    /// That is where the function begins; where in it is not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_function: bool,
     /// Where that is, also if there is no source position: where they waited, or were spawned if
     /// they never did.
     pub at: Option<String>,
@@ -146,13 +149,13 @@ fn findings(model: &Model, names: &Names, lint: Lint, groups: Groups) -> Vec<Fin
     let is_exact = model.has_all_events() && model.census.filtered() == 0;
     let finding = |((function, site), group): ((String, SiteId), Group)| {
         let label = names.of(site).cloned().unwrap_or_default();
-        let (at, Label { file, line, .. }) = (label.at(), label);
         Finding {
             lint,
             function,
-            file,
-            line,
-            at,
+            at: label.at(),
+            file: label.file,
+            line: label.line,
+            in_function: label.in_function,
             coroutines: group.coroutines,
             ids: group.ids,
             figures: group.figures,

@@ -2,7 +2,7 @@
 
 use ctp_trace::census::{Block, Closing, Coroutine, Holding, Keeper};
 use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
-use ctp_trace::verdict::{Fact, Judgement, Reason, State, wakes_since};
+use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
 use crate::looks;
@@ -161,7 +161,7 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         },
     };
     let when = match (one.suspend(), one.state().0) {
-        (Some(suspend), _) => when(&wake, suspend, one.ran_at),
+        (Some(_), _) => when(&wake, one),
         (None, State::Born) => "before any run".to_owned(),
         _ => return None,
     };
@@ -171,8 +171,8 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
 }
 
 /// When the last wake of one that waits came: before its last run or after that began.
-fn when(wake: &Wake, suspend: &Event, ran_at: Option<Nanos>) -> String {
-    match (wakes_since(wake.count, suspend.wake_seen), ran_at) {
+fn when(wake: &Wake, one: &Coroutine) -> String {
+    match (one.wakes_since_its_run(), one.ran_at) {
         (Some(more @ 1..), _) => format!("{} since its last run began", units::count(more)),
         (_, Some(ran)) => format!("{} its last run", order(wake.at, ran)),
         (_, None) => "before its last run".to_owned(),
@@ -207,8 +207,24 @@ fn evidence(reason: Reason) -> Option<Step> {
 }
 
 fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
-    let what = format!("{}; {}", since(one, judgement), losses(model, one));
+    let losses = match judgement.reason.doubt() {
+        Some(Doubt::Incomplete) => missing(model, one, one.state().1),
+        _ => losses(model, one),
+    };
+    let what = format!("{}; {losses}", since(one, judgement));
     at_the_end(model, one, what)
+}
+
+/// What the threads of its process lost since then.
+pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
+    let losses = model.census.losses_since(one.process, since);
+    let records = losses
+        .iter()
+        .fold(0, |sum: u64, it| sum.saturating_add(it.records));
+    match records {
+        0 => "but records may be missing".to_owned(),
+        lost => format!("but {} lost", units::counted(lost, "record")),
+    }
 }
 
 /// What is so when the recording ends, or the process of this one.

@@ -263,6 +263,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         model: &model,
         names: &names,
         selection: &selection,
+        blocks: &model.census.blocks(),
         crash: crash.as_ref(),
         scale,
         threads,

@@ -1,5 +1,5 @@
 //! Why a coroutine is where it is: the chain of wakes that led there, split into waiting, queued
-//! and running.
+//! and running, and who keeps it there.
 
 use std::rc::Rc;
 
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::causes::{Cause, Causes, KEPT, Run};
 use crate::crash;
+use crate::keepers;
 use crate::model::Model;
 use crate::names::{Label, Names, tidy};
 use crate::waits;
@@ -35,6 +36,9 @@ pub struct Why {
     pub waits_at: Option<String>,
     /// For how long.
     pub waits_ns: u64,
+    /// Who keeps it, and who keeps that one, as far as that was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<keepers::Line>,
     /// It is ready to run; who made it so, and where. If a coroutine did, the links lead to that.
     pub ready: Option<Ready>,
     /// For how long it has been ready, and was not run.
@@ -130,6 +134,7 @@ pub fn why(
         waits_for: wait.and_then(|wait| teller.thing(wait.wait, wait.arg)),
         waits_at: wait.and_then(|wait| teller.place(wait.site)),
         waits_ns: wait.map_or(0, |wait| wait.at.until(end).0),
+        kept: keepers::line(model, names, &model.census.blocks(), one),
         ready: pending.map(|cause| teller.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
         end_ns: end.0,

@@ -393,7 +393,7 @@ impl Census {
             }
             Act::Acquire(hold) => self.holds.acquire(deed, hold),
             Act::Release(hold) => self.holds.release(deed, hold),
-            Act::End => {}
+            Act::End => self.runners.entry(deed.process).or_default().ends(deed.tid),
         }
     }
 

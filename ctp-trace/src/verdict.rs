@@ -107,6 +107,9 @@ impl Case<'_> {
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
             Fact::Running if self.standing.hosts => (Verdict::Waiting, Reason::Hosts),
+            Fact::Running if self.standing.thread_ended => {
+                (Verdict::MaybeStuck, Reason::ThreadEnded)
+            }
             Fact::Running => (Verdict::Busy, Reason::Runs),
             Fact::NeverRun => self.never_run(),
             Fact::WokenNotRun => self.woken(),

@@ -3,7 +3,7 @@
 mod facts;
 
 use ctp_trace::record::*;
-use ctp_trace::verdict::{Judgement, Reason, Verdict};
+use ctp_trace::verdict::{Fact, Judgement, Reason, Verdict};
 use facts::{census, end, event, tally};
 
 const SECOND: u64 = 1_000_000_000;
@@ -147,17 +147,52 @@ fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
             }),
             event(1, 0, 0, EventKind::Birth),
             event(1, 1, 1, EventKind::Run),
-            after_wakes(1, event(1, 2, 2, EventKind::Suspend)),
+            event(1, 2, 2, EventKind::Suspend),
+            after_wakes(1, event(1, 3, 3, EventKind::Run)),
+            after_wakes(1, event(1, 4, 4, EventKind::Suspend)),
             Record::Wake(Wake {
                 coroutine,
                 count: 1 + (1 << 16),
                 at: Nanos(at),
                 ..Wake::default()
             }),
-            tally(1, 3, 3),
+            tally(1, 5, 5),
             end(3 * SECOND),
         ];
         census(&records).judge(Nanos(SECOND))[0].1
     };
     assert!(woken_at(2 * SECOND).close_call);
+    assert!(
+        !woken_at(4).close_call,
+        "it is the one that led to the last run"
+    );
+}
+
+// CT-15
+#[test]
+fn wakes_without_number_are_wakes() {
+    let coroutine = CoroutineId(1);
+    let standing_after = |count, at| {
+        let records = [
+            Record::Birth(Birth {
+                coroutine,
+                dialect: Dialect::Extended,
+                ..Birth::default()
+            }),
+            event(1, 0, 0, EventKind::Birth),
+            event(1, 1, 1, EventKind::Run),
+            event(1, 2, 2, EventKind::Suspend),
+            Record::Wake(Wake {
+                coroutine,
+                count,
+                at: Nanos(at),
+                ..Wake::default()
+            }),
+            tally(1, 3, 3),
+            end(3 * SECOND),
+        ];
+        census(&records).judge(Nanos(SECOND))[0].1.fact
+    };
+    assert_eq!(standing_after(40_000, SECOND), Fact::WokenNotRun);
+    assert_eq!(standing_after(40_000, 1), Fact::Suspended, "read too early");
 }

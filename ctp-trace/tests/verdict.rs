@@ -113,6 +113,11 @@ fn running_for_long_is_busy() {
         ..running
     };
     check(&host, Fact::Running, Verdict::Waiting, "hosts");
+    let left = Standing {
+        thread_ended: true,
+        ..running
+    };
+    check(&left, Fact::Running, Verdict::MaybeStuck, "thread-ended");
     let brief = Standing {
         since: ms(9001),
         ..running
@@ -602,6 +607,7 @@ prop_compose! {
             idle,
             one_of_several,
             hosts,
+            thread_ended: idle,
             held_since: held.then(|| ms(times[8])),
             wakers,
             polled_by_others,

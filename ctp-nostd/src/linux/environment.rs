@@ -23,6 +23,12 @@ pub(super) struct Settings {
     pub max_stations: Option<Value>,
 }
 
+/// Where libc has the list; 0 without a libc.
+#[cfg(feature = "alloc")]
+pub(super) fn list() -> usize {
+    environ().addr()
+}
+
 impl Settings {
     /// From libc's `environ`, else (without a libc, or when it was cleared) from the kernel's
     /// copy of the initial environment.

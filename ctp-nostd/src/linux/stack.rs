@@ -7,8 +7,8 @@
 //!                        └──── the kernel reads a byte of each page ─┘
 //! ```
 //! An anchor lies where the stack began, and stays as long as the thread: its thread-local storage,
-//! which every libc puts above the stack of a thread that it makes; of the main thread, the frame
-//! in which the program attached. What lies between that and where the stack is now, without a page
+//! which every libc puts above the stack of a thread that it makes; of the main thread, the list of
+//! the environment, which the kernel puts there, or else the frame in which the program attached. What lies between that and where the stack is now, without a page
 //! that cannot be read, is the thread's stack. A coroutine's own stack, or that of a signal handler,
 //! has a gap before the anchor, or lies above it. Asked once for each depth of a page.
 #![allow(
@@ -23,11 +23,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use rustix::mm::{Advice, madvise};
 
 use super::memory::PAGE_BYTES;
-use super::{session, thread};
+use super::{environment, session, thread};
 use crate::polling::Polled;
 use crate::walk;
 
-/// Where the main thread attached; 0 if another one did.
+/// What lies above the main thread's stack, or where it attached; 0 if another one did.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
 /// No stack that is deeper is asked about.
@@ -38,7 +38,9 @@ const MOST_REFUSED: usize = 16;
 /// The program attaches.
 pub(super) fn remember_main() {
     if rustix::thread::gettid() == rustix::process::getpid() {
-        MAIN.store(walk::here().sp, Ordering::Relaxed);
+        let (sp, list) = (walk::here().sp, environment::list());
+        let is_above = sp < list && list - sp <= MOST_BYTES;
+        MAIN.store(if is_above { list } else { sp }, Ordering::Relaxed);
     }
 }
 
@@ -48,6 +50,17 @@ pub(crate) fn covers(polled: &Polled, stack: &Range<usize>) -> bool {
     let low = polled.stack_low.load(Ordering::Relaxed);
     let high = polled.stack_high.load(Ordering::Relaxed);
     (low <= stack.start && stack.end <= high && stack.start < stack.end) || ask(polled, stack)
+}
+
+/// The part of the calling thread's stack that is known, with this place in it; from there up it is
+/// whole.
+#[inline(always)]
+pub(crate) fn around(polled: &Polled, sp: usize) -> Option<Range<usize>> {
+    let known = || {
+        let low = polled.stack_low.load(Ordering::Relaxed);
+        low..polled.stack_high.load(Ordering::Relaxed)
+    };
+    covers(polled, &(sp..sp + 1)).then(known)
 }
 
 #[cold]

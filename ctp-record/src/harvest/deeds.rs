@@ -1,5 +1,8 @@
 //! What lanes tell besides events of coroutines: what their threads did.
 
+use std::collections::BTreeSet;
+
+use ctp_nostd::Region;
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
 use ctp_trace::record::{
@@ -124,7 +127,7 @@ impl Harvest {
     }
 
     /// What threads lost and have not told of yet, as if it were lost now.
-    pub(super) fn untold_losses(&mut self) -> Vec<Fact> {
+    pub(super) fn untold_losses(&mut self, region: &Region<'_>) -> Vec<Fact> {
         let at = self.now();
         let losses = self.lanes.losses().into_iter().enumerate();
         let losses: Vec<_> = losses.filter_map(|(lane, it)| Some((lane, it?))).collect();
@@ -139,7 +142,26 @@ impl Harvest {
             };
             (records.cast_signed() > 0).then_some(Fact::Deed(deed))
         };
-        losses.into_iter().filter_map(untold).collect()
+        let told = losses.into_iter().filter_map(untold).collect();
+        [told, self.losses_without_a_lane(region, at)].concat()
+    }
+
+    /// What threads do that found no lane is lost, and nobody counts it: it may have been just now.
+    fn losses_without_a_lane(&self, region: &Region<'_>, at: Nanos) -> Vec<Fact> {
+        if region.header.counters().laneless == 0 {
+            return Vec::new();
+        }
+        let authors = self.lanes.authors().filter(|author| author.tid != 0);
+        let processes: BTreeSet<_> = authors.map(|author| author.process).collect();
+        let lost = |process| {
+            Fact::Deed(record::Deed {
+                process,
+                tid: 0,
+                at,
+                act: Act::Loss(0),
+            })
+        };
+        processes.into_iter().map(lost).collect()
     }
 
     /// At the end nobody tells of what was lost last.
@@ -148,6 +170,9 @@ impl Harvest {
             if let Some(lost) = lost {
                 self.tell_loss(lane, lost, self.latest, pass);
             }
+        }
+        for loss in self.losses_without_a_lane(pass.region, self.latest) {
+            pass.sink.take(loss);
         }
     }
 

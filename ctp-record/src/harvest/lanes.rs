@@ -140,6 +140,11 @@ impl Lanes {
         &mut self.cursors[lane].author
     }
 
+    /// All threads that have, or had, a lane.
+    pub fn authors(&self) -> impl Iterator<Item = &Author> {
+        self.cursors.iter().map(|cursor| &cursor.author)
+    }
+
     /// Records of each lane that found no room, as far as what it says can be believed.
     pub fn losses(&self) -> Vec<Option<u32>> {
         locked(&self.copies).losses().collect()

@@ -108,7 +108,8 @@ impl Places {
         }
     }
 
-    /// A site of its own, at the place that is known without the chain. Each of its addresses is one
+    /// A site of its own, at the place that is known without the chain, if one is, else where it was
+    /// called. Each of its addresses is one
     /// of code, as far as the recorder can tell: the mapping that it lies in is told of.
     fn chain(
         &mut self,
@@ -120,7 +121,14 @@ impl Places {
         if let Some(known) = self.ids.get(&(process, Key::Chain(id))) {
             return *known;
         }
-        let site = self.place(process, Key::Chain(id), chain.site, pass);
+        let site = match (chain.site, chain.addresses.get(1)) {
+            // The innermost is in the probe's own code.
+            (0, Some(&caller)) => {
+                let place = Place::ReturnAddress(caller);
+                self.numbered(process, Key::Chain(id), place, pass)
+            }
+            (site, _) => self.place(process, Key::Chain(id), site, pass),
+        };
         if site.0 == 0 {
             return site;
         }

@@ -49,7 +49,7 @@ impl Harvest {
             found: Found::default(),
         };
         let mut found = Standstill {
-            accounts: self.untold_losses(),
+            accounts: self.untold_losses(region),
             moving: Vec::new(),
         };
         let before_ns = (self.now_ns)().saturating_sub(after.as_nanos() as u64);

@@ -115,16 +115,27 @@ fn a_chain_that_makes_no_sense_is_no_site() {
         region.site_of_chain(id)
     };
     let behind = (region.sites.len() + region.chains.len()) as u32;
-    let made_up = [
-        of_site(0),
-        of_site(4000),
-        of_site(u32::MAX),
-        of_site(behind),
-    ];
+    let made_up = [of_site(4000), of_site(u32::MAX), of_site(behind)];
     let absent = [region.site_of_chain(17), behind, behind + 1, u32::MAX];
     for id in [&made_up[..], &[of_site(made_up[0])], &absent].concat() {
         let records = waiter.wait_at(id);
         assert_eq!(site_of_wait(&records), SiteId(0), "{id}");
         assert_eq!(chains(&records), []);
     }
+}
+
+// CT-14
+#[test]
+fn a_chain_of_no_site_is_where_it_was_called() {
+    let mut waiter = Waiter::new();
+    let region = waiter.region;
+    let told = chain::intern(region.chains, 1, &chain(0, 0x6000));
+    let records = waiter.wait_at(region.site_of_chain(told));
+    let site = site_of_wait(&records);
+    let is_there = |record: &Record| match record {
+        Record::Site(it) => it.id == site && it.place == Place::ReturnAddress(0x6000),
+        _ => false,
+    };
+    assert!(records.iter().any(is_there), "{records:?}");
+    assert_eq!(chains(&records).len(), 1);
 }

@@ -1,5 +1,7 @@
 //! History that is whole: more events than slots hold, and threads that come and go.
 
+use ctp_trace::record::{Act, Deed};
+
 use crate::lab::{Lab, fixture};
 use crate::loss::counts_agree;
 
@@ -79,6 +81,8 @@ fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
     let trace = lab.trace();
     trace.is_complete();
     assert_eq!(trace.end().events, 200 * 8);
+    let is_loss = |deed: &&Deed| deed.act == Act::Loss(0);
+    assert_eq!(trace.deeds.iter().filter(is_loss).count(), 1);
 }
 
 // CTP-30, LT-04

@@ -50,7 +50,11 @@ pub fn section(groups: &[&Group]) -> String {
             format!("born {age} ago and never run, while others were that were ready only later")
         }
         Reason::Runs => format!(
-            "running for {age} without a suspend; nobody else gets {}",
+            "running for {age} without a suspend, and nobody else has run on {} since",
+            threads(groups)
+        ),
+        Reason::ThreadEnded => format!(
+            "running when its thread ended: {} said so, and nobody has run it for {age}",
             threads(groups)
         ),
         reason => format!("{} for {age}", reason.word()),

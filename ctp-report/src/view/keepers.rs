@@ -11,7 +11,7 @@ use crate::text;
 use crate::units;
 
 /// Keepers of which a page tells.
-const TOLD: usize = 3;
+pub const TOLD: usize = 3;
 
 /// Columns for what is said of a field.
 const ROOM: usize = 80;
@@ -64,15 +64,40 @@ fn who(it: &KeptBy) -> String {
 
 /// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
 pub fn in_a_clause(all: &[KeptBy]) -> String {
-    let Some(it) = all.first() else {
-        return String::new();
-    };
+    let first = all.first().map(|it| format!("; {}", clause(it)));
+    first.unwrap_or_default()
+}
+
+/// The same of each, as lines of their own.
+pub fn lines(all: &[KeptBy]) -> Vec<String> {
+    let mut lines: Vec<String> = all.iter().take(TOLD).map(clause).collect();
+    if TOLD < all.len() {
+        let more = (all.len() - TOLD) as u64;
+        lines.push(format!("and {}", units::counted(more, "other")));
+    }
+    lines
+}
+
+fn clause(it: &KeptBy) -> String {
     let does = does(it).map(|does| format!(", {does}")).unwrap_or_default();
-    format!("; {} {}{does}", field(it), who(it))
+    format!("{} {}{does}", field(it), who(it))
+}
+
+/// How it keeps, and who it is.
+pub fn told(it: &KeptBy) -> (&'static str, String) {
+    (field(it), text::cut_middle(&who(it), ROOM - 12))
+}
+
+/// Why another one may keep it, or nobody.
+pub fn doubt(doubt: Option<Doubt>) -> Option<&'static str> {
+    let is_of_time = |it: &Doubt| matches!(it, Doubt::CloseCall | Doubt::Recent);
+    doubt
+        .filter(|it| !is_of_time(it))
+        .map(|it| sureness(Some(it)))
 }
 
 /// What that one does itself.
-fn does(it: &KeptBy) -> Option<String> {
+pub fn does(it: &KeptBy) -> Option<String> {
     if let Some(ns) = it.ended_ns {
         let ago = units::duration(Nanos(ns));
         return Some(format!("which ended {ago} ago without giving it back"));

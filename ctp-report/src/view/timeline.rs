@@ -10,6 +10,7 @@ mod words;
 use std::io::Write;
 
 use anyhow::{Result, bail};
+use ctp_trace::census::Blocks;
 
 use crate::config::TimelineView;
 use crate::crash::Crash;
@@ -43,6 +44,8 @@ pub struct Picture<'a> {
     pub rows: &'a [Row],
     /// How they woke each other.
     pub arrows: &'a Arrows,
+    /// Who keeps whom at the end.
+    pub blocks: &'a Blocks,
     /// The crash, if the program had one.
     pub crash: Option<&'a Crash>,
     /// When.

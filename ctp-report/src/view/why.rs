@@ -1,12 +1,14 @@
-//! The page that says what led a coroutine to where it is.
+//! The page that says what led a coroutine to where it is, and who keeps it there.
 
 use std::io;
 
 use ctp_trace::record::Nanos;
 
+use crate::keepers::{Kept, Line, LineEnd};
 use crate::page::Page;
 use crate::text;
 use crate::units;
+use crate::view::keepers;
 use crate::why::{Link, Origin, Ready, Why};
 
 /// Where what happened begins on a line.
@@ -27,6 +29,7 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
         self::link(page, link, next)?;
     }
     now(page, why)?;
+    kept(page, why)?;
     page.gap()?;
     page.line(&summary(why))
 }
@@ -119,6 +122,60 @@ fn state(why: &Why) -> String {
             format!("it waits{at}{what}, {} so far", time(why.waits_ns))
         }
     }
+}
+
+/// Each step is about the one that the step before named.
+fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
+    let Some(Line { steps, ends, cycle }) = &why.kept else {
+        return Ok(());
+    };
+    for (i, step) in steps.iter().enumerate() {
+        let closes = i + 1 == steps.len() && *ends == LineEnd::Cycle;
+        step_of(page, step, closes.then(|| self::cycle(cycle)))?;
+    }
+    let next = steps.last().and_then(|last| last.by.first()?.id);
+    match next.filter(|_| *ends == LineEnd::More) {
+        Some(id) => below(page, "", &[format!("and so on: see --why {id}")]),
+        None => Ok(()),
+    }
+}
+
+/// Who keeps one, and what those do, or what else is to be said of them.
+fn step_of(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
+    let told = &step.by[..step.by.len().min(keepers::TOLD)];
+    for (i, it) in told.iter().enumerate() {
+        let (how, who) = keepers::told(it);
+        let does = instead.clone().or_else(|| keepers::does(it));
+        let doubt = keepers::doubt(step.doubted).filter(|_| i + 1 == told.len());
+        let comma = if does.is_some() { "," } else { "" };
+        let mut parts = vec![who + comma];
+        parts.extend(does.map(|does| text::cut_middle(&does, text::WIDTH - INDENT - 2)));
+        parts.extend(doubt.map(|doubt| format!("({doubt})")));
+        below(page, how, &parts)?;
+    }
+    match step.by.len() - told.len() {
+        0 => Ok(()),
+        more => {
+            let others = units::counted(more as u64, "other");
+            below(page, "", &[format!("and {others}")])
+        }
+    }
+}
+
+fn cycle(ids: &[u32]) -> String {
+    match ids {
+        [_] => "which is the one that waits".to_owned(),
+        ids => {
+            let count = ids.len();
+            format!("which closes a cycle of {count}: ids {}", text::few(ids))
+        }
+    }
+}
+
+/// Like a line with a time, at the time of the line before.
+fn below(page: &mut Page, by: &str, parts: &[String]) -> io::Result<()> {
+    let first = format!("  {:<15} {by:<9} ", "");
+    page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
 }
 
 /// A line is broken between parts only.

@@ -266,6 +266,66 @@ fn a_trace_of_another_machine_is_read_with_the_files_below_a_directory() {
     assert!(text.contains("std::future::ready(()).await;"), "{text}");
 }
 
+/// One that was spawned at this place, and then ran for four seconds.
+fn long_run(modules: Vec<Module>, place: Place) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
+    let (coroutine, process) = (CoroutineId(1), ProcessId(1));
+    let site = Site {
+        id: SiteId(1),
+        process,
+        place,
+    };
+    let birth = Birth {
+        coroutine,
+        process,
+        spawn_site: SiteId(1),
+        ..Birth::default()
+    };
+    let event = |n, at, kind| {
+        Record::Event(Event {
+            coroutine,
+            n,
+            at: Nanos(at),
+            tid: 7,
+            kind,
+            ..Event::default()
+        })
+    };
+    let records = modules.into_iter().map(Record::Module);
+    let events = [
+        event(0, 0, EventKind::Birth),
+        event(1, 1, EventKind::Run),
+        event(2, 4_000_000_000, EventKind::Death),
+    ];
+    records
+        .chain([Record::Site(site), Record::Birth(birth)])
+        .chain(events)
+        .for_each(|record| writer.write(&record).unwrap());
+    writer.finish(&End::default()).unwrap()
+}
+
+#[test]
+fn a_lint_of_a_function_is_told_from_one_of_a_line() {
+    let function = Place::Function {
+        address: stuck as *const () as usize as u64,
+        name: String::new(),
+    };
+    let line = Place::Source {
+        file: file!().to_owned(),
+        line: await_line(),
+        column: 0,
+    };
+    for (place, in_function) in [(function, true), (line, false)] {
+        let desk = Desk::new();
+        fs::write(desk.path("ctp.data"), long_run(modules(), place)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&desk.text(&["--json"])).unwrap();
+        let lint = &json["lints"][0];
+        assert_eq!(lint["lint"], "never-yielded", "{json}");
+        assert_eq!(lint["in_function"] == true, in_function, "{lint}");
+        assert!(lint["line"].is_u64(), "{lint}");
+    }
+}
+
 #[test]
 fn a_source_that_was_changed_since_is_said_to_be() {
     let desk = Desk::new();

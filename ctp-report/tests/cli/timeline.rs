@@ -155,6 +155,47 @@ fn who_wakes_and_who_closes_is_told_at_the_mark() {
     assert!(svg.contains("last woken +0.708000 s by thread 4127, vendor/"));
 }
 
+/// The tooltip of the row of this name and number, and that of its open end.
+fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
+    let is_its = |row: &&str| row.contains(&format!("<title>{name}\n"));
+    let row = svg.split("<g class=\"row\"").find(is_its).unwrap();
+    let titles = row.split("<title>").skip(1);
+    let all: Vec<&str> = titles
+        .map(|it| it.split("</title>").next().unwrap())
+        .collect();
+    let open = |it: &&&str| it.contains("not woken since");
+    [all.first(), all.iter().find(open)]
+        .into_iter()
+        .flatten()
+        .copied()
+        .collect()
+}
+
+#[test]
+fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
+    let svg = scriptless(&draw(&Desk::new(), "deadlock", &[]));
+    let holder = "\nheld by id 2 transfer, taken at accounts.rs:31, 12.4 s ago, \
+                  which waits for coroutine 3 at accounts.rs:52, for 12.4 s";
+    let awaited =
+        "\nthat is id 4 report, which waits for coroutine 1 at accounts.rs:52, for 11.7 s";
+    for (name, said) in [("transfer #1", holder), ("report #5", awaited)] {
+        let titles = titles(&svg, name);
+        assert_eq!(titles.len(), 2, "{titles:?}");
+        assert!(titles.iter().all(|it| it.ends_with(said)), "{titles:?}");
+    }
+    let of_the_well = titles(&svg, "well #11");
+    assert!(!of_the_well.concat().contains("by id"), "{of_the_well:?}");
+}
+
+#[test]
+fn where_others_may_have_the_lock_that_is_told_too() {
+    let svg = scriptless(&draw(&Desk::new(), "line", &[]));
+    let said = "\nbut several hold a lock at once, and one may do";
+    let titles = titles(&svg, "next #20");
+    assert!(titles.iter().all(|it| it.ends_with(said)), "{titles:?}");
+    assert_eq!(titles[0].matches("\nheld by id 2").count(), 3, "{titles:?}");
+}
+
 fn drawn(desk: &Desk, bytes: Vec<u8>) -> String {
     fs::write(desk.path("wakes.data"), bytes).unwrap();
     let svg = draw(desk, "wakes", &[]);
@@ -265,6 +306,7 @@ fn every_trace_gives_a_whole_picture_the_same_each_time() {
         "woken",
         "queueing",
         "closed",
+        "deadlock",
         "busy",
         "torn",
         "lossy",

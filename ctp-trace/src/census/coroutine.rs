@@ -13,6 +13,9 @@ use crate::verdict::{Past, Standing, State, WakeStanding, wakes_since};
 /// A wake so close to the start of a run may have come before or after the count was read.
 const CLOSE_CALL: Nanos = Nanos(1_000_000);
 
+/// More wakes than these cannot be told from those before: a coroutine keeps half of the count.
+const MANY_WAKES: u64 = 1 << 15;
+
 /// A coroutine, as far as the records told.
 #[derive(Clone, Debug, Default)]
 pub struct Coroutine {
@@ -250,11 +253,11 @@ impl Coroutine {
     /// A count behind what the coroutine itself had seen was read too early to say anything.
     pub(super) fn wake_standing(&self) -> Option<WakeStanding> {
         let (wake, last) = (self.wake?, self.suspend()?);
-        let wakes = wakes_since(wake.count, last.wake_seen)?;
+        let wakes = self.wakes_since_its_run()?;
         let at = (0 < wake.count).then(|| self.woken_at(&wake));
         let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
         // It was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
-        let is_later = |ran: Nanos| at.is_some_and(|at| ran < at);
+        let is_later = |ran: Nanos| !close(ran) && at.is_some_and(|at| ran < at);
         let spent = self.resumed.is_some_and(|it| it.by_one_wake(last));
         // A wake is counted first and dated later, so a new one may have the date of an old one.
         let is_old = |at: &Nanos| 0 < wakes && self.ran_at.is_some_and(|ran| *at < ran);
@@ -262,10 +265,20 @@ impl Coroutine {
             woken: 0 < wakes,
             at: at.filter(|at| !is_old(at)),
             close_call: match wakes {
-                0 => !spent && self.ran_at.is_some_and(|ran| close(ran) || is_later(ran)),
+                0 => self
+                    .ran_at
+                    .is_some_and(|ran| !spent && close(ran) || is_later(ran)),
                 _ => self.ran_at.is_some_and(close),
             },
         })
+    }
+
+    /// Wakes since its last run began, if it waits. Of very many it is known that they are: the latest
+    /// is then dated within the wait, though half of the count says that it came before.
+    pub fn wakes_since_its_run(&self) -> Option<u64> {
+        let (wake, last) = (self.wake?, self.suspend()?);
+        let many = || (last.at < self.woken_at(&wake)).then_some(MANY_WAKES);
+        wakes_since(wake.count, last.wake_seen).or_else(many)
     }
 
     /// Those like it.

@@ -3,17 +3,24 @@
 //! What is not certain is left out: a holder that is missing makes nobody stuck, a wrong one would.
 //! Records may come out of their order in time where they are of different threads.
 
+use std::collections::BTreeMap;
+
 use super::closings::{self, Resource};
 use super::coroutine::Coroutine;
 use super::names::NameId;
 use crate::hash::Map;
-use crate::record::{CoroutineId, Deed, Event, EventKind, Hold, Nanos, ProcessId, SiteId, Waker};
+use crate::record::{
+    CoroutineId, Deed, Event, EventKind, Hold, Nanos, ProcessId, SiteId, WaitKind, Waker,
+};
 
 /// So many resources are remembered that nobody holds.
 const ROOM: usize = 1 << 14;
 
 /// A program that holds more than so many locks at once does not tell when it gives them back.
 const MOST: usize = 1 << 20;
+
+/// So many takings of one lock are told apart. Where there are more, nobody is said to hold it.
+const TOLD_APART: usize = 16;
 
 /// A lock was taken, and not given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +45,8 @@ pub struct Holding {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holds {
     of: Map<Resource, Held>,
-    /// How many locks each coroutine holds, without those that hold none.
-    counts: Map<CoroutineId, usize>,
+    /// How often each coroutine holds what.
+    own: BTreeMap<(CoroutineId, Resource), usize>,
     /// Those of whom a lock was given back by another one: either they end now, or it was given on.
     bereft: Map<CoroutineId, ProcessId>,
     /// Where locks are given on untold.
@@ -56,6 +63,8 @@ pub(super) struct Held {
     pub holders: Vec<Holding>,
     /// Several have held it at a time, since it was free.
     pub shared: bool,
+    /// How often it was taken besides, and is not given back.
+    besides: usize,
     /// When it was last given back, or closed.
     free_at: Nanos,
 }
@@ -71,6 +80,10 @@ impl Holds {
             return; // it is told late, and over
         }
         held.shared |= held.holders.iter().any(|other| other.by != hold.by);
+        if held.holders.len() == TOLD_APART {
+            held.besides += 1;
+            return;
+        }
         held.holders.push(Holding {
             by: hold.by,
             at: deed.at,
@@ -78,23 +91,30 @@ impl Holds {
             site: hold.site,
             ..Holding::default()
         });
-        self.count(hold.by, 1);
+        self.count(hold.by, resource, 1);
     }
 
     pub(super) fn release(&mut self, deed: &Deed, hold: &Hold) {
-        let resource = closings::resource(deed.process, hold.wait, hold.arg);
-        let Some(held) = resource.and_then(|it| self.of.get_mut(&it)) else {
+        let Some(resource) = closings::resource(deed.process, hold.wait, hold.arg) else {
+            return;
+        };
+        let Some(held) = self.of.get_mut(&resource) else {
             return;
         };
         held.free_at = held.free_at.max(deed.at);
         let is_its = |it: &Holding| it.by == hold.by && it.at <= deed.at;
         if let Some(own) = held.holders.iter().rposition(is_its) {
             held.holders.remove(own);
-            held.shared &= !held.holders.is_empty();
-            return self.count(hold.by, -1);
+            held.shared &= !held.is_free();
+            return self.count(hold.by, resource, -1);
+        }
+        if 0 < held.besides {
+            held.besides -= 1;
+            held.shared &= !held.is_free();
+            return;
         }
         for it in held.take_those_until(deed.at) {
-            self.count(it.by, -1);
+            self.count(it.by, resource, -1);
             self.given_back_by(hold.by, &it, deed.process);
         }
     }
@@ -105,13 +125,14 @@ impl Holds {
             return;
         };
         held.free_at = held.free_at.max(at);
+        held.besides = 0;
         let gone = held.take_those_until(at);
-        gone.iter().for_each(|it| self.count(it.by, -1));
+        gone.iter().for_each(|it| self.count(it.by, resource, -1));
     }
 
     /// Something happened to this coroutine.
     pub(super) fn event(&mut self, one: &Coroutine, event: &Event) {
-        if self.counts.is_empty() && self.bereft.is_empty() {
+        if self.own.is_empty() && self.bereft.is_empty() {
             return;
         }
         let (id, is_over) = (event.coroutine, event.kind == EventKind::Death);
@@ -120,28 +141,49 @@ impl Holds {
         {
             self.moved.insert(process, ());
         }
-        if is_over && self.counts.contains_key(&id) {
+        if is_over && event.gives_out() {
+            self.all_of(id, |it| it.by = Waker::Foreign);
+            self.forget(id);
+        } else if is_over {
             let is_taken = |last: Event| last.kind == EventKind::Run && last.tid != event.tid;
-            let was_taken = one.last.is_some_and(is_taken);
-            for it in self.all_of(id).filter(|_| !event.gives_out()) {
-                (it.ended, it.name) = (Some(event.at), one.name);
-                it.is_left = one.host.is_some() || was_taken;
-            }
-            if event.gives_out() {
-                self.all_of(id).for_each(|it| it.by = Waker::Foreign);
-                self.counts.remove(&id);
-            }
+            let is_left = one.host.is_some() || one.last.is_some_and(is_taken);
+            self.all_of(id, |it| {
+                (it.ended, it.name, it.is_left) = (Some(event.at), one.name, is_left);
+            });
         }
     }
 
-    fn all_of(&mut self, id: CoroutineId) -> impl Iterator<Item = &mut Holding> {
-        let all = self.of.values_mut().flat_map(|held| &mut held.holders);
-        all.filter(move |it| it.by == Waker::Coroutine(id))
+    /// What this one holds.
+    fn resources_of(&self, id: CoroutineId) -> impl Iterator<Item = Resource> {
+        let first = (ProcessId(0), WaitKind::default(), 0);
+        let from_it = self.own.range((id, first)..);
+        let own = from_it.take_while(move |((of, _), _)| *of == id);
+        own.map(|((_, resource), _)| *resource)
+    }
+
+    fn all_of(&mut self, id: CoroutineId, change: impl Fn(&mut Holding)) {
+        let resources: Vec<_> = self.resources_of(id).collect();
+        for resource in resources {
+            let held = self.of.get_mut(&resource).into_iter();
+            let holdings = held.flat_map(|held| &mut held.holders);
+            holdings
+                .filter(|it| it.by == Waker::Coroutine(id))
+                .for_each(&change);
+        }
+    }
+
+    /// What this one holds is no more its own.
+    fn forget(&mut self, id: CoroutineId) {
+        let resources: Vec<_> = self.resources_of(id).collect();
+        for resource in resources {
+            self.own.remove(&(id, resource));
+        }
     }
 
     pub(super) fn get(&self, resource: &Resource) -> Option<&Held> {
         let held = self.of.get(resource)?;
-        (!held.holders.is_empty()).then_some(held)
+        let is_told = held.besides == 0 && !held.holders.is_empty();
+        is_told.then_some(held)
     }
 
     /// Whether who took a lock is known to be who has it.
@@ -167,12 +209,12 @@ impl Holds {
         }
     }
 
-    fn count(&mut self, by: Waker, more: isize) {
+    fn count(&mut self, by: Waker, resource: Resource, more: isize) {
         let Waker::Coroutine(id) = by else { return };
-        let count = self.counts.entry(id).or_default();
+        let count = self.own.entry((id, resource)).or_default();
         *count = count.saturating_add_signed(more);
         if *count == 0 {
-            self.counts.remove(&id);
+            self.own.remove(&(id, resource));
         }
     }
 
@@ -180,10 +222,10 @@ impl Holds {
         if self.of.len() < self.limit.max(ROOM) {
             return;
         }
-        self.of.retain(|_, held| !held.holders.is_empty());
+        self.of.retain(|_, held| !held.is_free());
         if MOST <= self.of.len() {
             self.of.clear();
-            self.counts.clear();
+            self.own.clear();
             self.forgotten = true;
         }
         self.limit = MOST.min(2 * self.of.len());
@@ -191,11 +233,15 @@ impl Holds {
 }
 
 impl Held {
+    fn is_free(&self) -> bool {
+        self.holders.is_empty() && self.besides == 0
+    }
+
     fn take_those_until(&mut self, at: Nanos) -> Vec<Holding> {
         let holders = std::mem::take(&mut self.holders);
         let (gone, rest) = holders.into_iter().partition(|it: &Holding| it.at <= at);
         self.holders = rest;
-        self.shared &= !self.holders.is_empty();
+        self.shared &= !self.is_free();
         gone
     }
 }
@@ -203,7 +249,6 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::WaitKind;
 
     const LOCK: u64 = 0x1000;
 
@@ -288,6 +333,32 @@ mod tests {
         gives(&mut holds, 13, one(2));
         takes(&mut holds, 14, one(3));
         assert!(!is_shared(&holds));
+    }
+
+    #[test]
+    fn of_very_many_holders_none_is_named_until_all_but_a_few_have_given_it_back() {
+        let mut holds = Holds::default();
+        let ids = 1..=100_000;
+        ids.clone()
+            .for_each(|id| takes(&mut holds, id.into(), one(id)));
+        assert_eq!(holders(&holds), []);
+        ids.clone()
+            .for_each(|id| gives(&mut holds, 200_000, one(id)));
+        takes(&mut holds, 200_001, one(7));
+        assert_eq!(holders(&holds), [(one(7), 200_001)]);
+        assert!(holds.are_told(ProcessId(0)) && holds.own.len() == 1);
+    }
+
+    #[test]
+    fn a_hundred_thousand_that_end_with_a_lock_each_take_no_time_to_speak_of() {
+        let mut holds = Holds::default();
+        for id in 1..=100_000 {
+            let (deed, hold) = told(1, u64::from(id) << 32, one(id));
+            holds.acquire(&deed, &hold);
+            happens(&mut holds, id, 2, EventKind::Death);
+        }
+        let ended = holds.of.values().flat_map(|held| &held.holders);
+        assert_eq!(ended.filter(|it| it.ended.is_some()).count(), 100_000);
     }
 
     #[test]

@@ -76,6 +76,7 @@ impl Census {
         if let Some(runners) = self.runners.get(&one.process) {
             standing.served = runners.served();
             standing.served_there = served_there(one, runners);
+            standing.thread_ended = one.last.is_some_and(|last| runners.has_ended(last.tid));
             self.look_at_its_thread(&mut standing, one, runners);
         }
         standing

@@ -27,6 +27,8 @@ struct OnThread {
     at: Nanos,
     /// Of all its runs, the one of which the coroutine had become ready last.
     served: Option<Served>,
+    /// It said that it ends, after that.
+    has_ended: bool,
 }
 
 impl Runners {
@@ -35,6 +37,20 @@ impl Runners {
         if self.histories.len() < THREADS {
             self.histories.insert(tid, ());
         }
+    }
+
+    /// A thread says that it ends.
+    pub(super) fn ends(&mut self, tid: u64) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.has_ended = true;
+        }
+    }
+
+    /// Whether a thread said so after its latest run.
+    pub(super) fn has_ended(&self, tid: u64) -> bool {
+        self.threads
+            .get(&tid)
+            .is_some_and(|thread| thread.has_ended)
     }
 
     /// Whether it told when it began, so that its runs are known and in their order.
@@ -55,7 +71,7 @@ impl Runners {
         }
         let thread = self.threads.entry(tid).or_default();
         if thread.at <= at {
-            (thread.who, thread.at) = (who, at);
+            (thread.who, thread.at, thread.has_ended) = (who, at, false);
         }
         let run = ready.map(|ready| Served { ready, ran: at });
         for served in [&mut self.served, &mut thread.served] {

@@ -52,6 +52,8 @@ pub struct Standing {
     pub served_there: Option<Served>,
     /// It runs, and its thread has begun to run another one since, inside of it.
     pub hosts: bool,
+    /// The thread of its latest event has said since that it ends.
+    pub thread_ended: bool,
     /// The thread that ran it last is kept by another one, which has run since then.
     pub held_since: Option<Nanos>,
 }

@@ -134,6 +134,8 @@ pub enum Reason {
     Runs,
     /// It runs, and others run inside of it.
     Hosts,
+    /// It was left in the middle of a run: the thread that ran it has ended.
+    ThreadEnded,
     /// It was never run, while one was that became ready long after its birth.
     Overlooked(Served),
     /// It was never run, but nor was any that became ready long after its birth.
@@ -263,6 +265,18 @@ impl Doubt {
 }
 
 impl Reason {
+    /// Why it is not certain, where something may speak against it.
+    pub fn doubt(self) -> Option<Doubt> {
+        match self {
+            Reason::Closed { doubt, .. }
+            | Reason::Deadlock { doubt }
+            | Reason::NeverGivenBack { doubt, .. }
+            | Reason::Behind { doubt, .. }
+            | Reason::Looked { doubt, .. } => doubt,
+            _ => None,
+        }
+    }
+
     /// A word for it, for programs.
     pub fn word(self) -> &'static str {
         match self {
@@ -273,6 +287,7 @@ impl Reason {
             Reason::Runs => "runs",
             Reason::Overlooked(_) => "overlooked",
             Reason::Hosts => "hosts",
+            Reason::ThreadEnded => "thread-ended",
             Reason::NotOvertaken => "not-overtaken",
             Reason::PassedOver { .. } => "passed-over",
             Reason::Queued { .. } => "queued",

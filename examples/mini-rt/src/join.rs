@@ -100,7 +100,7 @@ impl<T> Future for Join<T> {
                 *outcome = Outcome::Running(Some(context.waker().clone()));
                 drop(outcome);
                 drop(before); // it may be the last that keeps another task
-                ctp::waits_for(self.wait);
+                ctp::waits_for_in(self.wait, context);
                 Poll::Pending
             }
         }

@@ -63,7 +63,7 @@ impl Source {
         match retry_on_intr(|| call(fd.as_fd())) {
             Err(Errno::WOULDBLOCK) => {
                 inner.remember(direction, context.waker());
-                ctp::waits_for(wait);
+                ctp::waits_for_in(wait, context);
                 Poll::Pending
             }
             done => Poll::Ready(done.map_err(io::Error::from)),

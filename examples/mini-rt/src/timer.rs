@@ -58,7 +58,7 @@ impl Future for Sleep {
         if self.shared.timers.insert(self.key, context.waker().clone()) {
             self.shared.ring_sleepers(); // they meant to sleep for longer
         }
-        ctp::waits_for(self.wait);
+        ctp::waits_for_in(self.wait, context);
         Poll::Pending
     }
 }

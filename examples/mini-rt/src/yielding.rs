@@ -31,7 +31,7 @@ impl Future for Yield {
             return Poll::Ready(());
         }
         context.waker().wake_by_ref();
-        ctp::waits_for(self.wait);
+        ctp::waits_for_in(self.wait, context);
         Poll::Pending
     }
 }

@@ -178,6 +178,36 @@ fn awaiting(group: &Value) -> String {
     steps.join(" ")
 }
 
+/// Who is woken, and `function:line` of the place that usually does it.
+fn usually_woken(json: &Value) -> Chains {
+    let usual = groups(json).filter_map(|it| {
+        let (usual, woken) = (&it["usual_waker"], it["function"].as_str()?);
+        let function = usual["function"].as_str()?.rsplit("::").next()?;
+        let (_, line) = usual["at"].as_str()?.rsplit_once(':')?;
+        let woken = woken.rsplit("::").next()?;
+        Some((format!("{woken} {function}:{line}"), 1))
+    });
+    count(usual)
+}
+
+// CT-14
+#[test]
+fn those_who_wake_traced_futures_are_named_where_the_program_says() {
+    let directory = tempdir().expect("room");
+    let program = built_with_frame_pointers("woken_from");
+    let mut command = Command::new(crate::support::program("ctp-record"));
+    let output = command
+        .arg("--")
+        .arg(&program)
+        .current_dir(directory.path());
+    let output = output.output().expect("the recorder runs");
+    let truth = String::from_utf8(output.stdout).expect("text");
+    let truth = count(truth.lines().map(|line| (line.to_owned(), 1)));
+    assert_eq!(truth.len(), 3, "{truth:?}");
+    let json = report_json(directory.path(), &["--stuck", "--threshold", "200ms"]);
+    assert_eq!(usually_woken(&json), truth, "{json}");
+}
+
 // CT-13
 #[test]
 fn without_frame_pointers_nothing_is_guessed_and_it_says_how_to_get_them() {

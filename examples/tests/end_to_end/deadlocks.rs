@@ -49,6 +49,27 @@ fn diners_wait_for_the_fork_that_the_next_one_took() {
     assert_eq!(json["deadlocks"][0]["confidence"], "CERTAIN");
 }
 
+// CT-15
+#[test]
+fn one_of_them_is_where_it_is_because_of_all_of_them() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_deadlock_tokio", &[]);
+    let cycle = &report_json(directory.path(), &["--stuck"])["deadlocks"][0]["cycle"];
+    let id = cycle[0]["id"].to_string();
+    let kept = &report_json(directory.path(), &["--why", &id])["why"]["kept"];
+    let name = |step: &Value| {
+        step["by"][0]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let mut names: Vec<String> = list(&kept["steps"]).iter().map(name).collect();
+    assert_eq!(names.last().map(String::as_str), cycle[0]["name"].as_str());
+    names.sort();
+    assert_eq!(names, ["diner-0", "diner-1", "diner-2"]);
+    assert_eq!(kept["ends"], "cycle");
+}
+
 // CT-15, CT-24
 #[test]
 fn what_a_flight_recorder_kept_of_them_is_likely() {

@@ -175,6 +175,28 @@ fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
     }
 }
 
+// CT-15
+#[test]
+fn what_waits_beside_others_is_known_to_be_one_of_several() {
+    let directory = tempdir().expect("room");
+    let recorded = record(directory.path(), "zoo_unordered", &[]);
+    let stdout = String::from_utf8(recorded.stdout).expect("text");
+    let json = report_json(directory.path(), &["--stuck"]);
+    let names = names(directory.path());
+    let waiting = by_name(list(&json["waiting"]), &names);
+    let truth = truth(&stdout);
+    let listeners: Vec<_> = truth
+        .iter()
+        .filter(|it| it[1].starts_with("listener-"))
+        .collect();
+    assert_eq!(listeners.len(), 3, "{stdout}");
+    for [_, name, line] in listeners {
+        let group = waiting[*name];
+        assert_eq!(group["line"].to_string(), *line, "{group}");
+        assert_eq!(group["one_of_several"], true, "{group}");
+    }
+}
+
 #[test]
 fn those_that_nobody_can_wake_are_told_beside_the_sites() {
     let directory = tempdir().expect("room");

@@ -81,7 +81,7 @@ impl<T> Future for Recv<'_, T> {
             None if inner.is_over => Poll::Ready(None),
             None => {
                 inner.waiting = Some(context.waker().clone());
-                ctp::waits_for(self.wait);
+                ctp::waits_for_in(self.wait, context);
                 Poll::Pending
             }
         }

@@ -64,7 +64,7 @@ impl Future for Locking {
         let mut queue = self.mutex.queue();
         if queue.is_held {
             queue.waiting.push_back(context.waker().clone());
-            ctp::waits_for(self.wait);
+            ctp::waits_for_in(self.wait, context);
             return Poll::Pending;
         }
         queue.is_held = true;

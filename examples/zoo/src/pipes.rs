@@ -207,7 +207,7 @@ impl Future for Read {
             Err(Errno::AGAIN) => {
                 let entry = (Arc::clone(&self.pipe), context.waker().clone(), self.hangup);
                 lock(&self.pipe.pipes.waiting).insert(self.pipe.number, entry);
-                ctp::waits_for(self.wait);
+                ctp::waits_for_in(self.wait, context);
                 Poll::Pending
             }
             done => Poll::Ready(done.unwrap_or(0)),

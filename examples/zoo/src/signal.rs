@@ -81,7 +81,7 @@ impl Future for Raised {
             return Poll::Ready(());
         }
         inner.waiting = Some(context.waker().clone());
-        ctp::waits_for(self.wait);
+        ctp::waits_for_in(self.wait, context);
         Poll::Pending
     }
 }

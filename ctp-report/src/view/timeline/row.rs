@@ -80,7 +80,7 @@ fn strip(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) -> St
     let far = layer(picture, &lane.far, style);
     let near = lane.near.as_ref().map(|it| layer(picture, it, style));
     let open = lane.open.as_ref().map(|bar| {
-        let told = words::open(picture, &row.member, &bar.piece);
+        let told = words::open_at_length(picture, &row.member, &bar.piece);
         rect(bar, style, &told)
     });
     let mut drawn = format!(

@@ -5,9 +5,11 @@ use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
 use crate::crash::Crash;
+use crate::keepers;
 use crate::names::{self, Label};
 use crate::timeline::{By, Doing, Mark, Member, Piece, Row};
 use crate::units::{count, counted, duration, moment};
+use crate::view;
 use crate::waits;
 
 /// The class of what is coloured by verdict.
@@ -95,6 +97,25 @@ pub fn open(picture: &Picture, member: &Member, piece: &Piece) -> String {
     format!("{what} since {}{resource}", moment(member.since))
 }
 
+/// The same, and who keeps it.
+pub fn open_at_length(picture: &Picture, member: &Member, piece: &Piece) -> String {
+    let mut said = vec![open(picture, member, piece)];
+    said.extend(kept(picture, member));
+    said.join("\n")
+}
+
+/// Who keeps it at the end, and what those do; and why that is not certain.
+fn kept(picture: &Picture, member: &Member) -> Vec<String> {
+    let (blocks, one) = (picture.blocks, picture.model.census.get(member.id));
+    let (Some(block), Some(one)) = (blocks.of(member.id), one) else {
+        return Vec::new();
+    };
+    let all = keepers::of(picture.model, picture.names, blocks, one);
+    let mut said = view::keepers::lines(&all);
+    said.extend(view::keepers::doubt(block.doubt).map(str::to_owned));
+    said
+}
+
 /// What a short label in a bar says.
 pub fn label(picture: &Picture, piece: &Piece) -> Option<String> {
     match piece.doing {
@@ -162,6 +183,7 @@ pub fn row(picture: &Picture, row: &Row) -> String {
     }
     said.extend(wake(picture, row));
     said.extend(row.lost.map(|mark| closed(picture, &mark)));
+    said.extend(kept(picture, member));
     said.join("\n")
 }
 

@@ -138,3 +138,26 @@ pub fn pairs() -> Vec<u8> {
     t.deed(3 * SECOND, 4127, Act::Loss(1));
     t.finish()
 }
+
+/// A line of 20, of which each waits for the end of the next one, and the last for a lock that three
+/// hold.
+pub fn line() -> Vec<u8> {
+    let mut t = Trace::of("./line");
+    let sites = sites(&mut t);
+    t.deed(2 * MS, 4126, Act::Begin);
+    t.deed(2 * MS, 4127, Act::Begin);
+    let line: Vec<Coroutine> = (0..20).map(|_| born(&mut t, &sites, "next")).collect();
+    let readers: Vec<Coroutine> = (0..3).map(|_| born(&mut t, &sites, "reader")).collect();
+    for one in &readers {
+        hold(&mut t, 10 * MS, *one, 1, sites.take);
+        t.suspend(*one, 11 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
+    }
+    for two in line.windows(2) {
+        joins(&mut t, &sites, 20 * MS, two[0], two[1]);
+    }
+    wants(&mut t, &sites, 21 * MS, line[19], 1);
+    for one in line.into_iter().chain(readers) {
+        t.tally(one, None, false);
+    }
+    t.finish()
+}

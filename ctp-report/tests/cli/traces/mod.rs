@@ -36,6 +36,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("robbed", deeds::robbed()),
         ("deadlock", locks::deadlock()),
         ("pairs", locks::pairs()),
+        ("line", locks::line()),
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
         ("looked_at", outside::looked_at()),

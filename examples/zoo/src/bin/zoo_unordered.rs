@@ -1,6 +1,7 @@
 //! Tasks on tokio poll several futures at once, by wakers of those. In one of them a future waits for a
 //! lock, and others go on, so that it holds up nobody for ever. In another the only one that could go on
-//! rests for an hour, with a lock that the holder of the first one wants.
+//! rests for an hour, with a lock that the holder of the first one wants. Listeners wait for what nobody
+//! is to give them, or for an hour.
 
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
@@ -8,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioHeld, TokioMutex};
+use ctp_zoo::{Ledger, Mutex, Signal, TokioHeld, TokioMutex, channel};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::sync::Barrier;
@@ -20,7 +21,8 @@ const STEP: Duration = Duration::from_millis(5);
 static LOCKS: LazyLock<[[TokioMutex<u64>; 2]; 2]> = LazyLock::new(Default::default);
 
 type Held = TokioHeld<'static, u64>;
-type Parts = FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>;
+type Part = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Parts = FuturesUnordered<Part>;
 
 /// Has the second lock; one part goes on with that, step by step, and another one wants the first.
 async fn crawl(pair: usize, step: Duration, seated: Arc<Barrier>, ledger: Ledger) {
@@ -54,6 +56,38 @@ async fn keep(pair: usize, seated: Arc<Barrier>, ledger: Ledger) {
     *first.value() += *LOCKS[pair][1].lock().await.value();
 }
 
+/// Waits for this, or for an hour of which nothing is told.
+async fn listen(part: Part) {
+    let parts = Parts::new();
+    parts.push(Box::pin(async {
+        tokio::time::sleep(10 * STEP).await; // the other part is polled by then
+        part.await;
+    }));
+    parts.push(Box::pin(tokio::time::sleep(HOUR)));
+    parts.collect::<()>().await;
+}
+
+/// Each for a thing of its own.
+fn listeners(ledger: &Ledger, signal: Signal, lock: Mutex) -> [(&'static str, Part); 3] {
+    let names = ["listener-signal", "listener-lock", "listener-channel"];
+    let [raised, locked, received] = names.map(|name| (name, ledger.clone()));
+    let raised: Part = Box::pin(async move {
+        let _waiting = raised.1.enter(raised.0, line!() + 1);
+        signal.raised().await;
+    });
+    let locked: Part = Box::pin(async move {
+        let _waiting = locked.1.enter(locked.0, line!() + 1);
+        drop(lock.lock().await);
+    });
+    let received: Part = Box::pin(async move {
+        let (_sender, receiver) = channel::<()>();
+        let _waiting = received.1.enter(received.0, line!() + 1);
+        receiver.recv().await;
+    });
+    let [one, two, three] = names;
+    [(one, raised), (two, locked), (three, received)]
+}
+
 fn main() -> std::io::Result<()> {
     ctp::attach();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -67,6 +101,11 @@ fn main() -> std::io::Result<()> {
         runtime.spawn(crawler.traced_as(&format!("crawler-{pair}")));
         let keeper = keep(pair, seated, ledger.clone());
         runtime.spawn(keeper.traced_as(&format!("keeper-{pair}")));
+    }
+    let lock = Mutex::new();
+    let _held = smol::block_on(lock.lock());
+    for (name, part) in listeners(&ledger, Signal::new(), lock.clone()) {
+        runtime.spawn(listen(part).traced_as(name));
     }
     sleep(Duration::from_millis(2500));
     ledger.tell(|name| name.ends_with("-1"));

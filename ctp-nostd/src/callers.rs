@@ -1,0 +1,116 @@
+//! Who calls the waker of a traced future: the chain of functions on the stack, as an id in the table
+//! of chains. A leaf future that clones it is awaited by those; whoever wakes is somewhere in those.
+//!
+//! Nobody knows beforehand whether a function keeps its frame pointer: what is found is a claim, which
+//! the reader of a trace checks against the program's own tables, and what ends soon is not told.
+//! Of a wait the whole chain is wanted, for it makes the wait one of its own; of a wake, which is
+//! often called by a thread of which the first functions are libc's, its inner end will do.
+#![allow(
+    unsafe_code,
+    reason = "follows frame pointers on a stack that is known"
+)]
+
+use core::ops::Range;
+
+use crate::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
+use crate::linux::{Linux, stack};
+use crate::polling::{Limits, Polled};
+use crate::probe::Probe;
+use crate::site::SiteWord;
+use crate::walk::{self, Here};
+
+/// Addresses of a wake that are told.
+const MOST_OF_A_WAKE: usize = 12;
+/// So many are no accident.
+const ENOUGH_OF_A_WAKE: usize = 4;
+
+/// Where to look for callers.
+struct Search<'s> {
+    here: &'s Here,
+    /// Of the thread that asks, and readable.
+    stack: Range<usize>,
+    /// Frame pointer of the last one.
+    base: usize,
+    /// Addresses that are told at most, and those with which it is a chain though it is not whole.
+    most: usize,
+    enough: usize,
+    /// Id of the site that the chain stands for.
+    site: u32,
+}
+
+/// Who awaits the leaf that clones the waker, up to the function that polls the traced future.
+#[inline(always)]
+pub(crate) fn of_a_clone(
+    probe: &Probe<Linux>,
+    polled: &Polled,
+    here: &Here,
+    limits: Limits,
+    site: u32,
+) -> u32 {
+    let stack = here.sp..limits.top;
+    if probe.region.chains.is_empty() || !stack::covers(polled, &stack) {
+        return 0;
+    }
+    let search = Search {
+        here,
+        stack,
+        base: limits.base,
+        most: MOST_ADDRESSES,
+        enough: MOST_ADDRESSES,
+        site,
+    };
+    search.chain(probe)
+}
+
+/// Where the waker is called, up to the function that polls the traced future that runs here, or to
+/// the thread's first.
+#[inline(always)]
+pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> SiteWord {
+    let limits = polled.innermost();
+    let known = stack::around(polled, here.sp);
+    let (Some(known), false) = (known, probe.region.chains.is_empty()) else {
+        return SiteWord::default();
+    };
+    let search = Search {
+        here,
+        stack: here.sp..limits.map_or(known.end, |it| it.top.min(known.end)),
+        base: limits.map_or(0, |it| it.base),
+        most: MOST_OF_A_WAKE,
+        enough: ENOUGH_OF_A_WAKE,
+        site: 0,
+    };
+    match probe.region.site_of_chain(search.chain(probe)) {
+        0 => SiteWord::default(),
+        id => SiteWord::from_id(id),
+    }
+}
+
+impl Search<'_> {
+    /// Its id, 0 if it is none.
+    #[inline(always)]
+    fn chain(self, probe: &Probe<Linux>) -> u32 {
+        let mut digest = Digest::of(self.site);
+        digest.add(self.here.pc as u64, self.most);
+        let add = |address| digest.add(address, self.most);
+        // SAFETY: whoever made the search has the stack for readable.
+        let is_whole = unsafe { walk::walk(self.here, self.stack.clone(), self.base, add) };
+        let hash = digest.end(is_whole, self.enough);
+        hash.map_or(0, |hash| probe.chain(hash, || self.found()))
+    }
+
+    /// The same again, to keep it.
+    #[cold]
+    #[inline(never)]
+    fn found(&self) -> Chain {
+        let mut addresses = Addresses::new();
+        let mut add = |address| addresses.len() < self.most && addresses.push(address).is_ok();
+        add(self.here.pc as u64);
+        // SAFETY: as before, in the same function.
+        let is_whole = unsafe { walk::walk(self.here, self.stack.clone(), self.base, add) };
+        Chain {
+            site: self.site,
+            is_whole,
+            addresses,
+        }
+    }
+}
