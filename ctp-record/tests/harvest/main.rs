@@ -11,6 +11,5 @@ mod nested;
 mod nonsense;
 mod ours;
 mod plain;
-mod short_lanes;
 mod summary;
 mod sweep;

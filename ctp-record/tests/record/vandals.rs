@@ -46,14 +46,14 @@ fn suffer_with(flags: &[&str], lab: &Lab, deed: &str, number: &str, sane: &[&str
 // CTP-28
 #[test]
 fn random_words_all_over_the_memory_are_survived() {
-    suffer(&Lab::new(), "scribble", "25", &["after"]);
+    suffer(&Lab::new(), "scribble", "100", &["after"]);
 }
 
 // CTP-28
 #[test]
 fn words_that_could_be_true_are_survived_and_told_to_be_in_doubt() {
     let lab = Lab::new();
-    suffer(&lab, "spite", "25", &["after"]);
+    suffer(&lab, "spite", "100", &["after"]);
     let said = lab.read("stderr");
     assert!(said.contains("held numbers that cannot be"), "{said}");
     assert!(!said.contains("% of the run"), "{said}");
@@ -89,6 +89,6 @@ fn who_talks_calls_or_begs_without_end_is_recorded_all_the_same() {
 #[test]
 fn a_flight_recorder_survives_whatever_stands_in_its_memory() {
     for deed in ["scribble", "spite", "cut", "babble", "beg"] {
-        suffer_with(&["--flight-recorder"], &Lab::new(), deed, "25", &[]);
+        suffer_with(&["--flight-recorder"], &Lab::new(), deed, "100", &[]);
     }
 }

@@ -64,12 +64,13 @@ impl Harvest {
         }
         let bytes = bytes - queue.bytes();
         self.lanes.give_back(index, queue, taken, bytes);
+        self.lanes.cursors[index].waits = is_early;
         if 0 < taken {
-            self.lanes.wake_all();
-        }
-        match is_early {
-            true => self.lanes.make_wait(index),
-            false => self.lanes.make_ready(index),
+            // Who waited may have waited for one of these.
+            let others = self.lanes.cursors.iter_mut().enumerate();
+            others
+                .filter(|(other, _)| *other != index)
+                .for_each(|(_, cursor)| cursor.waits = false);
         }
     }
 
@@ -87,7 +88,9 @@ impl Harvest {
         }
         let (taken, bytes) = (front.is_some().into(), bytes - queue.bytes());
         self.lanes.give_back(index, queue, taken, bytes);
-        self.lanes.wake_all();
+        for cursor in &mut self.lanes.cursors {
+            cursor.waits = false;
+        }
     }
 
     #[inline]
