@@ -134,33 +134,37 @@ fn one_that_runs_without_being_woken_may_do_so_again() {
     assert_eq!(judgement.verdict, Verdict::Waiting);
 }
 
+/// One that waits after these events, of which its wake word says so many, the last of them then.
+fn one_woken_at(events: &[Record], count: u32, at: u64) -> Judgement {
+    let coroutine = CoroutineId(1);
+    let birth = Record::Birth(Birth {
+        coroutine,
+        dialect: Dialect::Extended,
+        ..Birth::default()
+    });
+    let wake = Record::Wake(Wake {
+        coroutine,
+        count,
+        at: Nanos(at),
+        ..Wake::default()
+    });
+    let had = events.len() as u64;
+    let account = [wake, tally(1, had, had), end(3 * SECOND)];
+    let records = [&[birth], events, &account].concat();
+    census(&records).judge(Nanos(SECOND))[0].1
+}
+
 // CT-15
 #[test]
 fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
-    let coroutine = CoroutineId(1);
-    let woken_at = |at| {
-        let records = [
-            Record::Birth(Birth {
-                coroutine,
-                dialect: Dialect::Extended,
-                ..Birth::default()
-            }),
-            event(1, 0, 0, EventKind::Birth),
-            event(1, 1, 1, EventKind::Run),
-            event(1, 2, 2, EventKind::Suspend),
-            after_wakes(1, event(1, 3, 3, EventKind::Run)),
-            after_wakes(1, event(1, 4, 4, EventKind::Suspend)),
-            Record::Wake(Wake {
-                coroutine,
-                count: 1 + (1 << 16),
-                at: Nanos(at),
-                ..Wake::default()
-            }),
-            tally(1, 5, 5),
-            end(3 * SECOND),
-        ];
-        census(&records).judge(Nanos(SECOND))[0].1
-    };
+    let events = [
+        event(1, 0, 0, EventKind::Birth),
+        event(1, 1, 1, EventKind::Run),
+        event(1, 2, 2, EventKind::Suspend),
+        after_wakes(1, event(1, 3, 3, EventKind::Run)),
+        after_wakes(1, event(1, 4, 4, EventKind::Suspend)),
+    ];
+    let woken_at = |at| one_woken_at(&events, 1 + (1 << 16), at);
     assert!(woken_at(2 * SECOND).close_call);
     assert!(
         !woken_at(4).close_call,
@@ -171,28 +175,12 @@ fn a_wake_that_half_of_the_count_does_not_show_leaves_it_likely() {
 // CT-15
 #[test]
 fn wakes_without_number_are_wakes() {
-    let coroutine = CoroutineId(1);
-    let standing_after = |count, at| {
-        let records = [
-            Record::Birth(Birth {
-                coroutine,
-                dialect: Dialect::Extended,
-                ..Birth::default()
-            }),
-            event(1, 0, 0, EventKind::Birth),
-            event(1, 1, 1, EventKind::Run),
-            event(1, 2, 2, EventKind::Suspend),
-            Record::Wake(Wake {
-                coroutine,
-                count,
-                at: Nanos(at),
-                ..Wake::default()
-            }),
-            tally(1, 3, 3),
-            end(3 * SECOND),
-        ];
-        census(&records).judge(Nanos(SECOND))[0].1.fact
-    };
-    assert_eq!(standing_after(40_000, SECOND), Fact::WokenNotRun);
-    assert_eq!(standing_after(40_000, 1), Fact::Suspended, "read too early");
+    let events = [
+        event(1, 0, 0, EventKind::Birth),
+        event(1, 1, 1, EventKind::Run),
+        event(1, 2, 2, EventKind::Suspend),
+    ];
+    let fact = |at| one_woken_at(&events, 40_000, at).fact;
+    assert_eq!(fact(SECOND), Fact::WokenNotRun);
+    assert_eq!(fact(1), Fact::Suspended, "read too early");
 }

@@ -8,9 +8,10 @@
 //! ```
 //! An anchor lies where the stack began, and stays as long as the thread: its thread-local storage,
 //! which every libc puts above the stack of a thread that it makes; of the main thread, the list of
-//! the environment, which the kernel puts there, or else the frame in which the program attached. What lies between that and where the stack is now, without a page
-//! that cannot be read, is the thread's stack. A coroutine's own stack, or that of a signal handler,
-//! has a gap before the anchor, or lies above it. Asked once for each depth of a page.
+//! the environment, which the kernel puts there, or else the frame in which the program attached.
+//! What lies between that and where the stack is now, without a page that cannot be read, is the
+//! thread's stack. A coroutine's own stack, or that of a signal handler, has a gap before the anchor,
+//! or lies above it. Asked once for each depth of a page.
 #![allow(
     unsafe_code,
     reason = "asks the kernel about memory that no reference covers"
