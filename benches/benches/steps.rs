@@ -161,6 +161,7 @@ fn fresh(stations: u32) -> Region<'static> {
         stations,
         lanes: 1,
         lane_records: 1 << 18,
+        short_lanes: 0,
     };
     let bytes = plan.bytes() as usize;
     let map = Box::leak(Box::new(MmapMut::map_anon(bytes).expect("memory")));

@@ -51,6 +51,7 @@ impl Memory {
             stations: STATIONS,
             lanes,
             lane_records,
+            short_lanes: 0,
         };
         let memory = Memory::of(plan, &recording);
         clock::publish(memory.region().header, &calibration());

@@ -8,7 +8,7 @@ use crate::layout::{
 };
 use crate::platform::Platform;
 use crate::probe::Probe;
-use crate::region::Region;
+use crate::region::{Region, ShortLanes};
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// The whole shared memory as one static: a header, `STATIONS` coroutines, and room for `ENTRIES`
@@ -83,6 +83,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
             lanes: &[],
             records: &[],
             lane_records: 0,
+            short: ShortLanes::default(),
             is_overwritten: false,
             extended: true,
         };

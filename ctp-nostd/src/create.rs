@@ -13,16 +13,21 @@ const PAGE_BYTES: u64 = 4096;
 /// Processes that can attach to one recording.
 pub const ATTACHES: u32 = 1024;
 
+/// Records of a short lane, unless the long ones have fewer still.
+pub const SHORT_RECORDS: u32 = 2048;
+
 /// Offsets of everything in a memory for so many stations. Pages that nobody touches cost
 /// nothing in a sparse file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Coroutines that can be recorded at a time.
     pub stations: u32,
-    /// Threads that can have a lane at a time.
+    /// Threads that can have a long lane at a time.
     pub lanes: u32,
-    /// Records that each lane has room for, a power of two.
+    /// Records that each of those has room for, a power of two.
     pub lane_records: u32,
+    /// Threads beyond those that can have a short lane, of [`SHORT_RECORDS`] at most.
+    pub short_lanes: u32,
 }
 
 impl Plan {
@@ -32,12 +37,33 @@ impl Plan {
             stations,
             lanes: 0,
             lane_records: 0,
+            short_lanes: 0,
         }
     }
 
     /// Bytes of the whole memory.
     pub const fn bytes(self) -> u64 {
-        self.records() + self.all_records() as u64 * size_of::<LaneRecord>() as u64
+        self.short_records() + self.all_short_records() as u64 * size_of::<LaneRecord>() as u64
+    }
+
+    const fn all_short_records(self) -> u32 {
+        let longest = if self.lane_records < SHORT_RECORDS {
+            self.lane_records
+        } else {
+            SHORT_RECORDS
+        };
+        self.short_lanes * longest
+    }
+
+    const fn short_records(self) -> u64 {
+        let end = self.short_lanes() + self.short_lanes as u64 * size_of::<Lane>() as u64;
+        end.next_multiple_of(PAGE_BYTES)
+    }
+
+    /// Behind all else: who maps too little to reach them has the long ones.
+    const fn short_lanes(self) -> u64 {
+        let end = self.records() + self.all_records() as u64 * size_of::<LaneRecord>() as u64;
+        end.next_multiple_of(PAGE_BYTES)
     }
 
     const fn all_records(self) -> u32 {
@@ -91,6 +117,9 @@ impl Plan {
         place::<AtomicU32>(&header.free, self.free(), self.ring());
         place::<Lane>(&header.lanes, self.lanes(), self.lanes);
         place::<LaneRecord>(&header.records, self.records(), self.all_records());
+        place::<Lane>(&header.short_lanes, self.short_lanes(), self.short_lanes);
+        let short_records = self.all_short_records();
+        place::<LaneRecord>(&header.short_records, self.short_records(), short_records);
     }
 }
 

@@ -32,7 +32,7 @@ use crate::sync::{Ordering, fence};
 use crate::unlocked;
 
 use crate::lane_claim::GIVEN_BACK;
-pub use crate::lane_claim::{claim, claim_oldest, give_back};
+pub use crate::lane_claim::{Claimant, Pool, give_back};
 pub use crate::lane_copy::{Copied, MOST_WORDS, Word};
 pub use crate::lane_record::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
 

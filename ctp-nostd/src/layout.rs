@@ -158,7 +158,9 @@ layout! {
         0x210 stacks: Span,
         0x220 free: Span,
         0x230 records: Span,
-        0x240 spare7: [[AtomicU64; 28]; 2],
+        0x240 short_lanes: Span,
+        0x250 short_records: Span,
+        0x260 spare7: [[AtomicU64; 26]; 2],
     }
 }
 

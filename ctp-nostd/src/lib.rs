@@ -152,5 +152,5 @@ pub use linux::{
 };
 pub use platform::{Local, Platform};
 pub use probe::Probe;
-pub use region::{Refused, Region};
+pub use region::{Refused, Region, ShortLanes};
 pub use wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};

@@ -11,7 +11,7 @@
 use core::fmt;
 
 use crate::create::{Plan, Recording};
-use crate::lane::Ring;
+use crate::lane::{Pool, Ring};
 use crate::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
     MOST_STATIONS, Span, Station, VERSION,
@@ -67,16 +67,38 @@ pub struct Region<'m> {
     pub attaches: &'m [Attach],
     /// The ring of stations to use again, see [`crate::alloc`]; its length is a power of two.
     pub free: &'m [AtomicU32],
-    /// Threads' lanes, see [`crate::lane`].
+    /// Threads' long lanes, see [`crate::lane`].
     pub lanes: &'m [Lane],
-    /// The records of all lanes.
+    /// The records of all of them.
     pub records: &'m [LaneRecord],
-    /// How many records each lane has, a power of two, or 0.
+    /// How many records each of them has, a power of two, or 0.
     pub lane_records: usize,
+    /// The lanes behind those, for as many threads more.
+    pub short: ShortLanes<'m>,
     /// Whether lanes are written over, so that they hold what was latest. That does not change.
     pub is_overwritten: bool,
     /// Whether the free bytes are used as `LAYOUT.md` says.
     pub extended: bool,
+}
+
+/// Lanes for the threads that find no long one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShortLanes<'m> {
+    /// The lanes.
+    pub lanes: &'m [Lane],
+    /// The records of all of them.
+    pub records: &'m [LaneRecord],
+}
+
+impl<'m> ShortLanes<'m> {
+    /// This lane and its records, as many as a power of two.
+    fn lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
+        let length = self.records.len().checked_div(self.lanes.len())?;
+        let start = index.checked_mul(length)?;
+        let records = self.records.get(start..start.checked_add(length)?)?;
+        let lane = self.lanes.get(index)?;
+        length.is_power_of_two().then_some((lane, records))
+    }
 }
 
 impl fmt::Debug for Region<'_> {
@@ -130,6 +152,16 @@ impl<'m> Region<'m> {
         let (lanes, records) = unsafe { (raw.span(&header.lanes), raw.span(&header.records)) };
         let (lanes, records) = lanes.zip(records).filter(|_| extended).unwrap_or_default();
         let lane_records = records.len().checked_div(lanes.len()).unwrap_or(0);
+        // SAFETY: as above.
+        let short = unsafe {
+            (
+                raw.span(&header.short_lanes),
+                raw.span(&header.short_records),
+            )
+        };
+        let has_long = extended && !lanes.is_empty();
+        let short = short.0.zip(short.1).filter(|_| has_long);
+        let short = short.map(|(lanes, records)| ShortLanes { lanes, records });
         Ok(Region {
             header,
             stations,
@@ -146,6 +178,7 @@ impl<'m> Region<'m> {
                 true => lane_records,
                 false => 0,
             },
+            short: short.unwrap_or_default(),
             is_overwritten: extended && header.is_flight(),
             extended,
         })
@@ -186,9 +219,38 @@ impl<'m> Region<'m> {
         unsafe { Region::new(base, bytes, plan.stations) }
     }
 
+    /// All lanes, by number: the long ones, then the short ones.
+    pub fn pool(&self) -> Pool<'m> {
+        Pool {
+            long: self.lanes,
+            short: self.short.lanes,
+        }
+    }
+
+    /// The rings of the lanes that threads have had: none was taken before those in front of it.
+    pub fn used_rings(&self) -> impl Iterator<Item = Ring<'m>> + use<'m> {
+        let region = *self;
+        let rings = (0..).map_while(move |index| region.ring(index));
+        rings.take_while(Ring::is_used)
+    }
+
     /// The ring of this lane.
-    #[inline(always)]
+    #[inline]
     pub fn ring(&self, index: u32) -> Option<Ring<'m>> {
+        self.long_ring(index).or_else(|| self.short_ring(index))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn short_ring(&self, index: u32) -> Option<Ring<'m>> {
+        let index = (index as usize).checked_sub(self.lanes.len())?;
+        let (lane, records) = self.short.lane(index)?;
+        Some(Ring::new(lane, records).overwritten(self.is_overwritten))
+    }
+
+    /// The ring of this lane, if it is a long one.
+    #[inline(always)]
+    pub(crate) fn long_ring(&self, index: u32) -> Option<Ring<'m>> {
         let lane = self.lanes.get(index as usize)?;
         let start = (index as usize).wrapping_mul(self.lane_records);
         let records = self

@@ -10,6 +10,7 @@
 //!   K4, E4 and E5 of the one that waits and of the one that runs; E6
 //! ```
 
+use crate::lane::Ring;
 use crate::platform::{Local, Platform};
 use crate::seat::{Begun, Said, Seat};
 use crate::sync::Ordering;
@@ -43,7 +44,10 @@ impl<P: Platform> Seat<P> {
     #[inline(always)]
     pub fn switch(&self, next: &Self, local: Option<&Local>, waits: Said, runs: Said) {
         let now = || self.probe.ns_at_once();
-        let Some(taken) = local.and_then(|local| self.take_both(next, local, now)) else {
+        let Some(taken) = local.and_then(|local| {
+            let ring = self.probe.at_hand(local)?;
+            self.take_both(next, local, ring, now)
+        }) else {
             return self.switch_slowly(next, waits, runs);
         };
         self.tell_both(next, &taken, &waits, &runs);
@@ -55,12 +59,12 @@ impl<P: Platform> Seat<P> {
         &self,
         next: &Self,
         local: &Local,
+        ring: Option<Ring<'static>>,
         now: impl FnOnce() -> Option<u64>,
     ) -> Option<Taken> {
         if !core::ptr::eq(self.probe.region.header, next.probe.region.header) {
             return None;
         }
-        let ring = self.probe.at_hand(local)?;
         let (n, next_n) = (self.next_alone()?, next.next_alone()?);
         let last_ts = self.last_ts().max(next.last_ts());
         let (at, place) = Place::take(ring, 2, || Some(now()?.max(last_ts)))?;
@@ -101,7 +105,11 @@ impl<P: Platform> Seat<P> {
     #[inline(never)]
     fn switch_slowly(&self, next: &Self, waits: Said, runs: Said) {
         let now = || Some(P::now_ns());
-        if let Some(taken) = P::local().and_then(|local| self.take_both(next, local, now)) {
+        let take = |local| {
+            let ring = self.probe.any_at_hand(local)?;
+            self.take_both(next, local, ring, now)
+        };
+        if let Some(taken) = P::local().and_then(take) {
             return self.tell_both(next, &taken, &waits, &runs);
         }
         self.event_slowly(waits);

@@ -2,7 +2,7 @@
 
 use core::panic::Location;
 
-use crate::lane::{self, Deed, Payload, Ring};
+use crate::lane::{self, Claimant, Deed, Payload, Ring};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::sync::Ordering;
@@ -49,6 +49,15 @@ impl Place {
 /// In a thread's word of its lane: this one was full, which the lane has not told yet.
 const OVERRUN: u32 = 1 << 31;
 
+/// The same: there was no lane for this thread; the bits below count its events since, modulo 2^30.
+const NONE: u32 = 1 << 30;
+
+/// A thread without a lane looks for one again after so many events.
+const LOOK_EVERY: u32 = 256;
+
+/// Where the oldest one is to be found it asks of all long lanes, at every so many looks.
+const ASK_ALL_EVERY: u32 = 16;
+
 /// {attachment | number of a lane + 1}.
 fn lane_word(attachment: u32, number: u32) -> u64 {
     u64::from(attachment) << 32 | u64::from(number)
@@ -70,7 +79,7 @@ impl<P: Platform> Probe<P> {
         (at_ns, place.map(|at| Place { ring, at }))
     }
 
-    /// The ring of this thread or that it has none, if that is known and no loss is to be told. Then
+    /// The long ring of this thread or that it has none, if that is known and no loss is to be told. Then
     /// the thread's id is known too.
     #[inline(always)]
     pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<Ring<'static>>> {
@@ -80,7 +89,21 @@ impl<P: Platform> Probe<P> {
         }
         match word as u32 {
             0 => Some(None),
-            number => Some(Some(self.region.ring(number.wrapping_sub(1))?)),
+            number => Some(Some(self.region.long_ring(number.wrapping_sub(1))?)),
+        }
+    }
+
+    /// The same, also where the ring is a short one, or there was no lane for this thread.
+    #[cold]
+    pub(crate) fn any_at_hand(&self, local: &Local) -> Option<Option<Ring<'static>>> {
+        let at_hand = self.at_hand(local);
+        let word = local.lane.load(Ordering::Relaxed);
+        if at_hand.is_some() || word >> 32 != u64::from(self.attachment) {
+            return at_hand;
+        }
+        match word as u32 {
+            number if is_none(number) => Some(None),
+            number => self.region.ring(number.wrapping_sub(1)).map(Some),
         }
     }
 
@@ -108,6 +131,7 @@ impl<P: Platform> Probe<P> {
     fn ring(&self, local: &Local) -> Option<Ring<'static>> {
         let word = local.lane.load(Ordering::Relaxed);
         let number = match word >> 32 == u64::from(self.attachment) {
+            true if is_none(word as u32) => self.look_again(local, word),
             true => word as u32,
             false => self.claim_lane(local),
         };
@@ -132,29 +156,60 @@ impl<P: Platform> Probe<P> {
         Some(ring)
     }
 
-    /// Looks for a lane, once: gives its number plus 1, or 0.
+    /// Looks for a lane: gives its number plus 1; [`NONE`] if there was none for it, which is
+    /// counted; 0 where nobody has one.
     #[cold]
     fn claim_lane(&self, local: &Local) -> u32 {
-        let lanes = self.region.lanes;
         let thread = P::thread_in(self.attachment);
         local.thread.store(thread, Ordering::Relaxed);
-        let introduce = |index| self.introduce(index as u32, thread);
-        let latest = |index| {
-            self.region
-                .ring(index as u32)
-                .map_or(0, |it| it.latest_at())
+        let number = match self.lane_for(thread, 0) {
+            Some(number) => number,
+            None if self.region.lanes.is_empty() => 0,
+            None => {
+                self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
+                NONE
+            }
         };
-        let index = match self.region.is_overwritten {
-            true => lane::claim_oldest(lanes, thread as u32, P::is_gone, latest, introduce),
-            false => lane::claim(lanes, thread as u32, P::is_gone, introduce),
-        };
-        if index.is_none() && !lanes.is_empty() {
-            self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
-        }
-        let number = index.map_or(0, |index| index as u32 + 1);
         let word = lane_word(self.attachment, number);
         local.lane.store(word, Ordering::Relaxed);
         number
+    }
+
+    /// One event more of a thread that has found no lane: now and then it looks again.
+    #[cold]
+    fn look_again(&self, local: &Local, word: u64) -> u32 {
+        let more = one_event_more(word as u32);
+        let looks = (more & !NONE) / LOOK_EVERY;
+        let thread = local.thread.load(Ordering::Relaxed);
+        let is_due = more.is_multiple_of(LOOK_EVERY);
+        let found = is_due
+            .then(|| self.lane_for(thread, looks.max(1)))
+            .flatten();
+        let number = found.unwrap_or(more);
+        let word = lane_word(self.attachment, number);
+        local.lane.store(word, Ordering::Relaxed);
+        number
+    }
+
+    /// The number plus 1 of a lane that is this thread's from now on.
+    fn lane_for(&self, thread: u64, looks: u32) -> Option<u32> {
+        let claimant = Claimant {
+            thread: thread as u32,
+            looks,
+            is_gone: P::is_gone,
+            introduce: |number| self.introduce(number as u32, thread),
+        };
+        let latest = |number| {
+            let ring = self.region.ring(number as u32);
+            ring.map_or(0, |it| it.latest_at())
+        };
+        let pool = self.region.pool();
+        let number = match self.region.is_overwritten {
+            false => claimant.claim(pool),
+            true if looks.is_multiple_of(ASK_ALL_EVERY) => claimant.claim_oldest(pool, latest),
+            true => None,
+        };
+        number.map(|number| number as u32 + 1)
     }
 
     /// Says in a lane whose it is from here on. False if there is no room.
@@ -213,7 +268,7 @@ impl<P: Platform> Probe<P> {
         // A handler that comes now finds no lane, and takes none.
         let none = lane_word(self.attachment, 0);
         local.lane.store(none, Ordering::Relaxed);
-        if let Some(lane) = self.region.lanes.get(number as usize) {
+        if let Some(lane) = self.region.pool().get(number as usize) {
             lane::give_back(lane);
         }
         local.lane.store(0, Ordering::Relaxed);
@@ -224,7 +279,7 @@ impl<P: Platform> Probe<P> {
         let word = local.lane.load(Ordering::Relaxed);
         let is_of_now = word >> 32 == u64::from(self.attachment);
         let number = (word as u32 & !OVERRUN).checked_sub(1)?;
-        is_of_now.then_some(number)
+        (is_of_now && !is_none(word as u32)).then_some(number)
     }
 
     /// A record of its own. Gives its time.
@@ -246,6 +301,16 @@ impl<P: Platform> Probe<P> {
     fn take(&self, local: &Local) -> Option<(u64, Option<Place>)> {
         Place::take(self.at_hand(local)?, 1, || self.ns_at_once())
     }
+}
+
+/// Is that the word of a thread that found no lane?
+fn is_none(number: u32) -> bool {
+    number & (NONE | OVERRUN) == NONE
+}
+
+/// That word, of one event later.
+fn one_event_more(number: u32) -> u32 {
+    NONE | number.wrapping_add(1) & (NONE - 1)
 }
 
 /// The next record that finds room comes after one that tells of the loss.

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use ctp_nostd::create::SHORT_RECORDS;
 use ctp_nostd::layout::LaneRecord;
 
 /// Where groups of processes have their limits, see cgroups(7).
@@ -19,6 +20,9 @@ const LANES: u64 = 128;
 const MOST_LANES: u64 = 1024;
 /// What all lanes of a process may need, if there are more than the least.
 const MOST_LANES_BYTES: u64 = 1 << 30;
+/// A part of the memory that those of further threads may fill up.
+const SHORT_PART: u64 = 16;
+const MOST_SHORT_LANES: u64 = 4096;
 
 /// The machine's memory, or what this process and those around it may have of it.
 pub fn memory_bytes() -> u64 {
@@ -41,7 +45,7 @@ pub fn buffer(memory_bytes: u64) -> u64 {
     1 << of_each.ilog2()
 }
 
-/// Threads that can have a lane. All are laid out at the start, for a memory does not grow under
+/// Threads that can have a long lane. All are laid out at the start, for a memory does not grow under
 /// those who map it.
 pub fn lanes(lane_records: u32, memory_bytes: u64) -> u32 {
     let lane_bytes = u64::from(lane_records) * size_of::<LaneRecord>() as u64;
@@ -50,6 +54,14 @@ pub fn lanes(lane_records: u32, memory_bytes: u64) -> u32 {
         None => 0,
         Some(lanes) => lanes.clamp(LANES, MOST_LANES) as u32,
     }
+}
+
+/// Threads beyond those that can have a short lane, which needs so little that there are enough of
+/// them for a program with thousands.
+pub fn short_lanes(memory_bytes: u64) -> u32 {
+    let lane_bytes = u64::from(SHORT_RECORDS) * size_of::<LaneRecord>() as u64;
+    let lanes = memory_bytes / SHORT_PART / lane_bytes;
+    lanes.min(MOST_SHORT_LANES) as u32
 }
 
 /// The smallest limit of those groups, and of the ones around them. In a container their names may be
@@ -90,6 +102,8 @@ mod tests {
         assert_eq!(taken(300 << 20), (256 << 10, 300 << 17, 600));
         assert_eq!(taken(1 << 20), (64 << 10, 1 << 17, 128));
         assert_eq!(lanes(0, GIB), 0);
+        let short = |memory| short_lanes(memory);
+        assert_eq!([24 * GIB, GIB, 1 << 20].map(short), [4096, 1024, 1]);
     }
 
     #[test]

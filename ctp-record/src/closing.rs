@@ -231,8 +231,8 @@ impl<'c> Closing<'c> {
         let threads = self.counters.laneless;
         (threads > 0).then(|| {
             format!(
-                "{} found no buffer: of the coroutines that run there only the latest 8 events \
-                 are kept until the recorder looks; a smaller --buffer makes more, up to 1024",
+                "{} found no buffer: of the coroutines that run there only the latest 8 events are \
+                 kept until the recorder looks, or until a buffer is free; a smaller --buffer makes more",
                 counted(threads.into(), "thread")
             )
         })

@@ -202,10 +202,16 @@ fn begin<'r>(
 
 /// Room for what was asked for.
 fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> std::io::Result<Memories> {
+    let memory_bytes = capacity::memory_bytes();
+    let lanes = capacity::lanes(launch.lane_records, memory_bytes);
     let plan = Plan {
         stations: launch.stations,
-        lanes: capacity::lanes(launch.lane_records, capacity::memory_bytes()),
+        lanes,
         lane_records: launch.lane_records,
+        short_lanes: match lanes {
+            0 => 0,
+            _ => capacity::short_lanes(memory_bytes),
+        },
     };
     let recording = Recording {
         no_calls: launch.no_bell,

@@ -13,7 +13,6 @@ use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
-use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::{Header, Station};
 use ctp_nostd::request;
 use ctp_trace::record::{Control, Nanos, ProcessId};
@@ -392,11 +391,7 @@ impl Memories {
 
     /// Lanes that threads have had, also where nobody drains them.
     pub fn lanes(&self) -> u32 {
-        let used = |held: &Held| {
-            let region = held.memory.region();
-            let rings = (0..region.lanes.len() as u32).filter_map(move |index| region.ring(index));
-            rings.take_while(Ring::is_used).count() as u32
-        };
+        let used = |held: &Held| held.memory.region().used_rings().count() as u32;
         match self.recording.mode {
             MODE_FLIGHT => self.held.iter().map(used).sum(),
             _ => self.totals().lanes,

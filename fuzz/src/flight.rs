@@ -46,6 +46,7 @@ fn memory() -> Arc<Memory> {
         stations: 4,
         lanes: 2,
         lane_records: 32,
+        short_lanes: 0,
     };
     let recording = Recording {
         mode: MODE_FLIGHT,

@@ -37,11 +37,8 @@ impl Mapping {
         }
         let limit = limit.min(u32::try_from(room).unwrap_or(u32::MAX));
         let (base, bytes) = map(file, bytes)
-            .or_else(|error| match error {
-                // The second where it would be locked (`mlockall`), and so much may not be.
-                Errno::NOMEM | Errno::AGAIN => map(file, before_lanes(file).unwrap_or(bytes)),
-                _ => Err(error),
-            })
+            .or_else(|error| map_less(error, file, offset_of!(Header, short_lanes)))
+            .or_else(|error| map_less(error, file, offset_of!(Header, lanes)))
             .map_err(|error| NotAttached::Os("mapping the memory", error))?;
         // SAFETY: `bytes` bytes were just mapped shared, readable and writable, and are unmapped
         // by `discard` only. Only this crate's atomics touch them. The recorder seals the size.
@@ -83,11 +80,20 @@ fn map(file: &OwnedFd, bytes: usize) -> Result<(*mut c_void, usize), Errno> {
     Ok((base, bytes))
 }
 
-/// Where the lanes begin: they come last and need the most room, which a program that may not have
-/// much does without.
-fn before_lanes(file: &OwnedFd) -> Option<usize> {
+/// Only what comes before this table, if it was for want of room that more failed. Lanes come last and
+/// need the most, which a program that may not have much does without.
+fn map_less(error: Errno, file: &OwnedFd, span: usize) -> Result<(*mut c_void, usize), Errno> {
+    match error {
+        // The second where it would be locked (`mlockall`), and so much may not be.
+        Errno::NOMEM | Errno::AGAIN => map(file, start_of(file, span).ok_or(error)?),
+        _ => Err(error),
+    }
+}
+
+/// Where the table begins that this span of the header tells of.
+fn start_of(file: &OwnedFd, span: usize) -> Option<usize> {
     let mut word = [0; 8];
-    let at = offset_of!(Header, lanes) + offset_of!(Span, offset_bytes);
+    let at = span + offset_of!(Span, offset_bytes);
     let read = pread(file, &mut word, at as u64).ok()?;
     let offset = usize::try_from(u64::from_le_bytes(word)).ok()?;
     (read == word.len() && offset != 0).then_some(offset)

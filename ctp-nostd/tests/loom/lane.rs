@@ -1,6 +1,6 @@
 //! A lane: its thread and the recorder, and threads that want the same lane.
 
-use ctp_nostd::lane::{Copied, Payload, Ring, Seen, claim};
+use ctp_nostd::lane::{Claimant, Copied, Payload, Pool, Ring, Seen, give_back};
 use ctp_nostd::layout::{Lane, LaneRecord};
 use ctp_nostd::site::SiteWord;
 use loom::sync::Arc;
@@ -135,18 +135,63 @@ fn no_record_that_is_written_over_is_taken_for_whole() {
     });
 }
 
+/// Of one long lane, and otherwise of short ones.
+fn take(lanes: &[Lane], thread: u32) -> Option<usize> {
+    let (long, short) = lanes.split_at(1);
+    let claimant = Claimant {
+        thread,
+        looks: 0,
+        is_gone: |_| false,
+        introduce: |_| true,
+    };
+    claimant.claim(Pool { long, short })
+}
+
 // LT-12, LT-13
 #[test]
-fn a_lane_has_one_thread() {
+fn a_lane_has_one_thread_and_none_is_taken_before_those_in_front_of_it() {
     check(|| {
-        let lanes = Arc::new([Lane::default(), Lane::default()]);
+        let lanes: Arc<[Lane; 3]> = Arc::default();
         let theirs = Arc::clone(&lanes);
-        let take = |lanes: &[Lane], thread| claim(lanes, thread, |_| false, |_| true);
         let other = thread::spawn(move || take(&*theirs, 1));
         let mine = take(&*lanes, 2);
         let other = other.join().expect("a claim does not panic");
-        assert!(mine.is_some() && other.is_some());
-        assert_ne!(mine, other);
+        let mut taken = [mine, other];
+        taken.sort();
+        assert_eq!(taken, [Some(0), Some(1)]);
+    });
+}
+
+// LT-12
+#[test]
+fn where_there_are_too_few_lanes_exactly_those_are_taken() {
+    check(|| {
+        let lanes: Arc<[Lane; 2]> = Arc::default();
+        let others = [1, 2].map(|number| {
+            let theirs = Arc::clone(&lanes);
+            thread::spawn(move || take(&*theirs, number))
+        });
+        let mine = take(&*lanes, 3);
+        let others = others.map(|it| it.join().expect("a claim does not panic"));
+        let all = [mine, others[0], others[1]];
+        assert_eq!(all.iter().flatten().count(), 2);
+        assert!(all.contains(&Some(0)) && all.contains(&Some(1)));
+    });
+}
+
+// LT-12
+#[test]
+fn a_lane_that_is_given_back_has_one_thread() {
+    check(|| {
+        let lanes: Arc<[Lane; 1]> = Arc::default();
+        assert_eq!(take(&*lanes, 1), Some(0));
+        let others = [2, 3].map(|number| {
+            let theirs = Arc::clone(&lanes);
+            thread::spawn(move || take(&*theirs, number))
+        });
+        give_back(&lanes[0]);
+        let others = others.map(|it| it.join().expect("a claim does not panic"));
+        assert!(others.iter().flatten().count() <= 1);
     });
 }
 

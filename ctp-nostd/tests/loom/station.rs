@@ -2,7 +2,7 @@
 
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::{Header, Station};
-use ctp_nostd::{Platform, Probe, Region, alloc};
+use ctp_nostd::{Platform, Probe, Region, ShortLanes, alloc};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -214,6 +214,7 @@ fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
             lanes: &[],
             records: &[],
             lane_records: 0,
+            short: ShortLanes::default(),
             is_overwritten: false,
             extended: true,
         };

@@ -57,8 +57,7 @@ pub fn up_to_now(memories: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
 
 /// Adds what is new in all lanes of a memory.
 fn follow(copies: &mut Vec<LaneCopy>, region: &Region<'_>) {
-    let rings = (0..region.lanes.len() as u32).map_while(|index| region.ring(index));
-    for (index, ring) in rings.take_while(Ring::is_used).enumerate() {
+    for (index, ring) in region.used_rings().enumerate() {
         if index == copies.len() {
             copies.push(LaneCopy::default());
         }

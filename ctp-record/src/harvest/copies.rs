@@ -113,7 +113,7 @@ impl Copies {
 /// A lane is never used before those in front of it.
 fn rings<'m>(region: &Region<'m>) -> impl Iterator<Item = Ring<'m>> {
     let region = *region;
-    (0..region.lanes.len() as u32).filter_map(move |index| region.ring(index))
+    (0..).map_while(move |index| region.ring(index))
 }
 
 impl Reader {

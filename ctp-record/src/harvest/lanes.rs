@@ -10,6 +10,8 @@
 
 mod merge;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
@@ -27,6 +29,10 @@ const MOST_A_ROUND: u64 = 1 << 13;
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     cursors: Vec<Cursor>,
+    /// Lanes with a record that need not wait, the one with the earliest first: its time, and which.
+    ready: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Those whose first record waits for another lane.
+    waiting: Vec<usize>,
     /// Rounds so far, modulo 2^32.
     pub round: u32,
     /// All that was there when the latest round began has become events.
@@ -71,9 +77,6 @@ pub(super) struct Record {
     pub at: u64,
     pub payload: Payload,
 }
-
-/// The time of a record and its lane, later than all others.
-const NOBODY: (u64, usize) = (u64::MAX, usize::MAX);
 
 /// How much of the lanes a round takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +173,10 @@ impl Lanes {
             cursor.waits = false;
             cursor.look();
         });
+        self.waiting.clear();
+        let fronts = self.cursors.iter().enumerate();
+        let fronts = fronts.filter_map(|(index, it)| Some(Reverse((it.front_at?, index))));
+        self.ready = fronts.collect();
         most
     }
 
@@ -187,7 +194,7 @@ impl Lanes {
         std::mem::take(&mut self.cursors[index].queue)
     }
 
-    /// So many records of it, with so much room, were taken.
+    /// So many records of it, with so much room, were taken. It is not ready before it is said to be.
     fn give_back(&mut self, index: usize, queue: Queue, taken: u64, bytes: u64) {
         let cursor = &mut self.cursors[index];
         cursor.queue = queue;
@@ -199,26 +206,43 @@ impl Lanes {
         self.taken_bytes += bytes;
     }
 
-    /// The lane with the earliest record that need not wait, and until when it has the earliest.
-    fn earliest(&self, reach: Reach) -> Option<(usize, u64)> {
-        let ready = |(index, cursor): (usize, &Cursor)| {
-            let at = cursor.front_at.filter(|_| !cursor.waits)?;
-            Some((at, index))
-        };
-        let fronts = self.cursors.iter().enumerate().filter_map(ready);
-        let [(at, index), (next_at, _)] = fronts.fold([NOBODY; 2], |[first, second], it| {
-            if it < first {
-                [it, first]
-            } else {
-                [first, second.min(it)]
-            }
-        });
+    /// The lane with the earliest record that need not wait, and until when it has the earliest. It is
+    /// not among the ready ones any more.
+    fn earliest(&mut self, reach: Reach) -> Option<(usize, u64)> {
         let last = match reach {
             Reach::Before(horizon) => horizon.saturating_sub(1),
             Reach::End => u64::MAX,
         };
-        let until = next_at.min(last);
-        (at <= until && index != NOBODY.1).then_some((index, until))
+        let is_within = |Reverse((at, _)): &&Reverse<(u64, usize)>| *at <= last;
+        self.ready.peek().filter(is_within)?;
+        let Reverse((_, index)) = self.ready.pop()?;
+        let until = match self.ready.peek() {
+            Some(Reverse((next_at, _))) => last.min(*next_at),
+            None => last,
+        };
+        Some((index, until))
+    }
+
+    /// The first record of this lane, if there is one, need not wait.
+    fn make_ready(&mut self, index: usize) {
+        let cursor = &mut self.cursors[index];
+        cursor.waits = false;
+        if let Some(at) = cursor.front_at {
+            self.ready.push(Reverse((at, index)));
+        }
+    }
+
+    /// Who waited may have waited for a record that was just taken.
+    fn wake_all(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.drain(..).for_each(|index| self.make_ready(index));
+        self.waiting = waiting;
+    }
+
+    /// The first record of this lane waits for another lane.
+    fn make_wait(&mut self, index: usize) {
+        self.cursors[index].waits = true;
+        self.waiting.push(index);
     }
 
     /// The lane that waits and has the earliest record of those, if it has waited a whole round:
@@ -227,10 +251,8 @@ impl Lanes {
         if !self.has_looked {
             return None;
         }
-        let waiting = self.cursors.iter().enumerate();
-        let waiting = waiting.filter(|(_, cursor)| cursor.waits);
-        let at = |(index, cursor): (usize, &Cursor)| Some((cursor.front_at?, index));
-        let (_, index) = waiting.filter_map(at).min()?;
+        let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
+        let (_, index) = self.waiting.iter().filter_map(at).min()?;
         let is_overdue = |since| reach == Reach::End || since != self.round;
         let since = self.cursors[index].stuck_since.unwrap_or(self.round);
         is_overdue(since).then_some(index)

@@ -47,6 +47,7 @@ fn memory() -> Arc<Memory> {
         stations: 2,
         lanes: 2,
         lane_records: RECORDS as u32,
+        short_lanes: 0,
     };
     let recording = Recording {
         mode: MODE_FLIGHT,

@@ -56,6 +56,7 @@ pub fn memory(lanes: u32) -> Region<'static> {
         stations: 2,
         lanes,
         lane_records: 128,
+        short_lanes: 0,
     };
     let kibs = (0..plan.bytes().div_ceil(1024)).map(|_| Kib([0; 1024]));
     let memory: &'static mut [Kib] = Vec::leak(kibs.collect());

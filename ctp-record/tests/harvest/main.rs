@@ -11,5 +11,6 @@ mod nested;
 mod nonsense;
 mod ours;
 mod plain;
+mod short_lanes;
 mod summary;
 mod sweep;

@@ -2,15 +2,15 @@
 
 use ctp_trace::record::{Act, Deed};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, fixture};
 use crate::loss::counts_agree;
 
 /// What the closing lines say was used.
 fn lanes(stderr: &str) -> u32 {
-    let words: Vec<&str> = stderr.split_whitespace().collect();
-    let at = words.iter().position(|word| word.starts_with("lane"));
-    let count = at.and_then(|at| words[at - 1].parse().ok());
-    count.expect("the verbose lines tell of lanes")
+    let (before, _) = stderr.split_once(" lane").expect("they tell of lanes");
+    let count = before.rsplit("; ").next().expect("there is one at least");
+    // Thousands stand apart.
+    count.replace(' ', "").parse().expect("a number")
 }
 
 // CT-11, LT-07
@@ -56,15 +56,33 @@ fn ten_thousand_short_threads_use_few_lanes() {
 
 // LT-12
 #[test]
+fn of_two_thousand_threads_at_a_time_each_has_a_lane_and_loses_nothing() {
+    let lab = Lab::new();
+    let said = brief(&lab, "2000", "2000", "20");
+    assert_eq!(lanes(&said), 2000, "{said}");
+    assert!(!said.contains("found no buffer"), "{said}");
+    assert_eq!(lab.trace().end().lost, 0);
+}
+
+/// What a program has room for: the long lanes of this size, and not the short ones as well.
+const ADDRESSES_KIB: &str = "ulimit -v 1200000; exec \"$0\" \"$@\"";
+
+// LT-12
+#[test]
 fn threads_that_find_no_lane_are_recorded_from_slots_and_told_of() {
     let lab = Lab::new();
-    let said = brief(&lab, "200", "200", "3");
-    assert!(said.contains("found no buffer"), "{said}");
+    let mut command = lab.recorder(&["-v", "-n", "2000", "--buffer", "8M"], "sh");
+    command.args(["-c", ADDRESSES_KIB]).arg(fixture("brief"));
+    command.args(["truth", "200", "200", "3"]);
+    command.envs([("RUST_MIN_STACK", "65536"), ("MALLOC_ARENA_MAX", "1")]);
+    let said = lab.run(&mut command).stderr;
+    assert_eq!(lanes(&said), 128, "{said}");
+    assert!(said.contains("72 threads found no buffer"), "{said}");
+    let trace = lab.trace();
+    trace.is_complete();
+    assert_eq!(trace.end().events, 200 * 8);
     let is_loss = |deed: &&Deed| deed.act == Act::Loss(0);
-    assert_eq!(lab.trace().deeds.iter().filter(is_loss).count(), 1);
-    let said = brief_with(&["-v", "--buffer", "1M"], &Lab::new(), "900", "900", "3");
-    assert_eq!(lanes(&said), 900, "{said}");
-    assert!(!said.contains("found no buffer"), "{said}");
+    assert_eq!(trace.deeds.iter().filter(is_loss).count(), 1);
 }
 
 // CTP-30, LT-04

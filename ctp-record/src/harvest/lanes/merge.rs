@@ -64,13 +64,12 @@ impl Harvest {
         }
         let bytes = bytes - queue.bytes();
         self.lanes.give_back(index, queue, taken, bytes);
-        self.lanes.cursors[index].waits = is_early;
         if 0 < taken {
-            // Who waited may have waited for one of these.
-            let others = self.lanes.cursors.iter_mut().enumerate();
-            others
-                .filter(|(other, _)| *other != index)
-                .for_each(|(_, cursor)| cursor.waits = false);
+            self.lanes.wake_all();
+        }
+        match is_early {
+            true => self.lanes.make_wait(index),
+            false => self.lanes.make_ready(index),
         }
     }
 
@@ -88,9 +87,7 @@ impl Harvest {
         }
         let (taken, bytes) = (front.is_some().into(), bytes - queue.bytes());
         self.lanes.give_back(index, queue, taken, bytes);
-        for cursor in &mut self.lanes.cursors {
-            cursor.waits = false;
-        }
+        self.lanes.wake_all();
     }
 
     #[inline]
