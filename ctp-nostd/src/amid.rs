@@ -11,6 +11,7 @@
 //! ```
 
 use crate::control;
+use crate::lane::Place;
 use crate::layout::SLOTS;
 use crate::platform::Platform;
 use crate::seat::{Begun, Said, Seat};
@@ -80,14 +81,14 @@ impl<P: Platform> Seat<P> {
                     amid,
                 });
             }
-            self.give_way(place.map(|place| place.at), at); // E3
+            self.give_way(place, at); // E3
         }
     }
 
     /// A handler has begun and ended an event meanwhile: this one begins anew, after it.
     #[cold]
     #[inline(never)]
-    pub fn give_way(&self, place: Option<u64>, at: u64) {
+    pub fn give_way(&self, place: Option<Place<'static>>, at: u64) {
         self.probe.void(place, at);
         let station = self.station;
         let latest = station.begun.load(Ordering::Relaxed).wrapping_sub(1);
@@ -100,7 +101,7 @@ impl<P: Platform> Seat<P> {
 
     /// A filter came into force when the event had a place already.
     fn leave_out_late(&self, kind: EventKind, begun: Begun) {
-        self.probe.void(begun.place.map(|place| place.at), begun.at);
+        self.probe.void(begun.place, begun.at);
         self.station.leave_out(kind);
     }
 

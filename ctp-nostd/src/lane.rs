@@ -12,6 +12,9 @@
 //!   T5 ring[h].payload      (relaxed)
 //!   T6 ring[h].commit       (release)
 //! ```
+//! What T2 finds holds for all places up to t + length, so a thread keeps that as a [`Room`], and
+//! looks at the tail again where it ends.
+//!
 //! The time is read before the place is taken, and anew if a handler took it, so a lane's times
 //! never go back. A place that was taken is always filled, unless the thread dies first: then
 //! [`Ring::is_abandoned`] tells, once another thread has the lane. Nobody ever waits; a record for
@@ -35,16 +38,17 @@ use crate::lane_claim::GIVEN_BACK;
 pub use crate::lane_claim::{Claimant, Pool, give_back};
 pub use crate::lane_copy::{Copied, MOST_WORDS, Word};
 pub use crate::lane_record::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
+pub use crate::lane_room::{Place, Room};
 
 const LAPS: u64 = (1 << 15) - 1;
-const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
+pub(crate) const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
 
 /// A lane and its records, as many as a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Ring<'m> {
-    lane: &'m Lane,
-    records: &'m [LaneRecord],
-    is_overwritten: bool,
+    pub(crate) lane: &'m Lane,
+    pub(crate) records: &'m [LaneRecord],
+    pub(crate) is_overwritten: bool,
 }
 
 /// What there is of a record in a ring that is written over.
@@ -77,18 +81,24 @@ impl<'m> Ring<'m> {
         }
     }
 
-    fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.records.len() as u64
     }
 
     #[inline(always)]
-    fn place(&self, at: u64) -> Option<&'m LaneRecord> {
+    pub(crate) fn record(&self, at: u64) -> Option<&'m LaneRecord> {
         self.records
             .get(at as usize & self.records.len().wrapping_sub(1))
     }
 
     #[inline(always)]
-    fn lap(&self, at: u64) -> u64 {
+    pub(crate) fn place(&self, at: u64, lap: u64) -> Option<Place<'m>> {
+        let record = self.record(at)?;
+        Some(Place { record, lap })
+    }
+
+    #[inline(always)]
+    pub(crate) fn lap(&self, at: u64) -> u64 {
         let laps = at >> self.length().trailing_zeros();
         // A division takes longer than all else here, and is hardly ever needed.
         if laps < LAPS {
@@ -100,13 +110,13 @@ impl<'m> Ring<'m> {
 
     /// The thread: takes the next place. Gives the time, and the place if there is one.
     #[inline]
-    pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<u64>) {
+    pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'m>>) {
         loop {
-            let head = self.lane.head.load(Ordering::Relaxed); // T1
+            let head = self.head(); // T1
             let is_full = self.is_full(head); // T2
             let at = now(); // T3
             if is_full {
-                if self.lane.head.load(Ordering::Relaxed) != head {
+                if self.head() != head {
                     // A handler came between, and the recorder may have read what it recorded.
                     continue;
                 }
@@ -114,25 +124,9 @@ impl<'m> Ring<'m> {
                 return (at, None);
             }
             if self.take(head, 1) {
-                return (at, Some(head)); // T4
+                return (at, self.place(head, self.lap(head))); // T4
             }
         }
-    }
-
-    /// The thread: takes so many places, in one attempt; gives the time and the first of them. Nothing
-    /// if there is no room, if a handler came between, or if the time cannot be told.
-    #[inline(always)]
-    pub fn reserve_at_once(
-        &self,
-        places: u64,
-        now: impl FnOnce() -> Option<u64>,
-    ) -> Option<(u64, u64)> {
-        let head = self.lane.head.load(Ordering::Relaxed); // T1
-        if (0..places).any(|place| self.is_full(head.wrapping_add(place))) {
-            return None; // T2
-        }
-        let at = now()?; // T3
-        self.take(head, places).then_some((at, head)) // T4
     }
 
     #[inline(always)]
@@ -147,7 +141,7 @@ impl<'m> Ring<'m> {
 
     /// False if a handler came between.
     #[inline(always)]
-    fn take(&self, head: u64, places: u64) -> bool {
+    pub(crate) fn take(&self, head: u64, places: u64) -> bool {
         let is_taken = unlocked::exchange(&self.lane.head, head, head.wrapping_add(places));
         if self.is_overwritten && is_taken {
             fence(Ordering::Release); // pairs with O3
@@ -157,7 +151,7 @@ impl<'m> Ring<'m> {
 
     #[inline]
     fn is_committed(&self, at: u64) -> bool {
-        let commit = self.place(at).map(|it| it.commit.load(Ordering::Relaxed));
+        let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
         commit.is_some_and(|commit| commit >> LAP_SHIFT == self.lap(at))
     }
 
@@ -174,26 +168,14 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// The thread: fills in what [`reserve`](Ring::reserve) gave.
-    #[inline(always)]
-    pub fn commit(&self, place: u64, at: u64, payload: Payload) {
-        let Some(record) = self.place(place) else {
-            return;
-        };
-        record.at.store(at, Ordering::Relaxed); // T5
-        record.site.store(payload.to_site(), Ordering::Relaxed);
-        record.arg.store(payload.arg, Ordering::Relaxed);
-        let commit = payload.to_commit() | self.lap(place) << LAP_SHIFT;
-        record.commit.store(commit, Ordering::Release); // T6, pairs with R2
-    }
-
     /// Handlers count here too.
     #[cold]
     fn count_lost(&self) {
         self.lane.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Recorder: how many records were reserved. What each says is read with [`read`](Ring::read).
+    /// How many records were reserved. What each says is read with [`read`](Ring::read).
+    #[inline(always)]
     pub fn head(&self) -> u64 {
         self.lane.head.load(Ordering::Relaxed) // R1
     }
@@ -222,7 +204,7 @@ impl<'m> Ring<'m> {
     /// Recorder: this record, once it is committed.
     #[inline]
     pub fn copy(&self, at: u64) -> Option<Copied> {
-        let record = self.place(at)?;
+        let record = self.record(at)?;
         let commit = record.commit.load(Ordering::Acquire); // R2, pairs with T6
         if commit >> LAP_SHIFT != self.lap(at) {
             return None;

@@ -110,11 +110,13 @@ pub mod lane;
 mod lane_claim;
 mod lane_copy;
 mod lane_record;
+mod lane_room;
 pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;
 pub mod live;
 mod noted;
+mod own_ring;
 mod platform;
 #[cfg(feature = "alloc")]
 mod polling;
@@ -127,6 +129,7 @@ pub mod site;
 pub mod slot;
 mod switch;
 mod sync;
+mod telling;
 mod thread_lane;
 mod unlocked;
 mod wait;

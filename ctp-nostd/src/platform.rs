@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::layout::Header;
+use crate::own_ring::OwnRing;
 #[cfg(feature = "alloc")]
 use crate::polling::Polled;
 use crate::probe::Probe;
@@ -86,6 +87,8 @@ pub struct Local {
     /// {attachment 32 | number of its lane + 1, 32}, so that a lane is looked for once; see
     /// `thread_lane.rs`.
     pub(crate) lane: AtomicU64,
+    /// The ring of that lane.
+    pub(crate) own_ring: OwnRing,
     /// Its id, once it has looked for a lane.
     pub(crate) thread: AtomicU64,
     /// The seat word of the coroutine that runs here, 0 for none.
@@ -107,6 +110,7 @@ impl Local {
         Local {
             identity: AtomicU64::new(0),
             lane: AtomicU64::new(0),
+            own_ring: OwnRing::new(),
             thread: AtomicU64::new(0),
             current: AtomicU64::new(0),
             noted_site: AtomicU64::new(0),

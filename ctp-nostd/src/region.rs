@@ -235,28 +235,19 @@ impl<'m> Region<'m> {
     }
 
     /// The ring of this lane.
-    #[inline]
-    pub fn ring(&self, index: u32) -> Option<Ring<'m>> {
-        self.long_ring(index).or_else(|| self.short_ring(index))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn short_ring(&self, index: u32) -> Option<Ring<'m>> {
-        let index = (index as usize).checked_sub(self.lanes.len())?;
-        let (lane, records) = self.short.lane(index)?;
+    pub fn ring(&self, number: u32) -> Option<Ring<'m>> {
+        let number = number as usize;
+        let (lane, records) = match number.checked_sub(self.lanes.len()) {
+            None => self.long_lane(number),
+            Some(short) => self.short.lane(short),
+        }?;
         Some(Ring::new(lane, records).overwritten(self.is_overwritten))
     }
 
-    /// The ring of this lane, if it is a long one.
-    #[inline(always)]
-    pub(crate) fn long_ring(&self, index: u32) -> Option<Ring<'m>> {
-        let lane = self.lanes.get(index as usize)?;
-        let start = (index as usize).wrapping_mul(self.lane_records);
-        let records = self
-            .records
-            .get(start..start.wrapping_add(self.lane_records))?;
-        Some(Ring::new(lane, records).overwritten(self.is_overwritten))
+    fn long_lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
+        let start = index.checked_mul(self.lane_records)?;
+        let end = start.checked_add(self.lane_records)?;
+        self.lanes.get(index).zip(self.records.get(start..end))
     }
 
     /// Is the header still what the recorder made? If not, somebody wrote where nobody should,

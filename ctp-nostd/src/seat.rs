@@ -16,14 +16,13 @@
 
 use crate::aggregate::Bins;
 use crate::control;
-use crate::lane::Payload;
+use crate::lane::{Payload, Place};
 use crate::layout::{EXT_REV, Station, seat_word};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::site::SiteWord;
 use crate::slot::{self, Epoch, EventKind, Tail};
 use crate::sync::{Ordering, fence};
-use crate::thread_lane::Place;
 use crate::wait::WaitKind;
 use crate::wake;
 
@@ -69,7 +68,7 @@ pub(crate) struct Begun {
     pub n: u64,
     pub at: u64,
     pub thread: u64,
-    pub place: Option<Place>,
+    pub place: Option<Place<'static>>,
     /// The station's word of what was kept out, before it.
     pub state: u32,
     /// Events of the same coroutine that were begun before it and not told of.
@@ -79,7 +78,7 @@ pub(crate) struct Begun {
 impl Begun {
     /// Amid no other, and none was kept out before it.
     #[inline(always)]
-    pub fn alone(n: u64, at: u64, thread: u64, place: Option<Place>) -> Self {
+    pub fn alone(n: u64, at: u64, thread: u64, place: Option<Place<'static>>) -> Self {
         Begun {
             n,
             at,
@@ -127,13 +126,12 @@ impl<P: Platform> Seat<P> {
     /// E1 to E3, if all is as it mostly is.
     #[inline(always)]
     fn begin(&self, local: &Local) -> Option<Begun> {
-        let ring = self.probe.at_hand(local)?;
         let n = self.next_alone()?; // E1
         let last_ts = self.station.last_ts.load(Ordering::Relaxed);
         let now = || Some(self.probe.ns_at_once()?.max(last_ts));
-        let (at, place) = Place::take(ring, 1, now)?; // E2
+        let (at, place) = self.probe.reserve_at_once(local, now)?; // E2
         if !self.enter(n, at) {
-            self.give_way(place.map(|place| place.at), at); // E3
+            self.give_way(place, at); // E3
             return None;
         }
         Some(Begun::alone(n, at, P::thread_of(local), place))

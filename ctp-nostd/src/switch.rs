@@ -10,20 +10,20 @@
 //!   K4, E4 and E5 of the one that waits and of the one that runs; E6
 //! ```
 
-use crate::lane::Ring;
+use crate::lane::{Place, Ring, Room};
 use crate::platform::{Local, Platform};
 use crate::seat::{Begun, Said, Seat};
 use crate::sync::Ordering;
-use crate::thread_lane::Place;
 
-/// The numbers of both events, their time, and the first of their places in the lane.
+/// The numbers of both events, their time, and their places in the lane.
 #[derive(Clone, Copy)]
 struct Taken {
     n: u64,
     next_n: u64,
     at: u64,
     thread: u64,
-    place: Option<Place>,
+    place: Option<Place<'static>>,
+    next_place: Option<Place<'static>>,
 }
 
 impl Taken {
@@ -34,8 +34,7 @@ impl Taken {
 
     #[inline(always)]
     fn second(&self) -> Begun {
-        let place = self.place.map(|place| place.next());
-        Begun::alone(self.next_n, self.at, self.thread, place)
+        Begun::alone(self.next_n, self.at, self.thread, self.next_place)
     }
 }
 
@@ -45,8 +44,8 @@ impl<P: Platform> Seat<P> {
     pub fn switch(&self, next: &Self, local: Option<&Local>, waits: Said, runs: Said) {
         let now = || self.probe.ns_at_once();
         let Some(taken) = local.and_then(|local| {
-            let ring = self.probe.at_hand(local)?;
-            self.take_both(next, local, ring, now)
+            let lane = self.probe.at_hand(local)?;
+            self.take_both(next, local, lane, now)
         }) else {
             return self.switch_slowly(next, waits, runs);
         };
@@ -59,7 +58,7 @@ impl<P: Platform> Seat<P> {
         &self,
         next: &Self,
         local: &Local,
-        ring: Option<Ring<'static>>,
+        lane: Option<(Ring<'static>, Room)>,
         now: impl FnOnce() -> Option<u64>,
     ) -> Option<Taken> {
         if !core::ptr::eq(self.probe.region.header, next.probe.region.header) {
@@ -67,31 +66,32 @@ impl<P: Platform> Seat<P> {
         }
         let (n, next_n) = (self.next_alone()?, next.next_alone()?);
         let last_ts = self.last_ts().max(next.last_ts());
-        let (at, place) = Place::take(ring, 2, || Some(now()?.max(last_ts)))?;
+        let now = || Some(now()?.max(last_ts));
+        let (at, [place, next_place]) = two_places(lane, now)?;
         Some(Taken {
             n,
             next_n,
             at,
             thread: P::thread_of(local),
             place,
+            next_place,
         })
     }
 
     /// E3 and all that follows.
     #[inline(always)]
     fn tell_both(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
-        let (at, place) = (taken.at, taken.place.map(|place| place.at));
-        if !self.enter(taken.n, at) {
-            return self.switch_anew(next, place, at, *waits, *runs);
+        if !self.enter(taken.n, taken.at) {
+            return self.switch_anew(next, *taken, *waits, *runs);
         }
-        let has_entered = next.enter(taken.next_n, at);
+        let has_entered = next.enter(taken.next_n, taken.at);
         if !has_entered || self.probe.control_word() != 0 {
-            return self.switch_apart(next, place, at, has_entered, *waits, *runs);
+            return self.switch_apart(next, *taken, has_entered, *waits, *runs);
         }
         self.write(&taken.first(), 0, waits);
-        self.complete(taken.n, at, waits.kind as u8);
+        self.complete(taken.n, taken.at, waits.kind as u8);
         next.write(&taken.second(), 0, runs);
-        next.complete(taken.next_n, at, runs.kind as u8);
+        next.complete(taken.next_n, taken.at, runs.kind as u8);
         self.probe.call_recorder();
     }
 
@@ -106,8 +106,8 @@ impl<P: Platform> Seat<P> {
     fn switch_slowly(&self, next: &Self, waits: Said, runs: Said) {
         let now = || Some(P::now_ns());
         let take = |local| {
-            let ring = self.probe.any_at_hand(local)?;
-            self.take_both(next, local, ring, now)
+            let lane = self.probe.at_hand_now(local)?;
+            self.take_both(next, local, lane, now)
         };
         if let Some(taken) = P::local().and_then(take) {
             return self.tell_both(next, &taken, &waits, &runs);
@@ -119,10 +119,9 @@ impl<P: Platform> Seat<P> {
     /// A handler has recorded an event of the one that waits.
     #[cold]
     #[inline(never)]
-    fn switch_anew(&self, next: &Self, place: Option<u64>, at: u64, waits: Said, runs: Said) {
-        self.give_way(place, at);
-        next.probe
-            .void(place.map(|place| place.wrapping_add(1)), at);
+    fn switch_anew(&self, next: &Self, taken: Taken, waits: Said, runs: Said) {
+        self.give_way(taken.place, taken.at);
+        next.probe.void(taken.next_place, taken.at);
         self.event_slowly(waits);
         next.event_slowly(runs);
     }
@@ -131,29 +130,27 @@ impl<P: Platform> Seat<P> {
     /// control has changed.
     #[cold]
     #[inline(never)]
-    fn switch_apart(
-        &self,
-        next: &Self,
-        place: Option<u64>,
-        at: u64,
-        has_entered: bool,
-        waits: Said,
-        runs: Said,
-    ) {
-        // Amid an event the head stays where it is.
-        let taken = Taken {
-            n: self.station.event_head.load(Ordering::Relaxed),
-            next_n: next.station.event_head.load(Ordering::Relaxed),
-            at,
-            thread: P::thread_in(self.probe.attachment),
-            place: self.probe.place_again(place),
-        };
+    fn switch_apart(&self, next: &Self, taken: Taken, has_entered: bool, waits: Said, runs: Said) {
         if has_entered {
             self.judge_again(taken.first(), waits);
             return next.judge_again(taken.second(), runs);
         }
-        next.give_way(place.map(|place| place.wrapping_add(1)), at);
+        next.give_way(taken.next_place, taken.at);
         self.judge_again(taken.first(), waits);
         next.event_slowly(runs);
     }
+}
+
+/// The time, and two places next to each other in the lane if there is one.
+#[inline(always)]
+fn two_places(
+    lane: Option<(Ring<'static>, Room)>,
+    now: impl FnOnce() -> Option<u64>,
+) -> Option<(u64, [Option<Place<'static>>; 2])> {
+    let Some((ring, room)) = lane else {
+        return Some((now()?, [None, None]));
+    };
+    let (at_ns, at) = ring.reserve_in(room, 2, now)?;
+    let place = |more| ring.place_in(room, at.wrapping_add(more));
+    Some((at_ns, [place(0), place(1)]))
 }

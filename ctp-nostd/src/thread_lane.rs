@@ -1,50 +1,11 @@
-//! Which lane a thread has, and what it tells there that is not of one coroutine.
+//! Which lane a thread has.
 
-use core::panic::Location;
+use core::sync::atomic::compiler_fence;
 
-use crate::lane::{self, Claimant, Deed, Payload, Ring};
+use crate::lane::{self, Claimant, Deed, Payload, Ring, Room};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::sync::Ordering;
-use crate::wait::Resource;
-
-/// A record that this thread has reserved in its lane.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    ring: Ring<'static>,
-    pub at: u64,
-}
-
-impl Place {
-    /// In one attempt: the time, and the first of so many places in the ring if there is one. Nothing
-    /// if there is no room, a handler came between, or the time cannot be told at once.
-    #[inline(always)]
-    pub fn take(
-        ring: Option<Ring<'static>>,
-        places: u64,
-        now: impl FnOnce() -> Option<u64>,
-    ) -> Option<(u64, Option<Place>)> {
-        let Some(ring) = ring else {
-            return Some((now()?, None));
-        };
-        let (at_ns, at) = ring.reserve_at_once(places, now)?;
-        Some((at_ns, Some(Place { ring, at })))
-    }
-
-    /// The place behind it.
-    #[inline(always)]
-    pub fn next(&self) -> Place {
-        let Place { ring, at } = *self;
-        let at = at.wrapping_add(1);
-        Place { ring, at }
-    }
-
-    /// Fills it in.
-    #[inline(always)]
-    pub fn commit(&self, at_ns: u64, payload: Payload) {
-        self.ring.commit(self.at, at_ns, payload);
-    }
-}
 
 /// In a thread's word of its lane: this one was full, which the lane has not told yet.
 const OVERRUN: u32 = 1 << 31;
@@ -64,71 +25,40 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 }
 
 impl<P: Platform> Probe<P> {
-    /// The time, and a place in this thread's lane if there is one.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place>) {
-        let with_ring = |local| Some((local, self.ring(local)?));
-        let Some((local, ring)) = P::local().and_then(with_ring) else {
-            return (now(), None);
-        };
-        let (at_ns, place) = ring.reserve(now);
-        if place.is_none() {
-            remember_loss(local);
-        }
-        (at_ns, place.map(|at| Place { ring, at }))
-    }
-
-    /// The long ring of this thread or that it has none, if that is known and no loss is to be told. Then
-    /// the thread's id is known too.
+    /// The ring of this thread with the room that it is known to have, or that there is no lane for it, if that is
+    /// known and no loss is to be told. Then the thread's id is known too.
     #[inline(always)]
-    pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<Ring<'static>>> {
+    pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);
         if word >> 32 != u64::from(self.attachment) {
             return None;
         }
-        match word as u32 {
-            0 => Some(None),
-            number => Some(Some(self.region.long_ring(number.wrapping_sub(1))?)),
+        if word as u32 == 0 {
+            return Some(None);
         }
+        let (ring, room) = local.own_ring.at_hand()?;
+        Some(Some((ring.overwritten(self.region.is_overwritten), room)))
     }
 
-    /// The same, also where the ring is a short one, or there was no lane for this thread.
+    /// The same, as of a look at the lane now; also where none was found for this thread.
     #[cold]
-    pub(crate) fn any_at_hand(&self, local: &Local) -> Option<Option<Ring<'static>>> {
-        let at_hand = self.at_hand(local);
+    pub(crate) fn at_hand_now(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);
-        if at_hand.is_some() || word >> 32 != u64::from(self.attachment) {
-            return at_hand;
+        if word >> 32 != u64::from(self.attachment) {
+            return None;
         }
-        match word as u32 {
-            number if is_none(number) => Some(None),
-            number => self.region.ring(number.wrapping_sub(1)).map(Some),
+        if is_none(word as u32) {
+            return Some(None);
         }
-    }
-
-    /// Gives up a place in this thread's lane that was taken.
-    #[cold]
-    pub(crate) fn void(&self, place: Option<u64>, at_ns: u64) {
-        if let Some(place) = self.place_again(place) {
-            let payload = Payload {
-                kind: Deed::Void as u8,
-                ..Payload::default()
-            };
-            place.commit(at_ns, payload);
+        if let Some(ring) = self.region.ring((word as u32).wrapping_sub(1)) {
+            local.own_ring.look(ring);
         }
-    }
-
-    /// A place in this thread's lane that was taken.
-    pub(crate) fn place_again(&self, at: Option<u64>) -> Option<Place> {
-        let number = self.own_lane(P::local()?)?;
-        let ring = self.region.ring(number)?;
-        Some(Place { ring, at: at? })
+        self.at_hand(local)
     }
 
     /// The ring of this thread, if there is one for it.
     #[inline]
-    fn ring(&self, local: &Local) -> Option<Ring<'static>> {
+    pub(crate) fn ring(&self, local: &Local) -> Option<Ring<'static>> {
         let word = local.lane.load(Ordering::Relaxed);
         let number = match word >> 32 == u64::from(self.attachment) {
             true if is_none(word as u32) => self.look_again(local, word),
@@ -150,7 +80,7 @@ impl<P: Platform> Probe<P> {
             ..Payload::default()
         };
         let (at_ns, place) = ring.reserve(P::now_ns);
-        ring.commit(place?, at_ns, payload);
+        place?.commit(at_ns, payload);
         let word = lane_word(self.attachment, number);
         local.lane.store(word, Ordering::Relaxed);
         Some(ring)
@@ -162,6 +92,7 @@ impl<P: Platform> Probe<P> {
     fn claim_lane(&self, local: &Local) -> u32 {
         let thread = P::thread_in(self.attachment);
         local.thread.store(thread, Ordering::Relaxed);
+        self.keep_out_handlers(local);
         let number = match self.lane_for(thread, 0) {
             Some(number) => number,
             None if self.region.lanes.is_empty() => 0,
@@ -170,8 +101,7 @@ impl<P: Platform> Probe<P> {
                 NONE
             }
         };
-        let word = lane_word(self.attachment, number);
-        local.lane.store(word, Ordering::Relaxed);
+        self.settle(local, number);
         number
     }
 
@@ -181,14 +111,31 @@ impl<P: Platform> Probe<P> {
         let more = one_event_more(word as u32);
         let looks = (more & !NONE) / LOOK_EVERY;
         let thread = local.thread.load(Ordering::Relaxed);
+        self.keep_out_handlers(local);
         let is_due = more.is_multiple_of(LOOK_EVERY);
         let found = is_due
             .then(|| self.lane_for(thread, looks.max(1)))
             .flatten();
         let number = found.unwrap_or(more);
+        self.settle(local, number);
+        number
+    }
+
+    /// A handler that comes now finds no lane, and takes none.
+    fn keep_out_handlers(&self, local: &Local) {
+        let taken = lane_word(self.attachment, OVERRUN);
+        local.lane.store(taken, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// This is what the thread has from now on.
+    fn settle(&self, local: &Local, number: u32) {
+        match self.region.ring(number.wrapping_sub(1)) {
+            Some(ring) => local.own_ring.set(ring),
+            None => local.own_ring.forget(),
+        }
         let word = lane_word(self.attachment, number);
         local.lane.store(word, Ordering::Relaxed);
-        number
     }
 
     /// The number plus 1 of a lane that is this thread's from now on.
@@ -227,27 +174,8 @@ impl<P: Platform> Probe<P> {
             ..Payload::default()
         };
         place
-            .inspect(|place| ring.commit(*place, at_ns, payload))
+            .inspect(|place| place.commit(at_ns, payload))
             .is_some()
-    }
-
-    /// Something is gone for which coroutines may wait: nothing that still comes of it will resume
-    /// them, so they will wait for ever unless somebody wakes them now. Call it just before the call
-    /// that closes or frees it: afterwards its number may be another's, whose coroutines it would be
-    /// told of. Of a file with several numbers tell the last one by which it is waited for. The caller
-    /// is where.
-    #[track_caller]
-    pub fn closed(self, resource: impl Into<Resource>) {
-        let Resource { kind, number } = resource.into();
-        if self.is_live() && !self.region.header.is_stopped() {
-            self.tell(Payload {
-                kind: Deed::Close as u8,
-                wait_kind: kind as u8,
-                site: self.site(Location::caller()).0,
-                arg: number,
-                ..Payload::default()
-            });
-        }
     }
 
     /// This thread is about to end: its lane is for others at once. Without this call it is so
@@ -265,9 +193,8 @@ impl<P: Platform> Probe<P> {
             arg: P::thread_in(self.attachment),
             ..Payload::default()
         });
-        // A handler that comes now finds no lane, and takes none.
-        let none = lane_word(self.attachment, 0);
-        local.lane.store(none, Ordering::Relaxed);
+        self.keep_out_handlers(local);
+        local.own_ring.forget();
         if let Some(lane) = self.region.pool().get(number as usize) {
             lane::give_back(lane);
         }
@@ -280,26 +207,6 @@ impl<P: Platform> Probe<P> {
         let is_of_now = word >> 32 == u64::from(self.attachment);
         let number = (word as u32 & !OVERRUN).checked_sub(1)?;
         (is_of_now && !is_none(word as u32)).then_some(number)
-    }
-
-    /// A record of its own. Gives its time.
-    #[inline]
-    pub(crate) fn tell(&self, payload: Payload) -> u64 {
-        let (at_ns, place) = match P::local().and_then(|local| self.take(local)) {
-            Some(taken) => taken,
-            None => self.reserve(P::now_ns),
-        };
-        if let Some(place) = place {
-            place.commit(at_ns, payload);
-            self.call_recorder();
-        }
-        at_ns
-    }
-
-    /// [`reserve`](Probe::reserve), if all is as it mostly is.
-    #[inline(always)]
-    fn take(&self, local: &Local) -> Option<(u64, Option<Place>)> {
-        Place::take(self.at_hand(local)?, 1, || self.ns_at_once())
     }
 }
 
@@ -315,7 +222,7 @@ fn one_event_more(number: u32) -> u32 {
 
 /// The next record that finds room comes after one that tells of the loss.
 #[cold]
-fn remember_loss(local: &Local) {
+pub(crate) fn remember_loss(local: &Local) {
     let word = local.lane.load(Ordering::Relaxed);
     let flagged = word | u64::from(OVERRUN);
     local.lane.store(flagged, Ordering::Relaxed);

@@ -1,15 +1,27 @@
 //! Lanes that are written over, with what a signal handler may do amid a record: here it is what the
 //! clock does that a record asks for the time, or what happens between the two steps of a record.
 
-use ctp_nostd::lane::{Payload, Ring, Seen};
+use std::cell::Cell;
+
+use ctp_nostd::lane::{Payload, Place, Ring, Room, Seen};
 use ctp_nostd::layout::{Lane, LaneRecord};
 
 const LENGTH: u64 = 8;
 
-#[derive(Default)]
 struct Memory {
     lane: Lane,
     records: [LaneRecord; LENGTH as usize],
+    room: Cell<Room>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory {
+            lane: Lane::default(),
+            records: Default::default(),
+            room: Cell::new(Room::NONE),
+        }
+    }
 }
 
 impl Memory {
@@ -20,10 +32,21 @@ impl Memory {
     /// Records, each with its number.
     fn write(&self, numbers: std::ops::Range<u64>) {
         for n in numbers {
-            if let (at, Some(place)) = self.ring().reserve(|| n) {
-                self.ring().commit(place, at, numbered(n));
+            if let (at, Some(place)) = self.reserve(n) {
+                place.commit(at, numbered(n));
             }
         }
+    }
+
+    /// In the room that is known, else anew.
+    fn reserve(&self, n: u64) -> (u64, Option<Place<'_>>) {
+        let (ring, room) = (self.ring(), self.room.get());
+        if let Some((at, place)) = ring.reserve_in(room, 1, || Some(n)) {
+            return (at, ring.place_in(room, place));
+        }
+        let reserved = ring.reserve(|| n);
+        self.room.set(ring.room());
+        reserved
     }
 
     fn whole(&self) -> Vec<u64> {
@@ -62,10 +85,10 @@ fn the_newest_records_up_to_the_capacity_are_there() {
 fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrupted() {
     let memory = Memory::default();
     memory.write(0..3);
-    let (at, place) = memory.ring().reserve(|| 3);
+    let (at, place) = memory.reserve(3);
     let place = place.expect("there is always room");
     memory.write(4..4 + 3 * LENGTH);
-    assert_eq!(memory.ring().see(place), Seen::Pending);
+    assert_eq!(memory.ring().see(3), Seen::Pending);
     let kept: Vec<u64> = (4..4 + LENGTH - 1).collect();
     assert_eq!(memory.whole(), kept, "those before the place is needed");
     assert_eq!(
@@ -73,7 +96,7 @@ fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrup
         2 * LENGTH + 1,
         "and the others are counted"
     );
-    memory.ring().commit(place, at, numbered(3));
+    place.commit(at, numbered(3));
     memory.write(100..101);
     let kept: Vec<u64> = (4..4 + LENGTH - 1).chain([100]).collect();
     assert_eq!(memory.whole(), kept, "it goes on once that is there");
@@ -84,7 +107,7 @@ fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrup
 fn what_a_dead_thread_left_unfinished_is_written_over_by_the_next_one() {
     let memory = Memory::default();
     memory.write(0..3);
-    assert!(memory.ring().reserve(|| 3).1.is_some());
+    assert!(memory.reserve(3).1.is_some());
     memory.ring().take_over();
     memory.write(10..10 + 2 * LENGTH);
     let newest: Vec<u64> = (10 + LENGTH..10 + 2 * LENGTH).collect();

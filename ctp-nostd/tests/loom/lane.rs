@@ -1,6 +1,8 @@
 //! A lane: its thread and the recorder, and threads that want the same lane.
 
-use ctp_nostd::lane::{Claimant, Copied, Payload, Pool, Ring, Seen, give_back};
+use std::ops::Range;
+
+use ctp_nostd::lane::{Claimant, Copied, Payload, Place, Pool, Ring, Room, Seen, give_back};
 use ctp_nostd::layout::{Lane, LaneRecord};
 use ctp_nostd::site::SiteWord;
 use loom::sync::Arc;
@@ -17,7 +19,7 @@ struct Memory {
 }
 
 /// A record whose words all tell which attempt it was.
-fn fill_in(ring: Ring<'_>, place: u64, attempt: u64) {
+fn fill_in(place: Place<'_>, attempt: u64) {
     let payload = Payload {
         kind: 2,
         n: attempt,
@@ -25,7 +27,7 @@ fn fill_in(ring: Ring<'_>, place: u64, attempt: u64) {
         arg: attempt + 30,
         ..Payload::default()
     };
-    ring.commit(place, attempt + 10, payload);
+    place.commit(attempt + 10, payload);
 }
 
 impl Memory {
@@ -40,17 +42,24 @@ impl Memory {
     fn write_into(&self, ring: Ring<'_>, attempt: u64) {
         let (_, place) = ring.reserve(|| attempt + 10);
         if let Some(place) = place {
-            fill_in(ring, place, attempt);
+            fill_in(place, attempt);
         }
     }
 
-    /// Two of them whose places are taken in one step, else each by itself.
-    fn write_two(&self, first: u64) {
-        let fill_in = |more: u64, place: u64| fill_in(self.ring(), place + more, first + more);
-        match self.ring().reserve_at_once(2, || Some(first + 10)) {
-            Some((_, place)) => (0..2).for_each(|more| fill_in(more, place)),
-            None => (first..first + 2).for_each(|attempt| self.write(attempt)),
+    /// So many of them in the room that is known, their places taken in one step; else each by
+    /// itself, and there is another look.
+    fn write_in(&self, ring: Ring<'_>, room: &mut Room, attempts: Range<u64>) {
+        let places = attempts.end - attempts.start;
+        let now = || Some(attempts.start + 10);
+        if let Some((_, at)) = ring.reserve_in(*room, places, now) {
+            for (more, attempt) in (0..).zip(attempts) {
+                let place = ring.place_in(*room, at + more);
+                fill_in(place.expect("the ring has it"), attempt);
+            }
+            return;
         }
+        attempts.for_each(|attempt| self.write_into(ring, attempt));
+        *room = ring.room();
     }
 
     /// What is committed from there on, in order; all of it is given back.
@@ -96,7 +105,18 @@ fn every_record_is_read_whole_and_in_order_or_counted() {
 fn two_that_were_reserved_in_one_step_are_read_like_others() {
     each_is_read_whole_and_in_order_or_counted(3, |memory| {
         memory.write(0);
-        memory.write_two(1);
+        memory.write_in(memory.ring(), &mut memory.ring().room(), 1..3);
+    });
+}
+
+// LT-05, LT-07
+#[test]
+fn in_room_that_was_found_before_none_is_written_over_that_was_not_read() {
+    each_is_read_whole_and_in_order_or_counted(4, |memory| {
+        let mut room = Room::NONE;
+        (0..4).for_each(|attempt| {
+            memory.write_in(memory.ring(), &mut room, attempt..attempt + 1);
+        });
     });
 }
 
@@ -124,8 +144,10 @@ fn no_record_that_is_written_over_is_taken_for_whole() {
         let memory = Arc::new(Memory::default());
         let written = Arc::clone(&memory);
         let writer = thread::spawn(move || {
-            (0..4)
-                .for_each(|attempt| written.write_into(written.ring().overwritten(true), attempt));
+            let (ring, mut room) = (written.ring().overwritten(true), Room::NONE);
+            (0..4).for_each(|attempt| {
+                written.write_in(ring, &mut room, attempt..attempt + 1);
+            });
         });
         let seen = look(&memory.ring().overwritten(true));
         assert!(seen.is_sorted());

@@ -261,7 +261,7 @@ fn a_thread_that_stands_still_amid_a_record_holds_up_nobody_and_may_go_on() {
         kind: Deed::Void as u8,
         ..Payload::default()
     };
-    ring.commit(place.expect("there is room"), at, void);
+    place.expect("there is room").commit(at, void);
     enter(TEST, 1);
     cycles(&stopped, 1);
     harvest.finish(&region, &mut nowhere, &mut tray);

@@ -1,0 +1,87 @@
+//! What a thread tells in its lane.
+
+use core::panic::Location;
+
+use crate::lane::{Deed, Payload, Place};
+use crate::platform::{Local, Platform};
+use crate::probe::Probe;
+use crate::thread_lane::remember_loss;
+use crate::wait::Resource;
+
+impl<P: Platform> Probe<P> {
+    /// The time, and a place in this thread's lane if there is one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'static>>) {
+        let with_ring = |local| Some((local, self.ring(local)?));
+        let Some((local, ring)) = P::local().and_then(with_ring) else {
+            return (now(), None);
+        };
+        let (at_ns, place) = ring.reserve(now);
+        match place {
+            Some(_) => local.own_ring.look(ring),
+            None => remember_loss(local),
+        }
+        (at_ns, place)
+    }
+
+    /// The same, if all is as it mostly is.
+    #[inline(always)]
+    pub(crate) fn reserve_at_once(
+        &self,
+        local: &Local,
+        now: impl FnOnce() -> Option<u64>,
+    ) -> Option<(u64, Option<Place<'static>>)> {
+        let Some((ring, room)) = self.at_hand(local)? else {
+            return Some((now()?, None));
+        };
+        let (at_ns, at) = ring.reserve_in(room, 1, now)?;
+        Some((at_ns, ring.place_in(room, at)))
+    }
+
+    /// Gives up a place in this thread's lane that was taken.
+    #[cold]
+    pub(crate) fn void(&self, place: Option<Place<'static>>, at_ns: u64) {
+        if let Some(place) = place {
+            let payload = Payload {
+                kind: Deed::Void as u8,
+                ..Payload::default()
+            };
+            place.commit(at_ns, payload);
+        }
+    }
+
+    /// A record of its own. Gives its time.
+    #[inline]
+    pub(crate) fn tell(&self, payload: Payload) -> u64 {
+        let at_once = |local| self.reserve_at_once(local, || self.ns_at_once());
+        let (at_ns, place) = match P::local().and_then(at_once) {
+            Some(taken) => taken,
+            None => self.reserve(P::now_ns),
+        };
+        if let Some(place) = place {
+            place.commit(at_ns, payload);
+            self.call_recorder();
+        }
+        at_ns
+    }
+
+    /// Something is gone for which coroutines may wait: nothing that still comes of it will resume
+    /// them, so they will wait for ever unless somebody wakes them now. Call it just before the call
+    /// that closes or frees it: afterwards its number may be another's, whose coroutines it would be
+    /// told of. Of a file with several numbers tell the last one by which it is waited for. The caller
+    /// is where.
+    #[track_caller]
+    pub fn closed(self, resource: impl Into<Resource>) {
+        let Resource { kind, number } = resource.into();
+        if self.is_live() && !self.region.header.is_stopped() {
+            self.tell(Payload {
+                kind: Deed::Close as u8,
+                wait_kind: kind as u8,
+                site: self.site(Location::caller()).0,
+                arg: number,
+                ..Payload::default()
+            });
+        }
+    }
+}
