@@ -44,6 +44,7 @@ fn target() {
     let lent = Lent::attach();
     polls(&lent, "as it comes");
     wakes(&lent);
+    pairs(&lent);
     for depth in DEPTHS {
         let mut kept = None;
         let within = poll_once(depth, &mut kept, clones);
@@ -68,6 +69,19 @@ fn wakes(lent: &Lent) {
         let what = format!("wake, by a waker, {depth} deep");
         report(&what, found, Some(("that", told)));
     }
+}
+
+/// Of a clone outside of the poll that wakes, and is so used up: the executor's waker, and that of a
+/// traced future around it.
+fn pairs(lent: &Lent) {
+    let before = || lent.empty_lanes();
+    let pair = |waker: &Waker| times(1, before, || black_box(waker).clone().wake()).least_ns;
+    let plain = pair(&Waker::from(Arc::new(Nobody)));
+    report("clone and wake, the executor's waker", plain, None);
+    let mut kept = None;
+    poll_once(1, &mut kept, |_| 0.0);
+    let traced = pair(&kept.expect("the leaf kept one"));
+    report("clone and wake, a traced one's", traced, Some(("that", plain)));
 }
 
 /// Of a leaf that has a waker, and one that takes none.
@@ -134,4 +148,5 @@ struct Nobody;
 
 impl Wake for Nobody {
     fn wake(self: Arc<Self>) {}
+    fn wake_by_ref(self: &Arc<Self>) {}
 }
