@@ -81,7 +81,11 @@ fn pairs(lent: &Lent) {
     let mut kept = None;
     poll_once(1, &mut kept, |_| 0.0);
     let traced = pair(&kept.expect("the leaf kept one"));
-    report("clone and wake, a traced one's", traced, Some(("that", plain)));
+    report(
+        "clone and wake, a traced one's",
+        traced,
+        Some(("that", plain)),
+    );
 }
 
 /// Of a leaf that has a waker, and one that takes none.

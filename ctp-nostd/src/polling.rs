@@ -93,6 +93,7 @@ impl Polled {
         }
     }
 
+    #[inline(always)]
     fn replace(&self, with: Words) -> Words {
         let swap = |word: &AtomicUsize, with| {
             let before = word.load(Ordering::Relaxed);

@@ -1,6 +1,5 @@
 //! The handle with which a coroutine's wakes are told.
 
-use core::marker::PhantomData;
 use core::panic::Location;
 
 use crate::lane::{Deed, Payload};
@@ -16,10 +15,11 @@ use crate::sync::Ordering;
 use crate::wake;
 
 /// Tells that a coroutine is woken. Any thread may hold one, also after the coroutine's end.
-pub struct Waker<P> {
+pub struct Waker<P: 'static> {
     target: Option<Target>,
     attachment: u32,
-    platform: PhantomData<fn() -> P>,
+    /// Where it finds the lane of the thread that wakes.
+    probe: Option<&'static Probe<P>>,
 }
 
 /// Who is woken: an occupant of one of the stations.
@@ -32,15 +32,15 @@ struct Target {
     generation: u32,
 }
 
-impl<P> Clone for Waker<P> {
+impl<P: 'static> Clone for Waker<P> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P> Copy for Waker<P> {}
+impl<P: 'static> Copy for Waker<P> {}
 
-impl<P> core::fmt::Debug for Waker<P> {
+impl<P: 'static> core::fmt::Debug for Waker<P> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let generation = self.target.map(|target| target.generation);
         out.debug_tuple("Waker").field(&generation).finish()
@@ -53,7 +53,7 @@ impl<P: Platform> Waker<P> {
         Waker {
             target: None,
             attachment: 0,
-            platform: PhantomData,
+            probe: None,
         }
     }
 
@@ -67,7 +67,7 @@ impl<P: Platform> Waker<P> {
         Waker {
             target: Some(target),
             attachment: seat.probe.attachment,
-            platform: PhantomData,
+            probe: P::probe().filter(|it| it.attachment == seat.probe.attachment),
         }
     }
 
@@ -85,7 +85,7 @@ impl<P: Platform> Waker<P> {
     #[inline]
     pub fn wake_at(&self, place: &'static Location<'static>) {
         if let Some(target) = self.live_target() {
-            target.wake(|probe: &Probe<P>| probe.site(place));
+            target.wake(self.probe, |probe| probe.site(place));
         }
     }
 
@@ -94,16 +94,17 @@ impl<P: Platform> Waker<P> {
     #[inline(always)]
     pub(crate) fn wake_from(&self, site: impl FnOnce(&Probe<P>) -> SiteWord) {
         if let Some(target) = self.live_target() {
-            target.wake(site);
+            target.wake(self.probe, site);
         }
     }
 
-    /// One more can wake the coroutine.
+    /// One more can wake the coroutine. Gives who records, if that is who recorded when it was made.
     #[cfg(feature = "alloc")]
-    pub(crate) fn count_one_more(&self) {
-        if let Some(target) = self.live_target() {
-            live::add(&target.station.wakers_live, target.generation);
-        }
+    #[inline]
+    pub(crate) fn count_one_more(&self) -> Option<&'static Probe<P>> {
+        let target = self.live_target()?;
+        live::add(&target.station.wakers_live, target.generation);
+        self.probe
     }
 
     /// One less, which did before whatever it did.
@@ -121,12 +122,6 @@ impl<P: Platform> Waker<P> {
         self.live_target().and_then(count) == Some(1)
     }
 
-    /// Who records, if that is who recorded when it was made.
-    #[cfg(feature = "alloc")]
-    pub(crate) fn probe(&self) -> Option<&'static Probe<P>> {
-        self.live_target().and_then(|_| P::probe())
-    }
-
     /// Nothing in a fork of the program that made it.
     #[inline]
     fn live_target(&self) -> Option<Target> {
@@ -136,7 +131,11 @@ impl<P: Platform> Waker<P> {
 
 impl Target {
     #[inline]
-    fn wake<P: Platform>(&self, site: impl FnOnce(&Probe<P>) -> SiteWord) {
+    fn wake<P: Platform>(
+        &self,
+        probe: Option<&Probe<P>>,
+        site: impl FnOnce(&Probe<P>) -> SiteWord,
+    ) {
         let station = self.station;
         if station.generation.load(Ordering::Relaxed) != self.generation {
             return;
@@ -156,7 +155,7 @@ impl Target {
                 ..Payload::default()
             })
         };
-        let probe = P::probe().filter(|probe| !probe.region.header.is_stopped());
+        let probe = probe.filter(|probe| !probe.region.header.is_stopped());
         let at_ns = probe.map_or_else(P::now_ns, tell);
         // The next occupant may have come meanwhile.
         if station.generation.load(Ordering::Relaxed) == self.generation {

@@ -28,9 +28,10 @@ use heap::sync::Arc;
 
 use crate::callers;
 use crate::chain::Found;
-use crate::linux::{self, Task};
+use crate::linux::{self, Linux, Task};
 use crate::noted;
 use crate::polling::Polling;
+use crate::probe::Probe;
 use crate::site::SiteWord;
 use crate::walk::{self, Here};
 
@@ -124,10 +125,9 @@ impl Wrapped {
     /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
     /// which is at `here`.
     #[inline(always)]
-    fn note_chain(&self, here: &Here) {
+    fn note_chain(&self, probe: &Probe<Linux>, here: &Here) {
         let polled = &linux::local().polled;
-        let limits = polled.limits(ptr::from_ref(self).addr());
-        if let (Some(limits), Some(probe)) = (limits, self.trace.probe()) {
+        if let Some(limits) = polled.limits(ptr::from_ref(self).addr()) {
             polled.note(callers::of_a_clone(probe, polled, here, limits, self.site));
         }
     }
@@ -183,8 +183,9 @@ unsafe fn clone(data: *const ()) -> RawWaker {
     let wrapped: *const Wrapped = data.cast();
     // SAFETY: as the caller says; the new count belongs to the new waker.
     unsafe {
-        (*wrapped).trace.count_one_more();
-        (*wrapped).note_chain(&walk::here());
+        if let Some(probe) = (*wrapped).trace.count_one_more() {
+            (*wrapped).note_chain(probe, &walk::here());
+        }
         Arc::increment_strong_count(wrapped);
     }
     RawWaker::new(data, &FUNCTIONS)
