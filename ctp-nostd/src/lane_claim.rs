@@ -3,8 +3,9 @@
 //! A thread takes the first lane that nobody had, unless many are in use: those cost the recorder looks
 //! and memory, so then it asks of some of them first whether one is free. To ask whether a thread is
 //! gone takes a system call, so there are two asks for each thread that comes, and what one does not
-//! need is left to the next, which goes on where it ended. So no more than twice as many lanes are in
-//! use as threads live at a time: while more than half are of the dead, two asks find one.
+//! need is left to the next, which goes on where it ended. So about twice as many lanes are in use as
+//! threads live at a time: where more than half are of the dead, two asks find one, for they step over
+//! the lanes in strides and do not come upon those that stay all at once.
 
 use crate::layout::Lane;
 use crate::sync::{AtomicU32, Ordering};
@@ -19,7 +20,10 @@ const FEW: usize = 15;
 const ASKED_FOR_EACH: u16 = 2;
 
 /// Of so much of that, not yet used, one thread may make use.
-const SAVED_AT_MOST: u16 = 128;
+const SAVED_AT_MOST: u16 = 32;
+
+/// From one that is asked of to the next. A prime, so that all are come by whatever their number.
+const STRIDE: usize = 40_487;
 
 /// Of how many lanes a thread asks at each look where nobody has had none.
 const ASKED_AT_LOOK: usize = 16;
@@ -42,7 +46,7 @@ pub struct Pool<'m> {
 /// What threads that looked for a lane have left to the next one: a hint, which may be any.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// The lane of which to ask first.
+    /// How many strides to go to the lane of which to ask first.
     next: u16,
     /// How often may be asked.
     saved: u16,
@@ -130,8 +134,9 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
     /// Asks of so many of those that are in use, each once, and takes the first that is free.
     fn ask(&self, pool: Pool<'_>, used: usize, count: usize, turn: &mut Turn) -> Option<usize> {
         for _ in 0..count.min(used) {
-            let number = usize::from(turn.next).checked_rem(used)?;
-            turn.next = number.saturating_add(1) as u16;
+            let strides = usize::from(turn.next).checked_rem(used)?;
+            let number = strides.wrapping_mul(STRIDE).checked_rem(used)?;
+            turn.next = strides.saturating_add(1) as u16;
             turn.saved = turn.saved.saturating_sub(1);
             if self.has_taken(pool, number) {
                 return Some(number);
@@ -315,7 +320,7 @@ mod tests {
 
     // LT-13
     #[test]
-    fn of_threads_that_come_and_go_twice_as_many_have_had_a_lane_as_live_at_a_time() {
+    fn twice_as_many_lanes_are_used_as_threads_live_at_a_time() {
         let hundred = Hundred::of_nobody();
         for thread in 1..=10_000 {
             let gone = 0..thread.max(8) - 7;
