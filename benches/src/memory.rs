@@ -39,19 +39,34 @@ impl Memory {
         Memory::calibrated(lanes, MODE_HISTORY, true)
     }
 
-    fn calibrated(lanes: u32, mode: u32, precise_chains: bool) -> Self {
-        let recording = Recording {
-            mode,
-            precise_chains,
-            barrier: true,
-            ..Recording::default()
+    /// A history's, with lanes for thousands of threads, most of them short.
+    pub fn of_many_lanes() -> Self {
+        let plan = Plan {
+            stations: STATIONS,
+            lanes: 128,
+            lane_records: LANE_RECORDS,
+            short_lanes: 4096,
         };
+        Memory::planned(plan, MODE_HISTORY, false)
+    }
+
+    fn calibrated(lanes: u32, mode: u32, precise_chains: bool) -> Self {
         let lane_records = if lanes == 0 { 0 } else { LANE_RECORDS };
         let plan = Plan {
             stations: STATIONS,
             lanes,
             lane_records,
             short_lanes: 0,
+        };
+        Memory::planned(plan, mode, precise_chains)
+    }
+
+    fn planned(plan: Plan, mode: u32, precise_chains: bool) -> Self {
+        let recording = Recording {
+            mode,
+            precise_chains,
+            barrier: true,
+            ..Recording::default()
         };
         let memory = Memory::of(plan, &recording);
         clock::publish(memory.region().header, &calibration());

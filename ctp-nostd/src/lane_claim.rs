@@ -1,20 +1,34 @@
 //! Which thread has which lane.
 //!
-//! A thread asks of a few lanes that were taken before whether one is free, because those in use cost
-//! the recorder looks and memory; then it takes the first one that nobody had. To ask whether a
-//! thread is gone takes a system call, so it never asks of all: where many threads live, those that
-//! come one after the other ask of different lanes, and together find what is free.
+//! A thread takes the first lane that nobody had, unless many are in use: those cost the recorder looks
+//! and memory, so then it asks of some of them first whether one is free. To ask whether a thread is
+//! gone takes a system call, so there are two asks for each thread that comes, and what one does not
+//! need is left to the next, which goes on where it ended. So about twice as many lanes are in use as
+//! threads live at a time: where more than half are of the dead, two asks find one, for they step over
+//! the lanes in strides and do not come upon those that stay all at once.
 
 use crate::layout::Lane;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU32, Ordering};
 
 /// In the word of the thread: it had one, and has given it back.
 pub(crate) const GIVEN_BACK: u32 = u32::MAX;
 
-/// Of how many lanes that are in use a thread asks first.
-const ASKED_AT_MOST: usize = 16;
+/// While no more lanes are in use, and there are others, a thread asks of none.
+const FEW: usize = 15;
 
-/// Of how many more where nobody has had none.
+/// So often may be asked for each thread that comes.
+const ASKED_FOR_EACH: u16 = 2;
+
+/// Of so much of that, not yet used, one thread may make use.
+const SAVED_AT_MOST: u16 = 32;
+
+/// From one that is asked of to the next. A prime, so that all are come by whatever their number.
+const STRIDE: usize = 40_487;
+
+/// Of how many lanes a thread asks at each look where nobody has had none.
+const ASKED_AT_LOOK: usize = 16;
+
+/// Of how many more at the first.
 const ASKED_AT_LAST: usize = 128;
 
 /// All lanes of a memory, by number: the long ones, then the short ones. None is taken before those
@@ -25,6 +39,32 @@ pub struct Pool<'m> {
     pub long: &'m [Lane],
     /// With room for less.
     pub short: &'m [Lane],
+    /// Who asks next begins where.
+    pub turn: &'m AtomicU32,
+}
+
+/// What threads that looked for a lane have left to the next one: a hint, which may be any.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// How many strides to go to the lane of which to ask first.
+    next: u16,
+    /// How often may be asked.
+    saved: u16,
+}
+
+impl Turn {
+    /// One more thread has come.
+    fn of(word: u32) -> Self {
+        let saved = ((word >> 16) as u16).saturating_add(ASKED_FOR_EACH);
+        Turn {
+            next: word as u16,
+            saved: saved.min(SAVED_AT_MOST),
+        }
+    }
+
+    fn word(self) -> u32 {
+        u32::from(self.saved) << 16 | u32::from(self.next)
+    }
 }
 
 /// A thread without a lane, and what it knows.
@@ -67,17 +107,42 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
     /// Only at its first look it also asks of many more.
     pub fn claim(&self, pool: Pool<'_>) -> Option<usize> {
         let used = pool.used();
-        let first = self.turn(used);
-        let some = window(used, first, ASKED_AT_MOST);
+        let mut turn = Turn::of(pool.turn.load(Ordering::Relaxed));
         let is_fresh = |number: &usize| pool.get(*number).is_some_and(|lane| !is_used(lane));
-        let fresh = (used..pool.count()).filter(is_fresh);
-        let more = match self.looks {
-            0 => window(used, first.saturating_add(ASKED_AT_MOST), ASKED_AT_LAST),
-            _ => window(0, 0, 0),
+        let mine = |number: &usize| self.has_taken(pool, *number);
+        let fresh = || (used..pool.count()).filter(is_fresh).find(mine);
+        let more = if self.looks == 0 { ASKED_AT_LAST } else { 0 };
+        let some = match used < pool.count() {
+            true if used <= FEW => self.given_back(pool, used),
+            true => self.ask(pool, used, turn.saved.into(), &mut turn),
+            false => self.ask(pool, used, ASKED_AT_LOOK, &mut turn),
         };
-        some.chain(fresh)
-            .chain(more)
-            .find(|number| self.has_taken(pool, *number))
+        let some = some.or_else(fresh);
+        let some = some.or_else(|| self.ask(pool, used, more, &mut turn));
+        pool.turn.store(turn.word(), Ordering::Relaxed);
+        some
+    }
+
+    /// Of so many that are in use it takes one that needs no asking.
+    fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
+        let holder = |lane: &Lane| lane.thread.load(Ordering::Relaxed);
+        let is_free = |lane: &Lane| [self.thread, GIVEN_BACK].contains(&holder(lane));
+        let mut free = (0..used).filter(|number| pool.get(*number).is_some_and(is_free));
+        free.find(|number| self.has_taken(pool, *number))
+    }
+
+    /// Asks of so many of those that are in use, each once, and takes the first that is free.
+    fn ask(&self, pool: Pool<'_>, used: usize, count: usize, turn: &mut Turn) -> Option<usize> {
+        for _ in 0..count.min(used) {
+            let strides = usize::from(turn.next).checked_rem(used)?;
+            let number = strides.wrapping_mul(STRIDE).checked_rem(used)?;
+            turn.next = strides.saturating_add(1) as u16;
+            turn.saved = turn.saved.saturating_sub(1);
+            if self.has_taken(pool, number) {
+                return Some(number);
+            }
+        }
+        None
     }
 
     /// The same where lanes are written over and the old ones are worth keeping: a long one that
@@ -95,15 +160,6 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         // Another thread may be quicker; then that lane is no more free.
         let found = fresh.or_else(|| all().find_map(|_| oldest().filter(mine)));
         found.or_else(|| self.claim(pool))
-    }
-
-    /// Where it begins to ask: at the first lane while they are few.
-    fn turn(&self, used: usize) -> usize {
-        let turn = self.thread.wrapping_add(self.looks) as usize;
-        match used <= ASKED_AT_MOST {
-            true => 0,
-            false => turn.wrapping_mul(ASKED_AT_MOST) % used,
-        }
     }
 
     /// Exactly one of those who want a lane gets it.
@@ -134,30 +190,37 @@ fn is_used(lane: &Lane) -> bool {
     lane.thread.load(Ordering::Relaxed) != 0
 }
 
-/// So many numbers below `used`, from `first` on and round, none of them twice.
-fn window(used: usize, first: usize, count: usize) -> impl Iterator<Item = usize> {
-    let numbers = first..first.saturating_add(count.min(used));
-    numbers.map(move |number| number.checked_rem(used).unwrap_or(0))
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use core::cell::Cell;
+    use core::ops::Range;
+
     use super::*;
 
     const LATEST: [u64; 4] = [40, 10, 30, 20];
 
-    fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
-        let pool = Pool {
-            long: &lanes[..4],
-            short: &lanes[4..],
-        };
-        let claimant = Claimant {
+    /// Four lanes are long.
+    fn pool<'m>(lanes: &'m [Lane], turn: &'m AtomicU32) -> Pool<'m> {
+        let (long, short) = lanes.split_at(4);
+        Pool { long, short, turn }
+    }
+
+    fn claimant<G: Fn(u32) -> bool>(
+        thread: u32,
+        is_gone: G,
+    ) -> Claimant<G, impl Fn(usize) -> bool> {
+        Claimant {
             thread,
             looks: 0,
-            is_gone: |thread| gone.contains(&thread),
+            is_gone,
             introduce: |_| true,
-        };
-        claimant.claim_oldest(pool, |index| LATEST[index])
+        }
+    }
+
+    fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
+        let turn = AtomicU32::new(0);
+        let claimant = claimant(thread, |thread| gone.contains(&thread));
+        claimant.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
     }
 
     // LT-14
@@ -192,36 +255,85 @@ mod tests {
         assert_eq!(claim_of(&lanes, 7, &[6]), Some(5));
     }
 
-    /// Of a hundred lanes, all of which threads have; gives how often it asked.
-    fn look_of(thread: u32, looks: u32, gone: &[u32]) -> (Option<usize>, usize) {
-        let lanes: [Lane; 100] = core::array::from_fn(|_| Lane::default());
-        let numbers = lanes.iter().zip(1..);
-        numbers.for_each(|(lane, number)| lane.thread.store(number, Ordering::Relaxed));
-        let asked = core::cell::Cell::new(0);
-        let pool = Pool {
-            long: &lanes[..10],
-            short: &lanes[10..],
-        };
-        let claimant = Claimant {
-            thread,
-            looks,
-            is_gone: |thread| {
-                asked.set(asked.get() + 1);
+    /// A hundred lanes, and how often it was asked of one.
+    struct Hundred {
+        lanes: [Lane; 100],
+        turn: AtomicU32,
+        asked: Cell<usize>,
+    }
+
+    impl Hundred {
+        fn of_nobody() -> Self {
+            Hundred {
+                lanes: core::array::from_fn(|_| Lane::default()),
+                turn: AtomicU32::new(0),
+                asked: Cell::new(0),
+            }
+        }
+
+        /// Which one a thread finds, and how often it asked.
+        fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> (Option<usize>, usize) {
+            self.asked.set(0);
+            let is_gone = |thread| {
+                self.asked.set(self.asked.get() + 1);
                 gone.contains(&thread)
-            },
-            introduce: |_| true,
-        };
-        (claimant.claim(pool), asked.get())
+            };
+            let claimant = Claimant {
+                looks,
+                ..claimant(thread, is_gone)
+            };
+            let found = claimant.claim(pool(&self.lanes, &self.turn));
+            (found, self.asked.get())
+        }
+
+        fn used(&self) -> usize {
+            pool(&self.lanes, &self.turn).used()
+        }
+    }
+
+    // LT-12
+    #[test]
+    fn while_there_are_lanes_that_nobody_had_a_thread_asks_of_hardly_any() {
+        let hundred = Hundred::of_nobody();
+        let mut asked = 0;
+        for thread in 1..=100 {
+            let (found, more) = hundred.look(thread, 0, 0..0);
+            assert_eq!(found, Some(thread as usize - 1));
+            asked += more;
+            assert!(asked <= thread as usize * usize::from(ASKED_FOR_EACH));
+            assert!(FEW < thread as usize || asked == 0);
+        }
     }
 
     // LT-12
     #[test]
     fn a_thread_asks_of_few_lanes_at_each_look_and_in_the_end_of_all() {
-        assert_eq!(look_of(1000, 0, &[]), (None, ASKED_AT_MOST + 100));
-        assert_eq!(look_of(1000, 0, &[77]).0, Some(76));
-        assert_eq!(look_of(1000, 1, &[]), (None, ASKED_AT_MOST));
-        let looks = 1..100_u32.div_ceil(ASKED_AT_MOST as u32) * 4;
-        let mut found = looks.map(|look| look_of(1000, look, &[77]).0);
+        let hundred = Hundred::of_nobody();
+        (1..=100).for_each(|thread| assert!(hundred.look(thread, 0, 0..0).0.is_some()));
+        let all = (None, ASKED_AT_LOOK + 100);
+        assert_eq!(hundred.look(1000, 0, 0..0), all, "at its first");
+        assert_eq!(hundred.look(1000, 1, 0..0), (None, ASKED_AT_LOOK));
+        let looks = 1..=100_u32.div_ceil(ASKED_AT_LOOK as u32);
+        let mut found = looks.map(|look| hundred.look(1000, look, 77..78).0);
         assert!(found.any(|number| number == Some(76)));
+    }
+
+    // LT-13
+    #[test]
+    fn twice_as_many_lanes_are_used_as_threads_live_at_a_time() {
+        let hundred = Hundred::of_nobody();
+        for thread in 1..=10_000 {
+            let gone = 0..thread.max(8) - 7;
+            assert!(hundred.look(thread, 0, gone).0.is_some());
+        }
+        assert_eq!(hundred.used(), 16, "eight at a time");
+        for thread in 10_001..10_030 {
+            hundred.look(thread, 0, 0..10_000);
+        }
+        for thread in 10_030..=20_000 {
+            hundred.look(thread, 0, 10_030..thread.max(10_037) - 7);
+        }
+        let living = 1 + 29 + 8;
+        assert!(hundred.used() <= 2 * living, "{} used", hundred.used());
     }
 }

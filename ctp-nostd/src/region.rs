@@ -224,6 +224,7 @@ impl<'m> Region<'m> {
         Pool {
             long: self.lanes,
             short: self.short.lanes,
+            turn: &self.header.lane_turn,
         }
     }
 

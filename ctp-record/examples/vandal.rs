@@ -22,6 +22,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::slice;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -75,19 +76,23 @@ const CREDENTIALS: usize = 7;
 
 fn overwrite(rounds: u64, from: usize, word: fn(u64) -> u64) {
     let memory = Shared::open();
-    let sane: Vec<u64> = memory.words().map(|word| word.load(Relaxed)).collect();
+    let sane: Vec<u64> = memory
+        .words()
+        .iter()
+        .map(|word| word.load(Relaxed))
+        .collect();
     let mut bell = connect().expect("the recorder listens");
     let mut seed = 1;
     for _ in 0..rounds {
         // It shall look. What is in the socket already will do.
         let _ = bell.write(&[0]);
         memory.count().store(u32::MAX, Relaxed);
-        for place in memory.words().skip(from) {
+        for place in &memory.words()[from..] {
             seed = random(seed);
             place.store(word(seed), Relaxed);
         }
     }
-    for (place, word) in memory.words().zip(sane) {
+    for (place, word) in memory.words().iter().zip(sane) {
         place.store(word, Relaxed);
     }
 }
@@ -187,10 +192,9 @@ impl Shared {
         unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(0x10).cast()) }
     }
 
-    fn words(&self) -> impl Iterator<Item = &AtomicU64> {
-        (0..self.map.len() / 8).map(|index| {
-            // SAFETY: within the mapping and aligned; all who have it use atomics.
-            unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(index)) }
-        })
+    fn words(&self) -> &[AtomicU64] {
+        let words = self.map.as_mut_ptr().cast();
+        // SAFETY: as many as are in the mapping, and aligned; all who have it use atomics.
+        unsafe { slice::from_raw_parts(words, self.map.len() / size_of::<AtomicU64>()) }
     }
 }

@@ -57,11 +57,25 @@ pub fn lanes(lane_records: u32, memory_bytes: u64) -> u32 {
 }
 
 /// Threads beyond those that can have a short lane, which needs so little that there are enough of
-/// them for a program with thousands.
-pub fn short_lanes(memory_bytes: u64) -> u32 {
-    let lane_bytes = u64::from(SHORT_RECORDS) * size_of::<LaneRecord>() as u64;
-    let lanes = memory_bytes / SHORT_PART / lane_bytes;
-    lanes.min(MOST_SHORT_LANES) as u32
+/// them for a program with thousands. All together need no more than the long ones: who asks for
+/// small ones wants little, and memory that is locked costs all that is laid out.
+pub fn short_lanes(lane_records: u32, memory_bytes: u64) -> u32 {
+    let bytes = |records: u32| u64::from(records) * size_of::<LaneRecord>() as u64;
+    let long_bytes = u64::from(lanes(lane_records, memory_bytes)) * bytes(lane_records);
+    let all_bytes = (memory_bytes / SHORT_PART).min(long_bytes);
+    let each = all_bytes.checked_div(bytes(lane_records.min(SHORT_RECORDS)));
+    each.unwrap_or(0).min(MOST_SHORT_LANES) as u32
+}
+
+/// The size of buffer with which the most threads can have a lane, and how many can.
+pub fn roomiest(memory_bytes: u64) -> (u64, u32) {
+    let threads = |bytes: u64| {
+        let records = (bytes / size_of::<LaneRecord>() as u64) as u32;
+        lanes(records, memory_bytes) + short_lanes(records, memory_bytes)
+    };
+    let sizes = LEAST_BUFFER.ilog2()..=MOST_BUFFER.ilog2();
+    let of_each = sizes.map(|bits| (1 << bits, threads(1 << bits)));
+    of_each.max_by_key(|of| of.1).unwrap_or_default()
 }
 
 /// The smallest limit of those groups, and of the ones around them. In a container their names may be
@@ -101,9 +115,18 @@ mod tests {
         assert_eq!(taken(GIB), (GIB >> 10, GIB >> 3, 1024));
         assert_eq!(taken(300 << 20), (256 << 10, 300 << 17, 600));
         assert_eq!(taken(1 << 20), (64 << 10, 1 << 17, 128));
-        assert_eq!(lanes(0, GIB), 0);
-        let short = |memory| short_lanes(memory);
+        assert_eq!((lanes(0, GIB), short_lanes(0, GIB)), (0, 0));
+        let short = |memory| short_lanes(1 << 18, memory);
         assert_eq!([24 * GIB, GIB, 1 << 20].map(short), [4096, 1024, 1]);
+        // All long ones need 64 MiB, then 16 MiB.
+        assert_eq!([2048, 512].map(|it| short_lanes(it, GIB)), [1024, 1024]);
+    }
+
+    #[test]
+    fn the_roomiest_buffer_is_the_largest_of_those_that_most_threads_can_have() {
+        assert_eq!(roomiest(24 * GIB), (1 << 20, 5120));
+        assert_eq!(roomiest(GIB), (128 << 10, 2048));
+        assert_eq!(roomiest(300 << 20), (64 << 10, 900));
     }
 
     #[test]

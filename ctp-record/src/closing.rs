@@ -9,6 +9,7 @@ use ctp_nostd::layout::MOST_STATIONS;
 use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::backlog::Backlog;
+use crate::size::typed;
 
 /// What there is to say.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct Closing<'c> {
     pub lanes: (u32, u64),
     /// Lanes that somebody has overwritten.
     pub damaged_lanes: u32,
+    /// A size of buffer that more threads can have, and how many.
+    pub roomier: Option<(u64, u32)>,
     /// What waited in memory to be written.
     pub backlog: Option<Backlog>,
     /// Events of which only totals tell, as asked for.
@@ -76,6 +79,7 @@ impl<'c> Closing<'c> {
             filtered: 0,
             lanes: (0, 0),
             damaged_lanes: 0,
+            roomier: None,
             backlog: None,
             summed_up: 0,
             former: 0,
@@ -229,10 +233,14 @@ impl<'c> Closing<'c> {
 
     fn laneless(&self) -> Option<String> {
         let threads = self.counters.laneless;
+        let remedy = self.roomier.map_or(String::new(), |(bytes, most)| {
+            let (buffer, most) = (typed(bytes), grouped(most.into()));
+            format!("; with --buffer {buffer} up to {most} threads of a process have one")
+        });
         (threads > 0).then(|| {
             format!(
-                "{} found no buffer: of the coroutines that run there only the latest 8 events are \
-                 kept until the recorder looks, or until a buffer is free; a smaller --buffer makes more",
+                "{} found no buffer: until one is free, only the latest 8 events of each coroutine \
+                 there are kept from one look of the recorder to the next{remedy}",
                 counted(threads.into(), "thread")
             )
         })
@@ -401,6 +409,30 @@ mod tests {
         assert_eq!(grouped(1_204_551), "1 204 551");
         assert_eq!(counted(1, "event"), "1 event");
         assert_eq!(counted(1_000, "event"), "1 000 events");
+    }
+
+    // LT-12
+    #[test]
+    fn threads_without_a_buffer_are_told_of_one_that_more_can_have_if_there_is() {
+        let mut closing = Closing::new(
+            "app".to_owned(),
+            Path::new("x"),
+            End::default(),
+            Counters {
+                laneless: 2,
+                ..Counters::default()
+            },
+        );
+        let said = closing.laneless().expect("there are such threads");
+        assert!(
+            said.starts_with("2 threads found no buffer: until"),
+            "{said}"
+        );
+        assert!(said.ends_with("the recorder to the next"), "{said}");
+        closing.roomier = Some((1 << 20, 5120));
+        let said = closing.laneless().expect("there are such threads");
+        let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
+        assert!(said.ends_with(remedy), "{said}");
     }
 
     #[test]

@@ -203,15 +203,11 @@ fn begin<'r>(
 /// Room for what was asked for.
 fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> std::io::Result<Memories> {
     let memory_bytes = capacity::memory_bytes();
-    let lanes = capacity::lanes(launch.lane_records, memory_bytes);
     let plan = Plan {
         stations: launch.stations,
-        lanes,
+        lanes: capacity::lanes(launch.lane_records, memory_bytes),
         lane_records: launch.lane_records,
-        short_lanes: match lanes {
-            0 => 0,
-            _ => capacity::short_lanes(memory_bytes),
-        },
+        short_lanes: capacity::short_lanes(launch.lane_records, memory_bytes),
     };
     let recording = Recording {
         no_calls: launch.no_bell,
@@ -266,11 +262,19 @@ fn closing_of<'c>(
         doubtful: memories.totals().doubtful,
         lanes: (memories.totals().lanes, memories.totals().crowded_out),
         damaged_lanes: memories.totals().damaged_lanes,
+        roomier: roomier(memories),
         backlog: Some(session.backlog.clone()),
         summed_up: memories.totals().summed_up,
         filtered: memories.totals().filtered,
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())
     }
+}
+
+/// The size of buffer that more threads could have had, and how many.
+fn roomier(memories: &Memories) -> Option<(u64, u32)> {
+    let had = memories.first().region().pool().count();
+    let roomiest = capacity::roomiest(capacity::memory_bytes());
+    Some(roomiest).filter(|(_, threads)| had < *threads as usize)
 }
 
 fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {

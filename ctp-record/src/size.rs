@@ -43,6 +43,15 @@ pub fn backlog(text: &str) -> Result<u64, NoSize> {
     up_to(MOST_BACKLOG, text)
 }
 
+/// As a user would type so many bytes.
+pub fn typed(bytes: u64) -> String {
+    match bytes.trailing_zeros() {
+        20.. => format!("{}M", bytes >> 20),
+        10.. => format!("{}K", bytes >> 10),
+        _ => bytes.to_string(),
+    }
+}
+
 fn up_to(most_mib: u64, text: &str) -> Result<u64, NoSize> {
     let digits = text.trim_end_matches(['K', 'M', 'G', 'k', 'm', 'g']);
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
@@ -73,6 +82,9 @@ mod tests {
         assert_eq!(backlog("1G"), Ok(1 << 30));
         for text in ["", "M", "4MM", "-1", "4 M", "4T", "0x10"] {
             assert_eq!(buffer(text), Err(NoSize::Syntax), "{text}");
+        }
+        for bytes in [0, 1000, 64 << 10, 1 << 20, 3 << 20, 1 << 28] {
+            assert_eq!(buffer(&typed(bytes)), Ok(bytes));
         }
     }
 }

@@ -20,10 +20,12 @@ use crate::stage;
 use crate::trace::count;
 
 /// Snapshots of whatever stands in the memory end, and are traces that can be read. A program that
-/// nobody disturbs is told of without a doubt.
+/// nobody disturbs is told of without a doubt. A first byte near its end says that there is a short
+/// lane too, besides being a step.
 pub fn flight(bytes: &[u8]) {
     let _stage = stage::take();
-    let memory = memory();
+    let has_short_lane = bytes.first().is_some_and(|byte| FIRST_OF_SHORT <= *byte);
+    let memory = memory(has_short_lane.into());
     let region = memory.region();
     // SAFETY: `memory` is held until all who have this are gone, at the end of this function.
     let region: Region<'static> = unsafe { std::mem::transmute(region) };
@@ -41,12 +43,15 @@ pub fn flight(bytes: &[u8]) {
     drop(program);
 }
 
-fn memory() -> Arc<Memory> {
+/// The first multiple of the number of steps that no input began with before there were short lanes.
+const FIRST_OF_SHORT: u8 = 13 * ALL_STEPS;
+
+fn memory(short_lanes: u32) -> Arc<Memory> {
     let plan = Plan {
         stations: 4,
         lanes: 2,
         lane_records: 32,
-        short_lanes: 0,
+        short_lanes,
     };
     let recording = Recording {
         mode: MODE_FLIGHT,

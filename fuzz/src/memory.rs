@@ -1,6 +1,7 @@
 //! Memory for the recorder to read: small, so that few bytes change much of it.
 #![allow(unsafe_code, reason = "lays out a memory, and writes over all of it")]
 
+use std::mem::offset_of;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
@@ -13,6 +14,7 @@ const ENTRIES: usize = 8;
 const ATTACHES: usize = 2;
 const LANES: usize = 2;
 const RECORDS: usize = 32;
+const SHORT_RECORDS: usize = 8;
 
 /// Which tables are there, and what is kept in them.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,7 @@ pub struct Mode {
     pub sums_up: bool,
     pub has_lanes: bool,
     pub is_flight: bool,
+    pub has_short_lanes: bool,
 }
 
 /// What a program without an operating system has, and what a recorder lays out besides.
@@ -31,6 +34,18 @@ pub struct Whole {
     records: [LaneRecord; LANES * RECORDS],
     attaches: [Attach; ATTACHES],
     free: [AtomicU32; STATIONS],
+    short_lanes: [Lane; 1],
+    short_records: [LaneRecord; SHORT_RECORDS],
+}
+
+impl Mode {
+    /// Of a memory: the first inputs that were kept mean what they meant before there was more of it.
+    fn bytes(self) -> usize {
+        match self.has_short_lanes {
+            true => size_of::<Whole>(),
+            false => offset_of!(Whole, short_lanes).next_multiple_of(align_of::<Whole>()),
+        }
+    }
 }
 
 impl Whole {
@@ -52,40 +67,44 @@ impl Whole {
                 &**whole
             };
             if mode.has_lanes {
-                whole.extend(mode.is_flight);
+                whole.extend(mode);
             }
             whole
         })
     }
 
     /// Tells where the tables behind the bare memory lie, at the places of `ctp-nostd/LAYOUT.md`.
-    fn extend(&'static self, is_flight: bool) {
+    fn extend(&'static self, mode: Mode) {
         self.place(0x1C0, &self.lanes);
         self.place(0x1E0, &self.chains);
         self.place(0x200, &self.attaches);
         self.place(0x220, &self.free);
         self.place(0x230, &self.records);
-        if is_flight {
-            self.room().put_byte(0xCC, MODE_FLIGHT as u8);
+        if mode.has_short_lanes {
+            self.place(0x240, &self.short_lanes);
+            self.place(0x250, &self.short_records);
+        }
+        if mode.is_flight {
+            self.room(mode).put_byte(0xCC, MODE_FLIGHT as u8);
         }
     }
 
     fn place<T>(&'static self, span: u16, table: &[T]) {
         let offset = table.as_ptr() as u64 - self.start() as u64;
         let (entries, entry_bytes) = (table.len() as u64, size_of::<T>() as u64);
-        let room = self.room();
+        let room = Room(vec![piece(std::slice::from_ref(self))]);
         room.put_word(span / 8, offset);
         room.put_word(span / 8 + 1, entry_bytes << 32 | entries);
     }
 
     /// What the recorder makes of it, unless it refuses it.
-    pub fn view(&'static self) -> Option<Region<'static>> {
+    pub fn view(&'static self, mode: Mode) -> Option<Region<'static>> {
         // SAFETY: mapped for ever, all of it atomics.
-        unsafe { Region::new(self.start(), size_of::<Self>(), u32::MAX) }.ok()
+        unsafe { Region::new(self.start(), mode.bytes(), u32::MAX) }.ok()
     }
 
-    pub fn room(&'static self) -> Room {
-        Room(vec![(self.start(), size_of::<Self>())])
+    pub fn room(&'static self, mode: Mode) -> Room {
+        Room(vec![(self.start(), mode.bytes())])
     }
 
     fn start(&'static self) -> *mut u8 {
@@ -109,6 +128,8 @@ impl Room {
             piece(&region.sites[..ENTRIES]),
             piece(&region.names[..ENTRIES]),
             piece(&region.chains[..ENTRIES]),
+            piece(region.short.lanes),
+            piece(region.short.records),
         ])
     }
 

@@ -17,8 +17,8 @@ use crate::trace::count;
 
 /// Passes over whatever the bytes make of a memory end, and tell a trace whose figures agree with
 /// each other. The first byte chooses: the others are the memory itself, or writes into a sane one;
-/// with 2 there are lanes, with 4 they are a flight recorder's, with 128 probes keep aggregates,
-/// and totals are told instead of history.
+/// with 2 there are lanes, with 4 they are a flight recorder's, with 8 and not 16 there is a short one
+/// too, with 128 probes keep aggregates, and totals are told instead of history.
 pub fn region(bytes: &[u8]) {
     let Some((mode, rest)) = bytes.split_first() else {
         return;
@@ -28,6 +28,7 @@ pub fn region(bytes: &[u8]) {
         sums_up: *mode >= 128,
         has_lanes: mode & 2 != 0,
         is_flight: mode & 4 != 0,
+        has_short_lanes: mode & 24 == 8,
     });
     match mode % 2 {
         0 => bench.live(Script(rest)),
@@ -38,6 +39,7 @@ pub fn region(bytes: &[u8]) {
 
 /// Memory, its reader, and a trace.
 struct Bench {
+    mode: Mode,
     memory: &'static Whole,
     program: Program,
     /// Nothing, if the memory was refused.
@@ -51,12 +53,13 @@ struct Bench {
 impl Bench {
     fn new(mode: Mode) -> Self {
         let memory = Whole::fresh(mode);
-        let region = memory.view();
+        let region = memory.view(mode);
         let harvest = Harvest::new(0);
         let steps = if mode.has_lanes { ALL_STEPS } else { OLD_STEPS };
         Bench {
+            mode,
             memory,
-            program: Program::new(region.expect("it was just made"), memory.room(), steps),
+            program: Program::new(region.expect("it was just made"), memory.room(mode), steps),
             region,
             passed: false,
             harvest: match mode.sums_up {
@@ -70,11 +73,11 @@ impl Bench {
 
     /// The memory is these bytes from its first one on.
     fn fill(&mut self, bytes: &[u8]) {
-        let room = self.memory.room();
+        let room = self.memory.room(self.mode);
         for (at, byte) in bytes.iter().enumerate() {
             room.put_byte(at, *byte);
         }
-        self.region = self.memory.view();
+        self.region = self.memory.view(self.mode);
         self.pass();
         self.pass();
     }
@@ -93,7 +96,7 @@ impl Bench {
     /// The recorder checks a memory once, before its first pass.
     fn look_first(&mut self) {
         if !self.passed {
-            self.region = self.memory.view();
+            self.region = self.memory.view(self.mode);
         }
     }
 

@@ -157,8 +157,12 @@ fn no_record_that_is_written_over_is_taken_for_whole() {
     });
 }
 
+/// So many, and who asks next.
+type Lanes<const COUNT: usize> = Arc<([Lane; COUNT], AtomicU32)>;
+
 /// Of one long lane, and otherwise of short ones.
-fn take(lanes: &[Lane], thread: u32) -> Option<usize> {
+fn take<const COUNT: usize>(lanes: &Lanes<COUNT>, thread: u32) -> Option<usize> {
+    let (lanes, turn) = &**lanes;
     let (long, short) = lanes.split_at(1);
     let claimant = Claimant {
         thread,
@@ -166,17 +170,17 @@ fn take(lanes: &[Lane], thread: u32) -> Option<usize> {
         is_gone: |_| false,
         introduce: |_| true,
     };
-    claimant.claim(Pool { long, short })
+    claimant.claim(Pool { long, short, turn })
 }
 
 // LT-12, LT-13
 #[test]
 fn a_lane_has_one_thread_and_none_is_taken_before_those_in_front_of_it() {
     check(|| {
-        let lanes: Arc<[Lane; 3]> = Arc::default();
+        let lanes: Lanes<3> = Arc::default();
         let theirs = Arc::clone(&lanes);
-        let other = thread::spawn(move || take(&*theirs, 1));
-        let mine = take(&*lanes, 2);
+        let other = thread::spawn(move || take(&theirs, 1));
+        let mine = take(&lanes, 2);
         let other = other.join().expect("a claim does not panic");
         let mut taken = [mine, other];
         taken.sort();
@@ -188,12 +192,12 @@ fn a_lane_has_one_thread_and_none_is_taken_before_those_in_front_of_it() {
 #[test]
 fn where_there_are_too_few_lanes_exactly_those_are_taken() {
     check(|| {
-        let lanes: Arc<[Lane; 2]> = Arc::default();
+        let lanes: Lanes<2> = Arc::default();
         let others = [1, 2].map(|number| {
             let theirs = Arc::clone(&lanes);
-            thread::spawn(move || take(&*theirs, number))
+            thread::spawn(move || take(&theirs, number))
         });
-        let mine = take(&*lanes, 3);
+        let mine = take(&lanes, 3);
         let others = others.map(|it| it.join().expect("a claim does not panic"));
         let all = [mine, others[0], others[1]];
         assert_eq!(all.iter().flatten().count(), 2);
@@ -205,15 +209,32 @@ fn where_there_are_too_few_lanes_exactly_those_are_taken() {
 #[test]
 fn a_lane_that_is_given_back_has_one_thread() {
     check(|| {
-        let lanes: Arc<[Lane; 1]> = Arc::default();
-        assert_eq!(take(&*lanes, 1), Some(0));
+        let lanes: Lanes<1> = Arc::default();
+        assert_eq!(take(&lanes, 1), Some(0));
         let others = [2, 3].map(|number| {
             let theirs = Arc::clone(&lanes);
-            thread::spawn(move || take(&*theirs, number))
+            thread::spawn(move || take(&theirs, number))
         });
-        give_back(&lanes[0]);
+        give_back(&lanes.0[0]);
         let others = others.map(|it| it.join().expect("a claim does not panic"));
         assert!(others.iter().flatten().count() <= 1);
+    });
+}
+
+// LT-12, LT-33
+#[test]
+fn a_lane_that_is_given_back_beside_one_that_nobody_had_has_one_thread() {
+    check(|| {
+        let lanes: Lanes<2> = Arc::default();
+        assert_eq!(take(&lanes, 1), Some(0));
+        let others = [2, 3].map(|number| {
+            let theirs = Arc::clone(&lanes);
+            thread::spawn(move || take(&theirs, number))
+        });
+        give_back(&lanes.0[0]);
+        let [one, other] = others.map(|it| it.join().expect("a claim does not panic"));
+        assert!(one.is_some() || other.is_some());
+        assert!(one != other);
     });
 }
 

@@ -1,6 +1,9 @@
 //! The rows of a snapshot: what several sources have in order of time becomes one sequence, in
 //! which each event of a coroutine comes after the one before it.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::slot::Epoch;
@@ -13,6 +16,13 @@ use super::plan::Plan;
 use super::stream::{Item, Stream};
 use crate::harvest::{Pass, Places, Sink, convert};
 use crate::pace::Found;
+
+/// When the next item of each source is, the earliest first; of one that has none, later than everything.
+type Ready = BinaryHeap<Reverse<(u64, usize)>>;
+
+fn next_at(ready: &Ready) -> Option<u64> {
+    ready.peek().map(|Reverse((at, _))| *at)
+}
 
 /// What the rows are made from, and what became of them.
 pub struct Rows<'r> {
@@ -37,11 +47,15 @@ pub struct Rows<'r> {
 impl Rows<'_> {
     /// Takes all that the sources have.
     pub fn take_all(&mut self) {
-        while let Some((index, until)) = self.earliest() {
+        let streams = self.streams.iter().enumerate();
+        let mut ready: Ready = streams.map(|it| Reverse((it.1.time(), it.0))).collect();
+        while let Some(index) = self.earliest(&mut ready) {
+            let until = next_at(&ready).unwrap_or(u64::MAX);
             self.take(index);
             while self.streams[index].time() < until {
                 self.take(index);
             }
+            ready.push(Reverse((self.streams[index].time(), index)));
         }
         for index in 0..self.streams.len() {
             let count = self.streams[index].refused;
@@ -49,20 +63,24 @@ impl Rows<'_> {
         }
     }
 
-    /// The source with the earliest item, and when the earliest of the others is. Of items of one
-    /// time, one that need not come after another.
-    fn earliest(&self) -> Option<(usize, u64)> {
-        let first = self.streams.iter().map(Stream::time).min()?;
-        if first == u64::MAX {
-            return None;
+    /// The source with the earliest item, which is not among the others any more. Of items of one time,
+    /// one that need not come after another.
+    fn earliest(&self, ready: &mut Ready) -> Option<usize> {
+        let first = next_at(ready).filter(|first| *first != u64::MAX)?;
+        let mut early = Vec::new();
+        let mut due = None;
+        while due.is_none()
+            && next_at(ready) == Some(first)
+            && let Some(Reverse((_, index))) = ready.pop()
+        {
+            match self.is_due(index) {
+                true => due = Some(index),
+                false => early.push(index),
+            }
         }
-        let is_first = |index: &usize| self.streams[*index].time() == first;
-        let all = || 0..self.streams.len();
-        let due = all().filter(is_first).find(|index| self.is_due(*index));
-        let index = due.or_else(|| all().find(is_first))?;
-        let others = all().filter(|other| *other != index);
-        let until = others.map(|other| self.streams[other].time()).min();
-        Some((index, until.unwrap_or(u64::MAX)))
+        let index = due.unwrap_or_else(|| early.remove(0));
+        ready.extend(early.into_iter().map(|index| Reverse((first, index))));
+        Some(index)
     }
 
     /// Is its next item not one that comes after another that is still to be told?

@@ -1,0 +1,148 @@
+//! What does a thread's first event cost, in which it takes a lane, while so many live threads have one
+//! each? Beside the same where nobody has lanes, the event after it, and `gettid`.
+
+use std::hint::black_box;
+use std::process::Command;
+use std::sync::Barrier;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::time::Instant;
+
+use ctp_benches::memory::{Lent, Memory};
+use ctp_benches::this_program;
+use ctp_nostd::aggregate::MODE_HISTORY;
+use ctp_nostd::{Task, Wait};
+
+/// Lanes that are taken.
+const TAKEN: [usize; 5] = [0, 8, 16, 128, 2000];
+/// Processes, each of which measures all of it.
+const ROUNDS: usize = 15;
+/// Threads that come then and stay.
+const COMERS: usize = 8;
+/// Threads that come and go after that, one at a time.
+const PASSERS: usize = 64;
+const CALLS: u32 = 1000;
+
+/// Nanoseconds of one thread.
+struct Took {
+    first: f64,
+    second: f64,
+    gettid: f64,
+}
+
+// LT-12
+fn main() {
+    let mut arguments = std::env::args().skip_while(|it| it != "--taken");
+    match arguments.nth(1) {
+        Some(taken) => target(taken.parse().expect("a number")),
+        None => all(),
+    }
+}
+
+fn all() {
+    println!(
+        "ns, medians, quickest   first event of one that stays   of one that goes   second event   gettid"
+    );
+    for taken in TAKEN {
+        row(
+            &format!("{taken} lanes taken"),
+            taken,
+            Memory::of_many_lanes,
+        );
+    }
+    row("nobody has lanes", 16, || Memory::new(0, MODE_HISTORY));
+}
+
+fn row(what: &str, taken: usize, memory: fn() -> Memory) {
+    let mut columns: [Vec<f64>; 4] = Default::default();
+    for _ in 0..ROUNDS {
+        let mut command = Command::new(this_program());
+        let output = memory()
+            .lend(&mut command)
+            .args(["--taken", &taken.to_string()])
+            .output();
+        let said = String::from_utf8(output.expect("can run itself").stdout).expect("is text");
+        for (column, line) in columns.iter_mut().zip(said.lines()) {
+            let numbers = line.split(' ').map(|word| word.parse::<f64>());
+            column.extend(numbers.map(|number| number.expect("a number")));
+        }
+    }
+    print!("{what:<20}");
+    for column in &mut columns {
+        column.sort_by(f64::total_cmp);
+        print!("   {:>8.0} {:>8.0}", column[column.len() / 2], column[0]);
+    }
+    println!();
+}
+
+fn target(taken: usize) {
+    let _lent = Lent::attach();
+    let all_are_here = Barrier::new(taken + 1);
+    let is_over = Barrier::new(taken + COMERS + 1);
+    std::thread::scope(|scope| {
+        for _ in 0..taken {
+            spawn(scope, || {
+                ctp_nostd::closed(3);
+                all_are_here.wait();
+                is_over.wait();
+            });
+        }
+        all_are_here.wait();
+        let (said, hear) = std::sync::mpsc::channel();
+        let comer = |_| {
+            let (task, said) = (Task::born("comer"), said.clone());
+            let is_over = &is_over;
+            spawn(scope, move || {
+                said.send(first_events(&task)).expect("somebody hears");
+                is_over.wait();
+            });
+            hear.recv().expect("it says")
+        };
+        let comers: Vec<Took> = (0..COMERS).map(comer).collect();
+        let passer = |_| {
+            let task = Task::born("passer");
+            spawn(scope, move || first_events(&task))
+                .join()
+                .expect("it says")
+        };
+        let passers: Vec<Took> = (0..PASSERS).map(passer).collect();
+        is_over.wait();
+        say(&comers, |took| took.first);
+        say(&passers, |took| took.first);
+        say(&passers, |took| took.second);
+        say(&passers, |took| took.gettid);
+    });
+}
+
+/// On a small stack: there are thousands.
+fn spawn<'s, T: Send + 's>(
+    scope: &'s Scope<'s, '_>,
+    work: impl FnOnce() -> T + Send + 's,
+) -> ScopedJoinHandle<'s, T> {
+    let thread = Builder::new().stack_size(64 << 10);
+    thread.spawn_scoped(scope, work).expect("a thread")
+}
+
+fn first_events(task: &Task) -> Took {
+    let begin = Instant::now();
+    task.run();
+    let first = begin.elapsed();
+    let begin = Instant::now();
+    task.suspend(Wait::readable(3));
+    let second = begin.elapsed();
+    let begin = Instant::now();
+    for _ in 0..CALLS {
+        black_box(rustix::thread::gettid());
+    }
+    let gettid = begin.elapsed() / CALLS;
+    let [first, second, gettid] = [first, second, gettid].map(|it| it.as_nanos() as f64);
+    Took {
+        first,
+        second,
+        gettid,
+    }
+}
+
+fn say(all: &[Took], figure: fn(&Took) -> f64) {
+    let figures: Vec<String> = all.iter().map(|took| figure(took).to_string()).collect();
+    println!("{}", figures.join(" "));
+}
