@@ -2,7 +2,7 @@
 //! coroutines, 10 000 000 events without a pause, under the recorder with its defaults. The time of
 //! each thread is what the kernel says that it ran, an event; beside it the program's own, by which
 //! to compare runs on machines that are busy with something else. The same with an account of what
-//! is stuck, in turns.
+//! is stuck, in turns. With `--apart` the program has one processor and the recorder another.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +15,7 @@ use ctp_nostd::{Task, Wait};
 use ctp_trace::Reader;
 use ctp_trace::record::Record;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 const COROUTINES: u64 = 64;
 const ROUNDS: u64 = 78_125;
@@ -22,16 +23,28 @@ const EVENTS: u64 = COROUTINES * ROUNDS * 2;
 const RUNS: usize = 7;
 
 fn main() {
-    if std::env::args().any(|argument| argument == "--as=target") {
+    let is_said = |what: &str| std::env::args().any(|argument| argument == what);
+    if is_said("--as=target") {
+        stay_on(0, is_said("--apart"));
         return target();
     }
     let Some(recorder) = recorder() else {
         return;
     };
     let me = this_program();
+    stay_on(1, is_said("--apart"));
     for _ in 0..RUNS {
         measure(&recorder, &me, &[]);
         measure(&recorder, &me, &["--stuck-after", "2s"]);
+    }
+}
+
+/// This thread, and those that come from it, have only this processor, if that is asked for.
+fn stay_on(processor: usize, is_asked_for: bool) {
+    let mut only = CpuSet::new();
+    only.set(processor);
+    if is_asked_for {
+        sched_setaffinity(None, &only).expect("there are two processors");
     }
 }
 
@@ -61,6 +74,7 @@ fn measure(recorder: &Path, me: &Path, flags: &[&str]) {
         .arg("--")
         .arg(me)
         .arg("--as=target")
+        .args(std::env::args().filter(|argument| argument == "--apart"))
         .stdout(Stdio::null())
         .spawn()
         .expect("can run the recorder");

@@ -36,7 +36,7 @@ use crate::unlocked;
 
 use crate::lane_claim::GIVEN_BACK;
 pub use crate::lane_claim::{Claimant, Pool, give_back};
-pub use crate::lane_copy::{Copied, MOST_WORDS, Word};
+pub use crate::lane_copy::{Before, Copied, MOST_WORDS, Word};
 pub use crate::lane_record::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
 pub use crate::lane_room::{Place, Room};
 

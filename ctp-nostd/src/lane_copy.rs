@@ -1,4 +1,4 @@
-//! A record as it stood in its lane, and how a reader keeps many: most of them take half the room.
+//! A record as it stood in its lane, and how a reader keeps many: most of them take a quarter of the room.
 
 use crate::lane_record::{IS_ID, Payload, low_bits};
 
@@ -11,14 +11,28 @@ pub struct Copied {
     pub(crate) arg: u64,
 }
 
+/// What the records before tell of the next one. Who packs and who unpacks keep the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Before {
+    at: u64,
+    /// Site and `arg` of the latest record of each kind, as a short one has them.
+    places: [u64; KINDS],
+}
+
 /// A word as it is kept.
 pub type Word = [u8; 8];
 
 /// Words that the longest takes.
 pub const MOST_WORDS: usize = 4;
 
-/// In place of the nanoseconds since the record before, above the commit word: all words follow.
-const IN_FULL: u64 = u64::MAX >> Payload::COMMIT_BITS;
+/// Kinds of records that are told apart: runs, suspends and wakes are.
+const KINDS: usize = 8;
+/// Above the commit word: nanoseconds since the record before.
+const SINCE_BITS: u32 = 14;
+/// In place of these: all words follow.
+const IN_FULL: u64 = (1 << SINCE_BITS) - 1;
+/// Above these: site and `arg` are those of the latest of its kind, and do not follow.
+const SAME_PLACE_SHIFT: u32 = Payload::COMMIT_BITS + SINCE_BITS;
 /// Where a short one has its `arg`: in its site word, between a site's id and more of `n`.
 const ARG_SHIFT: u32 = 16;
 const ARG_BITS: u32 = 16;
@@ -31,41 +45,60 @@ impl Copied {
         (self.at, payload)
     }
 
-    /// Puts it at the beginning of `out`, behind one of that time; gives how many words it takes.
-    /// Nothing if there is no room.
+    /// Have its site and `arg` room in one word?
     #[inline]
-    pub fn pack(&self, before_ns: u64, out: &mut [Word]) -> Option<usize> {
-        let commit = low_bits(self.commit, Payload::COMMIT_BITS);
-        let since = self.at.wrapping_sub(before_ns);
-        let is_small = self.arg >> ARG_BITS == 0 && low_bits(self.site, 32) >> ARG_SHIFT == 0;
-        if is_small && self.site & IS_ID != 0 && since < IN_FULL {
-            let commit = commit | since << Payload::COMMIT_BITS;
-            let words = [commit, self.site | self.arg << ARG_SHIFT];
-            *out.first_chunk_mut()? = words.map(u64::to_le_bytes);
-            return Some(words.len());
+    fn is_small(&self) -> bool {
+        let has_room = self.arg >> ARG_BITS == 0 && low_bits(self.site, 32) >> ARG_SHIFT == 0;
+        has_room && self.site & IS_ID != 0
+    }
+
+    /// Site and `arg` in one word, if they have room in it.
+    #[inline]
+    fn place(&self) -> u64 {
+        self.site | self.arg << ARG_SHIFT
+    }
+}
+
+impl Before {
+    /// Puts it at the beginning of `out`; gives how many words it takes. Nothing if there is no room
+    /// for the longest.
+    #[inline]
+    pub fn pack(&self, copied: &Copied, out: &mut [Word]) -> Option<usize> {
+        let out: &mut [Word; MOST_WORDS] = out.first_chunk_mut()?;
+        let commit = low_bits(copied.commit, Payload::COMMIT_BITS);
+        let since = copied.at.wrapping_sub(self.at);
+        if copied.is_small() && since < IN_FULL {
+            let place = copied.place();
+            let is_same = self.places[kind(commit)] == place;
+            let first =
+                commit | since << Payload::COMMIT_BITS | u64::from(is_same) << SAME_PLACE_SHIFT;
+            (out[0], out[1]) = (first.to_le_bytes(), place.to_le_bytes());
+            return Some(2 - usize::from(is_same));
         }
-        let commit = commit | IN_FULL << Payload::COMMIT_BITS;
-        let words = [commit, self.at, self.site, self.arg];
-        *out.first_chunk_mut()? = words.map(u64::to_le_bytes);
-        Some(words.len())
+        let first = commit | IN_FULL << Payload::COMMIT_BITS;
+        *out = [first, copied.at, copied.site, copied.arg].map(u64::to_le_bytes);
+        Some(MOST_WORDS)
     }
 
     /// The one at the beginning of `words`, and how many of them it takes. Its lap is forgotten.
     #[inline]
-    pub fn unpack(before_ns: u64, words: &[Word]) -> Option<(Self, usize)> {
-        let [commit, site] = words.first_chunk()?.map(u64::from_le_bytes);
-        let since = commit >> Payload::COMMIT_BITS;
-        let commit = low_bits(commit, Payload::COMMIT_BITS);
+    pub fn unpack(&self, words: &[Word]) -> Option<(Copied, usize)> {
+        let first = u64::from_le_bytes(*words.first()?);
+        let since = low_bits(first >> Payload::COMMIT_BITS, SINCE_BITS);
+        let commit = low_bits(first, Payload::COMMIT_BITS);
         if since < IN_FULL {
-            let arg = low_bits(site >> ARG_SHIFT, ARG_BITS);
-            let (at, site) = (before_ns.wrapping_add(since), site ^ arg << ARG_SHIFT);
+            let (place, length) = match first >> SAME_PLACE_SHIFT {
+                0 => (u64::from_le_bytes(*words.get(1)?), 2),
+                _ => (self.places[kind(commit)], 1),
+            };
+            let arg = low_bits(place >> ARG_SHIFT, ARG_BITS);
             let copied = Copied {
                 commit,
-                at,
-                site,
+                at: self.at.wrapping_add(since),
+                site: place ^ arg << ARG_SHIFT,
                 arg,
             };
-            return Some((copied, 2));
+            return Some((copied, length));
         }
         let [_, at, site, arg] = words.first_chunk()?.map(u64::from_le_bytes);
         let copied = Copied {
@@ -76,6 +109,18 @@ impl Copied {
         };
         Some((copied, MOST_WORDS))
     }
+
+    /// This one is before the next.
+    #[inline]
+    pub fn note(&mut self, copied: &Copied) {
+        self.at = copied.at;
+        self.places[kind(copied.commit)] = copied.place();
+    }
+}
+
+#[inline]
+fn kind(commit: u64) -> usize {
+    (commit >> Payload::KIND_SHIFT) as usize % KINDS
 }
 
 #[cfg(all(test, not(loom)))]
@@ -102,12 +147,19 @@ mod tests {
         }
     }
 
-    fn words_of(copied: Copied) -> usize {
-        let mut words = [[0; 8]; MOST_WORDS];
-        let packed = copied.pack(1_000, &mut words);
-        let unpacked = Copied::unpack(1_000, &words);
+    /// Words that it takes behind this one.
+    fn words_behind(one: &Copied, copied: Copied) -> usize {
+        let (mut before, mut words) = (Before::default(), [[0; 8]; MOST_WORDS]);
+        before.note(one);
+        let packed = before.pack(&copied, &mut words);
+        let unpacked = before.unpack(&words);
         assert_eq!(unpacked, packed.map(|length| (copied, length)));
         packed.expect("there is room")
+    }
+
+    /// The same behind one of another kind.
+    fn words_of(copied: Copied) -> usize {
+        words_behind(&self::copied(1_000, Payload { kind: 2, ..USUAL }), copied)
     }
 
     #[test]
@@ -134,16 +186,33 @@ mod tests {
             [far, large, address].map(|it| words_of(copied(1_030, it))),
             [4; 3]
         );
-        let times = [999, 1_000, 33_766, 33_767, u64::MAX];
+        let times = [999, 1_000, 17_382, 17_383, u64::MAX];
         assert_eq!(times.map(|at| words_of(copied(at, USUAL))), [4, 2, 2, 4, 4]);
     }
 
     #[test]
+    fn what_the_latest_of_its_kind_said_is_not_kept_again() {
+        let one = copied(1_000, Payload { n: 7, ..USUAL });
+        let again = Payload { n: 8, ..USUAL };
+        let elsewhere = Payload { arg: 1, ..again };
+        let later = [again, elsewhere].map(|it| words_behind(&one, copied(1_030, it)));
+        assert_eq!(later, [1, 2]);
+        assert_eq!(words_behind(&one, copied(999, again)), 4);
+        // More of `n` is kept beside them.
+        let far = Payload {
+            n: 1 << 16,
+            ..again
+        };
+        assert_eq!(words_behind(&one, copied(1_030, far)), 2);
+    }
+
+    #[test]
     fn no_more_is_read_or_written_than_there_is() {
-        let (usual, early) = (copied(1_030, USUAL), copied(999, USUAL));
-        assert_eq!(usual.pack(1_000, &mut [[0; 8]; 1]), None);
-        assert_eq!(early.pack(1_000, &mut [[0; 8]; 3]), None);
-        assert_eq!(Copied::unpack(0, &[[0xff; 8]; 3]), None);
-        assert_eq!(Copied::unpack(0, &[]), None);
+        let before = Before::default();
+        assert_eq!(before.pack(&copied(30, USUAL), &mut [[0; 8]; 3]), None);
+        let in_full = [0, 0, 0, 0, 0, 0, 0xff, 0x7f];
+        assert_eq!(before.unpack(&[in_full; 3]), None);
+        assert_eq!(before.unpack(&[[0; 8]; 1]), None);
+        assert_eq!(before.unpack(&[]), None);
     }
 }

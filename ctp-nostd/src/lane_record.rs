@@ -77,7 +77,6 @@ pub struct Payload {
 }
 
 const STATION_BITS: u32 = MOST_STATIONS.ilog2();
-const KIND_SHIFT: u32 = 44;
 const N_SHIFT: u32 = 28;
 const N_BITS: u32 = 16;
 const WAIT_SHIFT: u32 = 56;
@@ -87,7 +86,8 @@ const MORE_N_BITS: u32 = WAIT_SHIFT - MORE_N_SHIFT;
 
 impl Payload {
     /// Low bits of the commit word that are the payload's.
-    pub(crate) const COMMIT_BITS: u32 = KIND_SHIFT + 5;
+    pub(crate) const COMMIT_BITS: u32 = Self::KIND_SHIFT + 5;
+    pub(crate) const KIND_SHIFT: u32 = 44;
 
     /// How many bits of the event's index it has.
     pub const fn n_bits(&self) -> u32 {
@@ -99,7 +99,7 @@ impl Payload {
 
     /// The word that is stored last, but for the lap in the bits above.
     pub(crate) const fn to_commit(self) -> u64 {
-        ((self.kind % 32) as u64) << KIND_SHIFT
+        ((self.kind % 32) as u64) << Self::KIND_SHIFT
             | low_bits(self.n, N_BITS) << N_SHIFT
             | (self.uses as u64) << STATION_BITS
             | (self.station % MOST_STATIONS) as u64
@@ -125,7 +125,7 @@ impl Payload {
             0
         };
         Payload {
-            kind: low_bits(commit >> KIND_SHIFT, 5) as u8,
+            kind: low_bits(commit >> Self::KIND_SHIFT, 5) as u8,
             wait_kind: low_bits(site >> WAIT_SHIFT, 7) as u8,
             uses: (commit >> STATION_BITS) as u8,
             station: low_bits(commit, STATION_BITS) as u32,

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::rush::Rush;
+
 /// Its account. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Backlog(Arc<Account>);
@@ -17,6 +19,7 @@ struct Account {
     chunks_bytes: AtomicU64,
     most_bytes: AtomicU64,
     was_full: AtomicBool,
+    rush: Rush,
 }
 
 /// Enough chunks for the encoder to go on with.
@@ -38,6 +41,7 @@ impl Backlog {
             chunks_bytes: AtomicU64::new(0),
             most_bytes: AtomicU64::new(0),
             was_full: AtomicBool::new(false),
+            rush: Rush::default(),
         }))
     }
 
@@ -79,6 +83,11 @@ impl Backlog {
     /// So many that no more should be made?
     pub(crate) fn has_too_many_chunks(&self) -> bool {
         self.0.limit_bytes / 2 <= self.0.chunks_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Does it fill so fast that what can wait should?
+    pub(crate) fn rush(&self) -> &Rush {
+        &self.0.rush
     }
 
     /// Bytes that may be added.

@@ -1,14 +1,17 @@
 //! A thread that copies what lanes hold while the first thread is busy or has no processor: it does
-//! so little that a scheduler lets it run as soon as it wants to.
+//! so little that a scheduler lets it run as soon as it wants to. Where even that may be too late,
+//! the others stand aside (`rush.rs`).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::harvest::Copies;
+use crate::backlog::Backlog;
+use crate::harvest::{Copies, Copying};
 use crate::promptness;
+use crate::rush::{Flood, Gauge};
 use crate::shm::Memory;
 
 /// The near end of it. It ends when this is dropped.
@@ -20,6 +23,7 @@ pub struct Drainer {
 
 #[derive(Debug, Default)]
 struct Shared {
+    backlog: Backlog,
     jobs: Mutex<Vec<Job>>,
     is_awake: AtomicBool,
     is_over: AtomicBool,
@@ -41,13 +45,16 @@ const BRISK: Duration = Duration::from_micros(300);
 const LITTLE_NS: u64 = 100_000;
 
 impl Drainer {
-    /// Starts it.
+    /// Starts it; it tells of what it copies there.
     ///
     /// # Errors
     /// Those of the kernel: there are too many threads.
-    pub fn start() -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
-        shared.is_awake.store(true, Ordering::Relaxed);
+    pub fn start(backlog: Backlog) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            backlog,
+            is_awake: AtomicBool::new(true),
+            ..Shared::default()
+        });
         let its = shared.clone();
         let handle = thread::Builder::new()
             .name("drainer".into())
@@ -85,27 +92,36 @@ impl Drop for Drainer {
 impl Shared {
     fn work(&self) {
         promptness::ask_for_little(LITTLE_NS);
-        let mut pause = CALM;
+        let (mut pause, mut gauge) = (CALM, Gauge::new());
         while !self.is_over.load(Ordering::Relaxed) {
             if !self.is_awake.load(Ordering::Relaxed) {
                 thread::park();
                 continue;
             }
             thread::sleep(pause);
-            let mut most = 0;
-            locked(&self.jobs).retain(|job| job.copy(&mut most));
-            pause = if most == 0 { CALM } else { BRISK };
+            let mut copying = Copying::default();
+            locked(&self.jobs).retain(|job| job.copy(&mut copying));
+            let flood = Flood {
+                records: copying.records,
+                waiting_bytes: self.backlog.bytes(),
+                has_room: !self.backlog.is_half_full(),
+            };
+            gauge.look(Instant::now(), flood, self.backlog.rush());
+            pause = match self.backlog.rush().is_on() || 0 < copying.eighths {
+                true => BRISK,
+                false => CALM,
+            };
         }
     }
 }
 
 impl Job {
     /// False once nobody else wants the memory.
-    fn copy(&self, most: &mut u64) -> bool {
+    fn copy(&self, copying: &mut Copying) -> bool {
         let (Some(memory), Some(copies)) = (self.memory.upgrade(), self.copies.upgrade()) else {
             return false;
         };
-        *most = (*most).max(locked(&copies).copy(&memory.region(), false));
+        *copying += locked(&copies).copy(&memory.region(), false);
         true
     }
 }

@@ -194,6 +194,7 @@ impl Desk {
         // One that may not step back works all the same.
         let _ = setpriority_process(Some(gettid()), NICE);
         for message in messages {
+            self.backlog.rush().wait_out();
             match message {
                 Message::Chunk(chunk) => self.write(chunk),
                 Message::Flush(lost) => self.flush(lost),

@@ -33,7 +33,7 @@ use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 use crate::backlog::Backlog;
 use crate::pace::Found;
 use cell::Cell;
-pub(crate) use copies::Copies;
+pub(crate) use copies::{Copies, Copying};
 pub(crate) use descriptors::DescriptorWait;
 use lanes::{Lanes, Reach};
 pub use occupant::Occupant;
@@ -144,6 +144,14 @@ impl Harvest {
     /// What another thread copies into while this one is busy.
     pub(crate) fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
         self.lanes.share_copies()
+    }
+
+    /// Is nothing lost if the next pass comes late, as long as lanes are drained? Only they hold more
+    /// than a few events, and new coroutines need stations.
+    pub(crate) fn can_wait(&self, region: &Region<'_>) -> bool {
+        let has_stations = region.allocated().len() <= region.stations.len() / 2;
+        let has_lanes = region.header.counters().laneless == 0;
+        has_stations && has_lanes && self.plain.is_empty()
     }
 
     /// Can something have happened at this time? The clock is asked only about what is later than

@@ -39,6 +39,7 @@ mod processes;
 mod promptness;
 mod rate;
 mod rendezvous;
+mod rush;
 mod session;
 mod shm;
 mod signals;

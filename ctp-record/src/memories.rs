@@ -116,13 +116,13 @@ impl Memories {
         backlog: Backlog,
     ) -> io::Result<Self> {
         let memory = Memory::create(plan, &recording, inherit)?;
+        let is_drained = 0 < plan.lanes && recording.mode != MODE_FLIGHT;
+        let drainer = is_drained.then(|| Drainer::start(backlog.clone()));
         let mut memories = Memories {
             plan,
             recording,
             backlog,
-            drainer: (0 < plan.lanes && recording.mode != MODE_FLIGHT)
-                .then(Drainer::start)
-                .transpose()?,
+            drainer: drainer.transpose()?,
             held: Vec::new(),
             left: VecDeque::new(),
             gone: Account::default(),
@@ -186,6 +186,12 @@ impl Memories {
             all += held.pass(processes, sink);
         }
         all
+    }
+
+    /// Should a pass wait, since more comes than it could take, and is nothing lost by that?
+    pub fn should_wait(&self) -> bool {
+        let can_wait = |held: &Held| held.harvest.can_wait(&held.memory.region());
+        self.backlog.rush().is_on() && self.held.iter().all(can_wait)
     }
 
     /// Looks at those that have had no event for so long.

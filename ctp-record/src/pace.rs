@@ -22,6 +22,16 @@ pub struct Found {
     pub is_held: bool,
 }
 
+impl Found {
+    /// What there is was left where it is for now.
+    pub fn held() -> Self {
+        Found {
+            is_held: true,
+            ..Found::default()
+        }
+    }
+}
+
 impl AddAssign for Found {
     /// Of two memories together.
     fn add_assign(&mut self, other: Self) {
@@ -49,6 +59,8 @@ pub enum Next {
 const CALM: Duration = Duration::from_micros(250);
 /// Pause of one whose slots fill up.
 const BRISK: Duration = Duration::from_micros(50);
+/// Pause of one that is not read for now.
+const HELD: Duration = Duration::from_millis(1);
 /// Pause after which a quiet program is left to ring by itself.
 const LONGEST: Duration = Duration::from_millis(4);
 
@@ -71,7 +83,7 @@ impl Pace {
             Found {
                 is_cut_short: true, ..
             } => return Next::Again,
-            Found { is_held: true, .. } => self.pause = CALM,
+            Found { is_held: true, .. } => return Next::Nap(HELD),
             Found { events: 0, .. } => return self.quiet(),
             Found { lost: true, .. } | Found { short: true, .. } | Found { most: 5.., .. } => {
                 self.pause = BRISK;

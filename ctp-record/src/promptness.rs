@@ -7,6 +7,7 @@
 use rustix::process::getpriority_process;
 
 /// Linux's `struct sched_attr`, as of its first version (`sched_setattr(2)`).
+#[derive(Clone, Copy)]
 #[repr(C)]
 struct Attributes {
     size: u32,
@@ -19,33 +20,52 @@ struct Attributes {
     period_ns: u64,
 }
 
-/// How far a thread steps forward that may: only root does, and whom a limit (`RLIMIT_NICE`) lets.
-const FORWARD: i32 = -10;
-
-/// The calling thread asks for no more than this at a time, so that it need not wait until others
-/// have used up what they asked for. Kernels before 6.12 do not know of that. If it may, it also
-/// steps forward: on a machine that is busy with something else, that is what counts.
-pub fn ask_for_little(runtime_ns: u64) {
-    let nice = getpriority_process(None).unwrap_or(0);
-    let may_step_forward = ask(nice + FORWARD, runtime_ns);
-    if !may_step_forward {
-        ask(nice, runtime_ns);
+impl Default for Attributes {
+    fn default() -> Self {
+        Attributes {
+            size: size_of::<Self>() as u32,
+            policy: libc::SCHED_OTHER as u32,
+            flags: 0,
+            nice: 0,
+            priority: 0,
+            runtime_ns: 0,
+            deadline_ns: 0,
+            period_ns: 0,
+        }
     }
 }
 
-/// False if the kernel refuses.
-fn ask(nice: i32, runtime_ns: u64) -> bool {
-    let attributes = Attributes {
-        size: size_of::<Attributes>() as u32,
-        policy: libc::SCHED_OTHER as u32,
-        flags: 0,
-        nice: nice.max(-20),
-        priority: 0,
-        runtime_ns,
-        deadline_ns: 0,
-        period_ns: 0,
+/// How far a thread steps forward that may: only root does, and whom a limit (`RLIMIT_NICE`) lets.
+const FORWARD: i32 = -10;
+
+/// The calling thread, which sleeps most of the time, gets a processor as soon as it wants one, if it
+/// may have that: root may, and whom a limit (`RLIMIT_RTPRIO`) lets. Niceness would count only among
+/// threads of its session where the kernel groups them so.
+///
+/// Otherwise it asks for no more than this at a time, so that it need not wait until others have used
+/// up what they asked for, which kernels before 6.12 do not know of, and steps forward if it may.
+pub fn ask_for_little(runtime_ns: u64) {
+    let nice = getpriority_process(None).unwrap_or(0);
+    let at_once = Attributes {
+        policy: libc::SCHED_FIFO as u32,
+        priority: 1,
+        ..Attributes::default()
     };
-    // SAFETY: the kernel reads the structure, whose size it is told, and nothing else. Where it
-    // refuses, the thread waits as others do.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+    let little = Attributes {
+        nice,
+        runtime_ns,
+        ..Attributes::default()
+    };
+    let forward = Attributes {
+        nice: (nice + FORWARD).max(-20),
+        ..little
+    };
+    // Where none is granted, the thread waits as others do.
+    [at_once, forward, little].iter().any(ask);
+}
+
+/// False if the kernel refuses.
+fn ask(attributes: &Attributes) -> bool {
+    // SAFETY: the kernel reads the structure, whose size it is told, and nothing else.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) == 0 }
 }

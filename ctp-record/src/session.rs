@@ -21,7 +21,7 @@ use crate::launch::{Ended, Running};
 use crate::lookout::Lookout;
 use crate::looks::Looks;
 use crate::memories::Memories;
-use crate::pace::{Next, Pace};
+use crate::pace::{Found, Next, Pace};
 use crate::processes::Processes;
 use crate::rate::Rate;
 use crate::rendezvous::{self, Rendezvous};
@@ -134,7 +134,10 @@ impl Session<'_> {
         let mut asked = false;
         let over = loop {
             let before = self.clock.now();
-            let found = self.memories.pass(&mut self.processes, &mut self.output);
+            let found = match self.memories.should_wait() {
+                true => Found::held(),
+                false => self.memories.pass(&mut self.processes, &mut self.output),
+            };
             self.alarms.passed(found.events);
             self.look_out(before, found);
             self.look_from_outside();

@@ -2,6 +2,8 @@
 //! to put the copies in order. Two threads share them: the one that puts them in order copies when
 //! it begins a round, and another one copies while that is busy (`drainer.rs`).
 
+use std::ops::AddAssign;
+
 use ctp_nostd::Region;
 use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::SLOTS;
@@ -15,6 +17,21 @@ pub(crate) struct Copies {
     readers: Vec<Reader>,
     spare: Spare,
     backlog: Backlog,
+}
+
+/// What copying came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Copying {
+    pub records: u64,
+    /// How full the fullest lane was.
+    pub eighths: u64,
+}
+
+impl AddAssign for Copying {
+    fn add_assign(&mut self, other: Self) {
+        self.records += other.records;
+        self.eighths = self.eighths.max(other.eighths);
+    }
 }
 
 /// How far one lane has been copied.
@@ -55,9 +72,9 @@ impl Copies {
     }
 
     /// Copies what all threads have committed, as far as there is room; all that is there if it is
-    /// `over`. Gives how full the fullest lane was, in eighths.
-    pub fn copy(&mut self, region: &Region<'_>, over: bool) -> u64 {
-        let mut most = 0;
+    /// `over`.
+    pub fn copy(&mut self, region: &Region<'_>, over: bool) -> Copying {
+        let mut all = Copying::default();
         for (index, ring) in rings(region).enumerate() {
             if index == self.readers.len() {
                 if !ring.is_used() {
@@ -66,18 +83,20 @@ impl Copies {
                 self.readers.push(Reader::at_tail(&ring));
             }
             let reader = &mut self.readers[index];
-            most = most.max(reader.look(&ring));
+            let (eighths, before) = (reader.look(&ring), reader.queue.len());
             let room = match over {
                 true => usize::MAX,
                 false => self.backlog.room_bytes() as usize / MOST_BYTES,
             };
             let bytes = reader.copy(&ring, room, over, &mut self.spare);
             self.backlog.copies_added(bytes);
+            let records = (reader.queue.len() - before) as u64;
+            all += Copying { records, eighths };
             if reader.has_left_some() {
                 self.backlog.note_full();
             }
         }
-        most
+        all
     }
 
     /// Hands over what was copied, lane by lane, and takes back blocks that are empty.

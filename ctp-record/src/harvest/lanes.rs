@@ -88,7 +88,8 @@ pub(super) enum Reach {
 }
 
 impl Record {
-    fn of(copied: Copied) -> Self {
+    #[inline]
+    fn of(copied: &Copied) -> Self {
         let (at, payload) = copied.read();
         Record { at, payload }
     }
@@ -96,7 +97,7 @@ impl Record {
 
 impl Cursor {
     fn look(&mut self) {
-        self.front_at = self.queue.front().map(|front| front.copied.read().0);
+        self.front_at = self.queue.front().map(|front| front.read().0);
     }
 }
 
@@ -189,15 +190,17 @@ impl Lanes {
         }
     }
 
-    /// What this lane has, for somebody who takes from it while all else is at hand.
-    fn lend(&mut self, index: usize) -> Queue {
-        std::mem::take(&mut self.cursors[index].queue)
+    /// What this lane has, and where blocks go that are empty, for somebody who takes from it while
+    /// all else is at hand.
+    fn lend(&mut self, index: usize) -> (Queue, Spare) {
+        let queue = std::mem::take(&mut self.cursors[index].queue);
+        (queue, std::mem::take(&mut self.spare))
     }
 
-    /// So many records of it, with so much room, were taken. It is not ready before it is said to be.
-    fn give_back(&mut self, index: usize, queue: Queue, taken: u64, bytes: u64) {
+    /// Of these so many records, with so much room, were taken. It is not ready before it is said to be.
+    fn give_back(&mut self, index: usize, lent: (Queue, Spare), taken: u64, bytes: u64) {
         let cursor = &mut self.cursors[index];
-        cursor.queue = queue;
+        (cursor.queue, self.spare) = lent;
         cursor.look();
         if 0 < taken {
             cursor.stuck_since = None;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use ctp_nostd::lane::{Copied, MOST_WORDS, Word};
+use ctp_nostd::lane::{Before, Copied, MOST_WORDS, Word};
 use memmap2::MmapMut;
 
 /// Oldest first, in blocks that are used again.
@@ -20,15 +20,22 @@ pub(super) struct Queue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     words: usize,
-    /// Time of the record before it.
-    before_ns: u64,
+    before: Before,
 }
 
-/// The oldest record, and where the one behind it begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Front {
-    pub copied: Copied,
-    behind: Place,
+impl Place {
+    /// The record here, and how many words it takes.
+    #[inline]
+    fn read(&self, words: &[Word]) -> Option<(Copied, usize)> {
+        self.before.unpack(words.get(self.words..)?)
+    }
+
+    /// Goes on behind a record of so many words.
+    #[inline]
+    fn pass(&mut self, copied: &Copied, words: usize) {
+        self.words += words;
+        self.before.note(copied);
+    }
 }
 
 /// Room for some records, which goes back to the kernel after a burst. In small pages: large ones are
@@ -67,24 +74,33 @@ impl Block {
             && let Some(copied) = next()
         {
             let (words, _) = self.map.as_chunks_mut();
-            let packed = copied.pack(self.end.before_ns, &mut words[self.end.words..]);
-            self.end.words += packed.expect("it is not full");
-            self.end.before_ns = copied.read().0;
+            let packed = self.end.before.pack(&copied, &mut words[self.end.words..]);
+            self.end.pass(&copied, packed.expect("it is not full"));
             self.records += 1;
         }
         self.records - before
     }
 
-    #[inline]
-    fn get(&self, place: Place) -> Option<Front> {
+    /// Gives records from this place on until one is refused, or there were so many. Gives how many.
+    #[inline(always)]
+    fn give(
+        &self,
+        at_most: usize,
+        place: &mut Place,
+        mut take: impl FnMut(&Copied) -> bool,
+    ) -> usize {
         let (words, _) = self.map.as_chunks();
-        let words = words.get(place.words..self.end.words)?;
-        let (copied, length) = Copied::unpack(place.before_ns, words)?;
-        let behind = Place {
-            words: place.words + length,
-            before_ns: copied.read().0,
-        };
-        Some(Front { copied, behind })
+        let words = words.get(..self.end.words).unwrap_or_default();
+        let (mut here, mut given) = (*place, 0);
+        while given < at_most
+            && let Some((copied, length)) = here.read(words)
+            && take(&copied)
+        {
+            here.pass(&copied, length);
+            given += 1;
+        }
+        *place = here;
+        given
     }
 }
 
@@ -125,9 +141,15 @@ impl Queue {
     }
 
     /// The oldest.
-    #[inline]
-    pub fn front(&self) -> Option<Front> {
-        self.blocks.front()?.get(self.oldest)
+    pub fn front(&self) -> Option<Copied> {
+        let mut front = None;
+        self.blocks
+            .front()?
+            .give(1, &mut self.oldest.clone(), |copied| {
+                front = Some(*copied);
+                false
+            });
+        front
     }
 
     /// Adds what this gives, at most so many. True if it gave nothing more.
@@ -175,19 +197,31 @@ impl Queue {
         self.words += std::mem::take(&mut later.words);
     }
 
-    /// Takes away the oldest.
-    #[inline]
-    pub fn pop(&mut self, front: &Front, spare: &mut Spare) {
-        self.records -= 1;
-        self.words -= front.behind.words - self.oldest.words;
-        self.oldest = front.behind;
-        let is_used_up = |block: &Block| block.end.words <= self.oldest.words;
-        if self.blocks.front().is_some_and(is_used_up)
-            && let Some(block) = self.blocks.pop_front()
-        {
+    /// Gives records, the oldest first, until one is refused, which stays, or there were so many. Gives
+    /// how many.
+    #[inline(always)]
+    pub fn give(
+        &mut self,
+        at_most: usize,
+        spare: &mut Spare,
+        mut take: impl FnMut(&Copied) -> bool,
+    ) -> usize {
+        let mut given = 0;
+        while let Some(block) = self.blocks.front() {
+            let before = self.oldest.words;
+            given += block.give(at_most - given, &mut self.oldest, &mut take);
+            self.words -= self.oldest.words - before;
+            if self.oldest.words < block.end.words {
+                break;
+            }
             self.oldest = Place::default();
-            spare.put(block);
+            self.blocks
+                .pop_front()
+                .into_iter()
+                .for_each(|block| spare.put(block));
         }
+        self.records -= given;
+        given
     }
 }
 
@@ -206,11 +240,12 @@ mod tests {
         let mut later = Queue::default();
         assert!(later.fill(70_000, &mut spare, &mut source));
         queue.append(&mut later);
-        for number in 0..RECORDS {
-            let front = queue.front().expect("there is one more");
-            assert_eq!(front.copied, numbered(number));
-            queue.pop(&front, &mut spare);
-        }
+        let mut numbers = 0..RECORDS;
+        let is_next = |copied: &Copied| Some(*copied) == numbers.next().map(numbered);
+        assert_eq!(
+            queue.give(usize::MAX, &mut spare, is_next),
+            RECORDS as usize
+        );
         assert!((queue.len(), queue.bytes()) == (0, 0) && queue.front().is_none());
     }
 
@@ -220,7 +255,9 @@ mod tests {
             0 => [u64::MAX, number, 0, number],
             _ => [number, number, 0, 0],
         };
-        let (copied, _) = Copied::unpack(0, &words.map(u64::to_le_bytes)).expect("all is there");
+        let (copied, _) = Before::default()
+            .unpack(&words.map(u64::to_le_bytes))
+            .expect("all is there");
         copied
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Encoder {
     oracle: Oracle,
     pub(super) expected: Expected,
     spots: Map<Spot, u64>,
+    /// The latest of them, and its number: many coroutines wait for the same one after the other.
+    latest_spot: (Spot, u64),
 }
 
 impl Encoder {
@@ -30,6 +32,7 @@ impl Encoder {
             oracle: Oracle::new(),
             expected: Expected::default(),
             spots,
+            latest_spot: (Spot::default(), 0),
         }
     }
 
@@ -137,6 +140,7 @@ impl Encoder {
         self.oracle.clear();
         self.expected.clear();
         self.spots.clear();
+        self.latest_spot = (Spot::default(), 0);
     }
 
     pub(super) fn column(&mut self, column: Column) -> &mut Vec<u8> {
@@ -164,16 +168,26 @@ impl Encoder {
         0
     }
 
-    /// A spot that the block has already is a number, a new one is 0 and its three parts.
+    #[inline]
     fn spot(&mut self, spot: Spot, foretold: Spot) -> u8 {
-        if spot == foretold {
-            return SPOT_HIT;
+        match self.latest_spot {
+            _ if spot == foretold => return SPOT_HIT,
+            (latest, number) if spot == latest && 0 < number => {
+                put_uint(self.column(Column::Spot), number);
+            }
+            _ => self.another_spot(spot, foretold),
         }
+        0
+    }
+
+    /// One that the block has already is a number, a new one is 0 and its three parts.
+    #[inline(never)]
+    fn another_spot(&mut self, spot: Spot, foretold: Spot) {
         let next = self.spots.len() as u64 + 1;
-        let known = *self.spots.entry(spot).or_insert(next);
-        if known != next {
-            put_uint(self.column(Column::Spot), known);
-            return 0;
+        let number = *self.spots.entry(spot).or_insert(next);
+        self.latest_spot = (spot, number);
+        if number != next {
+            return put_uint(self.column(Column::Spot), number);
         }
         put_uint(self.column(Column::Spot), 0);
         let site = i64::from(spot.site().0) - i64::from(foretold.site().0);
@@ -183,7 +197,6 @@ impl Encoder {
             self.column(Column::Arg),
             spot.arg.wrapping_sub(foretold.arg) as i64,
         );
-        0
     }
 }
 

@@ -45,25 +45,13 @@ impl Harvest {
     }
 
     fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
-        let most = self.lanes.left(reach);
-        let mut queue = self.lanes.lend(index);
-        let bytes = queue.bytes();
-        let mut taken = 0;
+        let most = usize::try_from(self.lanes.left(reach)).unwrap_or(usize::MAX);
         let mut is_early = false;
-        while taken < most
-            && let Some(front) = queue.front()
-            && let record = Record::of(front.copied)
-            && record.at <= until
-        {
-            is_early = matches!(self.take(index, &record, pass), Outcome::Early);
-            if is_early {
-                break;
-            }
-            queue.pop(&front, &mut self.lanes.spare);
-            taken += 1;
-        }
-        let bytes = bytes - queue.bytes();
-        self.lanes.give_back(index, queue, taken, bytes);
+        let taken = self.take_some(index, most, |harvest, record| {
+            let is_within = record.at <= until;
+            is_early = is_within && matches!(harvest.take(index, record, pass), Outcome::Early);
+            is_within && !is_early
+        });
         if 0 < taken {
             self.lanes.wake_all();
         }
@@ -74,23 +62,35 @@ impl Harvest {
     }
 
     fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
-        let mut queue = self.lanes.lend(index);
-        let bytes = queue.bytes();
-        let front = queue.front();
-        if let Some(front) = front {
-            let record = Record::of(front.copied);
-            self.make_up_for_those_before(&record.payload, pass);
-            if let Outcome::Early = self.take(index, &record, pass) {
-                self.totals.quarantined += 1;
+        self.take_some(index, 1, |harvest, record| {
+            harvest.make_up_for_those_before(&record.payload, pass);
+            if let Outcome::Early = harvest.take_any(index, record, pass) {
+                harvest.totals.quarantined += 1;
             }
-            queue.pop(&front, &mut self.lanes.spare);
-        }
-        let (taken, bytes) = (front.is_some().into(), bytes - queue.bytes());
-        self.lanes.give_back(index, queue, taken, bytes);
+            true
+        });
         self.lanes.wake_all();
     }
 
-    #[inline]
+    /// Takes records of a lane until one is refused, at most so many. Gives how many.
+    #[inline(always)]
+    fn take_some(
+        &mut self,
+        index: usize,
+        most: usize,
+        mut take: impl FnMut(&mut Self, &Record) -> bool,
+    ) -> usize {
+        let (mut queue, mut spare) = self.lanes.lend(index);
+        let bytes = queue.bytes();
+        let taken = queue.give(most, &mut spare, |copied| take(self, &Record::of(copied)));
+        let bytes = bytes - queue.bytes();
+        self.lanes
+            .give_back(index, (queue, spare), taken as u64, bytes);
+        taken
+    }
+
+    /// Most often it is the next event of a coroutine that is known.
+    #[inline(always)]
     fn take(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
         let index = record.payload.station as usize;
         let is_event = Deed::from_code(record.payload.kind).is_none();
@@ -100,13 +100,12 @@ impl Harvest {
                 self.emit_at_once(index, n, &epoch, pass);
                 Outcome::Taken
             }
-            _ => self.take_another(lane, record, pass),
+            _ => self.take_any(lane, record, pass),
         }
     }
 
-    /// What is not the next event of a coroutine that is known.
     #[inline(never)]
-    fn take_another(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
+    fn take_any(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
         let payload = &record.payload;
         if let Some(deed) = Deed::from_code(payload.kind) {
             self.take_deed(lane, deed, record, pass);
