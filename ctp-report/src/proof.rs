@@ -201,6 +201,11 @@ fn evidence(reason: Reason) -> Option<Step> {
                 format!("run of one that was ready only at {ready}"),
             ))
         }
+        Reason::InTurn(turn) => {
+            let since = units::moment(turn.waited_since);
+            let what = format!("acquire by one that waited for it since {since}");
+            Some(step(turn.taken, "others", what))
+        }
         Reason::Overdue(due) => Some(step(due, "timer", "was due".to_owned())),
         _ => None,
     }

@@ -3,7 +3,8 @@
 use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
 use ctp_trace::verdict::{
     BlockStanding, CloseStanding, Confidence, Doubt, Fact, Judgement, LookStanding, Obstacle, Past,
-    Reason, SURE_AFTER, Served, Standing, State, Verdict, WakeStanding, judge, wakes_since,
+    Reason, SURE_AFTER, Served, Standing, State, TurnStanding, Verdict, WakeStanding, judge,
+    wakes_since,
 };
 use proptest::prelude::*;
 
@@ -569,7 +570,7 @@ prop_compose! {
         (timer, others, v1) in any::<(bool, bool, bool)>(),
         closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
         looked in prop::option::of((any_seen(), 0u64..20_000, 0u64..300, 0u64..9_000, any::<bool>())),
-        counts in (0u64..20, 0u64..20),
+        counts in (0u64..20, 0u64..20, prop::option::of(0u64..20_000)),
         wakers in prop::option::of(0u32..3),
         (polled_by_others, polls_untold, keeps_permits, runs_when_woken) in any::<(bool, bool, bool, bool)>(),
         blocked in prop::option::of((0u8..3, 0u64..20_000, any::<bool>())),
@@ -593,6 +594,11 @@ prop_compose! {
                 latest: ms(first + more),
                 longest_after: ms(longest_after),
                 whole,
+            }),
+            turn: counts.2.map(|taken| TurnStanding {
+                taken: ms(taken),
+                waited_since: ms(taken),
+                youngest: ms(times[7]),
             }),
             deadline: timer.then(|| ms(times[3])),
             past: Past {
