@@ -175,7 +175,19 @@ pub fn waiting(group: &Group) -> String {
     };
     let by = group.awaited_by.as_ref().and_then(|it| it.words.first());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
-    format!("{what} {at}{by}({})", detail(group))
+    format!("{what} {at}{by}({}{})", detail(group), lost(group))
+}
+
+/// What is not known: a record that is lost may be that of a closing.
+fn lost(group: &Group) -> String {
+    let lost = group.lost_records.iter().map(|it| it.records);
+    match lost.fold(0, u64::saturating_add) {
+        0 => String::new(),
+        records => {
+            let records = units::counted(records, "record");
+            format!("; {records} lost meanwhile; a closing may be among them")
+        }
+    }
 }
 
 fn detail(group: &Group) -> String {

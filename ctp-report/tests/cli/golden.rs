@@ -21,6 +21,7 @@
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
 //! | CT-24 | `stuck_robbed`: which threads lost records while it waited |
+//! | CT-24 | `stuck_robbed_of_others`: what waits may wait for what is gone |
 //! | AGG-08 | `histogram_*`, `sites_summary`: count, sum, mean, bounds and bins, by site and by name |
 //! | AGG-09 | `histogram_summary`: no data is told as such |
 //! | AGG-16 | `histogram_summary`: what was left out stands beside the figures |
