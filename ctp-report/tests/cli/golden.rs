@@ -20,6 +20,7 @@
 //! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: who ran when a fault came |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
+//! | CT-15 | `stuck_closed_before`: a look at a number after its closing is no proof of anything |
 //! | CT-24 | `stuck_robbed`: which threads lost records while it waited |
 //! | CT-24 | `stuck_robbed_of_others`: what waits may wait for what is gone |
 //! | AGG-08 | `histogram_*`, `sites_summary`: count, sum, mean, bounds and bins, by site and by name |
