@@ -1,30 +1,29 @@
 //! What does tracing cost tokio's scheduler where it does nothing else? 64 tasks yield 20 000 times
 //! each, on two workers: two events a yield, and with `--features wakers` a wake that is counted.
 //! Processor time of the whole program a yield, and the time that passed; those without a recorder
-//! and those with one take turns.
+//! and those with one take turns, and so does tokio-console's subscriber (`console/`), where that
+//! can be built.
 
-use std::future::Future;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use ctp_benches::{recorder, this_program};
+use ctp_benches::{recorder, storm, this_program};
 use ctp_nostd::TracedExt as _;
 use ctp_trace::Reader;
 use ctp_trace::record::Record;
-use rustix::time::{ClockId, clock_gettime};
 
-const TASKS: u64 = 64;
-const YIELDS: u64 = 20_000;
-const WORKERS: usize = 2;
 const ROUNDS: usize = 7;
 
 fn main() {
     let role =
         std::env::args().find_map(|argument| Some(argument.strip_prefix("--as=")?.to_owned()));
     match role.as_deref() {
-        Some("plain") => target(|task| tokio::spawn(task)),
-        Some(_) => target(|task| tokio::spawn(task.traced())),
+        Some("plain") => storm::run(|task| tokio::spawn(task)),
+        Some(_) => {
+            ctp_nostd::attach();
+            storm::run(|task| tokio::spawn(task.traced()));
+        }
         None => compare(),
     }
 }
@@ -35,23 +34,72 @@ fn compare() {
     };
     let me = this_program();
     let trace = std::env::temp_dir().join(format!("ctp-storm-{}", std::process::id()));
-    let [mut plain, mut alone, mut recorded] = [const { Vec::new() }; 3];
+    let recorded = [recorder.as_os_str(), "-q".as_ref(), "-o".as_ref()];
+    let recorded = [&recorded[..], &[trace.as_ref(), "--".as_ref()]].concat();
+    let mut ways = vec![
+        Way::new("as it comes", &[], &me, "--as=plain"),
+        Way::new("traced, nobody records", &[], &me, "--as=traced"),
+        Way::new("traced, recorded", &recorded, &me, "--as=traced"),
+    ];
+    if let Some(console) = console() {
+        ways.extend([
+            Way::new("tokio's own tracing, not heard", &[], &console, ""),
+            Way::new("tokio-console's", &[], &console, "--as=subscribed"),
+        ]);
+    }
     for _ in 0..ROUNDS {
-        plain.push(run(Command::new(&me).arg("--as=plain")));
-        alone.push(run(Command::new(&me).arg("--as=traced")));
-        let mut command = Command::new(&recorder);
-        command.args(["-q", "-o"]).arg(&trace).arg("--").arg(&me);
-        recorded.push(run(command.arg("--as=traced")));
+        ways.iter_mut().for_each(Way::go);
         tell(&trace);
     }
     std::fs::remove_file(&trace).expect("was made");
+    print(&ways);
+}
+
+/// The same storm under tokio-console, built now: it wants another tokio than everybody else.
+fn console() -> Option<PathBuf> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("console");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--release", "--locked"]);
+    cargo.current_dir(&package);
+    cargo.env("CARGO_TARGET_DIR", package.join("target"));
+    cargo.env("RUSTFLAGS", "--cfg tokio_unstable");
+    let is_built = cargo.status().is_ok_and(|status| status.success());
+    if !is_built {
+        println!("skipped tokio-console: benches/console cannot be built");
+    }
+    is_built.then(|| package.join("target/release/ctp-benches-console"))
+}
+
+/// One way to run the storm, and what that took.
+struct Way {
+    what: &'static str,
+    command: Command,
+    runs: Vec<Spent>,
+}
+
+impl Way {
+    /// Of a program with an argument, which other words may come before.
+    fn new(what: &'static str, before: &[&OsStr], program: &Path, argument: &str) -> Self {
+        let words: Vec<&OsStr> = before.iter().copied().chain([program.as_ref()]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(argument);
+        command.stderr(Stdio::inherit());
+        Way {
+            what,
+            command,
+            runs: Vec::new(),
+        }
+    }
+
+    fn go(&mut self) {
+        self.runs.push(run(&mut self.command));
+    }
+}
+
+fn print(ways: &[Way]) {
     println!("ns a yield, medians of {ROUNDS}       processor   more      passed");
-    let base = median(&plain, |it| it.processor);
-    for (what, runs) in [
-        ("as it comes", &plain),
-        ("traced, nobody records", &alone),
-        ("traced, recorded", &recorded),
-    ] {
+    let base = median(&ways[0].runs, |it| it.processor);
+    for Way { what, runs, .. } in ways {
         let processor = median(runs, |it| it.processor);
         println!(
             "{what:<32} {processor:>10.0} {:>6.0} {:>11.0}",
@@ -76,44 +124,14 @@ fn median(runs: &[Spent], of: impl Fn(&Spent) -> f64) -> f64 {
 
 /// Runs it, and reads what it says of itself.
 fn run(command: &mut Command) -> Spent {
-    let output = command.stderr(Stdio::inherit()).output().expect("it runs");
+    let output = command.output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("text");
     let mut numbers = text.split_whitespace().map(|word| word.parse::<f64>());
     let mut next = || numbers.next().expect("a number").expect("a number");
-    let all = (TASKS * YIELDS) as f64;
     Spent {
-        processor: next() / all,
-        passed: next() / all,
+        processor: next(),
+        passed: next(),
     }
-}
-
-fn target<H: Future + Send>(spawn: impl Fn(Yielding) -> H) {
-    ctp_nostd::attach();
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(WORKERS).build().expect("a runtime");
-    let _inside = runtime.enter();
-    let (begin, before) = (Instant::now(), processor_time());
-    let tasks: Vec<H> = (0..TASKS).map(|_| spawn(Box::pin(storm()))).collect();
-    runtime.block_on(async {
-        for task in tasks {
-            let _ = task.await;
-        }
-    });
-    let spent = processor_time() - before;
-    println!("{} {}", spent.as_nanos(), begin.elapsed().as_nanos());
-}
-
-type Yielding = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
-
-async fn storm() {
-    for _ in 0..YIELDS {
-        tokio::task::yield_now().await;
-    }
-}
-
-fn processor_time() -> Duration {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
 }
 
 fn tell(trace: &Path) {

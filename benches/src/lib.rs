@@ -2,6 +2,7 @@
 //! shared and noisy.
 
 pub mod memory;
+pub mod storm;
 pub mod traces;
 
 use std::path::PathBuf;

@@ -157,7 +157,10 @@ fn begin<'r>(
     clock: Clock,
     rendezvous: &'r Rendezvous,
 ) -> Result<Session<'r>, Error> {
-    let start = start_of(clock, &launch.command, launch.stations);
+    let start = Start {
+        precise_chains: launch.precise_chains,
+        ..start_of(clock, &launch.command, launch.stations)
+    };
     let backlog = backlog_of(config);
     let memories = memories_of(launch, &start, backlog.clone()).map_err(Error::Memory)?;
     let lookout = Lookout::of(wish(launch), launch.flight.is_some());
@@ -329,6 +332,7 @@ fn start_of(clock: Clock, command: &[OsString], stations: u32) -> Start {
         started_unix_ns: clock.realtime_ns,
         started_monotonic_ns: clock.monotonic_ns,
         capacity: stations,
+        precise_chains: false,
     }
 }
 

@@ -16,12 +16,14 @@ use crate::config::{
     Sort, StuckView, TimelineView, View, WhyView,
 };
 use crate::ignore::{Ignore, Pattern};
+use crate::lints::Lint;
 use crate::output;
 use crate::units;
 
 const EXAMPLES: &str = "\
 Examples:
   ctp-report                            where the time went, from ./ctp.data
+  ctp-report --allow self-wakes         the same without a word of these
   ctp-report --stuck                    what is stuck, at which line, on what, since when
   ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
@@ -139,6 +141,10 @@ struct SitesArgs {
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent,
         conflicts_with_all = OTHER_VIEWS)]
     percent_limit: f64,
+    /// Say nothing of this sort of what is seldom meant; may be repeated
+    #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',',
+        conflicts_with_all = OTHER_VIEWS)]
+    allow: Vec<Lint>,
 }
 
 #[derive(Debug, Args)]
@@ -365,6 +371,7 @@ impl SitesArgs {
         View::Sites(SitesView {
             sort: self.sort,
             percent_limit: self.percent_limit,
+            allow: self.allow,
         })
     }
 }

@@ -7,6 +7,7 @@ use ctp_trace::record::Nanos;
 use symbolize::Places;
 
 use crate::ignore::Ignore;
+use crate::lints::Lint;
 
 /// The trace that is read unless another one is named.
 pub const DEFAULT_INPUT: &str = "ctp.data";
@@ -62,6 +63,8 @@ pub struct SitesView {
     pub sort: Sort,
     /// Sites with a smaller share than this, in percent, are left out.
     pub percent_limit: f64,
+    /// Of what is seldom meant, these sorts are not told.
+    pub allow: Vec<Lint>,
 }
 
 /// How to look for what is stuck.

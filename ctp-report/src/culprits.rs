@@ -54,10 +54,11 @@ pub struct LostRecords {
     pub records: u64,
 }
 
-/// What may have been lost of the wakes of one that waits, and of which that is not known to be
-/// all: the largest losses first.
+/// What may have been lost of the wakes of one that waits, or of the end of what it waits for, where
+/// it is not known to be stuck: the largest losses first.
 pub fn lost_records(model: &Model, one: &Coroutine, verdict: Verdict) -> Vec<LostRecords> {
-    let Some(wait) = one.suspend().filter(|_| verdict == Verdict::Unknown) else {
+    let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
+    let Some(wait) = one.suspend().filter(|_| is_open) else {
         return Vec::new();
     };
     let losses = model.census.losses_since(one.process, wait.at);

@@ -84,6 +84,7 @@ fn start(it: &Start) -> Fields {
             ("started_unix_ns", it.started_unix_ns.into()),
             ("started_monotonic_ns", it.started_monotonic_ns.into()),
             ("capacity", it.capacity.into()),
+            ("precise_chains", it.precise_chains.then_some(true).into()),
         ],
     )
 }

@@ -23,7 +23,7 @@ const IDS: usize = 8;
 const LONG: Nanos = Nanos(1_000_000_000);
 
 /// The sorts of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lint {
     /// More than half of its wakes were its own calls, each in a run before a wait.
@@ -108,14 +108,15 @@ impl Watch {
     }
 }
 
-/// All findings, by sort, those of most coroutines first.
-pub fn lints(model: &Model, names: &Names, watch: Watch) -> Vec<Finding> {
+/// All findings but those that are allowed, by sort, those of most coroutines first.
+pub fn lints(model: &Model, names: &Names, watch: Watch, allowed: &[Lint]) -> Vec<Finding> {
     let census = &model.census;
     let mut sorts = vec![(Lint::LostWaker, without_wakers(census))];
     if model.damage.is_empty() {
         sorts.push((Lint::SelfWakes, watch.own_wakes.finish(census)));
         sorts.push((Lint::NeverYielded, watch.sole_runs.finish(census)));
     }
+    sorts.retain(|(lint, _)| !allowed.contains(lint));
     let named = |(lint, groups)| findings(model, names, lint, groups);
     let mut found: Vec<Finding> = sorts.into_iter().flat_map(named).collect();
     found.sort_by_key(|it| (it.lint, std::cmp::Reverse(it.coroutines)));

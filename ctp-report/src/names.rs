@@ -71,6 +71,7 @@ pub struct Names {
     labels: BTreeMap<SiteId, Label>,
     awaits: BTreeMap<SiteId, Awaits>,
     frameless: BTreeSet<SiteId>,
+    unchained: BTreeSet<SiteId>,
     misses: BTreeSet<String>,
     sources: Sources,
 }
@@ -99,6 +100,9 @@ impl Names {
             names.resolve_process(&mut symbolizer, &modules, &sites);
             names.resolve_chains(&mut symbolizer, &sites, &model.chains);
         }
+        if model.start.precise_chains || names.awaits.is_empty() {
+            names.unchained.clear();
+        }
         names
     }
 
@@ -120,6 +124,12 @@ impl Names {
     /// Whether nobody can know that, for the function there was compiled without frame pointers.
     pub fn is_frameless(&self, site: SiteId) -> bool {
         self.frameless.contains(&site)
+    }
+
+    /// Whether a recording with `--precise-chains` may know it: chains were found, but none here, in
+    /// a function that was compiled with frame pointers.
+    pub fn is_unchained(&self, site: SiteId) -> bool {
+        self.unchained.contains(&site)
     }
 
     /// Where sources lie.
@@ -176,10 +186,12 @@ impl Names {
             let awaits = chain.map(|chain| Awaits::of(symbolizer, chain));
             match (awaits.filter(|it| !it.frames.is_empty()), &site.place) {
                 (Some(awaits), place) => self.place_in_chain(site.id, place, awaits),
-                (None, Place::Function { address, .. })
-                    if symbolizer.keeps_frame_pointer(Avma(*address)) == Some(false) =>
-                {
-                    self.frameless.insert(site.id);
+                (None, Place::Function { address, .. }) => {
+                    match symbolizer.keeps_frame_pointer(Avma(*address)) {
+                        Some(true) => self.unchained.insert(site.id),
+                        Some(false) => self.frameless.insert(site.id),
+                        None => false,
+                    };
                 }
                 _ => {}
             }

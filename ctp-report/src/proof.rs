@@ -48,7 +48,10 @@ pub fn of(
     steps.extend(lost.and_then(|closing| close(names, one, closing)));
     let keepers = block.into_iter().flat_map(|block| &block.by);
     steps.extend(keepers.flat_map(|it| keeper(names, one, it)));
-    steps.extend(looks(model, one));
+    // What has the number of something that was closed may be something else.
+    if lost.is_none() {
+        steps.extend(looks(model, one));
+    }
     steps.extend(evidence(judgement.reason));
     steps.sort_by_key(|step| step.at_ns);
     steps.push(end(model, one, judgement));
@@ -200,6 +203,11 @@ fn evidence(reason: Reason) -> Option<Step> {
                 "others",
                 format!("run of one that was ready only at {ready}"),
             ))
+        }
+        Reason::InTurn(turn) => {
+            let since = units::moment(turn.waited_since);
+            let what = format!("acquire by one that waited for it since {since}");
+            Some(step(turn.taken, "others", what))
         }
         Reason::Overdue(due) => Some(step(due, "timer", "was due".to_owned())),
         _ => None,

@@ -108,7 +108,7 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     let names = Names::resolve(&model, &config.places);
     let rows = sites::rows(&model, &names, view);
     let leaks = leaks::leaks(&model, &names);
-    let lints = lints::lints(&model, &names, watch);
+    let lints = lints::lints(&model, &names, watch, &view.allow);
     if config.json {
         let document = json::sites(&json::told(&model, &names), &rows, &lints, &leaks);
         return Ok(json::write(&document, out)?);

@@ -28,8 +28,8 @@ use std::collections::BTreeMap;
 
 use crate::hash::Map;
 use crate::record::{
-    Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Nanos,
-    ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
+    Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Hold, Nanos,
+    ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Waker, Window,
 };
 use crate::verdict::Past;
 use broken::Breakages;
@@ -391,10 +391,28 @@ impl Census {
                 }
                 self.habits.closed(deed, close);
             }
-            Act::Acquire(hold) => self.holds.acquire(deed, hold),
+            Act::Acquire(hold) => {
+                let waited_since = self.waited_for(deed, hold);
+                self.holds.acquire(deed, hold, waited_since);
+            }
             Act::Release(hold) => self.holds.release(deed, hold),
             Act::End => self.runners.entry(deed.process).or_default().ends(deed.tid),
         }
+    }
+
+    /// When the taker of a lock began the wait for it that ended in its latest run. One that takes it
+    /// again in that run has not waited.
+    fn waited_for(&mut self, deed: &Deed, hold: &Hold) -> Option<Nanos> {
+        let Waker::Coroutine(id) = hold.by else {
+            return None;
+        };
+        let wait = self.coroutines.known(id)?.resumed.as_mut()?;
+        let of = |wait, arg| closings::resource(deed.process, wait, arg);
+        if of(wait.wait, wait.arg) != of(hold.wait, hold.arg) {
+            return None;
+        }
+        wait.wait = WaitKind::Unknown;
+        Some(wait.suspended_at)
     }
 
     /// The final account; whoever is over is forgotten.

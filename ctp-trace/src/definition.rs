@@ -20,7 +20,14 @@ pub(crate) fn put_start(out: &mut Vec<u8>, start: &Start) {
     put_uint(out, start.started_unix_ns);
     put_uint(out, start.started_monotonic_ns);
     put_uint(out, start.capacity.into());
+    // Absent where it says nothing, as from those that did not have it yet.
+    if start.precise_chains {
+        put_uint(out, PRECISE_CHAINS);
+    }
 }
+
+/// Of what a start says was asked for.
+const PRECISE_CHAINS: u64 = 1;
 
 pub(crate) fn start(mut input: Input) -> Result<Start, Malformed> {
     let input = &mut input;
@@ -34,6 +41,7 @@ pub(crate) fn start(mut input: Input) -> Result<Start, Malformed> {
         started_unix_ns: input.uint()?,
         started_monotonic_ns: input.uint()?,
         capacity: input.small()?,
+        precise_chains: added(input)? & PRECISE_CHAINS != 0,
     })
 }
 
@@ -350,7 +358,7 @@ pub(crate) fn end(mut input: Input) -> Result<End, Malformed> {
     })
 }
 
-/// A number that version 1.0 did not have yet.
+/// A number that earlier versions did not have yet.
 fn added(input: &mut Input) -> Result<u64, Malformed> {
     match input.is_empty() {
         true => Ok(0),

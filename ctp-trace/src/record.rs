@@ -80,6 +80,8 @@ pub struct Start {
     pub started_monotonic_ns: u64,
     /// How many coroutines the shared memory can hold.
     pub capacity: u32,
+    /// Each wait was to have its await chain, also where a leaf future kept its waker.
+    pub precise_chains: bool,
 }
 
 /// A process that wrote into the shared memory.

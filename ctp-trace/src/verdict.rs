@@ -12,7 +12,7 @@ use crate::record::{Dialect, Nanos, Seen};
 
 pub use standing::{
     BlockStanding, CloseStanding, LookStanding, Obstacle, Past, Served, Standing, State,
-    WakeStanding,
+    TurnStanding, WakeStanding,
 };
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
@@ -286,10 +286,24 @@ impl Case<'_> {
             (Verdict::Waiting, Reason::NoPast)
         } else if usual <= self.age.0 && past.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
         {
-            (Verdict::MaybeStuck, Reason::FarBeyond)
+            match self
+                .standing
+                .turn
+                .filter(|turn| self.is_its_turn_to_come(turn))
+            {
+                Some(turn) => (Verdict::Waiting, Reason::InTurn(turn)),
+                None => (Verdict::MaybeStuck, Reason::FarBeyond),
+            }
         } else {
             (Verdict::Waiting, Reason::Usual)
         }
+    }
+
+    /// The lock was taken but just, and nobody had it who began to wait the threshold later.
+    fn is_its_turn_to_come(&self, turn: &TurnStanding) -> bool {
+        let Standing { since, end, .. } = *self.standing;
+        turn.taken.until(end) < self.threshold
+            && since.until(turn.youngest.max(since)) < self.threshold
     }
 
     /// A run of one that became ready at least the threshold later than this one. Those that were

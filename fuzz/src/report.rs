@@ -58,6 +58,7 @@ fn views(id: u32) -> Vec<View> {
         View::Sites(SitesView {
             sort: Sort::default(),
             percent_limit: 0.0,
+            allow: Vec::new(),
         }),
         View::Stuck(StuckView {
             threshold: THRESHOLD,

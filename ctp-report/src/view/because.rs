@@ -175,20 +175,34 @@ pub fn waiting(group: &Group) -> String {
     };
     let by = group.awaited_by.as_ref().and_then(|it| it.words.first());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
-    format!("{what} {at}{by}({})", detail(group))
+    format!("{what} {at}{by}({}{})", detail(group), lost(group))
+}
+
+/// What is not known: a record that is lost may be that of a closing.
+fn lost(group: &Group) -> String {
+    let lost = group.lost_records.iter().map(|it| it.records);
+    match lost.fold(0, u64::saturating_add) {
+        0 => String::new(),
+        records => {
+            let records = units::counted(records, "record");
+            format!("; {records} lost meanwhile; a closing may be among them")
+        }
+    }
 }
 
 fn detail(group: &Group) -> String {
     let age = units::duration(Nanos(group.oldest_ns));
     let (_, fact, judgement) = group.judged;
     match (judgement.reason, fact, group.usual) {
-        (Reason::Timer(due), ..) => timer(
-            due,
-            Nanos(group.proof.steps.last().map_or(0, |end| end.at_ns)),
-        ),
+        (Reason::Timer(due), ..) => timer(due, end_of(group)),
         (Reason::Ignored(verdict), ..) => {
             format!("for {age}; {}, but ignored", verdict.word())
         }
+        (Reason::InTurn(turn), ..) => format!(
+            "for {age}; its lock was taken {} ago by one that had waited for {}",
+            units::duration(turn.taken.until(end_of(group))),
+            units::duration(turn.waited_since.until(turn.taken))
+        ),
         (Reason::Idle, ..) => format!("meant to be long, now for {age}"),
         (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),
@@ -203,6 +217,11 @@ fn detail(group: &Group) -> String {
             None => format!("for {age}"),
         },
     }
+}
+
+/// The last step of a proof is the end.
+fn end_of(group: &Group) -> Nanos {
+    Nanos(group.proof.steps.last().map_or(0, |end| end.at_ns))
 }
 
 /// How long they have waited, beside the past of their site. A few waits are not what is usual.

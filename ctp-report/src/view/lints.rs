@@ -12,13 +12,16 @@ use crate::units::{count, duration};
 /// Places of one sort that are shown.
 const PLACES: usize = 3;
 
+const LINTS: &str = "LINTS  what is seldom meant, whether or not anybody is stuck for it; \
+                     --allow NAME leaves one out";
+
 /// Writes the findings; `tool` is the program with the trace that it reads.
 pub fn page(page: &mut Page, findings: &[Finding], tool: &str) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
     page.gap()?;
-    page.line("LINTS  what is seldom meant, whether or not anybody is stuck for it")?;
+    page.line(LINTS)?;
     findings
         .chunk_by(|a, b| a.lint == b.lint)
         .try_for_each(|some| of_one_sort(page, some, tool))

@@ -233,6 +233,8 @@ fn list(page: &mut Page, title: &str, groups: &[&Group]) -> io::Result<()> {
 
 const FRAMES: &str =
     "to see who awaits whom: build the program with RUSTFLAGS=\"-C force-frame-pointers=yes\"";
+const PRECISE: &str =
+    "to see where in the function they wait: record with ctp-record --precise-chains";
 
 /// What to type next; `tool` is the program with the trace that it reads.
 pub fn hints(
@@ -245,9 +247,19 @@ pub fn hints(
     let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
     let is_frameless = |group: &Group| names.is_frameless(group.site);
     let rebuild = groups.iter().any(is_frameless).then(|| FRAMES.to_owned());
+    let again = groups.iter().any(|group| is_unchained(group, names));
+    let again = again.then(|| PRECISE.to_owned());
     let next = gate
         .into_iter()
         .chain([format!("to see it: {tool} --flame flame.svg")])
-        .chain(rebuild);
+        .chain(rebuild)
+        .chain(again);
     page.lines(&text::flow("", "", HINT_GAP, &next.collect::<Vec<_>>()))
+}
+
+/// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait
+/// before.
+fn is_unchained(group: &Group, names: &Names) -> bool {
+    let is_kept = matches!(group.judged.1, Fact::NotWoken | Fact::WokenNotRun);
+    is_kept && group.verdict().is_stuck() && names.is_unchained(group.site)
 }

@@ -20,7 +20,9 @@
 //! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: who ran when a fault came |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |
 //! | CT-24 | `*_lossy`, `*_torn`, `*_corrupt`, `*_truncated`: what depends on a loss is marked |
+//! | CT-15 | `stuck_closed_before`: a look at a number after its closing is no proof of anything |
 //! | CT-24 | `stuck_robbed`: which threads lost records while it waited |
+//! | CT-24 | `stuck_robbed_of_others`: what waits may wait for what is gone |
 //! | AGG-08 | `histogram_*`, `sites_summary`: count, sum, mean, bounds and bins, by site and by name |
 //! | AGG-09 | `histogram_summary`: no data is told as such |
 //! | AGG-16 | `histogram_summary`: what was left out stands beside the figures |
@@ -29,6 +31,7 @@
 //! | CTP-31 | `stuck_broken`, `sites_broken`, `json_stuck_broken`: contradictions, with both threads |
 //! | CTP-21 | `stuck_busy`: running, and born but never run |
 //! | CTP-21 | `sites_lints`, `json_sites_lints`: who never waited, who wakes itself, whom nobody can |
+//! | CTP-21 | `sites_lints_allowed`: all but one of these are allowed |
 //! | CT-24 | `sites_lints_robbed`: the same where wakes are lost, so that there are more |
 
 use std::fs;

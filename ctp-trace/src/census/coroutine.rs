@@ -110,6 +110,9 @@ pub struct Attempted {
 pub(super) struct Resumed {
     pub(super) suspended_at: Nanos,
     pub(super) site: u32,
+    /// What it waited for.
+    pub(super) wait: WaitKind,
+    pub(super) arg: u64,
     /// Wakes that it knew of when that wait began.
     pub(super) wake_seen: u16,
     /// The delay between wake and run has been counted.

@@ -12,6 +12,7 @@ use crate::hash::Map;
 use crate::record::{
     CoroutineId, Deed, Event, EventKind, Hold, Nanos, ProcessId, SiteId, WaitKind, Waker,
 };
+use crate::verdict::TurnStanding;
 
 /// So many resources are remembered that nobody holds.
 const ROOM: usize = 1 << 14;
@@ -67,15 +68,19 @@ pub(super) struct Held {
     besides: usize,
     /// When it was last given back, or closed.
     free_at: Nanos,
+    /// How it has gone on.
+    pub turn: TurnStanding,
 }
 
 impl Holds {
-    pub(super) fn acquire(&mut self, deed: &Deed, hold: &Hold) {
+    /// `waited_since` is when its taker began to wait for it, if it had to.
+    pub(super) fn acquire(&mut self, deed: &Deed, hold: &Hold, waited_since: Option<Nanos>) {
         let Some(resource) = closings::resource(deed.process, hold.wait, hold.arg) else {
             return;
         };
         self.make_room();
         let held = self.of.entry(resource).or_default();
+        held.turn.take(deed.at, waited_since.unwrap_or(deed.at));
         if deed.at < held.free_at {
             return; // it is told late, and over
         }
@@ -186,6 +191,11 @@ impl Holds {
         is_told.then_some(held)
     }
 
+    /// How a resource goes from one to the next.
+    pub(super) fn turn(&self, resource: &Resource) -> Option<TurnStanding> {
+        self.of.get(resource).map(|held| held.turn)
+    }
+
     /// Whether who took a lock is known to be who has it.
     pub(super) fn are_told(&self, process: ProcessId) -> bool {
         !self.moved.contains_key(&process)
@@ -272,7 +282,7 @@ mod tests {
 
     fn takes(holds: &mut Holds, at: u64, by: Waker) {
         let (deed, hold) = told(at, LOCK, by);
-        holds.acquire(&deed, &hold);
+        holds.acquire(&deed, &hold, None);
     }
 
     fn gives(holds: &mut Holds, at: u64, by: Waker) {
@@ -354,7 +364,7 @@ mod tests {
         let mut holds = Holds::default();
         for id in 1..=100_000 {
             let (deed, hold) = told(1, u64::from(id) << 32, one(id));
-            holds.acquire(&deed, &hold);
+            holds.acquire(&deed, &hold, None);
             happens(&mut holds, id, 2, EventKind::Death);
         }
         let ended = holds.of.values().flat_map(|held| &held.holders);
@@ -416,14 +426,14 @@ mod tests {
         takes(&mut holds, 1, one(1));
         for at in 2..1_000_000 {
             let (deed, hold) = told(at, at << 32, one(2));
-            holds.acquire(&deed, &hold);
+            holds.acquire(&deed, &hold, None);
             holds.release(&deed, &hold);
         }
         assert!(holds.of.len() <= 2 * ROOM && holds.are_all());
         assert_eq!(holders(&holds), [(one(1), 1)]);
         for at in 2..2_000_000 {
             let (deed, hold) = told(at, at << 32, one(2));
-            holds.acquire(&deed, &hold);
+            holds.acquire(&deed, &hold, None);
         }
         assert!(holds.of.len() <= MOST && !holds.are_all());
     }

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::Census;
-use super::closings::Closing;
+use super::closings::{self, Closing};
 use super::coroutine::Coroutine;
 use super::named::ByName;
 use super::runners::Runners;
 use super::site::Pasts;
 use crate::record::{CoroutineId, Event, Nanos};
-use crate::verdict::{BlockStanding, CloseStanding, Judgement, Served, Standing, State, judge};
+use crate::verdict::{
+    BlockStanding, CloseStanding, Judgement, Served, Standing, State, TurnStanding, judge,
+};
 
 /// Of the runs on the thread that ran it last, and on the one where a coroutine woke it: either may
 /// have it in a queue of its own.
@@ -41,6 +43,7 @@ impl Census {
             standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
             standing.blocked = blocked;
             standing.looked = self.look_standing(one);
+            standing.turn = self.turn_standing(one);
             (one.id, judge(&standing, threshold))
         };
         let by_itself = |one| judged(one, self.block_standing(one, &blocks));
@@ -98,6 +101,15 @@ impl Census {
             longest_after: self.habits.longest(suspend.site, closing.site),
             whole: self.is_whole_since(one, suspend),
         })
+    }
+
+    /// How the lock that it waits for has gone on since it does.
+    fn turn_standing(&self, one: &Coroutine) -> Option<TurnStanding> {
+        let wait = one.suspend()?;
+        let resource = closings::resource(one.process, wait.wait, wait.arg)?;
+        self.holds
+            .turn(&resource)
+            .filter(|turn| wait.at <= turn.taken)
     }
 
     /// Is nothing missing of what its process told since it waits?

@@ -130,6 +130,8 @@ impl Coroutine {
         self.resumed = Some(Resumed {
             suspended_at: from.at,
             site,
+            wait: from.wait,
+            arg: from.arg,
             wake_seen: from.wake_seen,
             queued: false,
             credited: false,

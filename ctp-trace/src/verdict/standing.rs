@@ -41,6 +41,8 @@ pub struct Standing {
     pub blocked: Option<BlockStanding>,
     /// What was seen from outside of what it waits for, if that was remarkable.
     pub looked: Option<LookStanding>,
+    /// How the lock that it waits for has gone from one to the next, if it has since it waits.
+    pub turn: Option<TurnStanding>,
     /// When its timer was due, if it waits for one and said so.
     pub deadline: Option<Nanos>,
     /// The past of the site where it waits.
@@ -135,6 +137,27 @@ pub struct LookStanding {
     pub longest_after: Nanos,
     /// Nothing is missing of what its process told since it waits.
     pub whole: bool,
+}
+
+/// A lock goes from one to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnStanding {
+    /// When it was taken last.
+    pub taken: Nanos,
+    /// When who took it then had begun to wait for it; the same if it did not.
+    pub waited_since: Nanos,
+    /// Of all who took it, when the one had begun that began last.
+    pub youngest: Nanos,
+}
+
+impl TurnStanding {
+    /// Somebody takes it. Those of other threads may be told late.
+    pub(crate) fn take(&mut self, at: Nanos, waited_since: Nanos) {
+        if self.taken <= at {
+            (self.taken, self.waited_since) = (at, waited_since);
+        }
+        self.youngest = self.youngest.max(waited_since);
+    }
 }
 
 /// A coroutine was run.

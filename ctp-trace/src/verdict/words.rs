@@ -1,6 +1,6 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
-use super::standing::Served;
+use super::standing::{Served, TurnStanding};
 use crate::record::{CoroutineId, Nanos, Seen};
 
 /// What is so, drawn from records alone.
@@ -196,6 +196,9 @@ pub enum Reason {
     Timer(Nanos),
     /// It waits far beyond what the site usually waits.
     FarBeyond,
+    /// It waits far beyond what the site usually waits, for a lock that goes from one to the next:
+    /// those who wait for it are many.
+    InTurn(TurnStanding),
     /// Its program says that this wait is meant to be long.
     Idle,
     /// Whoever reads the verdicts asked not to be told of it. This would have been the verdict.
@@ -308,6 +311,7 @@ impl Reason {
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",
             Reason::FarBeyond => "far-beyond",
+            Reason::InTurn(_) => "in-turn",
             Reason::Idle => "idle",
             Reason::Ignored(_) => "ignored",
             Reason::Usual => "usual",

@@ -125,9 +125,14 @@ fn durations(it: &Durations) -> String {
 
 fn start(it: &Start) -> String {
     let argv: Vec<String> = it.argv.iter().map(|argument| text(argument)).collect();
+    let precise = if it.precise_chains {
+        " precise_chains"
+    } else {
+        ""
+    };
     format!(
         "start trace_id={} recorder={:?} host={:?} argv=[{}] started_unix_ns={} \
-         started_monotonic_ns={} capacity={}",
+         started_monotonic_ns={} capacity={}{precise}",
         hex(&it.trace_id),
         it.recorder,
         it.host,

@@ -51,6 +51,13 @@ fn a_field_that_was_added_is_absent_from_old_traces() {
     };
     assert_eq!(faulting_tid("v1-everything.ctp"), 0);
     assert_eq!(faulting_tid("v1.1-everything.ctp"), 701);
+    let is_precise = |name: &str| {
+        let bytes = fs::read(directory().join(name)).expect("a golden trace");
+        let reader = Reader::new(&bytes).expect("a start");
+        reader.start().precise_chains
+    };
+    assert!(!is_precise("v1.1-everything.ctp") && !is_precise("v1.2-chains.ctp"));
+    assert!(is_precise("v1.2-precise-chains.ctp"));
 }
 
 /// Small chunks are not compressed, so these bytes depend on nothing but the format.

@@ -7,13 +7,16 @@ use super::frames::{frame, frames, renumbered};
 
 mod since_1_2;
 
-use since_1_2::{aggregates, chains, control, deeds, flight, holds, looks, marks, numbers, wakers};
+use since_1_2::{
+    aggregates, chains, control, deeds, flight, holds, looks, marks, numbers, precise_chains,
+    wakers,
+};
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 16] = [
+pub const V1_2: [(&str, Make); 17] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -30,6 +33,7 @@ pub const V1_2: [(&str, Make); 16] = [
     ("v1.2-chains.ctp", chains),
     ("v1.2-looks.ctp", looks),
     ("v1.2-numbers.ctp", numbers),
+    ("v1.2-precise-chains.ctp", precise_chains),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -42,6 +46,7 @@ pub fn minimal() -> Vec<u8> {
         started_unix_ns: 1_700_000_000_000_000_000,
         started_monotonic_ns: 5_000_000_000,
         capacity: 1024,
+        precise_chains: false,
     };
     let process = Process {
         id: ProcessId(1),
@@ -115,6 +120,7 @@ fn everything() -> Vec<u8> {
         started_unix_ns: 1_700_000_000_123_456_789,
         started_monotonic_ns: 86_400_000_000_000,
         capacity: 65_536,
+        precise_chains: false,
     };
     let end = End {
         at: Nanos(9_000_000_000),

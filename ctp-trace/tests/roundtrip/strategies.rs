@@ -47,9 +47,10 @@ fn start() -> impl Strategy<Value = Record> {
         any_u64(),
         any_u64(),
         any_u32(),
+        any::<bool>(),
     )
         .prop_map(
-            |(trace_id, recorder, host, argv, unix, monotonic, capacity)| {
+            |(trace_id, recorder, host, argv, unix, monotonic, capacity, precise_chains)| {
                 Record::Start(Start {
                     trace_id,
                     recorder,
@@ -58,6 +59,7 @@ fn start() -> impl Strategy<Value = Record> {
                     started_unix_ns: unix,
                     started_monotonic_ns: monotonic,
                     capacity,
+                    precise_chains,
                 })
             },
         )

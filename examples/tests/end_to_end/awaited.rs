@@ -156,6 +156,16 @@ fn a_wait_whose_leaf_keeps_a_waker_has_its_chain_where_each_is_wanted() {
         assert_eq!(truth.values().sum::<u64>(), 5, "{truth:?}");
         let json = report_json(directory.path(), &["--stuck", "--threshold", "200ms"]);
         assert!(groups(&json).all(|it| it["one_of_several"] != true));
+        // Others may be usual on a busy machine, and then it is no matter where they wait.
+        let mut stuck = json["stuck"].as_array().expect("a list").iter();
+        let is_open = flags.is_empty() && stuck.any(|it| it["in_function"] == true);
+        let text = report(directory.path(), &["--stuck", "--threshold", "200ms"]).stdout;
+        let text = String::from_utf8(text).expect("text");
+        assert_eq!(
+            text.contains("ctp-record --precise-chains"),
+            is_open,
+            "{text}"
+        );
         let found = groups(&json).map(|it| (awaiting(it), it["count"].as_u64().unwrap_or(0)));
         (count(found), truth)
     };

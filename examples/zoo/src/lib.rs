@@ -11,6 +11,7 @@
 mod channel;
 mod ledger;
 mod mutex;
+mod on_tokio;
 mod pipes;
 mod signal;
 mod tokio_mutex;
@@ -21,6 +22,7 @@ pub use channel::{Receiver, Recv, Sender, channel};
 pub use ledger::{Ledger, Waiting};
 pub use mini_rt::{Yield, yield_now};
 pub use mutex::{Held, Locking, Mutex};
+pub use on_tokio::two_workers;
 pub use pipes::{Hangup, Pipe, Pipes, Read};
 pub use signal::{Raised, Signal};
 pub use tokio_mutex::{TokioHeld, TokioMutex};

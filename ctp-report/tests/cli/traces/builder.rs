@@ -35,6 +35,7 @@ impl Trace {
             started_unix_ns: 1_767_225_600 * SECOND,
             started_monotonic_ns: MONOTONIC,
             capacity: 65_536,
+            precise_chains: false,
         };
         let process = Process {
             id: ProcessId(1),

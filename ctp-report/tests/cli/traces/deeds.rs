@@ -102,8 +102,9 @@ pub fn marked() -> Vec<u8> {
     t.finish()
 }
 
-/// One died in the middle of an event, and threads lost records before and after it last waited.
-pub fn robbed() -> Vec<u8> {
+/// Threads lost records before and after one last waited, which may have died in the middle of an
+/// event.
+pub fn robbed(torn: Option<u64>) -> Vec<u8> {
     let mut t = Trace::of("./robbed");
     let (spawn, read) = (
         t.source("src/session.rs", 6),
@@ -116,7 +117,7 @@ pub fn robbed() -> Vec<u8> {
     t.suspend(one, 4 * MS, 4128, wait(read, WaitKind::Readable, 17));
     t.deed(3_100 * MS, 4127, Act::Loss(212));
     t.deed(3_200 * MS, 4128, Act::Loss(1));
-    t.tally(one, Some(3), false);
+    t.tally(one, torn, false);
     t.finish()
 }
 

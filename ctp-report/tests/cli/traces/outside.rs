@@ -67,3 +67,32 @@ pub fn looked_at() -> Vec<u8> {
     t.tally(busy, None, false);
     t.finish()
 }
+
+/// What one waits for is closed, and its number is that of something else by the time of the looks.
+pub fn closed_before() -> Vec<u8> {
+    let mut t = Trace::of("./served");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let hangup = t.source("src/reactor.rs", 141);
+    let one = t.born("session", spawn, MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 150 * MS, 4127);
+    t.suspend(one, 200 * MS, 4127, wait(read, WaitKind::Readable, 17));
+    let close = Close {
+        wait: WaitKind::Readable,
+        arg: 17,
+        site: hangup,
+    };
+    t.deed(300 * MS, 4128, Act::Close(close));
+    for at in [5000, 5200] {
+        t.add(Record::Look(Look {
+            coroutine: one.0,
+            since: Nanos(200 * MS),
+            at: Nanos(at * MS),
+            fd: 17,
+            thing: Thing::Socket,
+            seen: Seen::Readable(5),
+        }));
+    }
+    t.tally(one, None, false);
+    t.finish()
+}

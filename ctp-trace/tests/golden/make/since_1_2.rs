@@ -417,6 +417,15 @@ pub(super) fn chains() -> Vec<u8> {
     written(&Start::default(), &records, &End::default())
 }
 
+/// Each wait was to have one.
+pub(super) fn precise_chains() -> Vec<u8> {
+    let start = Start {
+        precise_chains: true,
+        ..Start::default()
+    };
+    written(&start, &[], &End::default())
+}
+
 /// Everything that can be seen from outside, of things of every sort.
 pub(super) fn looks() -> Vec<u8> {
     looks_that_saw(&[

@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::TracedExt as _;
-use ctp_zoo::{Ledger, Signal};
+use ctp_zoo::{Ledger, Signal, two_workers};
 
 fn import() {
     sleep(Duration::from_secs(1000));
@@ -32,10 +32,7 @@ async fn tick(name: String, ledger: Ledger) {
 
 fn main() -> std::io::Result<()> {
     ctp_nostd::attach();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let (ledger, starts) = (Ledger::new(), [Signal::new(), Signal::new()]);
     runtime.spawn(block(starts[0].clone()).traced_as("blocker"));
     runtime.spawn(leave_it(starts[1].clone(), ledger.clone()).traced_as("leaver"));

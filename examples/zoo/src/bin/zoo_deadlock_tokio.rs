@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex};
+use ctp_zoo::{Ledger, TokioMutex, two_workers};
 use tokio::sync::Barrier;
 
 static FORKS: LazyLock<[TokioMutex<u64>; 4]> = LazyLock::new(Default::default);
@@ -30,10 +30,7 @@ async fn share() {
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let (seated, ledger) = (Arc::new(Barrier::new(3)), Ledger::new());
     for seat in 0..3 {
         let diner = dine(seat, Arc::clone(&seated), ledger.clone());

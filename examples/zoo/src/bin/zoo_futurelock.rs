@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex};
+use ctp_zoo::{Ledger, TokioMutex, two_workers};
 
 static LOCKS: LazyLock<[TokioMutex<u64>; 2]> = LazyLock::new(Default::default);
 
@@ -39,10 +39,7 @@ async fn drop_it(ledger: Ledger) {
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let ledger = Ledger::new();
     runtime.spawn(keep(ledger.clone()).traced_as("keeper"));
     runtime.spawn(drop_it(ledger.clone()).traced_as("dropper"));

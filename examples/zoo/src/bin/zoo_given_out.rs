@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex};
+use ctp_zoo::{Ledger, TokioMutex, two_workers};
 
 static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(TokioMutex::default);
 
@@ -23,10 +23,7 @@ async fn want(name: String, ledger: Ledger) {
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let ledger = Ledger::new();
     runtime.spawn(hold());
     sleep(Duration::from_millis(50));

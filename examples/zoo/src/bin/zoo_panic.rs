@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, timer, told};
+use ctp_zoo::{Ledger, TokioMutex, timer, told, two_workers};
 
 const ROUNDS: u32 = 60;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -62,10 +62,7 @@ async fn caught(future: impl Future<Output = ()>) {
 fn main() -> std::io::Result<()> {
     ctp::attach();
     panic::set_hook(Box::new(|_| {})); // they are meant to
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let ledger = Ledger::new();
     for i in 0..4 {
         let name = format!("supervisor-{i}");

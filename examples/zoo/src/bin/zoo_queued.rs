@@ -1,7 +1,7 @@
 //! A task blocks the only thread for long. Two others are woken meanwhile, and the first of them
 //! once more, much later. It is run first; the other one, which is next, is not passed over.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -9,15 +9,21 @@ use ctp_zoo::{Ledger, Order, Signal, Toy};
 
 /// What tasks that block their thread wait for.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
-/// The one that was woken twice runs, and the program may end.
-static IS_SERVED: AtomicBool = AtomicBool::new(false);
+/// The thread is blocked.
+static IS_BLOCKED: AtomicBool = AtomicBool::new(false);
+/// How often the one that is woken twice was run for that.
+static SERVED: AtomicUsize = AtomicUsize::new(0);
 
 const ROUNDS: usize = 30;
 
-fn until(flag: &AtomicBool) {
-    while !flag.load(Ordering::SeqCst) {
+fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
         sleep(Duration::from_millis(1));
     }
+}
+
+fn until_served(rounds: usize) {
+    until(|| SERVED.load(Ordering::SeqCst) == rounds);
 }
 
 async fn next(signal: Signal, ledger: Ledger) {
@@ -33,14 +39,15 @@ async fn twice(signals: [Signal; 2]) {
             () = signals[0].raised() => {}
             () = signals[1].raised() => {}
         }
+        SERVED.fetch_add(1, Ordering::SeqCst);
     }
-    IS_SERVED.store(true, Ordering::SeqCst);
     sleep(Duration::from_secs(9)); // so that nobody else is run until the program ends
 }
 
 async fn block(signal: Signal) {
     signal.raised().await;
-    until(&IS_OVER);
+    IS_BLOCKED.store(true, Ordering::SeqCst);
+    until(|| IS_OVER.load(Ordering::SeqCst));
 }
 
 fn main() {
@@ -51,20 +58,23 @@ fn main() {
     toy.spawn("twice", twice([to_first.clone(), again.clone()]));
     toy.spawn("block", block(to_block.clone()));
     let pause = || sleep(Duration::from_millis(20));
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         pause();
         to_next.raise();
         to_first.raise();
+        until_served(round + 1); // on a busy machine it may take longer
     }
     pause();
-    for signal in [&to_block, &to_first, &to_next] {
+    to_block.raise();
+    until(|| IS_BLOCKED.load(Ordering::SeqCst));
+    for signal in [&to_first, &to_next] {
         signal.raise();
         pause();
     }
     sleep(Duration::from_secs(2));
     again.raise();
     IS_OVER.store(true, Ordering::SeqCst);
-    until(&IS_SERVED);
+    until_served(ROUNDS + 1);
     ledger.tell(|_| false);
     // As it stands: nobody is cancelled.
     std::process::exit(0)

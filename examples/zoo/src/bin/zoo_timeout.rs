@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::TracedExt as _;
-use ctp_zoo::{Hangup, Ledger, Pipe, Pipes};
+use ctp_zoo::{Hangup, Ledger, Pipe, Pipes, two_workers};
 use tokio::time::timeout;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -35,10 +35,7 @@ fn fate(i: usize) -> (&'static str, Duration) {
 
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let (pipes, ledger) = (Pipes::new(), Ledger::new());
     let mut writers = Vec::new();
     for i in 0..12 {

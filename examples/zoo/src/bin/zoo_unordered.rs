@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, Mutex, Signal, TokioHeld, TokioMutex, channel};
+use ctp_zoo::{Ledger, Mutex, Signal, TokioHeld, TokioMutex, channel, two_workers};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::sync::Barrier;
@@ -90,10 +90,7 @@ fn listeners(ledger: &Ledger, signal: Signal, lock: Mutex) -> [(&'static str, Pa
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let ledger = Ledger::new();
     for (pair, step) in [STEP, HOUR].into_iter().enumerate() {
         let seated = Arc::new(Barrier::new(2));

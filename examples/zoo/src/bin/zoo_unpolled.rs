@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, Signal, TokioMutex};
+use ctp_zoo::{Ledger, Signal, TokioMutex, two_workers};
 
 static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(Default::default);
 
@@ -31,10 +31,7 @@ async fn keep(signal: Signal, ledger: Ledger) {
 
 fn main() -> std::io::Result<()> {
     ctp::attach();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .build()?;
+    let runtime = two_workers()?;
     let (signal, ledger) = (Signal::new(), Ledger::new());
     let keeper = keep(signal.clone(), ledger.clone());
     runtime.spawn(keeper.traced_as("keeper"));

@@ -1,0 +1,72 @@
+//! What it waits for was closed.
+
+use ctp_trace::verdict::{Confidence, Doubt, Fact, Past, Reason, Standing, Verdict, judge};
+
+use crate::standings::{check, closed, closed_but, ms};
+
+/// CT-14, CT-15: a lost wakeup is one that was not woken though its event happened.
+#[test]
+fn closed_and_not_woken_is_certain() {
+    let stuck = check(&closed(), Fact::NotWoken, Verdict::Stuck, "closed");
+    assert_eq!(stuck.confidence, Confidence::Certain);
+    let mut new_site = closed();
+    new_site.past = Past::default();
+    check(&new_site, Fact::NotWoken, Verdict::Stuck, "closed");
+}
+
+/// CT-14, CT-24: whatever may hide a wake leaves it likely.
+#[test]
+fn closed_is_likely_where_a_wake_may_be_hidden() {
+    let mut close_call = closed();
+    close_call
+        .wake
+        .iter_mut()
+        .for_each(|wake| wake.close_call = true);
+    let untold = Standing {
+        wake: None,
+        ..closed()
+    };
+    let one_of_several = Standing {
+        one_of_several: true,
+        ..closed()
+    };
+    let with_a_timeout = Standing {
+        wakers: Some(2),
+        ..closed()
+    };
+    let recent = Standing {
+        since: ms(9_000),
+        end: ms(9_900),
+        ..closed_but(|it| it.at = ms(9_001))
+    };
+    for (standing, why) in [
+        (untold, Doubt::WakesNotTold),
+        (close_call, Doubt::CloseCall),
+        (closed_but(|it| it.whole = false), Doubt::Incomplete),
+        (one_of_several, Doubt::OneOfSeveral),
+        (with_a_timeout, Doubt::SeveralWakers),
+        (recent, Doubt::Recent),
+    ] {
+        let judgement = judge(&standing, ms(500));
+        assert_eq!(judgement.verdict, Verdict::MaybeStuck, "{why:?}");
+        let Reason::Closed { doubt, .. } = judgement.reason else {
+            panic!("{judgement:?}")
+        };
+        assert_eq!(doubt, Some(why));
+    }
+}
+
+/// CT-14, CT-15: a program that closes first and resumes later is not accused before its time.
+#[test]
+fn closed_proves_nothing_while_others_were_resumed_as_late() {
+    let slow = closed_but(|it| it.longest_after = ms(4000));
+    check(&slow, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond");
+    let quicker = closed_but(|it| it.longest_after = ms(3999));
+    check(&quicker, Fact::NotWoken, Verdict::Stuck, "closed");
+    let mut just = closed_but(|it| it.at = ms(9_001));
+    just.past = Past::default();
+    check(&just, Fact::NotWoken, Verdict::Waiting, "no-past");
+    let mut woken = closed();
+    woken.wake = crate::standings::woken().wake;
+    check(&woken, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
+}

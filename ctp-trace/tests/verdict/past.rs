@@ -1,0 +1,119 @@
+//! Not woken, beside what is usual.
+
+use ctp_trace::record::{Dialect, Nanos};
+use ctp_trace::verdict::{Confidence, Fact, Past, Reason, Standing, Verdict, WakeStanding, judge};
+
+use crate::standings::{THRESHOLD, check, closed, ms, not_woken, suspended};
+
+/// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and so not for certain.
+#[test]
+fn not_woken_is_judged_by_the_past_of_its_site() {
+    for (standing, fact) in [
+        (not_woken(), Fact::NotWoken),
+        (suspended(), Fact::Suspended),
+    ] {
+        let stuck = check(&standing, fact, Verdict::MaybeStuck, "far-beyond");
+        assert_eq!(stuck.confidence, Confidence::Likely);
+        let mut listener = standing;
+        listener.past.waits = 7;
+        check(&listener, fact, Verdict::Waiting, "no-past");
+        let mut slow = standing;
+        slow.past.p99 = ms(901);
+        check(&slow, fact, Verdict::Waiting, "usual");
+        let mut once = standing;
+        once.past.longest = ms(9000);
+        check(&once, fact, Verdict::Waiting, "usual");
+        let mut record = standing;
+        record.past.longest = ms(4501); // not quite half of what this one waits
+        check(&record, fact, Verdict::Waiting, "usual");
+        let young = Standing {
+            since: ms(9001),
+            ..standing
+        };
+        check(&young, fact, Verdict::Waiting, "young");
+    }
+}
+
+#[test]
+fn a_wait_that_is_meant_to_be_long_is_none_too_long_but_may_be_lost() {
+    let idle = Standing {
+        idle: true,
+        ..not_woken()
+    };
+    check(&idle, Fact::NotWoken, Verdict::Waiting, "idle");
+    let closed = Standing {
+        idle: true,
+        ..closed()
+    };
+    check(&closed, Fact::NotWoken, Verdict::Stuck, "closed");
+}
+
+#[test]
+fn what_is_ignored_is_no_failure_and_says_what_it_was() {
+    let stuck = judge(&closed(), THRESHOLD).ignored();
+    assert_eq!(stuck.reason, Reason::Ignored(Verdict::Stuck));
+    assert_eq!(stuck.verdict, Verdict::Waiting);
+    let mut past = not_woken();
+    past.past.waits = 7;
+    let waiting = judge(&past, THRESHOLD);
+    assert_eq!(waiting.ignored(), waiting);
+}
+
+#[test]
+fn a_close_call_is_named() {
+    let mut standing = not_woken();
+    standing.wake = Some(WakeStanding {
+        woken: false,
+        at: Some(ms(999)),
+        close_call: true,
+    });
+    assert!(check(&standing, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond").close_call);
+    standing.wake = Some(WakeStanding {
+        woken: true,
+        at: Some(ms(999)),
+        close_call: true,
+    });
+    assert!(!judge(&standing, THRESHOLD).close_call);
+}
+
+/// CT-15: a pending timer waits, whatever its site usually waits.
+#[test]
+fn a_timer_is_judged_by_its_deadline() {
+    let pending = Standing {
+        deadline: Some(ms(12_000)),
+        ..not_woken()
+    };
+    check(&pending, Fact::NotWoken, Verdict::Waiting, "timer");
+    let just = Standing {
+        deadline: Some(ms(9_001)),
+        ..pending
+    };
+    check(&just, Fact::NotWoken, Verdict::Waiting, "timer");
+    let overdue = Standing {
+        deadline: Some(ms(9_000)),
+        ..pending
+    };
+    check(&overdue, Fact::NotWoken, Verdict::MaybeStuck, "overdue");
+    assert_eq!(
+        judge(&pending, Nanos(0)).reason.word(),
+        "timer",
+        "due only later"
+    );
+}
+
+#[test]
+fn a_plain_v1_coroutine_is_likely_stuck_when_suspended_to_the_end() {
+    for dialect in [Dialect::V1PerSlot, Dialect::V1PerStation] {
+        let peer = Standing {
+            dialect,
+            past: Past::default(),
+            ..suspended()
+        };
+        check(&peer, Fact::Suspended, Verdict::MaybeStuck, "silent");
+        let young = Standing {
+            since: ms(9_500),
+            ..peer
+        };
+        check(&young, Fact::Suspended, Verdict::Waiting, "young");
+    }
+}

@@ -1,0 +1,85 @@
+//! What the rule is told of one coroutine, and what a test asks of it.
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::{
+    CloseStanding, Fact, Judgement, Past, Served, Standing, State, Verdict, WakeStanding, judge,
+};
+
+pub const MS: u64 = 1_000_000;
+pub const THRESHOLD: Nanos = Nanos(1000 * MS);
+
+pub fn ms(ms: u64) -> Nanos {
+    Nanos(ms * MS)
+}
+
+/// Suspended since +1 s in a recording of 10 s, at a site that usually waits 2 ms.
+pub fn suspended() -> Standing {
+    Standing {
+        state: State::Suspended,
+        since: ms(1000),
+        end: ms(10_000),
+        past: Past {
+            waits: 8,
+            p99: ms(2),
+            longest: ms(3),
+            queued: 8,
+            longest_queued: ms(1),
+        },
+        served: served(9_900),
+        served_there: served(9_800),
+        ..Standing::default()
+    }
+}
+
+/// One that became ready at this time was run a millisecond later.
+pub fn served(ready: u64) -> Option<Served> {
+    Some(Served {
+        ready: ms(ready),
+        ran: ms(ready + 1),
+    })
+}
+
+pub fn not_woken() -> Standing {
+    Standing {
+        wake: Some(WakeStanding::default()),
+        ..suspended()
+    }
+}
+
+pub fn woken() -> Standing {
+    let wake = WakeStanding {
+        woken: true,
+        at: Some(ms(2000)),
+        close_call: false,
+    };
+    Standing {
+        wake: Some(wake),
+        ..suspended()
+    }
+}
+
+pub fn check(standing: &Standing, fact: Fact, verdict: Verdict, reason: &str) -> Judgement {
+    let judgement = judge(standing, THRESHOLD);
+    let found = (judgement.fact, judgement.verdict, judgement.reason.word());
+    assert_eq!(found, (fact, verdict, reason), "{standing:?}");
+    judgement
+}
+
+/// Its descriptor was closed at +2 s, 8 s before the end.
+pub fn closed() -> Standing {
+    let closed = CloseStanding {
+        at: ms(2000),
+        longest_after: Nanos(0),
+        whole: true,
+    };
+    Standing {
+        closed: Some(closed),
+        ..not_woken()
+    }
+}
+
+pub fn closed_but(change: fn(&mut CloseStanding)) -> Standing {
+    let mut standing = closed();
+    standing.closed.iter_mut().for_each(change);
+    standing
+}

@@ -1,0 +1,128 @@
+//! What follows from what a coroutine was last seen doing, and from its wakers.
+
+use ctp_trace::verdict::{
+    Confidence, Fact, Past, Reason, Standing, State, Verdict, WakeStanding, wakes_since,
+};
+
+use crate::standings::{check, ms, not_woken, suspended, woken};
+
+/// CT-16, CTP-20: whoever is dead is over, however it ended and whatever is lost of it.
+#[test]
+fn the_dead_are_never_listed() {
+    let dead = Standing {
+        state: State::Dead,
+        doubt: Some(3),
+        ..suspended()
+    };
+    check(&dead, Fact::Dead, Verdict::Over, "over");
+    let cancelled = Standing {
+        state: State::Cancelled,
+        ..dead
+    };
+    check(&cancelled, Fact::Cancelled, Verdict::Over, "over");
+}
+
+/// CT-24: no state is judged that may not be the last one.
+#[test]
+fn what_depends_on_lost_events_is_unknown() {
+    for standing in [not_woken(), woken(), suspended()] {
+        let doubted = Standing {
+            doubt: Some(212),
+            ..standing
+        };
+        let judgement = check(&doubted, Fact::Suspended, Verdict::Unknown, "lost");
+        assert_eq!(judgement.reason, Reason::Lost(212));
+        assert_eq!(judgement.confidence, Confidence::Open);
+    }
+}
+
+/// CTP-21: one that runs without a suspend is reported as running.
+#[test]
+fn running_for_long_is_busy() {
+    let running = Standing {
+        state: State::Running,
+        ..suspended()
+    };
+    assert_eq!(
+        check(&running, Fact::Running, Verdict::Busy, "runs").age,
+        ms(9000)
+    );
+    let host = Standing {
+        hosts: true,
+        ..running
+    };
+    check(&host, Fact::Running, Verdict::Waiting, "hosts");
+    let left = Standing {
+        thread_ended: true,
+        ..running
+    };
+    check(&left, Fact::Running, Verdict::MaybeStuck, "thread-ended");
+    let brief = Standing {
+        since: ms(9001),
+        ..running
+    };
+    check(&brief, Fact::Running, Verdict::Waiting, "young");
+}
+
+// CT-15
+#[test]
+fn one_that_nobody_can_wake_is_stuck() {
+    let abandoned = Standing {
+        wakers: Some(0),
+        runs_when_woken: true,
+        ..not_woken()
+    };
+    check(&abandoned, Fact::NoWaker, Verdict::Stuck, "abandoned");
+    let never_woken = Standing {
+        runs_when_woken: false,
+        ..abandoned
+    };
+    check(
+        &never_woken,
+        Fact::NoWaker,
+        Verdict::MaybeStuck,
+        "abandoned",
+    );
+    let polled = Standing {
+        polled_by_others: true,
+        past: Past::default(),
+        ..abandoned
+    };
+    check(&polled, Fact::NoWaker, Verdict::Waiting, "no-past");
+    let close = Standing {
+        wake: Some(WakeStanding {
+            close_call: true,
+            ..WakeStanding::default()
+        }),
+        ..abandoned
+    };
+    check(&close, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
+    let untold = Standing {
+        polls_untold: true,
+        ..abandoned
+    };
+    check(&untold, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
+    let one_left = Standing {
+        wakers: Some(1),
+        past: Past::default(),
+        ..abandoned
+    };
+    check(&one_left, Fact::NotWoken, Verdict::Waiting, "no-past");
+    let woken = Standing {
+        wakers: Some(0),
+        ..woken()
+    };
+    check(
+        &woken,
+        Fact::WokenNotRun,
+        Verdict::MaybeStuck,
+        "passed-over",
+    );
+}
+
+#[test]
+fn wake_counts_wrap() {
+    assert_eq!(wakes_since(0, 0), Some(0));
+    assert_eq!(wakes_since(0x1_0001, 0xfffe), Some(3));
+    assert_eq!(wakes_since(4, 5), None);
+}

@@ -1,0 +1,167 @@
+//! Ready, and not run.
+
+use ctp_trace::verdict::{
+    Confidence, Fact, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
+};
+
+use crate::standings::{THRESHOLD, check, ms, served, suspended, woken};
+
+#[test]
+fn never_run_is_stuck_only_if_others_were_run() {
+    let born = Standing {
+        state: State::Born,
+        ..suspended()
+    };
+    check(&born, Fact::NeverRun, Verdict::MaybeStuck, "overlooked");
+    let alone = Standing {
+        served: None,
+        ..born
+    };
+    check(&alone, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
+    let idle = Standing {
+        served: served(1999),
+        ..born
+    };
+    check(&idle, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
+    let young = Standing {
+        since: ms(9500),
+        ..born
+    };
+    check(&young, Fact::NeverRun, Verdict::Waiting, "young");
+}
+
+/// CT-15: woken, never run again.
+#[test]
+fn woken_not_run_is_certain_beyond_all_queueing_while_workers_progress() {
+    let stuck = check(&woken(), Fact::WokenNotRun, Verdict::Stuck, "passed-over");
+    assert_eq!(stuck.confidence, Confidence::Certain);
+    assert_eq!(
+        stuck.reason,
+        Reason::PassedOver {
+            ready: ms(2000),
+            served: served(9_900).unwrap_or_default()
+        }
+    );
+}
+
+#[test]
+fn woken_not_run_is_queueing_otherwise() {
+    let past = |change: fn(&mut Past)| {
+        let mut standing = woken();
+        change(&mut standing.past);
+        standing
+    };
+    let few = past(|past| past.queued = 7);
+    check(&few, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
+    let slow = past(|past| past.longest_queued = ms(4000));
+    check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let slowly = past(|past| past.longest_queued = ms(3999));
+    check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
+    let stalled = Standing {
+        served: served(2999),
+        ..woken()
+    };
+    check(&stalled, Fact::WokenNotRun, Verdict::Waiting, "queued");
+    let mut fresh = woken();
+    fresh.wake = Some(WakeStanding {
+        woken: true,
+        at: Some(ms(9_100)),
+        close_call: false,
+    });
+    check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
+}
+
+/// A wake is counted before it is dated: at the end of a program the date may never come.
+#[test]
+fn one_that_was_woken_at_a_time_that_is_not_known_may_have_been_so_just_now() {
+    let mut undated = woken();
+    undated.wake.iter_mut().for_each(|wake| wake.at = None);
+    check(&undated, Fact::WokenNotRun, Verdict::Waiting, "queued");
+}
+
+/// A wake that came when its run began may have led to that run; and where one that runs keeps the
+/// thread, or it is not known to have passed it over, those that are bound to it wait for their turn.
+#[test]
+fn woken_not_run_is_likely_where_another_reading_is_left() {
+    let mut close_call = woken();
+    close_call
+        .wake
+        .iter_mut()
+        .for_each(|wake| wake.close_call = true);
+    check(
+        &close_call,
+        Fact::WokenNotRun,
+        Verdict::MaybeStuck,
+        "passed-over",
+    );
+    let held = Standing {
+        held_since: Some(ms(9_000)),
+        ..woken()
+    };
+    check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
+    for there in [None, served(2_999)] {
+        let elsewhere = Standing {
+            served_there: there,
+            ..woken()
+        };
+        check(
+            &elsewhere,
+            Fact::WokenNotRun,
+            Verdict::MaybeStuck,
+            "passed-over",
+        );
+    }
+    let recent = Standing {
+        end: ms(2_999),
+        served: served(2_900),
+        ..woken()
+    };
+    let judgement = judge(&recent, ms(500));
+    assert_eq!(judgement.verdict, Verdict::MaybeStuck);
+    let passing = Standing {
+        held_since: Some(ms(9_001)),
+        ..woken()
+    };
+    check(&passing, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
+}
+
+/// A wake during the run cannot be followed before that run has ended.
+#[test]
+fn queueing_begins_with_the_suspend() {
+    let mut standing = woken();
+    standing.wake = Some(WakeStanding {
+        woken: true,
+        at: Some(ms(10)),
+        close_call: false,
+    });
+    let Reason::PassedOver { ready, .. } = judge(&standing, THRESHOLD).reason else {
+        panic!()
+    };
+    assert_eq!(ready, standing.since);
+}
+
+// CT-15
+#[test]
+fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
+    let early = Standing {
+        wake: Some(WakeStanding {
+            woken: true,
+            at: Some(ms(900)),
+            close_call: false,
+        }),
+        ..woken()
+    };
+    check(&early, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
+    let permit = |standing| Standing {
+        keeps_permits: true,
+        ..standing
+    };
+    let likely = Verdict::MaybeStuck;
+    check(&permit(early), Fact::WokenNotRun, likely, "passed-over");
+    check(
+        &permit(woken()),
+        Fact::WokenNotRun,
+        Verdict::Stuck,
+        "passed-over",
+    );
+}

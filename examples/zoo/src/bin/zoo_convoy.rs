@@ -1,0 +1,50 @@
+//! Four tasks on tokio take a lock for a moment, again and again. Then three hundred others queue for
+//! it, each for some time: the four get it after them, having waited far longer than ever before.
+
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, TokioMutex, two_workers};
+
+static LOCK: LazyLock<TokioMutex<u64>> = LazyLock::new(Default::default);
+
+async fn stay(time: Duration, mut held: ctp_zoo::TokioHeld<'_, u64>) {
+    *held.value() += 1;
+    tokio::time::sleep(time).await;
+}
+
+async fn come_often(name: String, ledger: Ledger) {
+    loop {
+        let waiting = ledger.enter(&name, line!() + 1);
+        let held = LOCK.lock().await;
+        drop(waiting);
+        stay(Duration::from_millis(1), held).await;
+    }
+}
+
+async fn crowd_in() {
+    loop {
+        let held = LOCK.lock().await;
+        stay(Duration::from_millis(10), held).await;
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let (runtime, ledger) = (two_workers()?, Ledger::new());
+    for i in 0..4 {
+        let name = format!("regular-{i}");
+        let regular = come_often(name.clone(), ledger.clone());
+        runtime.spawn(regular.traced_as(&name));
+    }
+    sleep(Duration::from_millis(500));
+    for i in 0..300 {
+        runtime.spawn(crowd_in().traced_as(&format!("crowd-{i}")));
+    }
+    sleep(Duration::from_millis(2500));
+    ledger.tell(|_| false);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
