@@ -36,6 +36,7 @@ const SAME_PLACE_SHIFT: u32 = Payload::COMMIT_BITS + SINCE_BITS;
 /// Where a short one has its `arg`: in its site word, between a site's id and more of `n`.
 const ARG_SHIFT: u32 = 16;
 const ARG_BITS: u32 = 16;
+const ARG_PLACE: u64 = ((1 << ARG_BITS) - 1) << ARG_SHIFT;
 
 impl Copied {
     /// Its time and payload.
@@ -48,8 +49,7 @@ impl Copied {
     /// Have its site and `arg` room in one word?
     #[inline]
     fn is_small(&self) -> bool {
-        let has_room = self.arg >> ARG_BITS == 0 && low_bits(self.site, 32) >> ARG_SHIFT == 0;
-        has_room && self.site & IS_ID != 0
+        self.site & (IS_ID | ARG_PLACE) == IS_ID && self.arg >> ARG_BITS == 0
     }
 
     /// Site and `arg` in one word, if they have room in it.
@@ -60,11 +60,9 @@ impl Copied {
 }
 
 impl Before {
-    /// Puts it at the beginning of `out`; gives how many words it takes. Nothing if there is no room
-    /// for the longest.
+    /// Puts it at the beginning of `out`; gives how many words it takes.
     #[inline]
-    pub fn pack(&self, copied: &Copied, out: &mut [Word]) -> Option<usize> {
-        let out: &mut [Word; MOST_WORDS] = out.first_chunk_mut()?;
+    pub fn pack(&self, copied: &Copied, out: &mut [Word; MOST_WORDS]) -> usize {
         let commit = low_bits(copied.commit, Payload::COMMIT_BITS);
         let since = copied.at.wrapping_sub(self.at);
         if copied.is_small() && since < IN_FULL {
@@ -73,11 +71,11 @@ impl Before {
             let first =
                 commit | since << Payload::COMMIT_BITS | u64::from(is_same) << SAME_PLACE_SHIFT;
             (out[0], out[1]) = (first.to_le_bytes(), place.to_le_bytes());
-            return Some(2 - usize::from(is_same));
+            return 2 - usize::from(is_same);
         }
         let first = commit | IN_FULL << Payload::COMMIT_BITS;
         *out = [first, copied.at, copied.site, copied.arg].map(u64::to_le_bytes);
-        Some(MOST_WORDS)
+        MOST_WORDS
     }
 
     /// The one at the beginning of `words`, and how many of them it takes. Its lap is forgotten.
@@ -125,6 +123,9 @@ fn kind(commit: u64) -> usize {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
     use crate::site::SiteWord;
 
@@ -152,9 +153,8 @@ mod tests {
         let (mut before, mut words) = (Before::default(), [[0; 8]; MOST_WORDS]);
         before.note(one);
         let packed = before.pack(&copied, &mut words);
-        let unpacked = before.unpack(&words);
-        assert_eq!(unpacked, packed.map(|length| (copied, length)));
-        packed.expect("there is room")
+        assert_eq!(before.unpack(&words), Some((copied, packed)));
+        packed
     }
 
     /// The same behind one of another kind.
@@ -207,12 +207,50 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_or_written_than_there_is() {
+    fn no_more_is_read_than_there_is() {
         let before = Before::default();
-        assert_eq!(before.pack(&copied(30, USUAL), &mut [[0; 8]; 3]), None);
         let in_full = [0, 0, 0, 0, 0, 0, 0xff, 0x7f];
         assert_eq!(before.unpack(&[in_full; 3]), None);
         assert_eq!(before.unpack(&[[0; 8]; 1]), None);
         assert_eq!(before.unpack(&[]), None);
+    }
+
+    /// Of words near those where the length of a record changes, and of any others.
+    fn any_record() -> impl Strategy<Value = Copied> {
+        let word = || {
+            prop_oneof![
+                0..4u64,
+                (0..64u32, 0..4u64).prop_map(|(bit, more)| ((1u64 << bit) + more).wrapping_sub(2)),
+                any::<u64>()
+            ]
+        };
+        let site = prop_oneof![word(), word().prop_map(|word| word | IS_ID)];
+        (word(), word(), site, word()).prop_map(|(commit, at, site, arg)| Copied {
+            commit: low_bits(commit, Payload::COMMIT_BITS),
+            at,
+            site,
+            arg,
+        })
+    }
+
+    proptest! {
+        // LT-05
+        #[test]
+        fn any_records_are_the_same_again(records in vec(any_record(), 1..40), again in vec(any::<bool>(), 40)) {
+            let (mut packing, mut unpacking) = (Before::default(), Before::default());
+            let mut latest = records[0];
+            for (record, is_again) in records.iter().zip(again) {
+                let copied = match is_again {
+                    true => Copied { at: latest.at.wrapping_add(1), ..latest },
+                    false => *record,
+                };
+                let mut words = [[0; 8]; MOST_WORDS];
+                let length = packing.pack(&copied, &mut words);
+                prop_assert_eq!(unpacking.unpack(&words[..length]), Some((copied, length)));
+                packing.note(&copied);
+                unpacking.note(&copied);
+                latest = copied;
+            }
+        }
     }
 }

@@ -191,9 +191,9 @@ impl Reader {
 
     /// The same, in one step. True if there was no more.
     fn copy_some(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
-        let (mut next, limit) = (self.next, self.limit);
+        let (ring, mut next, limit) = (*ring, self.next, self.limit);
         let copy = || {
-            let copied = ring.copy(next).filter(|_| next != limit)?;
+            let copied = (next != limit).then(|| ring.copy(next))??;
             next = next.wrapping_add(1);
             Some(copied)
         };

@@ -67,18 +67,22 @@ impl Block {
     }
 
     /// Adds what this gives, at most so many. Gives how many there were.
-    fn fill(&mut self, at_most: usize, next: &mut impl FnMut() -> Option<Copied>) -> usize {
-        let before = self.records;
-        while self.records - before < at_most
-            && !self.is_full()
+    #[inline(always)]
+    fn fill(&mut self, at_most: usize, mut next: impl FnMut() -> Option<Copied>) -> usize {
+        let (words, _) = self.map.as_chunks_mut();
+        // In registers, which this would not be where it stands.
+        let (mut end, mut added) = (self.end, 0);
+        while added < at_most
+            && let Some(room) = words[end.words..].first_chunk_mut()
             && let Some(copied) = next()
         {
-            let (words, _) = self.map.as_chunks_mut();
-            let packed = self.end.before.pack(&copied, &mut words[self.end.words..]);
-            self.end.pass(&copied, packed.expect("it is not full"));
-            self.records += 1;
+            let packed = end.before.pack(&copied, room);
+            end.pass(&copied, packed);
+            added += 1;
         }
-        self.records - before
+        self.end = end;
+        self.records += added;
+        added
     }
 
     /// Gives records from this place on until one is refused, or there were so many. Gives how many.
@@ -153,6 +157,7 @@ impl Queue {
     }
 
     /// Adds what this gives, at most so many. True if it gave nothing more.
+    #[inline(always)]
     pub fn fill(
         &mut self,
         at_most: usize,
