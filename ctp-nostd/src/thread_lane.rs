@@ -25,18 +25,21 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 }
 
 impl<P: Platform> Probe<P> {
-    /// The ring of this thread with the room that it is known to have, or that there is no lane for it, if that is
-    /// known and no loss is to be told. Then the thread's id is known too.
+    /// The ring of this thread with the room that it is known to have, or that there is no lane for it,
+    /// if that is known and no loss is to be told. Then the thread's id is known too.
     #[inline(always)]
     pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);
-        if word >> 32 != u64::from(self.attachment) {
-            return None;
+        if word >> OVERRUN.ilog2() != u64::from(self.attachment) << 1 {
+            return None; // of another attachment, or with a loss to tell
         }
         if word as u32 == 0 {
             return Some(None);
         }
         let (ring, room) = local.own_ring.at_hand()?;
+        if local.lane.load(Ordering::Relaxed) != word {
+            return None; // a handler has been here, and the ring may be another one
+        }
         Some(Some((ring.overwritten(self.region.is_overwritten), room)))
     }
 
@@ -74,15 +77,17 @@ impl<P: Platform> Probe<P> {
     fn ring_after_loss(&self, local: &Local, number: u32) -> Option<Ring<'static>> {
         let number = number.checked_sub(OVERRUN)?;
         let ring = self.region.ring(number.wrapping_sub(1))?;
+        let (at_ns, place) = ring.reserve(P::now_ns);
+        let place = place?;
+        let word = lane_word(self.attachment, number);
+        local.lane.store(word, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst); // what a handler loses from here on it remembers anew
         let payload = Payload {
             kind: Deed::Loss as u8,
             n: ring.lost().into(),
             ..Payload::default()
         };
-        let (at_ns, place) = ring.reserve(P::now_ns);
-        place?.commit(at_ns, payload);
-        let word = lane_word(self.attachment, number);
-        local.lane.store(word, Ordering::Relaxed);
+        place.commit(at_ns, payload);
         Some(ring)
     }
 
@@ -123,9 +128,13 @@ impl<P: Platform> Probe<P> {
 
     /// A handler that comes now finds no lane, and takes none.
     fn keep_out_handlers(&self, local: &Local) {
-        let taken = lane_word(self.attachment, OVERRUN);
-        local.lane.store(taken, Ordering::Relaxed);
+        local.lane.store(self.kept_out(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
+    }
+
+    /// The word of a thread whose handlers do so.
+    fn kept_out(&self) -> u64 {
+        lane_word(self.attachment, OVERRUN)
     }
 
     /// This is what the thread has from now on.
