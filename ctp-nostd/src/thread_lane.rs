@@ -188,31 +188,37 @@ impl<P: Platform> Probe<P> {
     }
 
     /// This thread is about to end: its lane is for others at once. Without this call it is so
-    /// once the thread is known to be gone.
+    /// once the thread is known to be gone. Not in a signal handler that goes back into one of these
+    /// calls: what that has begun would be told in a lane that may be another thread's by then.
     pub fn thread_ends(self) {
         let Some(local) = P::local().filter(|_| self.is_live()) else {
             return;
         };
-        let Some(number) = self.own_lane(local) else {
+        if self.own_lane(local.lane.load(Ordering::Relaxed)).is_none() {
             return;
-        };
+        }
         self.tell(Payload {
             kind: Deed::End as u8,
             station: self.attach_id.into(),
             arg: P::thread_in(self.attachment),
             ..Payload::default()
         });
-        self.keep_out_handlers(local);
+        self.leave_lane(local);
+    }
+
+    /// Gives it back, unless a handler has done so since.
+    fn leave_lane(&self, local: &Local) {
+        let word = local.lane.swap(self.kept_out(), Ordering::Relaxed);
         local.own_ring.forget();
-        if let Some(lane) = self.region.pool().get(number as usize) {
+        let number = self.own_lane(word);
+        if let Some(lane) = number.and_then(|it| self.region.pool().get(it as usize)) {
             lane::give_back(lane);
         }
         local.lane.store(0, Ordering::Relaxed);
     }
 
-    /// The number of the lane that this thread has.
-    fn own_lane(&self, local: &Local) -> Option<u32> {
-        let word = local.lane.load(Ordering::Relaxed);
+    /// The number of the lane that a thread with this word has.
+    fn own_lane(&self, word: u64) -> Option<u32> {
         let is_of_now = word >> 32 == u64::from(self.attachment);
         let number = (word as u32 & !OVERRUN).checked_sub(1)?;
         (is_of_now && !is_none(word as u32)).then_some(number)

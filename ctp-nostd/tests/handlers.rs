@@ -6,8 +6,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ctp_nostd::aggregate::MODE_FLIGHT;
+use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::doorbell;
 use ctp_nostd::lane::{Deed, Ring};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 
@@ -22,6 +23,9 @@ static NOW: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static THREADS: [AtomicU64; 3] = [const { AtomicU64::new(1) }; 3];
 /// What comes amid the next event, once it has its place.
 static AMID: [Mutex<Option<Handler>>; 3] = [const { Mutex::new(None) }; 3];
+
+/// What comes when the recorder is called.
+static AT_RING: [Mutex<Option<Handler>>; 3] = [const { Mutex::new(None) }; 3];
 
 fn come(handler: &Mutex<Option<Handler>>) {
     let handler = handler.lock().expect("nobody panics").take();
@@ -48,7 +52,9 @@ impl<const TEST: usize> Platform for Stage<TEST> {
         Self::thread()
     }
 
-    fn ring() {}
+    fn ring() {
+        come(&AT_RING[TEST]);
+    }
 
     fn local() -> Option<&'static Local> {
         LOCALS[TEST].get(Self::thread() as usize - 1)
@@ -107,4 +113,22 @@ fn what_a_handler_loses_of_a_flight_is_told_before_what_comes_next() {
     task.run();
     assert_eq!(said(&ring, amid + LENGTH), (Deed::Loss as u8, 1));
     assert_eq!(said(&ring, amid + LENGTH + 1).0, 2, "the run");
+}
+
+// LT-33
+#[test]
+fn a_lane_that_a_handler_gave_back_stays_with_who_took_it() {
+    let region = memory(MODE_HISTORY);
+    let probe: Probe<Stage<1>> = Probe::new(region, 1);
+    probe.closed(1_u64);
+    let handler = move || {
+        probe.thread_ends();
+        THREADS[1].store(2, Relaxed);
+        probe.closed(2_u64);
+        THREADS[1].store(1, Relaxed);
+    };
+    expect(&AT_RING, 1, Box::new(handler));
+    doorbell::arm(region.header.tracer_sleeping());
+    probe.thread_ends();
+    assert_eq!(lane(&region).holder(), Some(2));
 }
