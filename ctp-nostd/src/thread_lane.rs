@@ -50,10 +50,14 @@ impl<P: Platform> Probe<P> {
         if word >> 32 != u64::from(self.attachment) {
             return None;
         }
-        if is_none(word as u32) {
+        let number = match is_none(word as u32) {
+            true => self.look_again(local, word),
+            false => word as u32,
+        };
+        if is_none(number) {
             return Some(None);
         }
-        if let Some(ring) = self.region.ring((word as u32).wrapping_sub(1)) {
+        if let Some(ring) = self.region.ring(number.wrapping_sub(1)) {
             local.own_ring.look(ring);
         }
         self.at_hand(local)

@@ -132,3 +132,21 @@ fn a_lane_that_a_handler_gave_back_stays_with_who_took_it() {
     probe.thread_ends();
     assert_eq!(lane(&region).holder(), Some(2));
 }
+
+// LT-12
+#[test]
+fn a_thread_that_only_switches_looks_for_a_lane_again() {
+    let region = memory(MODE_HISTORY);
+    let probe: Probe<Stage<2>> = Probe::new(region, 1);
+    probe.closed(1_u64);
+    THREADS[2].store(2, Relaxed);
+    let [from, to] = ["from", "to"].map(|name| probe.born(name));
+    assert_eq!(lane(&region).holder(), Some(1));
+    THREADS[2].store(1, Relaxed);
+    probe.thread_ends();
+    THREADS[2].store(2, Relaxed);
+    for _ in 0..256 {
+        from.switch_to(Wait::to_yield(), &to);
+    }
+    assert_eq!(lane(&region).holder(), Some(2));
+}
