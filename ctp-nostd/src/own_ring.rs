@@ -62,9 +62,11 @@ impl OwnRing {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Looks how much room there is in the ring that was set.
+    /// Looks how much room there is in this ring, if no handler has set another one since it was found.
     pub fn look(&self, ring: Ring<'static>) {
-        self.room.store(ring.room().0, Ordering::Relaxed); // G3
+        if ptr::eq(self.lane.load(Ordering::Relaxed), ring.lane) {
+            self.room.store(ring.room().0, Ordering::Relaxed); // G3
+        }
     }
 
     /// The ring that was set, and the room as of the latest look.

@@ -155,6 +155,7 @@ impl<P: Platform> Probe<P> {
     fn lane_for(&self, thread: u64, looks: u32) -> Option<u32> {
         let claimant = Claimant {
             thread: thread as u32,
+            owner: self.attach_id.into(),
             looks,
             is_gone: P::is_gone,
             introduce: |number| self.introduce(number as u32, thread),
@@ -178,6 +179,9 @@ impl<P: Platform> Probe<P> {
             return false;
         };
         ring.take_over();
+        if ring.room() == Room::NONE {
+            return false; // and nothing is lost
+        }
         let (at_ns, place) = ring.reserve(P::now_ns);
         let payload = Payload {
             kind: Deed::Begin as u8,

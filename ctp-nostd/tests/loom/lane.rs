@@ -166,6 +166,7 @@ fn take<const COUNT: usize>(lanes: &Lanes<COUNT>, thread: u32) -> Option<usize> 
     let (long, short) = lanes.split_at(1);
     let claimant = Claimant {
         thread,
+        owner: 1,
         looks: 0,
         is_gone: |_| false,
         introduce: |_| true,

@@ -1,5 +1,5 @@
-//! What a thread tells in its lane where a signal handler comes amid that. The handler is called where
-//! the probe asks the place that it runs in for something.
+//! What threads tell in a short lane, and where a signal handler comes amid that. The handler is called
+//! where the probe asks the place that it runs in for something.
 #![cfg(not(loom))]
 #![allow(unsafe_code, reason = "lays out a memory with lanes")]
 
@@ -17,15 +17,15 @@ struct Stage<const TEST: usize>;
 
 type Handler = Box<dyn FnOnce() + Send>;
 
-static LOCALS: [[Local; 2]; 3] = [const { [const { Local::new() }; 2] }; 3];
-static NOW: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+static LOCALS: [[Local; 2]; 4] = [const { [const { Local::new() }; 2] }; 4];
+static NOW: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 /// Which of them runs, from 1.
-static THREADS: [AtomicU64; 3] = [const { AtomicU64::new(1) }; 3];
+static THREADS: [AtomicU64; 4] = [const { AtomicU64::new(1) }; 4];
 /// What comes amid the next event, once it has its place.
-static AMID: [Mutex<Option<Handler>>; 3] = [const { Mutex::new(None) }; 3];
+static AMID: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
 
 /// What comes when the recorder is called.
-static AT_RING: [Mutex<Option<Handler>>; 3] = [const { Mutex::new(None) }; 3];
+static AT_RING: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
 
 fn come(handler: &Mutex<Option<Handler>>) {
     let handler = handler.lock().expect("nobody panics").take();
@@ -34,7 +34,7 @@ fn come(handler: &Mutex<Option<Handler>>) {
     }
 }
 
-fn expect(handlers: &[Mutex<Option<Handler>>; 3], test: usize, handler: Handler) {
+fn expect(handlers: &[Mutex<Option<Handler>>; 4], test: usize, handler: Handler) {
     *handlers[test].lock().expect("nobody panics") = Some(handler);
 }
 
@@ -148,5 +148,21 @@ fn a_thread_that_only_switches_looks_for_a_lane_again() {
     for _ in 0..256 {
         from.switch_to(Wait::to_yield(), &to);
     }
+    assert_eq!(lane(&region).holder(), Some(2));
+}
+
+// LT-07
+#[test]
+fn a_thread_that_finds_no_room_to_begin_in_a_lane_has_lost_nothing_there() {
+    let region = memory(MODE_HISTORY);
+    let probe: Probe<Stage<3>> = Probe::new(region, 1);
+    (0..LENGTH).for_each(|number| probe.closed(number));
+    probe.thread_ends();
+    assert_eq!(lane(&region).lost(), 2, "the last close, and the end");
+    THREADS[3].store(2, Relaxed);
+    probe.closed(0_u64);
+    assert_eq!(lane(&region).lost(), 2);
+    lane(&region).release(LENGTH);
+    (0..256_u64).for_each(|number| probe.closed(number));
     assert_eq!(lane(&region).holder(), Some(2));
 }
