@@ -72,6 +72,8 @@ impl Turn {
 pub struct Claimant<G, I> {
     /// Its kernel id.
     pub thread: u32,
+    /// The attach id of its probe: another copy of that in the same program has lanes of its own.
+    pub owner: u32,
     /// How often it has looked for one.
     pub looks: u32,
     /// Is that thread of this process gone?
@@ -125,8 +127,10 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
 
     /// Of so many that are in use it takes one that needs no asking.
     fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
-        let holder = |lane: &Lane| lane.thread.load(Ordering::Relaxed);
-        let is_free = |lane: &Lane| [self.thread, GIVEN_BACK].contains(&holder(lane));
+        let is_free = |lane: &Lane| {
+            let holder = lane.thread.load(Ordering::Relaxed);
+            holder == GIVEN_BACK || self.is_its_own(lane, holder)
+        };
         let mut free = (0..used).filter(|number| pool.get(*number).is_some_and(is_free));
         free.find(|number| self.has_taken(pool, *number))
     }
@@ -162,22 +166,43 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         found.or_else(|| self.claim(pool))
     }
 
-    /// Exactly one of those who want a lane gets it.
+    /// Exactly one of those who want a lane gets it. Where it cannot be introduced, others may try.
     fn has_taken(&self, pool: Pool<'_>, number: usize) -> bool {
-        let take = |lane: &Lane| {
-            let holder = self.free_of(lane)?;
-            let (taken, not) = (Ordering::AcqRel, Ordering::Relaxed);
-            let word = &lane.thread;
-            word.compare_exchange(holder, self.thread, taken, not).ok()
+        let lane = pool.get(number).filter(|lane| self.take(lane));
+        let is_introduced = lane.is_some() && (self.introduce)(number);
+        if let Some(lane) = lane.filter(|_| !is_introduced) {
+            give_back(lane);
+        }
+        is_introduced
+    }
+
+    fn take(&self, lane: &Lane) -> bool {
+        let (taken, not) = (Ordering::AcqRel, Ordering::Relaxed);
+        let exchange = |holder| {
+            lane.thread
+                .compare_exchange(holder, self.thread, taken, not)
         };
-        pool.get(number).and_then(take).is_some() && (self.introduce)(number)
+        let is_taken = self
+            .free_of(lane)
+            .map(exchange)
+            .is_some_and(|it| it.is_ok());
+        if is_taken {
+            lane.owner.store(self.owner, Ordering::Relaxed);
+        }
+        is_taken
     }
 
     /// The holder that a lane has had until now, if it is free for this thread.
     fn free_of(&self, lane: &Lane) -> Option<u32> {
         let holder = lane.thread.load(Ordering::Relaxed);
-        let is_free = [0, self.thread, GIVEN_BACK].contains(&holder) || (self.is_gone)(holder);
-        is_free.then_some(holder)
+        let is_free = [0, GIVEN_BACK].contains(&holder) || self.is_its_own(lane, holder);
+        (is_free || (self.is_gone)(holder)).then_some(holder)
+    }
+
+    /// Was it that of an earlier thread with this one's id? In another copy of the probe that may be
+    /// this one.
+    fn is_its_own(&self, lane: &Lane, holder: u32) -> bool {
+        holder == self.thread && lane.owner.load(Ordering::Relaxed) == self.owner
     }
 }
 
@@ -211,6 +236,7 @@ mod tests {
     ) -> Claimant<G, impl Fn(usize) -> bool> {
         Claimant {
             thread,
+            owner: 1,
             looks: 0,
             is_gone,
             introduce: |_| true,
@@ -253,6 +279,42 @@ mod tests {
         }
         assert_eq!(claim_of(&lanes, 7, &[]), None);
         assert_eq!(claim_of(&lanes, 7, &[6]), Some(5));
+    }
+
+    // LT-13
+    #[test]
+    fn a_lane_in_which_there_is_no_room_for_a_begin_stays_for_others() {
+        let lanes: [Lane; 4] = Default::default();
+        let turn = AtomicU32::new(0);
+        give_back(&lanes[0]);
+        let claim = |thread, introduce: fn(usize) -> bool| {
+            let claimant = Claimant {
+                thread,
+                owner: 1,
+                looks: 0,
+                is_gone: |_| false,
+                introduce,
+            };
+            claimant.claim(pool(&lanes, &turn))
+        };
+        assert_eq!(claim(1, |number| number != 0), Some(1));
+        assert_eq!(claim(2, |_| true), Some(0));
+    }
+
+    // LT-12
+    #[test]
+    fn another_copy_of_the_probe_does_not_take_the_lane_that_the_thread_has() {
+        let lanes: [Lane; 4] = Default::default();
+        let turn = AtomicU32::new(0);
+        let claim = |owner| {
+            let claimant = Claimant {
+                owner,
+                ..claimant(1, |_| false)
+            };
+            claimant.claim(pool(&lanes, &turn))
+        };
+        assert_eq!([1, 2].map(claim), [Some(0), Some(1)]);
+        assert_eq!(claim(1), Some(0), "a later thread with that id");
     }
 
     /// A hundred lanes, and how often it was asked of one.

@@ -2,26 +2,31 @@
 //!
 //! ```text
 //!   G1 nothing is at hand: room = none              a handler that comes before G3 finds no room, and
-//!   G2 which ring                                   goes the slow way
+//!   G2 lane, records                                goes the slow way
 //!   G3 room                   (`lane.rs`, Room)
 //! ```
-//! Only the thread itself and its signal handlers come here. Whoever is amid G2 has said so in the
-//! thread's word of its lane, and its handlers neither set a ring then nor look.
+//! Only the thread itself and its signal handlers come here. One that comes amid the looks at these
+//! words may set another ring where the program has become another one, by a fork in it. So who has
+//! looked asks for the word of the thread's lane once more, which then is another one too.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
 use core::ptr;
 use core::slice;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, compiler_fence};
 
 use crate::lane::{Ring, Room};
 use crate::layout::{Lane, LaneRecord};
+
+/// Low bits of the word of the records: the logarithm of how many there are.
+const LENGTH: usize = 31;
+const _: () = assert!(align_of::<LaneRecord>() > LENGTH);
 
 /// The ring of the lane that this thread has, and how much of it is known to be free.
 #[derive(Debug)]
 pub(crate) struct OwnRing {
     lane: AtomicPtr<Lane>,
+    /// Where they begin, and how many there are: in one word, between whose parts nobody comes.
     records: AtomicPtr<LaneRecord>,
-    length: AtomicUsize,
     room: AtomicU64,
 }
 
@@ -31,7 +36,6 @@ impl OwnRing {
         OwnRing {
             lane: AtomicPtr::new(ptr::null_mut()),
             records: AtomicPtr::new(ptr::null_mut()),
-            length: AtomicUsize::new(0),
             room: AtomicU64::new(Room::NONE.0),
         }
     }
@@ -40,11 +44,15 @@ impl OwnRing {
     /// [looked](OwnRing::look).
     pub fn set(&self, ring: Ring<'static>) {
         self.forget(); // G1
+        let Some(bits) = ring.records.len().checked_ilog2() else {
+            return;
+        };
+        let length = LENGTH.min(bits as usize);
+        let records = ring.records.as_ptr().cast_mut();
         let lane = ptr::from_ref(ring.lane).cast_mut();
         self.lane.store(lane, Ordering::Relaxed); // G2
-        let records = ring.records.as_ptr().cast_mut();
-        self.records.store(records, Ordering::Relaxed);
-        self.length.store(ring.records.len(), Ordering::Relaxed);
+        self.records
+            .store(records.map_addr(|it| it | length), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
@@ -54,9 +62,11 @@ impl OwnRing {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Looks how much room there is in the ring that was set.
+    /// Looks how much room there is in this ring, if no handler has set another one since it was found.
     pub fn look(&self, ring: Ring<'static>) {
-        self.room.store(ring.room().0, Ordering::Relaxed); // G3
+        if ptr::eq(self.lane.load(Ordering::Relaxed), ring.lane) {
+            self.room.store(ring.room().0, Ordering::Relaxed); // G3
+        }
     }
 
     /// The ring that was set, and the room as of the latest look.
@@ -66,14 +76,17 @@ impl OwnRing {
         if room == Room::NONE {
             return None;
         }
-        let (lane, records) = (&self.lane, &self.records);
-        let length = self.length.load(Ordering::Relaxed);
-        // SAFETY: there is room, so somebody has looked since `set` stored these three words, which it
-        // took from references for good. They are of one ring: only this thread and its handlers
-        // write them, and while one of these is in `set` there is no room.
+        compiler_fence(Ordering::SeqCst);
+        let lane = self.lane.load(Ordering::Relaxed);
+        let records = self.records.load(Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let length = 1 << (records.addr() & LENGTH);
+        // SAFETY: there is room, so somebody has looked since `set` stored both words, and they are
+        // read after that. Each was taken, whole, from a reference for good, and is so valid by itself,
+        // whatever handlers have come between these looks and set another ring.
         let (lane, records) = unsafe {
-            let records = slice::from_raw_parts(records.load(Ordering::Relaxed), length);
-            (&*lane.load(Ordering::Relaxed), records)
+            let records = slice::from_raw_parts(records.map_addr(|it| it & !LENGTH), length);
+            (&*lane, records)
         };
         Some((Ring::new(lane, records), room))
     }

@@ -68,7 +68,8 @@ pub trait Platform: 'static {
     }
 
     /// Memory of the calling thread. Without any, a wake is not attributed to a coroutine, and
-    /// [`waits_for`](crate::Probe::waits_for) says nothing. On one core a static will do.
+    /// [`waits_for`](crate::Probe::waits_for) says nothing. On one core a static will do. It is of one
+    /// probe: two that have lanes need a platform each, or attachments that differ.
     #[inline]
     fn local() -> Option<&'static Local> {
         None

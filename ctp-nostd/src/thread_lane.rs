@@ -25,18 +25,21 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 }
 
 impl<P: Platform> Probe<P> {
-    /// The ring of this thread with the room that it is known to have, or that there is no lane for it, if that is
-    /// known and no loss is to be told. Then the thread's id is known too.
+    /// The ring of this thread with the room that it is known to have, or that there is no lane for it,
+    /// if that is known and no loss is to be told. Then the thread's id is known too.
     #[inline(always)]
     pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);
-        if word >> 32 != u64::from(self.attachment) {
-            return None;
+        if word >> OVERRUN.ilog2() != u64::from(self.attachment) << 1 {
+            return None; // of another attachment, or with a loss to tell
         }
         if word as u32 == 0 {
             return Some(None);
         }
         let (ring, room) = local.own_ring.at_hand()?;
+        if local.lane.load(Ordering::Relaxed) != word {
+            return None; // a handler has been here, and the ring may be another one
+        }
         Some(Some((ring.overwritten(self.region.is_overwritten), room)))
     }
 
@@ -47,10 +50,14 @@ impl<P: Platform> Probe<P> {
         if word >> 32 != u64::from(self.attachment) {
             return None;
         }
-        if is_none(word as u32) {
+        let number = match is_none(word as u32) {
+            true => self.look_again(local, word),
+            false => word as u32,
+        };
+        if is_none(number) {
             return Some(None);
         }
-        if let Some(ring) = self.region.ring((word as u32).wrapping_sub(1)) {
+        if let Some(ring) = self.region.ring(number.wrapping_sub(1)) {
             local.own_ring.look(ring);
         }
         self.at_hand(local)
@@ -74,15 +81,17 @@ impl<P: Platform> Probe<P> {
     fn ring_after_loss(&self, local: &Local, number: u32) -> Option<Ring<'static>> {
         let number = number.checked_sub(OVERRUN)?;
         let ring = self.region.ring(number.wrapping_sub(1))?;
+        let (at_ns, place) = ring.reserve(P::now_ns);
+        let place = place?;
+        let word = lane_word(self.attachment, number);
+        local.lane.store(word, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst); // what a handler loses from here on it remembers anew
         let payload = Payload {
             kind: Deed::Loss as u8,
             n: ring.lost().into(),
             ..Payload::default()
         };
-        let (at_ns, place) = ring.reserve(P::now_ns);
-        place?.commit(at_ns, payload);
-        let word = lane_word(self.attachment, number);
-        local.lane.store(word, Ordering::Relaxed);
+        place.commit(at_ns, payload);
         Some(ring)
     }
 
@@ -123,9 +132,13 @@ impl<P: Platform> Probe<P> {
 
     /// A handler that comes now finds no lane, and takes none.
     fn keep_out_handlers(&self, local: &Local) {
-        let taken = lane_word(self.attachment, OVERRUN);
-        local.lane.store(taken, Ordering::Relaxed);
+        local.lane.store(self.kept_out(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
+    }
+
+    /// The word of a thread whose handlers do so.
+    fn kept_out(&self) -> u64 {
+        lane_word(self.attachment, OVERRUN)
     }
 
     /// This is what the thread has from now on.
@@ -142,6 +155,7 @@ impl<P: Platform> Probe<P> {
     fn lane_for(&self, thread: u64, looks: u32) -> Option<u32> {
         let claimant = Claimant {
             thread: thread as u32,
+            owner: self.attach_id.into(),
             looks,
             is_gone: P::is_gone,
             introduce: |number| self.introduce(number as u32, thread),
@@ -165,6 +179,9 @@ impl<P: Platform> Probe<P> {
             return false;
         };
         ring.take_over();
+        if ring.room() == Room::NONE {
+            return false; // and nothing is lost
+        }
         let (at_ns, place) = ring.reserve(P::now_ns);
         let payload = Payload {
             kind: Deed::Begin as u8,
@@ -179,31 +196,37 @@ impl<P: Platform> Probe<P> {
     }
 
     /// This thread is about to end: its lane is for others at once. Without this call it is so
-    /// once the thread is known to be gone.
+    /// once the thread is known to be gone. Not in a signal handler that goes back into one of these
+    /// calls: what that has begun would be told in a lane that may be another thread's by then.
     pub fn thread_ends(self) {
         let Some(local) = P::local().filter(|_| self.is_live()) else {
             return;
         };
-        let Some(number) = self.own_lane(local) else {
+        if self.own_lane(local.lane.load(Ordering::Relaxed)).is_none() {
             return;
-        };
+        }
         self.tell(Payload {
             kind: Deed::End as u8,
             station: self.attach_id.into(),
             arg: P::thread_in(self.attachment),
             ..Payload::default()
         });
-        self.keep_out_handlers(local);
+        self.leave_lane(local);
+    }
+
+    /// Gives it back, unless a handler has done so since.
+    fn leave_lane(&self, local: &Local) {
+        let word = local.lane.swap(self.kept_out(), Ordering::Relaxed);
         local.own_ring.forget();
-        if let Some(lane) = self.region.pool().get(number as usize) {
+        let number = self.own_lane(word);
+        if let Some(lane) = number.and_then(|it| self.region.pool().get(it as usize)) {
             lane::give_back(lane);
         }
         local.lane.store(0, Ordering::Relaxed);
     }
 
-    /// The number of the lane that this thread has.
-    fn own_lane(&self, local: &Local) -> Option<u32> {
-        let word = local.lane.load(Ordering::Relaxed);
+    /// The number of the lane that a thread with this word has.
+    fn own_lane(&self, word: u64) -> Option<u32> {
         let is_of_now = word >> 32 == u64::from(self.attachment);
         let number = (word as u32 & !OVERRUN).checked_sub(1)?;
         (is_of_now && !is_none(word as u32)).then_some(number)

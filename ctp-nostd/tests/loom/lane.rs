@@ -166,6 +166,7 @@ fn take<const COUNT: usize>(lanes: &Lanes<COUNT>, thread: u32) -> Option<usize> 
     let (long, short) = lanes.split_at(1);
     let claimant = Claimant {
         thread,
+        owner: 1,
         looks: 0,
         is_gone: |_| false,
         introduce: |_| true,
@@ -235,6 +236,50 @@ fn a_lane_that_is_given_back_beside_one_that_nobody_had_has_one_thread() {
         let [one, other] = others.map(|it| it.join().expect("a claim does not panic"));
         assert!(one.is_some() || other.is_some());
         assert!(one != other);
+    });
+}
+
+// LT-05, LT-12
+#[test]
+fn who_takes_a_lane_that_was_given_back_writes_over_nothing_that_was_not_read() {
+    check(|| {
+        let memory = Arc::new(Memory::default());
+        let claim = |memory: &Memory, thread| {
+            let claimant = Claimant {
+                thread,
+                owner: 1,
+                looks: 0,
+                is_gone: |_| false,
+                introduce: |_| memory.ring().room() != Room::NONE,
+            };
+            let turn = AtomicU32::new(0);
+            let pool = Pool {
+                long: std::slice::from_ref(&memory.lane),
+                short: &[],
+                turn: &turn,
+            };
+            claimant.claim(pool).is_some()
+        };
+        assert!(claim(&memory, 1));
+        (0..2).for_each(|attempt| memory.write(attempt));
+        let shared = Arc::clone(&memory);
+        let first = thread::spawn(move || give_back(&shared.lane));
+        let shared = Arc::clone(&memory);
+        let second = thread::spawn(move || {
+            let has_taken = claim(&shared, 2);
+            if has_taken {
+                let mut room = shared.ring().room();
+                shared.write_in(shared.ring(), &mut room, 2..3);
+            }
+            has_taken
+        });
+        let mut next = 0;
+        let mut seen = memory.drain(&mut next);
+        first.join().expect("it does not panic");
+        let written = 2 + u64::from(second.join().expect("a claim does not panic"));
+        seen.extend(memory.drain(&mut next));
+        assert_eq!(seen, (0..written).collect::<Vec<_>>());
+        assert_eq!(memory.ring().lost(), 0);
     });
 }
 

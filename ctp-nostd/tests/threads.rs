@@ -1,0 +1,168 @@
+//! What threads tell in a short lane, and where a signal handler comes amid that. The handler is called
+//! where the probe asks the place that it runs in for something.
+#![cfg(not(loom))]
+#![allow(unsafe_code, reason = "lays out a memory with lanes")]
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
+use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::doorbell;
+use ctp_nostd::lane::{Deed, Ring};
+use ctp_nostd::{Local, Platform, Probe, Region, Wait};
+
+/// Two threads that take turns. Tests run apart, so each has its own.
+struct Stage<const TEST: usize>;
+
+type Handler = Box<dyn FnOnce() + Send>;
+
+static LOCALS: [[Local; 2]; 4] = [const { [const { Local::new() }; 2] }; 4];
+static NOW: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+/// Which of them runs, from 1.
+static THREADS: [AtomicU64; 4] = [const { AtomicU64::new(1) }; 4];
+/// What comes amid the next event, once it has its place.
+static AMID: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
+
+/// What comes when the recorder is called.
+static AT_RING: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
+
+fn come(handler: &Mutex<Option<Handler>>) {
+    let handler = handler.lock().expect("nobody panics").take();
+    if let Some(handler) = handler {
+        handler();
+    }
+}
+
+fn expect(handlers: &[Mutex<Option<Handler>>; 4], test: usize, handler: Handler) {
+    *handlers[test].lock().expect("nobody panics") = Some(handler);
+}
+
+impl<const TEST: usize> Platform for Stage<TEST> {
+    fn now_ns() -> u64 {
+        NOW[TEST].fetch_add(1, Relaxed) + 1
+    }
+
+    fn thread() -> u64 {
+        THREADS[TEST].load(Relaxed)
+    }
+
+    fn thread_of(_: &Local) -> u64 {
+        come(&AMID[TEST]);
+        Self::thread()
+    }
+
+    fn ring() {
+        come(&AT_RING[TEST]);
+    }
+
+    fn local() -> Option<&'static Local> {
+        LOCALS[TEST].get(Self::thread() as usize - 1)
+    }
+}
+
+#[repr(align(1024))]
+struct Kib(#[expect(dead_code, reason = "room")] [u8; 1024]);
+
+const LENGTH: u64 = 8;
+
+/// Of one lane.
+fn memory(mode: u32) -> Region<'static> {
+    let plan = Plan {
+        stations: 2,
+        lanes: 1,
+        lane_records: LENGTH as u32,
+        short_lanes: 0,
+    };
+    let recording = Recording {
+        mode,
+        ..Recording::default()
+    };
+    let kibs = (0..plan.bytes().div_ceil(1024)).map(|_| Kib([0; 1024]));
+    let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
+    let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
+    // SAFETY: zeroed, aligned, leaked, and touched by nothing but this region.
+    unsafe { Region::create(base, bytes, plan, &recording) }.expect("it fits")
+}
+
+fn lane(region: &Region<'static>) -> Ring<'static> {
+    region.ring(0).expect("it has one")
+}
+
+/// Kind and number of a record.
+fn said(ring: &Ring<'_>, at: u64) -> (u8, u64) {
+    let (_, payload) = ring.read(at).expect("it is committed");
+    (payload.kind, payload.n)
+}
+
+// LT-08
+#[test]
+fn what_a_handler_loses_of_a_flight_is_told_before_what_comes_next() {
+    let region = memory(MODE_FLIGHT);
+    let probe: Probe<Stage<0>> = Probe::new(region, 1);
+    let task = probe.born("task");
+    task.run();
+    let ring = lane(&region);
+    let amid = ring.head();
+    // All places up to the one that the interrupted event has not filled in, and that one.
+    let handler = move || (0..LENGTH).for_each(|number| probe.closed(number));
+    expect(&AMID, 0, Box::new(handler));
+    task.suspend(Wait::to_yield());
+    assert_eq!((ring.head(), ring.lost()), (amid + LENGTH, 1));
+
+    task.run();
+    assert_eq!(said(&ring, amid + LENGTH), (Deed::Loss as u8, 1));
+    assert_eq!(said(&ring, amid + LENGTH + 1).0, 2, "the run");
+}
+
+// LT-33
+#[test]
+fn a_lane_that_a_handler_gave_back_stays_with_who_took_it() {
+    let region = memory(MODE_HISTORY);
+    let probe: Probe<Stage<1>> = Probe::new(region, 1);
+    probe.closed(1_u64);
+    let handler = move || {
+        probe.thread_ends();
+        THREADS[1].store(2, Relaxed);
+        probe.closed(2_u64);
+        THREADS[1].store(1, Relaxed);
+    };
+    expect(&AT_RING, 1, Box::new(handler));
+    doorbell::arm(region.header.tracer_sleeping());
+    probe.thread_ends();
+    assert_eq!(lane(&region).holder(), Some(2));
+}
+
+// LT-12
+#[test]
+fn a_thread_that_only_switches_looks_for_a_lane_again() {
+    let region = memory(MODE_HISTORY);
+    let probe: Probe<Stage<2>> = Probe::new(region, 1);
+    probe.closed(1_u64);
+    THREADS[2].store(2, Relaxed);
+    let [from, to] = ["from", "to"].map(|name| probe.born(name));
+    assert_eq!(lane(&region).holder(), Some(1));
+    THREADS[2].store(1, Relaxed);
+    probe.thread_ends();
+    THREADS[2].store(2, Relaxed);
+    for _ in 0..256 {
+        from.switch_to(Wait::to_yield(), &to);
+    }
+    assert_eq!(lane(&region).holder(), Some(2));
+}
+
+// LT-07
+#[test]
+fn a_thread_that_finds_no_room_to_begin_in_a_lane_has_lost_nothing_there() {
+    let region = memory(MODE_HISTORY);
+    let probe: Probe<Stage<3>> = Probe::new(region, 1);
+    (0..LENGTH).for_each(|number| probe.closed(number));
+    probe.thread_ends();
+    assert_eq!(lane(&region).lost(), 2, "the last close, and the end");
+    THREADS[3].store(2, Relaxed);
+    probe.closed(0_u64);
+    assert_eq!(lane(&region).lost(), 2);
+    lane(&region).release(LENGTH);
+    (0..256_u64).for_each(|number| probe.closed(number));
+    assert_eq!(lane(&region).holder(), Some(2));
+}
