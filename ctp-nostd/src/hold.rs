@@ -12,7 +12,7 @@ use crate::wait::Resource;
 impl<P: Platform> Probe<P> {
     /// The coroutine that runs on this thread holds a lock from now on; if none runs here, the
     /// thread does. Call it just after the lock was taken, in every way in which it can be. The
-    /// caller is where.
+    /// caller is where. A lock is named by its address as a `usize`; as a `u64` it is something else.
     ///
     /// Whoever holds it at the end of the recording is said to keep those that
     /// [wait](crate::Wait::lock) for it, so tell only of what nobody else can give back: a lock, and
@@ -33,7 +33,8 @@ impl<P: Platform> Probe<P> {
         self.tell_hold(Deed::Acquire, resource.into(), place);
     }
 
-    /// It is given back. Call it just before, so that what comes next of that lock is told later.
+    /// It is given back, by a name of the same type. Call it just before, so that what comes next of
+    /// that lock is told later.
     /// What was not [`acquired`](Probe::acquired) while anybody recorded is passed over.
     #[inline]
     #[track_caller]

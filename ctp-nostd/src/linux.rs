@@ -83,7 +83,8 @@ pub(crate) fn local() -> &'static Local {
 }
 
 /// Something is gone for which coroutines may wait: a descriptor (`i32`), a lock or a channel (its
-/// address, `usize`), or something of the program's own (`u64`). See [`Probe::closed`].
+/// address, `usize`), or something of the program's own (`u64`): the type says which. See
+/// [`Probe::closed`].
 #[inline]
 #[track_caller]
 pub fn closed(resource: impl Into<Resource>) {
@@ -93,7 +94,7 @@ pub fn closed(resource: impl Into<Resource>) {
 }
 
 /// The coroutine that runs on this thread, else the thread, holds a lock (its address, `usize`) or
-/// something of the program's own (`u64`) from now on. See [`Probe::acquired`].
+/// something of the program's own (`u64`) from now on: the type says which. See [`Probe::acquired`].
 #[inline]
 #[track_caller]
 pub fn acquired(resource: impl Into<Resource>) {
@@ -110,7 +111,7 @@ pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'stat
     }
 }
 
-/// That is about to be given back. See [`Probe::released`].
+/// That, by a name of the same type, is about to be given back. See [`Probe::released`].
 #[inline]
 #[track_caller]
 pub fn released(resource: impl Into<Resource>) {

@@ -70,7 +70,8 @@ impl<P: Platform> Probe<P> {
     /// them, so they will wait for ever unless somebody wakes them now. Call it just before the call
     /// that closes or frees it: afterwards its number may be another's, whose coroutines it would be
     /// told of. Of a file with several numbers tell the last one by which it is waited for. The caller
-    /// is where.
+    /// is where. Its type says what it is: an `i32` a descriptor, a `usize` the address of a lock or a
+    /// channel, a `u64` something of the program's own, even if it is an address.
     #[track_caller]
     pub fn closed(self, resource: impl Into<Resource>) {
         let Resource { kind, number } = resource.into();

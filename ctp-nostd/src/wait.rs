@@ -67,7 +67,8 @@ impl Wait {
         Wait::at_caller(WaitKind::Timer, deadline_ns)
     }
 
-    /// For the lock at this address.
+    /// For the lock at this address: the `usize` with which [`acquired`](crate::Probe::acquired) and
+    /// [`released`](crate::Probe::released) name it. As a `u64` it would be that of [`user`](Wait::user).
     #[track_caller]
     pub fn lock(address: usize) -> Self {
         Wait::at_caller(WaitKind::Lock, address as u64)
@@ -85,7 +86,8 @@ impl Wait {
         Wait::at_caller(WaitKind::Coroutine, probe_id)
     }
 
-    /// For something of the program's own, under a number of its own.
+    /// For something of the program's own, under a number of its own: the `u64` with which
+    /// [`closed`](crate::Probe::closed) names it. As a `usize` it would be that of [`lock`](Wait::lock).
     #[track_caller]
     pub fn user(number: u64) -> Self {
         Wait::at_caller(WaitKind::User, number)
@@ -153,7 +155,7 @@ impl From<i32> for Resource {
 }
 
 impl From<usize> for Resource {
-    /// The address of a lock or a channel.
+    /// The address of a lock or a channel. As a `u64` it would be neither.
     fn from(address: usize) -> Self {
         Resource {
             kind: WaitKind::Lock,
@@ -163,7 +165,7 @@ impl From<usize> for Resource {
 }
 
 impl From<u64> for Resource {
-    /// A number of the program's own.
+    /// A number of the program's own. An address as a `u64` is one too, and no lock's.
     fn from(number: u64) -> Self {
         Resource {
             kind: WaitKind::User,

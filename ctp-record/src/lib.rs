@@ -184,8 +184,9 @@ fn begin<'r>(
         rendezvous,
         alarms: Alarms::default(),
         desk: Desk::default(),
+        // The file of a summary does not grow with time, and who judges meanwhile has to know.
+        looks: Looks::new(launch.summary && lookout.is_none()),
         lookout,
-        looks: Looks::default(),
         talk: config.talk,
         wait,
         running,

@@ -1,7 +1,8 @@
 //! Looks from outside at the descriptors that coroutines wait for: closed, re-used, or readable?
 //!
 //! Only `/proc` is read. The program is not stopped, and nothing of it is touched: a duplicate of a
-//! descriptor would keep it open. What is not remarkable is not told, and a descriptor is closed or
+//! descriptor would keep it open. What is not remarkable is not told, but for that there is nothing
+//! to read, which is why a wait may be long; and a descriptor is closed or
 //! re-used only if an earlier look of the same wait saw it open: its number may be of another sort.
 //! The work is bounded: some hundred descriptors a second, in turns, and none while nobody waits long.
 
@@ -51,6 +52,8 @@ pub struct Looks {
     suspects: Vec<(StationPlace, CoroutineId)>,
     /// Processes at which the kernel did not let us look.
     hidden: HashSet<ProcessId>,
+    /// What is as it should be is told at the end only.
+    saves_room: bool,
 }
 
 /// One wait, with what its descriptor is now.
@@ -61,19 +64,19 @@ struct Sight {
     held: Held,
 }
 
-impl Default for Looks {
-    fn default() -> Self {
+impl Looks {
+    /// None yet. To save room, what is as it should be is told at the end only.
+    pub fn new(saves_room: bool) -> Self {
         Looks {
             next: Instant::now(),
             cursor: (0, 0),
             followed: HashMap::new(),
             suspects: Vec::new(),
             hidden: HashSet::new(),
+            saves_room,
         }
     }
-}
 
-impl Looks {
     /// Is it time?
     pub fn is_due(&self) -> bool {
         self.next <= Instant::now()
@@ -132,6 +135,11 @@ impl Looks {
         looks
     }
 
+    /// What was seen last of waits that are as they should be, to be told at the end.
+    pub fn last(&self) -> impl Iterator<Item = Look> {
+        self.followed.values().filter_map(Followed::untold)
+    }
+
     /// Looks once more, and closer, at what is not what it was.
     fn confirm(&self, sights: &mut [Sight]) {
         let mut all: HashMap<u32, Vec<Changed>> = HashMap::new();
@@ -184,7 +192,7 @@ impl Looks {
         let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, held, at)) else {
             return;
         };
-        looks.extend(followed.see(held, look(seen)));
+        looks.extend(followed.see(held, look(seen), self.saves_room));
         if followed.is_suspect() {
             self.suspects.push((sight.place, wait.coroutine));
         }

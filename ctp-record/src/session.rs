@@ -161,6 +161,7 @@ impl Session<'_> {
         };
         let at = self.clock.now();
         self.output.be_patient();
+        self.tell_last_looks();
         self.memories.finish(&mut self.processes, &mut self.output);
         self.status = None;
         self.dismiss();

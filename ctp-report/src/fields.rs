@@ -157,6 +157,7 @@ fn look(it: &Look) -> Fields {
         Seen::HungUp => ("hung-up", 0),
         Seen::Hidden => ("hidden", 0),
         Seen::NumberClosed => ("number-closed", 0),
+        Seen::Empty => ("nothing-to-read", 0),
         _ => ("unknown", 0),
     };
     fields(

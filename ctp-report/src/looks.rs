@@ -32,6 +32,7 @@ fn line(look: &Look, when: &str) -> String {
 fn finding(look: &Look) -> String {
     match look.seen {
         Seen::Open => format!("open ({})", thing(look.thing)),
+        Seen::Empty => format!("nothing to read ({})", thing(look.thing)),
         Seen::Closed => "closed".to_owned(),
         Seen::NumberClosed => "its number closed".to_owned(),
         Seen::Replaced => "replaced".to_owned(),

@@ -51,7 +51,7 @@ pub use coroutine::{Attempted, Coroutine, Total};
 pub use filtering::Filtering;
 pub use holds::Holding;
 pub use looks::Looked;
-pub use losses::ThreadLoss;
+pub use losses::{LostRecords, ThreadLoss};
 pub use named::{Kin, Named};
 pub use names::NameId;
 pub use site::SiteStats;
@@ -266,6 +266,11 @@ impl Census {
     /// many threads only the latest losses are known.
     pub fn losses_since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
         self.losses.since(process, since)
+    }
+
+    /// What threads lost in all.
+    pub fn lost_records(&self) -> LostRecords {
+        self.losses.all
     }
 
     /// Whether a sum over the events of some coroutine may be wrong.

@@ -5,7 +5,8 @@ use crate::record::{CoroutineId, Nanos};
 use crate::varint::{Input, put_uint};
 
 /// The recorder looked at a descriptor, without touching it, while a coroutine waited for it. Only
-/// what is remarkable is told, and what that was before.
+/// what is remarkable is told, and what that was before; and, ever more seldom, that there is nothing
+/// to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     /// Who waits.
@@ -58,6 +59,9 @@ pub enum Seen {
     /// Its number is closed, and the rest as in [`Closed`](Seen::Closed), but the same thing is
     /// open in the process under another number, or it cannot be told that it is not.
     NumberClosed,
+    /// It is open, and reading would wait: nothing is there. Of what is only [`Open`](Seen::Open)
+    /// that is not known.
+    Empty,
 }
 
 impl Look {
@@ -74,6 +78,7 @@ impl Look {
             Seen::HungUp => (4, 0),
             Seen::Hidden => (5, 0),
             Seen::NumberClosed => (6, 0),
+            Seen::Empty => (7, 0),
         };
         out.extend([self.thing as u8, seen]);
         put_uint(out, amount);
@@ -99,6 +104,7 @@ impl Look {
                 (4, _) => Seen::HungUp,
                 (5, _) => Seen::Hidden,
                 (6, _) => Seen::NumberClosed,
+                (7, _) => Seen::Empty,
                 _ => Seen::Open,
             },
         })

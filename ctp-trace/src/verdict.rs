@@ -11,8 +11,8 @@ mod words;
 use crate::record::{Dialect, Nanos, Seen};
 
 pub use standing::{
-    BlockStanding, CloseStanding, LookStanding, Obstacle, Past, Served, Standing, State,
-    TurnStanding, WakeStanding,
+    BlockStanding, CloseStanding, EmptyStanding, LookStanding, Obstacle, Past, Served, Standing,
+    State, TurnStanding, WakeStanding,
 };
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
@@ -32,6 +32,9 @@ pub const SURE_AFTER: Nanos = Nanos(1_000_000_000);
 
 /// What is seen from outside counts if it is seen twice, so long apart.
 pub const LOOKS_APART: Nanos = Nanos(100_000_000);
+
+/// A look that found nothing to read holds for so long at least: others come every second or two.
+pub const LOOK_HOLDS: Nanos = Nanos(2_000_000_000);
 
 /// What the rule says of one coroutine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,17 +289,30 @@ impl Case<'_> {
             (Verdict::Waiting, Reason::NoPast)
         } else if usual <= self.age.0 && past.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
         {
-            match self
-                .standing
-                .turn
-                .filter(|turn| self.is_its_turn_to_come(turn))
-            {
-                Some(turn) => (Verdict::Waiting, Reason::InTurn(turn)),
-                None => (Verdict::MaybeStuck, Reason::FarBeyond),
-            }
+            self.far_beyond()
         } else {
             (Verdict::Waiting, Reason::Usual)
         }
+    }
+
+    /// Unless something tells why.
+    fn far_beyond(&self) -> (Verdict, Reason) {
+        let Standing { turn, empty, .. } = *self.standing;
+        let turn = turn.filter(|turn| self.is_its_turn_to_come(turn));
+        let empty = empty.filter(|empty| self.is_empty_still(empty));
+        match (turn, empty) {
+            (Some(turn), _) => (Verdict::Waiting, Reason::InTurn(turn)),
+            (None, Some(empty)) => (Verdict::Waiting, Reason::NothingToRead(empty)),
+            (None, None) => (Verdict::MaybeStuck, Reason::FarBeyond),
+        }
+    }
+
+    /// Until then it waited as it should. That much of the wait is the longest of which nothing was
+    /// wrong, and what has come since is too little to say more.
+    fn is_empty_still(&self, empty: &EmptyStanding) -> bool {
+        let Standing { since, end, .. } = *self.standing;
+        let proven = since.until(empty.at).0.saturating_mul(BEYOND_LONGEST);
+        since <= empty.at && (empty.at.until(end) <= LOOK_HOLDS || self.age.0 <= proven)
     }
 
     /// The lock was taken but just, and nobody had it who began to wait the threshold later.

@@ -2,7 +2,9 @@
 
 use ctp_trace::Census;
 use ctp_trace::record::*;
-use ctp_trace::verdict::{Doubt, Reason, Verdict};
+use ctp_trace::verdict::{
+    Doubt, EmptyStanding, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
+};
 
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
 const WAITS: CoroutineId = CoroutineId(1);
@@ -40,6 +42,35 @@ fn look(at: u64, seen: Seen) -> Record {
 
 /// One waits from 10 ms on, another one is resumed at 8 s; the end is at 9 s.
 fn judged(looks: &[(u64, Seen)], besides: &[Record]) -> (Verdict, Reason) {
+    let events = [
+        event(WAITS, 0, 1, EventKind::Run),
+        event(OTHER, 0, 1, EventKind::Run),
+        event(OTHER, 1, 2, EventKind::Suspend),
+        event(WAITS, 1, 10, EventKind::Suspend),
+    ];
+    let resumed = [
+        event(OTHER, 2, 7_900, EventKind::Run),
+        event(OTHER, 3, 7_950, EventKind::Suspend),
+        event(OTHER, 4, 8_000, EventKind::Run),
+    ];
+    judged_of(&events, looks, &[&resumed, besides].concat())
+}
+
+/// The same, where another one at the same place is resumed every ten milliseconds.
+fn judged_beside_many(looks: &[(u64, Seen)]) -> (Verdict, Reason) {
+    let events = [
+        event(WAITS, 0, 1, EventKind::Run),
+        event(WAITS, 1, 10, EventKind::Suspend),
+    ];
+    let served = |i: u64| {
+        [(0, EventKind::Run), (1, EventKind::Suspend)]
+            .map(|(late, kind)| event(OTHER, 2 * i + late, 10 * i + late, kind))
+    };
+    let served: Vec<Record> = (0..890).flat_map(served).collect();
+    judged_of(&events, looks, &served)
+}
+
+fn judged_of(events: &[Record], looks: &[(u64, Seen)], later: &[Record]) -> (Verdict, Reason) {
     let births = [WAITS, OTHER].map(|coroutine| {
         Record::Birth(Birth {
             coroutine,
@@ -50,18 +81,6 @@ fn judged(looks: &[(u64, Seen)], besides: &[Record]) -> (Verdict, Reason) {
         coroutine: WAITS,
         ..Wake::default()
     });
-    let events = [
-        event(WAITS, 0, 1, EventKind::Run),
-        event(OTHER, 0, 1, EventKind::Run),
-        event(OTHER, 1, 2, EventKind::Suspend),
-        event(WAITS, 1, 10, EventKind::Suspend),
-        wake,
-    ];
-    let resumed = [
-        event(OTHER, 2, 7_900, EventKind::Run),
-        event(OTHER, 3, 7_950, EventKind::Suspend),
-        event(OTHER, 4, 8_000, EventKind::Run),
-    ];
     let tally = Record::Tally(Tally {
         coroutine: WAITS,
         attempted: 2,
@@ -74,8 +93,8 @@ fn judged(looks: &[(u64, Seen)], besides: &[Record]) -> (Verdict, Reason) {
     });
     let looks: Vec<Record> = looks.iter().map(|(at, seen)| look(*at, *seen)).collect();
     let mut census = Census::new();
-    let all = births.iter().chain(&events).chain(&looks).chain(&resumed);
-    for record in all.chain(besides).chain([&tally, &end]) {
+    let all = births.iter().chain(events).chain([&wake]).chain(&looks);
+    for record in all.chain(later).chain([&tally, &end]) {
         census.feed(record);
     }
     let judged = census.judge(THRESHOLD);
@@ -180,4 +199,54 @@ fn what_could_be_read_and_is_not_is_likely_lost_while_others_go_on() {
         let late = [(7_960, seen), (8_100, seen)];
         assert_eq!(judged(&late, &[]).0, Verdict::Waiting);
     }
+}
+
+// CT-15
+#[test]
+fn who_has_nothing_to_read_is_not_stuck_for_waiting_longer_than_others() {
+    let empty = |at| (at, Seen::Empty);
+    let far_beyond = (Verdict::MaybeStuck, Reason::FarBeyond);
+    let nothing = |at| {
+        let empty = EmptyStanding { fd: 17, at: ms(at) };
+        (Verdict::Waiting, Reason::NothingToRead(empty))
+    };
+    assert_eq!(judged_beside_many(&[]), far_beyond, "nobody looked");
+    let late = [empty(600), empty(5_000)];
+    assert_eq!(judged_beside_many(&late), nothing(5_000));
+    let early = [empty(600), empty(4_000)];
+    assert_eq!(judged_beside_many(&early), far_beyond, "long ago");
+    for later in [Seen::Open, Seen::Readable(5)] {
+        let looks = [empty(600), empty(8_000), (8_900, later)];
+        assert_eq!(judged_beside_many(&looks), far_beyond, "not known by now");
+    }
+    let lost = [
+        empty(600),
+        (4_000, Seen::Readable(5)),
+        (4_200, Seen::Readable(5)),
+    ];
+    assert_eq!(judged_beside_many(&lost).1.word(), "seen-ready");
+    let closed = [empty(600), (4_000, Seen::Closed), (4_200, Seen::Closed)];
+    assert_eq!(judged_beside_many(&closed).0, Verdict::Stuck);
+}
+
+// CT-15
+#[test]
+fn a_look_that_was_but_just_is_late_enough_however_short_the_wait_was() {
+    let standing = |at| Standing {
+        state: State::Suspended,
+        since: ms(1_000),
+        end: ms(3_500),
+        dialect: Dialect::Extended,
+        wake: Some(WakeStanding::default()),
+        empty: Some(EmptyStanding { fd: 17, at: ms(at) }),
+        past: Past {
+            waits: 100,
+            ..Past::default()
+        },
+        ..Standing::default()
+    };
+    let reason = |at| judge(&standing(at), THRESHOLD).reason.word();
+    assert_eq!(reason(1_500), "nothing-to-read");
+    assert_eq!(reason(1_499), "far-beyond");
+    assert_eq!(reason(999), "far-beyond", "before it waited");
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use ctp_trace::record::{Birth, CoroutineId, Look, Record};
+use ctp_trace::record::{Birth, CoroutineId, Look, Record, Seen};
 
 use super::formers::Formers;
 use crate::harvest::{Occupant, Sink};
@@ -72,14 +72,15 @@ impl Sink for Chronicle {
     }
 }
 
-/// Looks at one wait that are kept: at what was open, and the first two and the last of what was
-/// remarkable.
+/// Looks at one wait that are kept: the last one at what was open, and the first two and the last of
+/// what was remarkable since.
 const MOST_LOOKS: usize = 4;
 
 impl Chronicle {
     fn note(&mut self, look: Look) {
         let looks = self.looks.entry(look.coroutine).or_default();
-        looks.retain(|before| before.since == look.since);
+        let is_open = matches!(look.seen, Seen::Open | Seen::Empty);
+        looks.retain(|before| before.since == look.since && !is_open);
         looks.truncate(MOST_LOOKS - 1);
         looks.push(look);
     }

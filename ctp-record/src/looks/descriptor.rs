@@ -109,8 +109,9 @@ fn has_any(directory: &Path) -> bool {
 pub(super) fn seen_of_event(pid: u32, fd: u64) -> Seen {
     let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
     match count_in(&text) {
-        Some(count @ 1..) => Seen::Readable(count),
-        _ => Seen::Open,
+        Some(0) => Seen::Empty,
+        Some(count) => Seen::Readable(count),
+        None => Seen::Open,
     }
 }
 

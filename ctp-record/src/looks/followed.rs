@@ -13,6 +13,8 @@ pub(super) struct Followed {
     pub descriptor: Descriptor,
     open_at: Nanos,
     told: Option<Told>,
+    /// The latest look, if it found nothing to read.
+    empty: Option<Look>,
 }
 
 /// What was told last.
@@ -35,6 +37,7 @@ impl Followed {
             descriptor,
             open_at: at,
             told: None,
+            empty: None,
         })
     }
 
@@ -47,8 +50,9 @@ impl Followed {
     }
 
     /// What is to be told after a look that found this. What goes on to be so is told twice, and
-    /// then each time that it has been so for twice as long.
-    pub fn see(&mut self, held: &Held, look: Look) -> Vec<Look> {
+    /// then each time that it has been so for twice as long; that there is nothing to read, each time
+    /// that it has waited for half as long again, or, to save room, not before [`untold`](Self::untold).
+    pub fn see(&mut self, held: &Held, look: Look, saves_room: bool) -> Vec<Look> {
         let seen = match held {
             Held::Open(descriptor) if *descriptor != self.descriptor => Seen::Replaced,
             _ => look.seen,
@@ -58,9 +62,11 @@ impl Followed {
             thing: self.descriptor.thing(),
             ..look
         };
+        self.empty = (seen == Seen::Empty).then_some(look);
         let told = self.told.filter(|told| is_same(told.seen, seen));
         match (told, self.told) {
             (None, None) if seen == Seen::Open => Vec::new(),
+            (None, None) if seen == Seen::Empty && saves_room => Vec::new(),
             (None, None) => self.begin(look, true),
             (None, Some(_)) => self.begin(look, false),
             (Some(told), _) => self.go_on(told, look),
@@ -79,13 +85,12 @@ impl Followed {
             at: self.open_at,
             ..look
         };
-        let was_open = is_news && self.open_at < at;
+        let was_open = is_news && self.open_at < at && seen != Seen::Empty;
         was_open.then_some(open).into_iter().chain([look]).collect()
     }
 
     fn go_on(&mut self, told: Told, look: Look) -> Vec<Look> {
-        let (so_far, by_now) = (told.first.until(told.last), told.first.until(look.at));
-        if by_now.0 < so_far.0.saturating_mul(2) {
+        if !self.is_due(told, look.at) {
             return Vec::new();
         }
         let last = look.at;
@@ -93,14 +98,30 @@ impl Followed {
         vec![look]
     }
 
+    fn is_due(&self, told: Told, at: Nanos) -> bool {
+        let (since, halves) = match told.seen {
+            Seen::Empty => (self.since, 3),
+            _ => (told.first, 4),
+        };
+        let (so_far, by_now) = (since.until(told.last), since.until(at));
+        so_far.0.saturating_mul(halves) <= by_now.0.saturating_mul(2)
+    }
+
+    /// The latest look, if it found nothing to read and was not told.
+    pub fn untold(&self) -> Option<Look> {
+        let is_told = |look: &Look| self.told.is_some_and(|told| told.last == look.at);
+        self.empty.filter(|look| !is_told(look))
+    }
+
     /// Was something remarkable told?
     pub fn is_suspect(&self) -> bool {
-        self.told.is_some()
+        self.told.is_some_and(|told| told.seen != Seen::Empty)
     }
 
     /// And only once?
     pub fn is_seen_once(&self) -> bool {
-        self.told.is_some_and(|told| told.first == told.last)
+        let told = self.told.filter(|_| self.is_suspect());
+        told.is_some_and(|told| told.first == told.last)
     }
 }
 
@@ -127,7 +148,7 @@ mod tests {
                 seen: *seen,
                 ..Look::default()
             };
-            told.extend(followed.see(held, look));
+            told.extend(followed.see(held, look, false));
         }
         told.into_iter()
             .map(|look| (look.at.0, look.seen))
@@ -154,15 +175,48 @@ mod tests {
     }
 
     #[test]
+    fn that_there_is_nothing_to_read_is_told_ever_more_seldom_and_last_of_all() {
+        let mut followed = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("it is open");
+        let looks = (1..100).map(|i| Look {
+            at: Nanos(10 * i),
+            seen: Seen::Empty,
+            ..Look::default()
+        });
+        let told: Vec<Look> = looks
+            .flat_map(|look| followed.see(&SOCKET, look, false))
+            .collect();
+        let times: Vec<u64> = told.iter().map(|look| look.at.0).collect();
+        assert_eq!(times, [10, 20, 30, 50, 80, 120, 180, 270, 410, 620, 930]);
+        assert!(!followed.is_suspect() && !followed.is_seen_once());
+        assert_eq!(followed.untold().map(|look| look.at), Some(Nanos(990)));
+        let empty = Look {
+            seen: Seen::Empty,
+            ..Look::default()
+        };
+        let mut saving = Followed::of(Nanos(0), &SOCKET, Nanos(10)).expect("it is open");
+        assert_eq!(saving.see(&SOCKET, empty, true), []);
+        assert!(saving.untold().is_some());
+    }
+
+    #[test]
     fn what_is_over_is_taken_back_and_another_thing_is_told_of() {
         let looks = [
             (10, SOCKET, Seen::Readable(3)),
             (20, SOCKET, Seen::Open),
             (30, SOCKET, Seen::Open),
-            (40, OTHER, Seen::Open),
+            (40, SOCKET, Seen::Empty),
+            (50, SOCKET, Seen::Open),
+            (60, OTHER, Seen::Open),
         ];
         let seen: Vec<Seen> = told(&looks).iter().map(|(_, seen)| *seen).collect();
-        let expected = [Seen::Readable(3), Seen::Open, Seen::Open, Seen::Replaced];
+        let expected = [
+            Seen::Readable(3),
+            Seen::Open,
+            Seen::Empty,
+            Seen::Open,
+            Seen::Open,
+            Seen::Replaced,
+        ];
         assert_eq!(seen, expected);
     }
 }

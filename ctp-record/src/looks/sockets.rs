@@ -48,16 +48,18 @@ impl Sockets {
 /// A line of `/proc/net/tcp`: the fourth word is the state, the fifth how much waits to be sent and
 /// read, the tenth the inode.
 fn parse(line: &str) -> Option<(u64, Seen)> {
-    let words: Vec<&str> = line.split_whitespace().take(10).collect();
-    let [_, _, _, state, queues, .., inode] = words[..] else {
+    let words: Vec<&str> = line.split_whitespace().take(11).collect();
+    // One that is cut off, perhaps in this number, has no more words.
+    let [_, _, _, state, queues, _, _, _, _, inode, _] = words[..] else {
         return None;
     };
     let (_, to_read) = queues.split_once(':')?;
     let to_read = u64::from_str_radix(to_read, 16).ok()?;
-    let inode = inode.parse().ok().filter(|_| words.len() == 10)?;
+    let inode = inode.parse().ok()?;
     let seen = match (state, to_read) {
         (CLOSE_WAIT, _) => Seen::HungUp,
-        (state, 1..) if READABLE.contains(&state) => Seen::Readable(to_read),
+        (state, 0) if READABLE.contains(&state) => Seen::Empty,
+        (state, _) if READABLE.contains(&state) => Seen::Readable(to_read),
         _ => Seen::Open,
     };
     Some((inode, seen))
@@ -77,6 +79,7 @@ mod tests {
             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
             "",
             "0: 0100007F:0016 00000000:0000 0A 00000000:00000000",
+            "0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 471",
         ] {
             assert_eq!(parse(line), None, "{line}");
         }
@@ -99,15 +102,16 @@ mod tests {
         assert_eq!(seen(listening), Seen::Readable(1), "somebody knocks");
         let (mut server, _) = listener.accept().expect("it does");
         let inode = inode_of(&server);
-        assert_eq!((seen(listening), seen(inode)), (Seen::Open, Seen::Open));
+        assert_eq!((seen(listening), seen(inode)), (Seen::Empty, Seen::Empty));
         client.write_all(b"frame").expect("it is connected");
         server.peek(&mut [0]).expect("it has come");
         assert_eq!(seen(inode), Seen::Readable(5));
         server.read_exact(&mut [0; 5]).expect("they are there");
-        assert_eq!(seen(inode), Seen::Open);
+        assert_eq!(seen(inode), Seen::Empty);
         drop(client);
         assert_eq!(server.read(&mut [0]).expect("the end"), 0);
         assert_eq!(seen(inode), Seen::HungUp);
         assert!(server.as_raw_fd() > 0);
+        assert_eq!(seen(0), Seen::Open, "it is none of them");
     }
 }

@@ -28,6 +28,12 @@ impl Session<'_> {
         self.looks.rest(processor_time().saturating_sub(begin));
     }
 
+    /// Tells what was seen last: nobody looks any more.
+    pub(super) fn tell_last_looks(&mut self) {
+        let records = self.looks.last().map(Record::Look);
+        records.for_each(|record| self.output.take(record));
+    }
+
     /// Those of which something is remarkable, and those whose turn it is.
     fn waits_to_look_at(&mut self) -> Vec<(StationPlace, DescriptorWait)> {
         let memories = &self.memories;

@@ -203,6 +203,17 @@ fn detail(group: &Group) -> String {
             units::duration(turn.taken.until(end_of(group))),
             units::duration(turn.waited_since.until(turn.taken))
         ),
+        (Reason::NothingToRead(empty), ..) => {
+            let others = match group.count {
+                1 => String::new(),
+                count => format!("; the same of {} more", units::count(count as u64 - 1)),
+            };
+            format!(
+                "for {age}; nothing to read on fd {}, looked at {} before the end{others}",
+                empty.fd,
+                units::duration(empty.at.until(end_of(group)))
+            )
+        }
         (Reason::Idle, ..) => format!("meant to be long, now for {age}"),
         (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ctp_trace::census::LostRecords;
 use ctp_trace::record::{Control, Ending, Nanos};
 
 use crate::config::Detail;
@@ -126,17 +127,38 @@ fn about_the_totals(model: &Model) -> Option<String> {
 }
 
 fn missing(model: &Model) -> Vec<String> {
+    let told = told_by_threads(model);
     let exact = match (model.refused(), model.is_exact()) {
-        _ if model.census.filtered() > 0 => "(figures are of what was kept)",
-        (1.., _) => "(figures are of those recorded)",
-        (0, true) if is_cut(model) => "(figures by site are of the window only)",
-        (0, true) => "(every figure below is exact)",
-        (0, false) => "(figures marked ~ are approximate)",
+        _ if model.census.filtered() > 0 => "figures are of what was kept",
+        (1.., _) => "figures are of those recorded",
+        (0, true) if is_cut(model) => "figures by site are of the window only",
+        (0, true) if told.is_some() => "every other figure below is exact",
+        (0, true) => "every figure below is exact",
+        (0, false) => "figures marked ~ are approximate",
     };
-    vec![
-        format!("lost {}", units::count(model.lost())),
-        format!("refused {} {exact}", units::count(model.refused())),
-    ]
+    let refused = format!("refused {}", units::count(model.refused()));
+    let lost = format!("lost {}", units::count(model.lost()));
+    match told {
+        None => vec![lost, format!("{refused} ({exact})")],
+        Some(told) => vec![
+            lost,
+            refused,
+            told,
+            format!("perhaps of wakes, closings or locks ({exact})"),
+        ],
+    }
+}
+
+/// What is lost besides events, from which come figures of their own.
+fn told_by_threads(model: &Model) -> Option<String> {
+    let LostRecords { known, or_more } = model.census.lost_records();
+    let records = match (known, or_more) {
+        (0, false) => return None,
+        (0, true) => "records without number".to_owned(),
+        (known, false) => units::counted(known, "record"),
+        (known, true) => format!("{} or more", units::counted(known, "record")),
+    };
+    Some(format!("threads lost {records}"))
 }
 
 /// Did a flight recorder keep less than all?

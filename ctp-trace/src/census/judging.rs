@@ -43,6 +43,7 @@ impl Census {
             standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
             standing.blocked = blocked;
             standing.looked = self.look_standing(one);
+            standing.empty = self.empty_standing(one);
             standing.turn = self.turn_standing(one);
             (one.id, judge(&standing, threshold))
         };

@@ -3,8 +3,8 @@
 use super::Census;
 use super::coroutine::Coroutine;
 use crate::hash::Map;
-use crate::record::{CoroutineId, Event, Look, Nanos, Seen, SiteId};
-use crate::verdict::LookStanding;
+use crate::record::{CoroutineId, Event, Look, Nanos, Seen, SiteId, WaitKind};
+use crate::verdict::{EmptyStanding, LookStanding};
 
 /// What was seen since a coroutine waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,8 @@ pub(super) struct Looks {
 }
 
 impl Census {
-    /// What was seen from outside of what this one waits for, if that was remarkable.
+    /// What was seen from outside of what this one waits for, if that was remarkable, or if there
+    /// was nothing to read.
     pub fn looked(&self, one: &Coroutine) -> Option<&Looked> {
         self.looks.of(one.id, one.suspend()?)
     }
@@ -50,6 +51,25 @@ impl Census {
             whole: self.is_whole_since(one, suspend),
         })
     }
+
+    /// The latest look, if it found nothing to read where this one waits for that.
+    pub(super) fn empty_standing(&self, one: &Coroutine) -> Option<EmptyStanding> {
+        let suspend = one.suspend()?;
+        let look = self.looked(one)?.empty()?;
+        let is_it = suspend.wait == WaitKind::Readable && suspend.arg == look.fd;
+        is_it.then_some(EmptyStanding {
+            fd: look.fd,
+            at: look.at,
+        })
+    }
+}
+
+impl Looked {
+    /// The latest look, if it found nothing to read.
+    pub fn empty(&self) -> Option<Look> {
+        let open = self.open.filter(|_| self.first.is_none())?;
+        (open.seen == Seen::Empty).then_some(open)
+    }
 }
 
 impl Looks {
@@ -63,7 +83,7 @@ impl Looks {
         }
         match look.seen {
             Seen::Hidden => self.hidden = true,
-            Seen::Open => {
+            Seen::Open | Seen::Empty => {
                 (looked.first, looked.latest) = (None, None);
                 looked.open = Some(*look);
             }
@@ -77,7 +97,8 @@ impl Looks {
     /// What was seen since this coroutine waits as it does.
     pub(super) fn of(&self, id: CoroutineId, suspend: &Event) -> Option<&Looked> {
         let looked = self.waits.get(&id)?;
-        let is_of_it = looked.since == suspend.at && looked.first.is_some();
+        let says_more = looked.first.is_some() || looked.empty().is_some();
+        let is_of_it = looked.since == suspend.at && says_more;
         is_of_it.then_some(looked)
     }
 
@@ -154,6 +175,10 @@ mod tests {
         );
         assert_eq!(
             found(&[closed[0], closed[1], look(10, 60, Seen::Open)], 10),
+            None
+        );
+        assert_eq!(
+            found(&[closed[0], closed[1], look(10, 60, Seen::Empty)], 10),
             None
         );
         let bytes = [(30, 5), (40, 9)].map(|(at, n)| look(10, at, Seen::Readable(n)));

@@ -19,10 +19,22 @@ pub struct ThreadLoss {
     pub records: u64,
 }
 
+/// What threads lost in all: records of wakes, closings and locks, and of events that may be known
+/// otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostRecords {
+    /// How many are known of.
+    pub known: u64,
+    /// Some threads found no room at all, and nobody counts what they lose.
+    pub or_more: bool,
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
     /// The latest last.
     latest: Vec<ThreadLoss>,
+    /// Of all threads, from the beginning.
+    pub(super) all: LostRecords,
     /// The latest of each process, of whichever thread.
     of_process: Map<ProcessId, Nanos>,
 }
@@ -30,6 +42,8 @@ pub(super) struct Losses {
 impl Losses {
     pub(super) fn note(&mut self, deed: &Deed, records: u64) {
         let (process, tid, at) = (deed.process, deed.tid, deed.at);
+        self.all.known = self.all.known.saturating_add(records);
+        self.all.or_more |= records == 0;
         let latest = self.of_process.entry(process).or_default();
         *latest = at.max(*latest);
         self.latest
@@ -76,6 +90,11 @@ mod tests {
         assert_eq!(losses.latest.len(), THREADS);
         let last = losses.since(ProcessId(0), Nanos(9_998));
         assert_eq!((last.len(), last[0].tid, last[0].records), (1, 999, 9_999));
+        let all = LostRecords {
+            known: (0..10_000).sum(),
+            or_more: true,
+        };
+        assert_eq!(losses.all, all);
         assert!(losses.since(ProcessId(1), Nanos(0)).is_empty());
         assert!(losses.any_since(ProcessId(0), Nanos(9_999)));
         assert!(!losses.any_since(ProcessId(0), Nanos(10_000)));

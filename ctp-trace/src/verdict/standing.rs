@@ -41,6 +41,8 @@ pub struct Standing {
     pub blocked: Option<BlockStanding>,
     /// What was seen from outside of what it waits for, if that was remarkable.
     pub looked: Option<LookStanding>,
+    /// The latest look from outside, if it found nothing to read where the coroutine waits for that.
+    pub empty: Option<EmptyStanding>,
     /// How the lock that it waits for has gone from one to the next, if it has since it waits.
     pub turn: Option<TurnStanding>,
     /// When its timer was due, if it waits for one and said so.
@@ -137,6 +139,15 @@ pub struct LookStanding {
     pub longest_after: Nanos,
     /// Nothing is missing of what its process told since it waits.
     pub whole: bool,
+}
+
+/// There was nothing to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EmptyStanding {
+    /// From this descriptor.
+    pub fd: u64,
+    /// When.
+    pub at: Nanos,
 }
 
 /// A lock goes from one to the next.

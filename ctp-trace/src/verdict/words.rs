@@ -1,6 +1,6 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
-use super::standing::{Served, TurnStanding};
+use super::standing::{EmptyStanding, Served, TurnStanding};
 use crate::record::{CoroutineId, Nanos, Seen};
 
 /// What is so, drawn from records alone.
@@ -199,6 +199,9 @@ pub enum Reason {
     /// It waits far beyond what the site usually waits, for a lock that goes from one to the next:
     /// those who wait for it are many.
     InTurn(TurnStanding),
+    /// It waits far beyond what the site usually waits, for something to read: there was nothing,
+    /// when this was looked at.
+    NothingToRead(EmptyStanding),
     /// Its program says that this wait is meant to be long.
     Idle,
     /// Whoever reads the verdicts asked not to be told of it. This would have been the verdict.
@@ -312,6 +315,7 @@ impl Reason {
             Reason::Timer(_) => "timer",
             Reason::FarBeyond => "far-beyond",
             Reason::InTurn(_) => "in-turn",
+            Reason::NothingToRead(_) => "nothing-to-read",
             Reason::Idle => "idle",
             Reason::Ignored(_) => "ignored",
             Reason::Usual => "usual",

@@ -8,15 +8,15 @@ use super::frames::{frame, frames, renumbered};
 mod since_1_2;
 
 use since_1_2::{
-    aggregates, chains, control, deeds, flight, holds, looks, marks, numbers, precise_chains,
-    wakers,
+    aggregates, chains, control, deeds, flight, holds, looks, marks, nothing_to_read, numbers,
+    precise_chains, wakers,
 };
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 17] = [
+pub const V1_2: [(&str, Make); 18] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -33,6 +33,7 @@ pub const V1_2: [(&str, Make); 17] = [
     ("v1.2-chains.ctp", chains),
     ("v1.2-looks.ctp", looks),
     ("v1.2-numbers.ctp", numbers),
+    ("v1.2-nothing-to-read.ctp", nothing_to_read),
     ("v1.2-precise-chains.ctp", precise_chains),
 ];
 

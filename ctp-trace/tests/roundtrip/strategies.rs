@@ -120,7 +120,8 @@ fn look() -> impl Strategy<Value = Record> {
             Seen::Replaced,
             Seen::HungUp,
             Seen::Hidden,
-            Seen::NumberClosed
+            Seen::NumberClosed,
+            Seen::Empty
         ]),
         any_u64().prop_map(Seen::Readable),
     ];

@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
 use ctp_trace::verdict::{
-    BlockStanding, CloseStanding, Confidence, Doubt, Fact, LookStanding, Obstacle, Past, Reason,
-    SURE_AFTER, Standing, State, TurnStanding, Verdict, WakeStanding, judge,
+    BlockStanding, CloseStanding, Confidence, Doubt, EmptyStanding, Fact, LookStanding, Obstacle,
+    Past, Reason, SURE_AFTER, Standing, State, TurnStanding, Verdict, WakeStanding, judge,
 };
 use proptest::prelude::*;
 
@@ -56,6 +56,7 @@ prop_compose! {
                 longest_after: ms(longest_after),
                 whole,
             }),
+            empty: None,
             turn: counts.2.map(|taken| TurnStanding {
                 taken: ms(taken),
                 waited_since: ms(taken),
@@ -95,6 +96,22 @@ prop_compose! {
 }
 
 proptest! {
+    // CT-15
+    #[test]
+    fn nothing_to_read_speaks_against_what_is_far_beyond_and_against_nothing_else(
+        standing in any_standing(),
+        at in 0u64..20_000,
+    ) {
+        let empty = EmptyStanding { fd: 17, at: ms(at) };
+        let looked_at = Standing { empty: Some(empty), ..standing };
+        let (before, after) = (judge(&standing, THRESHOLD), judge(&looked_at, THRESHOLD));
+        if before != after {
+            prop_assert_eq!(before.reason, Reason::FarBeyond);
+            prop_assert_eq!((after.verdict, after.reason), (Verdict::Waiting, Reason::NothingToRead(empty)));
+            prop_assert!(standing.since <= empty.at);
+        }
+    }
+
     #[test]
     fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(standing in any_standing()) {
         let judgement = judge(&standing, THRESHOLD);

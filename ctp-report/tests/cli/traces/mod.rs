@@ -41,6 +41,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
         ("looked_at", outside::looked_at()),
+        ("nothing_to_read", outside::nothing_to_read()),
         ("closed_before", outside::closed_before()),
         ("busy", busy()),
         ("torn", broken::torn()),

@@ -2,8 +2,8 @@
 
 use ctp_trace::record::*;
 
-use super::SESSION;
 use super::builder::{Beat, MS, SECOND, Trace, Wait, wait};
+use super::{SESSION, busy_bee};
 
 /// Each waits from 0.2 s on. Of two the descriptor is closed, of one perhaps only its number, of one
 /// it is another thing by now, one has bytes and one was left; one is quiet. Another one is served all
@@ -65,6 +65,33 @@ pub fn looked_at() -> Vec<u8> {
         t.tally(one, None, false);
     }
     t.tally(busy, None, false);
+    t.finish()
+}
+
+/// One is served all the time; beside it two have nothing to read, as is seen until the end, and of a
+/// third that is known only of the beginning.
+pub fn nothing_to_read() -> Vec<u8> {
+    let mut t = Trace::of("./chatty");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let bee = busy_bee(&mut t, spawn, read, 500);
+    t.tally(bee, None, false);
+    for (fd, last) in [(17, 12_200), (18, 12_000), (19, 1_200)] {
+        let one = t.born("session", spawn, MS);
+        t.run(one, 150 * MS, 4127);
+        t.suspend(one, 200 * MS, 4127, wait(read, WaitKind::Readable, fd));
+        t.wake(one, 0, 0, Waker::Foreign);
+        for at in [1_200, last] {
+            t.add(Record::Look(Look {
+                coroutine: one.0,
+                since: Nanos(200 * MS),
+                at: Nanos(at * MS),
+                fd,
+                thing: Thing::Socket,
+                seen: Seen::Empty,
+            }));
+        }
+        t.tally(one, None, false);
+    }
     t.finish()
 }
 

@@ -448,6 +448,15 @@ pub(super) fn numbers() -> Vec<u8> {
     ])
 }
 
+/// Nothing to read, and of one thing it is not known.
+pub(super) fn nothing_to_read() -> Vec<u8> {
+    looks_that_saw(&[
+        (Thing::Socket, Seen::Empty),
+        (Thing::Event, Seen::Empty),
+        (Thing::Pipe, Seen::Open),
+    ])
+}
+
 fn looks_that_saw(seen: &[(Thing, Seen)]) -> Vec<u8> {
     let looks = (0..).zip(seen).map(|(i, (thing, seen))| {
         Record::Look(Look {
