@@ -12,7 +12,7 @@ const GROUPS: &str = "/sys/fs/cgroup";
 /// A part of the memory that may fill up with what is not needed for long.
 const PART: u64 = 8;
 const MOST_BACKLOG: u64 = 512 << 20;
-const MOST_BUFFER: u64 = 8 << 20;
+const MOST_BUFFER: u64 = 16 << 20;
 const LEAST_BUFFER: u64 = 64 << 10;
 
 /// Threads of a process that can have a lane at a time: so many at least, and more of small lanes.
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_is_taken_fits_into_little_memory() {
         let taken = |memory| (buffer(memory), backlog(memory), lanes(2048, memory));
-        assert_eq!(taken(24 * GIB), (8 << 20, 512 << 20, 1024));
+        assert_eq!(taken(24 * GIB), (16 << 20, 512 << 20, 1024));
         assert_eq!(taken(GIB), (GIB >> 10, GIB >> 3, 1024));
         assert_eq!(taken(300 << 20), (256 << 10, 300 << 17, 600));
         assert_eq!(taken(1 << 20), (64 << 10, 1 << 17, 128));
