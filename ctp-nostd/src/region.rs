@@ -149,19 +149,13 @@ impl<'m> Region<'m> {
         // SAFETY: as above.
         let free: Option<&[AtomicU32]> = unsafe { raw.span(&header.free) };
         // SAFETY: as above.
-        let (lanes, records) = unsafe { (raw.span(&header.lanes), raw.span(&header.records)) };
-        let (lanes, records) = lanes.zip(records).filter(|_| extended).unwrap_or_default();
+        let long = unsafe { raw.lanes(&header.lanes, &header.records) };
+        let (lanes, records) = long.filter(|_| extended).unwrap_or_default();
         let lane_records = records.len().checked_div(lanes.len()).unwrap_or(0);
         // SAFETY: as above.
-        let short = unsafe {
-            (
-                raw.span(&header.short_lanes),
-                raw.span(&header.short_records),
-            )
-        };
+        let short = unsafe { raw.lanes(&header.short_lanes, &header.short_records) };
         let has_long = extended && !lanes.is_empty();
-        let short = short.0.zip(short.1).filter(|_| has_long);
-        let short = short.map(|(lanes, records)| ShortLanes { lanes, records });
+        let (short_lanes, short_records) = short.filter(|_| has_long).unwrap_or_default();
         Ok(Region {
             header,
             stations,
@@ -178,7 +172,10 @@ impl<'m> Region<'m> {
                 true => lane_records,
                 false => 0,
             },
-            short: short.unwrap_or_default(),
+            short: ShortLanes {
+                lanes: short_lanes,
+                records: short_records,
+            },
             is_overwritten: extended && header.is_flight(),
             extended,
         })
@@ -325,5 +322,18 @@ impl Raw {
         }
         // SAFETY: the caller's promise.
         unsafe { self.table(offset, entries) }
+    }
+
+    /// Lanes and their records, if there are both.
+    ///
+    /// # Safety
+    /// As for [`Raw::table`].
+    unsafe fn lanes<'m>(
+        &self,
+        lanes: &Span,
+        records: &Span,
+    ) -> Option<(&'m [Lane], &'m [LaneRecord])> {
+        // SAFETY: the caller's promise.
+        unsafe { self.span(lanes).zip(self.span(records)) }
     }
 }
