@@ -12,7 +12,7 @@ use ctp_trace::{Census, Reader};
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::lab::{Lab, Outcome, fixture, only_child, send};
+use crate::lab::{Lab, Outcome, fixture, program_of, send};
 use crate::trace::{Coroutine, Trace};
 
 /// A recording of `controlled`, and the process that is recorded.
@@ -27,7 +27,7 @@ impl Recording {
         let lab = Lab::new();
         let mut command = lab.recorder(flags, fixture("controlled"));
         let recorder = command.arg(".").spawn().expect("can be started");
-        let program = only_child(recorder.id());
+        let program = program_of(recorder.id());
         lab.wait_for_file("tids");
         Recording {
             lab,

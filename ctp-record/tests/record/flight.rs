@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::family::{everything_is_there, record};
 use crate::killed;
-use crate::lab::{Lab, fixture, only_child, runs, send, wait_until};
+use crate::lab::{Lab, fixture, program_of, runs, send, wait_until};
 use crate::peers;
 use crate::trace::Trace;
 
@@ -114,7 +114,7 @@ impl Flight {
         let lab = Lab::new();
         let mut command = lab.recorder(flags, fixture(example));
         let recorder = command.args(arguments).spawn().expect("can be started");
-        let program = only_child(recorder.id());
+        let program = program_of(recorder.id());
         Flight {
             lab,
             recorder,

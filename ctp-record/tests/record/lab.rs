@@ -156,6 +156,18 @@ pub fn only_child(of: u32) -> u32 {
     child.expect("was just found")
 }
 
+/// The program of this recorder, once it is one: until then it is a fork of the recorder itself, which
+/// nobody records.
+pub fn program_of(recorder: u32) -> u32 {
+    let program = only_child(recorder);
+    wait_until("the program", || {
+        let environment = fs::read(format!("/proc/{program}/environ")).unwrap_or_default();
+        let mut entries = environment.split(|&byte| byte == 0);
+        entries.any(|it| it.starts_with(b"CTP_SOCK_PATH="))
+    });
+    program
+}
+
 /// How often a test of chance tries its luck.
 pub fn runs(default: usize) -> usize {
     match std::env::var("CTP_RUNS") {

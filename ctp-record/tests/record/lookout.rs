@@ -4,7 +4,7 @@ use std::process::{Child, Command};
 
 use rustix::process::Signal;
 
-use crate::lab::{Lab, fixture, only_child, send, wait_until};
+use crate::lab::{Lab, fixture, program_of, send, wait_until};
 
 /// A program that has forgotten some of its coroutines, and goes on until it is killed.
 struct Forgetful {
@@ -19,7 +19,7 @@ impl Forgetful {
         let mut command = lab.recorder(flags, fixture("forgetful"));
         let command = command.args(["truth", &count.to_string()]);
         let recorder = command.spawn().expect("can be started");
-        let program = only_child(recorder.id());
+        let program = program_of(recorder.id());
         lab.wait_for_file("truth");
         Forgetful {
             lab,
