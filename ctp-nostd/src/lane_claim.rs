@@ -208,7 +208,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
 
 /// The thread, which writes no more into it.
 pub fn give_back(lane: &Lane) {
-    lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `has_taken`
+    lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `take`
 }
 
 fn is_used(lane: &Lane) -> bool {

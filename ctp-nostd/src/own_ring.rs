@@ -3,7 +3,7 @@
 //! ```text
 //!   G1 nothing is at hand: room = none              a handler that comes before G3 finds no room, and
 //!   G2 lane, records                                goes the slow way
-//!   G3 room                   (`lane.rs`, Room)
+//!   G3 room                   (`lane_room.rs`)
 //! ```
 //! Only the thread itself and its signal handlers come here. One that comes amid the looks at these
 //! words may set another ring where the program has become another one, by a fork in it. So who has
