@@ -1,9 +1,9 @@
-//! A target that is to be killed: `mortal TRUTH THREADS COROUTINES EVENTS`.
+//! A target that is to be killed: `mortal TRUTH THREADS COROUTINES EVENTS [AT_MOST]`.
 //!
 //! THREADS threads share COROUTINES coroutines. Each thread takes one that nobody holds, lets it
 //! run and suspend a few times, and lays it back; after EVENTS events it dies, and another one
 //! takes its place. What a suspend waits for is computed from coroutine, index and thread, so that
-//! no two events fit each other's parts.
+//! no two events fit each other's parts. A thread that made AT_MOST events waits for the end.
 //!
 //! TRUTH is a file that is mapped, so it survives the program. It has three words for each
 //! coroutine in the order of their births: events begun, events done, and its id.
@@ -35,31 +35,72 @@ fn main() {
     let coroutines: Vec<Mutex<Mortal>> = (0..number(2))
         .map(|_| Mutex::new(truth.birth().expect("there is room for the first")))
         .collect();
+    let (events, at_most) = (
+        number(3) as u64,
+        arguments.get(4).map_or(u64::MAX, |_| number(4) as u64),
+    );
     thread::scope(|scope| {
         for thread in 0..number(1) {
-            let (truth, coroutines) = (&truth, &coroutines);
-            scope.spawn(move || carry(truth, coroutines, number(3) as u64, thread));
+            let (truth, coroutines) = (&truth, &coroutines[..]);
+            scope.spawn(move || Carrier::new(truth, coroutines, events, thread).work(at_most));
         }
     });
 }
 
-fn carry<'t>(truth: &'t Truth, coroutines: &[Mutex<Mortal<'t>>], events: u64, thread: usize) {
-    let tid = rustix::thread::gettid().as_raw_nonzero().get() as u64;
-    let mut random = Random(thread as u64 + 1);
-    let begin = Instant::now();
-    while begin.elapsed() < LONGEST {
-        let Ok(mut one) = coroutines[random.below(coroutines.len())].try_lock() else {
-            continue;
+/// A thread that takes on one coroutine after another.
+struct Carrier<'t> {
+    truth: &'t Truth,
+    coroutines: &'t [Mutex<Mortal<'t>>],
+    /// Of each coroutine.
+    events: u64,
+    tid: u64,
+    random: Random,
+}
+
+impl<'t> Carrier<'t> {
+    fn new(
+        truth: &'t Truth,
+        coroutines: &'t [Mutex<Mortal<'t>>],
+        events: u64,
+        thread: usize,
+    ) -> Self {
+        Carrier {
+            truth,
+            coroutines,
+            events,
+            tid: rustix::thread::gettid().as_raw_nonzero().get() as u64,
+            random: Random(thread as u64 + 1),
+        }
+    }
+
+    fn work(&mut self, at_most: u64) {
+        let end = Instant::now() + LONGEST;
+        let mut made = 0;
+        while made < at_most && Instant::now() < end {
+            made += self.carry();
+        }
+        thread::sleep(end.saturating_duration_since(Instant::now()));
+    }
+
+    /// How many events that made.
+    fn carry(&mut self) -> u64 {
+        let chosen = self.random.below(self.coroutines.len());
+        let Ok(mut one) = self.coroutines[chosen].try_lock() else {
+            return 0;
         };
-        for _ in 0..=random.below(6) {
-            if one.n + 1 >= events
-                && let Some(next) = truth.birth()
+        let mut made = 0;
+        for _ in 0..=self.random.below(6) {
+            if one.n + 1 >= self.events
+                && let Some(next) = self.truth.birth()
             {
                 one.witness(|one| one.task = Task::mute());
                 *one = next;
+                made += 2;
             }
-            one.step(tid);
+            one.step(self.tid);
+            made += 1;
         }
+        made
     }
 }
 
