@@ -314,7 +314,7 @@ impl Harvest {
     /// Reads a station's new events, oldest first, as far as lanes may not still bring them.
     fn drain(&mut self, index: usize, pass: &mut Pass<'_>) {
         let head = pass.region.stations[index].event_head();
-        let may_be_in_a_lane = self.lanes.are_used() && self.cells[index].plain.is_none();
+        let may_be_in_a_lane = self.cells[index].plain.is_none() && Lanes::are_used(pass.region);
         let end = match may_be_in_a_lane {
             true => Some(self.cells[index].owed(head, &self.lanes)),
             false => self.sums_up(index).then_some(head),

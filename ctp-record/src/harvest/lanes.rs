@@ -116,9 +116,10 @@ impl Lanes {
         self.copies.clone()
     }
 
-    /// Does any thread write into one?
-    pub fn are_used(&self) -> bool {
-        !self.cursors.is_empty()
+    /// Does any thread write into one? Asked of the memory: after an event was seen, for the first one
+    /// may have come after the latest round.
+    pub fn are_used(region: &Region<'_>) -> bool {
+        region.ring(0).is_some_and(|ring| ring.is_used())
     }
 
     /// How many threads have had.

@@ -7,8 +7,8 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
-use ctp_record::harvest::Harvest;
-use ctp_trace::record::{Act, CoroutineId, Event, Record};
+use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
+use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record};
 
 use crate::desk::{Nowhere, Tray, events_in, tallies_in};
 
@@ -17,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 9] = [const { [const { Local::new() }; THREADS] }; 9];
-static ON_STAGE: [AtomicUsize; 9] = [const { AtomicUsize::new(0) }; 9];
-static NOW: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
+static LOCALS: [[Local; THREADS]; 10] = [const { [const { Local::new() }; THREADS] }; 10];
+static ON_STAGE: [AtomicUsize; 10] = [const { AtomicUsize::new(0) }; 10];
+static NOW: [AtomicU64; 10] = [const { AtomicU64::new(0) }; 10];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -271,4 +271,50 @@ fn a_thread_that_stands_still_amid_a_record_holds_up_nobody_and_may_go_on() {
         .filter(of_the_stopped)
         .collect();
     assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);
+}
+
+/// When a process is asked for the first time, this one of its coroutines runs in a thread with a lane, and
+/// ends.
+struct Amid<P: Platform>(Numbers, Option<Coroutine<P>>);
+
+/// So many cycles.
+const AMID: u64 = 20;
+
+impl<P: Platform> Outside for Amid<P> {
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.0
+    }
+
+    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
+        if let Some(task) = self.1.take() {
+            cycles(&task, AMID);
+        }
+        ProcessId(1)
+    }
+
+    fn is_text(&mut self, _: ProcessId, _: u64, _: &mut dyn Sink) -> bool {
+        false
+    }
+}
+
+// LT-07
+#[test]
+fn the_first_lane_of_all_may_come_amid_a_pass() {
+    const TEST: usize = 9;
+    const LANELESS: usize = THREADS + 1;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    enter(TEST, LANELESS);
+    let (_first, second) = (probe.born("first"), probe.born("second"));
+    enter(TEST, 1);
+    let (mut amid, mut tray) = (Amid(Numbers::default(), Some(second)), Tray::default());
+    let mut harvest = Harvest::new(0);
+    harvest.pass(&region, &mut amid, &mut tray);
+    harvest.finish(&region, &mut amid, &mut tray);
+    let is_of_second = |it: &&Event| it.coroutine == CoroutineId(2);
+    let events = events_in(&tray.0);
+    let numbers: Vec<u64> = events.iter().filter(is_of_second).map(|it| it.n).collect();
+    // Its birth was told by a thread without a lane, and written over before anybody looked.
+    assert_eq!(numbers, (1..=2 * AMID + 1).collect::<Vec<u64>>());
+    assert_eq!(harvest.totals().lost, 1);
 }
