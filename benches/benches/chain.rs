@@ -122,12 +122,12 @@ fn clones(waker: &Waker) -> f64 {
     ctp_benches::median_ns(ROUNDS, CALLS, || drop(black_box(waker).clone()))
 }
 
-/// Measures in the leaf, and keeps the waker.
+/// Measures in the leaf, which has kept the waker.
 fn poll_once(depth: u32, kept: &mut Option<Waker>, measure: impl Fn(&Waker) -> f64) -> f64 {
     let mut found = 0.0;
     let leaf = poll_fn(|context: &mut Context<'_>| {
-        found = measure(context.waker());
         *kept = Some(context.waker().clone());
+        found = measure(context.waker());
         Poll::<()>::Pending
     });
     {

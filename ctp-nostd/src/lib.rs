@@ -104,6 +104,7 @@ pub mod doorbell;
 #[cfg(feature = "linux")]
 mod future;
 mod hold;
+pub mod holders;
 pub mod inspect;
 pub mod intern;
 pub mod lane;

@@ -98,13 +98,20 @@ impl<P: Platform> Waker<P> {
         }
     }
 
-    /// One more can wake the coroutine. Gives who records, if that is who recorded when it was made.
+    /// Who records, if that is who recorded when it was made.
     #[cfg(feature = "alloc")]
     #[inline]
-    pub(crate) fn count_one_more(&self) -> Option<&'static Probe<P>> {
-        let target = self.live_target()?;
-        live::add(&target.station.wakers_live, target.generation);
+    pub(crate) fn live_probe(&self) -> Option<&'static Probe<P>> {
+        self.live_target()?;
         self.probe
+    }
+
+    /// One more can wake the coroutine.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn count_one_more(&self) {
+        if let Some(target) = self.live_target() {
+            live::add(&target.station.wakers_live, target.generation);
+        }
     }
 
     /// One less, which did before whatever it did.

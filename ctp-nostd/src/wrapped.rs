@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   executor's waker ──> Wrapped { inner, trace } ──> Context of the poll ──> leaf futures
-//!                          ^ one for all polls, while    (lent: not counted)     clone: wakers + 1
-//!                            the executor's stays                                drop:  wakers - 1
+//!                          ^ one for all polls, while    (lent: not counted)     clones, counted
+//!                            the executor's stays                                (`holders.rs`)
 //! ```
 //! The one that a poll is given is lent by the future, so that a poll costs no count; it would be
 //! no proof that anybody can wake the coroutine. Where the executor gives another waker, those of
@@ -20,24 +20,26 @@
 )]
 
 use core::mem::ManuallyDrop;
+use core::ops::Deref;
 use core::pin::Pin;
-use core::ptr;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
-use heap::sync::Arc;
+use heap::boxed::Box;
 
 use crate::callers;
 use crate::chain::Found;
-use crate::linux::{self, Linux, Task};
+use crate::holders::{Holders, Left};
+use crate::linux::{self, Task};
 use crate::noted;
 use crate::polling::Polling;
-use crate::probe::Probe;
 use crate::site::SiteWord;
 use crate::walk::{self, Here};
 
 /// What the wakers of a future share, as long as any is left.
 #[derive(Debug)]
 struct Wrapped {
+    holders: Holders,
     inner: Waker,
     trace: linux::Waker,
     /// Id of the site that a chain stands for.
@@ -48,9 +50,42 @@ struct Wrapped {
     is_precise: bool,
 }
 
+/// The future's own hold on that.
+#[derive(Debug)]
+struct Held(NonNull<Wrapped>);
+
+// SAFETY: it gives away references only, and any thread may have one, and be the last to let go.
+unsafe impl Send for Held where Wrapped: Send + Sync {}
+// SAFETY: as above.
+unsafe impl Sync for Held where Wrapped: Send + Sync {}
+
+impl Held {
+    fn new(wrapped: Wrapped) -> Self {
+        Held(NonNull::from(Box::leak(Box::new(wrapped))))
+    }
+}
+
+impl Deref for Held {
+    type Target = Wrapped;
+
+    fn deref(&self) -> &Wrapped {
+        // SAFETY: it lives as long as anybody holds it, as this does.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.holders.let_go() == Left::Nobody {
+            // SAFETY: it came from a box, and nobody else holds it any more.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+}
+
 /// The wakers that a future was polled with last.
 #[derive(Debug, Default)]
-pub(crate) struct Wakers(Option<Arc<Wrapped>>);
+pub(crate) struct Wakers(Option<Held>);
 
 impl Wakers {
     /// Polls with a waker that tells; with the executor's own if nobody records. `site` is where
@@ -69,20 +104,23 @@ impl Wakers {
         let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());
         let polled = future.poll(&mut Context::from_waker(&waker));
         let found = polling.end();
+        if 1 < wrapped.holders.clones() {
+            noted::doubt(linux::local()); // what was announced may not be all
+        }
         match found.is_one_of_several() {
             true => (polled, wrapped.judge(found)),
             false => (polled, found),
         }
     }
 
-    fn around(&mut self, inner: &Waker, task: &Task, site: SiteWord) -> Option<&Arc<Wrapped>> {
-        let is_same = |wrapped: &Arc<Wrapped>| {
-            wrapped.inner.will_wake(inner) || is_lent_anew(&wrapped.inner, inner)
-        };
+    fn around(&mut self, inner: &Waker, task: &Task, site: SiteWord) -> Option<&Held> {
+        let is_same =
+            |wrapped: &Held| wrapped.inner.will_wake(inner) || is_lent_anew(&wrapped.inner, inner);
         if !self.0.as_ref().is_some_and(is_same) || !task.is_recorded() {
             self.retire();
             self.0 = trace_of(inner, task).map(|trace| {
-                Arc::new(Wrapped {
+                Held::new(Wrapped {
+                    holders: Holders::new(),
                     inner: inner.clone(),
                     trace,
                     site: site.interned(),
@@ -106,7 +144,7 @@ impl Wrapped {
     #[cold]
     #[inline(never)]
     fn judge(&self, found: Found) -> Found {
-        match self.is_precise && self.trace.is_only_one() {
+        match self.is_precise && self.holders.clones() == 1 && self.trace.is_only_one() {
             true => found.of_one_waker(),
             false => found,
         }
@@ -116,20 +154,33 @@ impl Wrapped {
     /// waits for, and is dropped itself, as in a `select!` that another branch ends.
     #[inline]
     fn doubt_announcement(&self) {
-        let local = linux::local();
-        if local.polled.limits(ptr::from_ref(self).addr()).is_some() {
-            noted::doubt(local);
+        if self.is_polled_here() {
+            noted::doubt(linux::local());
         }
     }
 
-    /// The poll that goes on takes this waker at the end of a chain of functions, the innermost of
-    /// which is at `here`.
+    /// Is it the poll of this one's future that goes on here?
     #[inline(always)]
-    fn note_chain(&self, probe: &Probe<Linux>, here: &Here) {
+    fn is_polled_here(&self) -> bool {
         let polled = &linux::local().polled;
-        if let Some(limits) = polled.limits(ptr::from_ref(self).addr()) {
+        polled.limits(ptr::from_ref(self).addr()).is_some()
+    }
+
+    /// That poll takes this waker at the end of a chain of functions, the innermost of which is at
+    /// `here`.
+    #[inline(never)]
+    fn note_chain(&self, here: &Here) {
+        let polled = &linux::local().polled;
+        let limits = polled.limits(ptr::from_ref(self).addr());
+        if let Some((limits, probe)) = limits.zip(self.trace.live_probe()) {
             polled.note(callers::of_a_clone(probe, polled, here, limits, self.site));
         }
+    }
+
+    /// Of this one there was no clone.
+    #[inline(never)]
+    fn count_first(&self) {
+        self.trace.count_one_more();
     }
 }
 
@@ -161,14 +212,14 @@ fn is_lent_anew(cloned: &Waker, lent: &Waker) -> bool {
 }
 
 /// For as long as this is borrowed.
-fn lend(wrapped: &Arc<Wrapped>) -> ManuallyDrop<Waker> {
+fn lend(wrapped: &Held) -> ManuallyDrop<Waker> {
     let functions = match wrapped.is_precise {
         true => &FUNCTIONS_OF_LENT,
         false => &FUNCTIONS,
     };
-    // SAFETY: the functions take a pointer that `Arc` gave. What is lent is never dropped, so that
-    // it takes away no count, and the borrow outlives it.
-    ManuallyDrop::new(unsafe { Waker::new(Arc::as_ptr(wrapped).cast(), functions) })
+    // SAFETY: the functions take a pointer to what somebody holds. What is lent is never dropped, so
+    // that it takes away no count, and the borrow outlives it.
+    ManuallyDrop::new(unsafe { Waker::new(wrapped.0.as_ptr().cast_const().cast(), functions) })
 }
 
 static FUNCTIONS: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_one);
@@ -178,21 +229,21 @@ static FUNCTIONS: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref,
 static FUNCTIONS_OF_LENT: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_one);
 
 /// # Safety
-/// `data` comes from an `Arc<Wrapped>` that lives. So it is for all that follow.
+/// `data` points to a `Wrapped` that somebody holds. So it is for all that follow.
 unsafe fn clone(data: *const ()) -> RawWaker {
-    let wrapped: *const Wrapped = data.cast();
-    // SAFETY: as the caller says; the new count belongs to the new waker.
-    unsafe {
-        if let Some(probe) = (*wrapped).trace.count_one_more() {
-            (*wrapped).note_chain(probe, &walk::here());
-        }
-        Arc::increment_strong_count(wrapped);
+    // SAFETY: as the caller says.
+    let wrapped: &Wrapped = unsafe { &*data.cast() };
+    if wrapped.holders.add() {
+        wrapped.count_first();
+    }
+    if wrapped.is_polled_here() {
+        wrapped.note_chain(&walk::here());
     }
     RawWaker::new(data, &FUNCTIONS)
 }
 
 unsafe fn wake(data: *const ()) {
-    // SAFETY: as the caller says, who gives away a count.
+    // SAFETY: as the caller says, who gives away a clone.
     unsafe {
         wake_by_ref(data);
         drop_one(data);
@@ -211,15 +262,33 @@ unsafe fn wake_by_ref(data: *const ()) {
 }
 
 unsafe fn drop_one(data: *const ()) {
-    // SAFETY: as the caller says, who gives away a count.
-    let wrapped: Arc<Wrapped> = unsafe { Arc::from_raw(data.cast()) };
-    wrapped.doubt_announcement();
-    wrapped.trace.count_one_less();
+    // SAFETY: as the caller says, who gives away a clone: until that is counted it is held.
+    unsafe {
+        let wrapped: &Wrapped = &*data.cast();
+        wrapped.doubt_announcement();
+        if !wrapped.holders.subtract_from_several() {
+            drop_perhaps_the_last(data.cast_mut().cast());
+        }
+    }
+}
+
+#[inline(never)]
+unsafe fn drop_perhaps_the_last(wrapped: *mut Wrapped) {
+    // SAFETY: as the caller says.
+    let (trace, left) = unsafe { ((*wrapped).trace, (*wrapped).holders.subtract()) };
+    if left != Left::Clones {
+        trace.count_one_less();
+    }
+    if left == Left::Nobody {
+        // SAFETY: it came from a box, and nobody else holds it any more.
+        drop(unsafe { Box::from_raw(wrapped) });
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use core::sync::atomic::AtomicUsize;
+    use heap::sync::Arc;
     use heap::task::Wake;
 
     use super::*;
@@ -234,8 +303,9 @@ mod tests {
         }
     }
 
-    fn wrapped(bell: &Arc<Bell>, is_precise: bool) -> Arc<Wrapped> {
-        Arc::new(Wrapped {
+    fn wrapped(bell: &Arc<Bell>, is_precise: bool) -> Held {
+        Held::new(Wrapped {
+            holders: Holders::new(),
             inner: bell.clone().into(),
             trace: linux::Waker::mute(),
             site: 0,
@@ -245,7 +315,7 @@ mod tests {
     }
 
     /// A leaf future, at each of so many polls, sees to it that it has a waker that wakes the same.
-    fn clones_of_a_leaf(wrapped: &Arc<Wrapped>, polls: usize) -> (usize, Option<Waker>) {
+    fn clones_of_a_leaf(wrapped: &Held, polls: usize) -> (usize, Option<Waker>) {
         let (mut clones, mut kept) = (0, None::<Waker>);
         for _ in 0..polls {
             let lent = lend(wrapped);
@@ -253,7 +323,7 @@ mod tests {
                 kept = Some(Waker::clone(&lent));
                 clones += 1;
             }
-            assert_eq!(Arc::strong_count(wrapped), 2, "the old one is dropped");
+            assert_eq!(wrapped.holders.clones(), 1, "the old one is dropped");
         }
         (clones, kept)
     }
@@ -296,7 +366,7 @@ mod tests {
         assert!(is_lent_anew(&cloned, &lend(&one)));
         assert!(!is_lent_anew(&another, &lend(&one)));
         assert!(!is_lent_anew(&cloned, &another));
-        assert_eq!(Arc::strong_count(&one), 2);
+        assert_eq!(one.holders.clones(), 1);
     }
 
     #[test]

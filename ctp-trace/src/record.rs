@@ -352,7 +352,8 @@ pub struct Tally {
     pub filtered: u64,
     /// What its latest event was, if a filter kept that out.
     pub hidden: Option<EventKind>,
-    /// How many wakers of it are alive, if that is known. Without any, nobody can wake it.
+    /// How many wakers of it are alive, if that is known: clones of one may count as one. Without any,
+    /// nobody can wake it.
     pub wakers: Option<u32>,
 }
 
