@@ -50,7 +50,7 @@ pub enum Seen {
     Closed,
     /// It stands for something else than at an earlier look since the coroutine waits.
     Replaced,
-    /// So many bytes, connections or events can be had from it.
+    /// So many bytes, connections or events can be had from it; 1 of a socket of datagrams.
     Readable(u64),
     /// The other end is closed, so that reading would not wait.
     HungUp,

@@ -1,4 +1,4 @@
-//! What the kernel's tables of TCP sockets say of some of them: is there anything to read?
+//! What the kernel's tables of TCP and UDP sockets say of some of them: is there anything to read?
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,29 +14,47 @@ pub(super) struct Sockets(HashMap<u64, Seen>);
 const MOST_BYTES: u64 = 1 << 20;
 /// The state of a connection that the other end has closed, as the kernel numbers it.
 const CLOSE_WAIT: &str = "08";
-/// States in which there can be something to read: that one, connected, and listening.
-const READABLE: [&str; 3] = [CLOSE_WAIT, "01", "0A"];
+
+/// What can be in a table of the kernel's.
+#[derive(Clone, Copy)]
+struct Sort {
+    /// States in which there can be something to read.
+    readable: &'static [&'static str],
+    /// What is told of it at most.
+    most: u64,
+}
+
+/// In one of these three states: the other end has closed, connected, listening.
+const TCP: Sort = Sort {
+    readable: &[CLOSE_WAIT, "01", "0A"],
+    most: u64::MAX,
+};
+/// Connected, or not. Of datagrams that wait the kernel tells only how much memory they take.
+const UDP: Sort = Sort {
+    readable: &["01", "07"],
+    most: 1,
+};
+const TABLES: [(&str, Sort); 4] = [("tcp", TCP), ("tcp6", TCP), ("udp", UDP), ("udp6", UDP)];
 
 impl Sockets {
     /// Those of this process that are wanted. A table that cannot be read says nothing.
     pub fn of(pid: u32, wanted: &HashSet<u64>) -> Self {
         let mut sockets = Sockets::default();
-        for table in ["tcp", "tcp6"] {
+        for (table, sort) in TABLES {
             let Ok(file) = File::open(format!("/proc/{pid}/net/{table}")) else {
                 continue;
             };
             let lines = BufReader::new(file.take(MOST_BYTES)).lines();
             for line in lines.map_while(Result::ok) {
-                sockets.note(&line, wanted);
+                sockets.note(&line, sort, wanted);
             }
         }
         sockets
     }
 
-    fn note(&mut self, line: &str, wanted: &HashSet<u64>) {
-        if let Some((inode, seen)) = parse(line).filter(|(inode, _)| wanted.contains(inode)) {
-            self.0.insert(inode, seen);
-        }
+    fn note(&mut self, line: &str, sort: Sort, wanted: &HashSet<u64>) {
+        let found = parse(line, sort).filter(|(inode, _)| wanted.contains(inode));
+        self.0.extend(found);
     }
 
     /// What is known of this one.
@@ -45,9 +63,9 @@ impl Sockets {
     }
 }
 
-/// A line of `/proc/net/tcp`: the fourth word is the state, the fifth how much waits to be sent and
+/// A line of `/proc/net/tcp` or another table: the fourth word is the state, the fifth how much waits to be sent and
 /// read, the tenth the inode.
-fn parse(line: &str) -> Option<(u64, Seen)> {
+fn parse(line: &str, Sort { readable, most }: Sort) -> Option<(u64, Seen)> {
     let words: Vec<&str> = line.split_whitespace().take(11).collect();
     // One that is cut off, perhaps in this number, has no more words.
     let [_, _, _, state, queues, _, _, _, _, inode, _] = words[..] else {
@@ -58,8 +76,8 @@ fn parse(line: &str) -> Option<(u64, Seen)> {
     let inode = inode.parse().ok()?;
     let seen = match (state, to_read) {
         (CLOSE_WAIT, _) => Seen::HungUp,
-        (state, 0) if READABLE.contains(&state) => Seen::Empty,
-        (state, _) if READABLE.contains(&state) => Seen::Readable(to_read),
+        (state, 0) if readable.contains(&state) => Seen::Empty,
+        (state, _) if readable.contains(&state) => Seen::Readable(to_read.min(most)),
         _ => Seen::Open,
     };
     Some((inode, seen))
@@ -68,7 +86,7 @@ fn parse(line: &str) -> Option<(u64, Seen)> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::fd::AsRawFd as _;
 
     use super::*;
@@ -81,7 +99,7 @@ mod tests {
             "0: 0100007F:0016 00000000:0000 0A 00000000:00000000",
             "0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 471",
         ] {
-            assert_eq!(parse(line), None, "{line}");
+            assert_eq!(parse(line, TCP), None, "{line}");
         }
     }
 
@@ -113,5 +131,25 @@ mod tests {
         assert_eq!(seen(inode), Seen::HungUp);
         assert!(server.as_raw_fd() > 0);
         assert_eq!(seen(0), Seen::Open, "it is none of them");
+    }
+    #[test]
+    fn a_datagram_that_waits_is_seen_by_whom_it_is_for() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(server) = UdpSocket::bind(address) else {
+                continue; // without IPv6
+            };
+            let client = UdpSocket::bind(address).expect("can be bound");
+            let own_address = server.local_addr().expect("it has one");
+            client.connect(own_address).expect("there is one");
+            let [from, to] = [&client, &server].map(inode_of);
+            let seen = |inode| Sockets::of(std::process::id(), &HashSet::from([inode])).seen(inode);
+            assert_eq!([seen(from), seen(to)], [Seen::Empty; 2]);
+            client.send(b"frame").expect("it is connected");
+            server.peek(&mut [0; 8]).expect("it has come");
+            assert_eq!(seen(to), Seen::Readable(1), "{address}");
+            assert_eq!(seen(from), Seen::Empty);
+            server.recv(&mut [0; 8]).expect("it is there");
+            assert_eq!(seen(to), Seen::Empty);
+        }
     }
 }
