@@ -4,6 +4,8 @@
 //! descriptor would keep it open. What is not remarkable is not told, but for that there is nothing
 //! to read, which is why a wait may be long; and a descriptor is closed or
 //! re-used only if an earlier look of the same wait saw it open: its number may be of another sort.
+//! Whether an epoll watches them is asked too, which the kernel tells under a lock of that epoll: of
+//! small processes only, and of long waits.
 //! The work is bounded: some hundred descriptors a second, in turns, and none while nobody waits long.
 
 mod changed;
@@ -11,6 +13,7 @@ mod descriptor;
 mod followed;
 mod sockets;
 mod tables;
+mod watched;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -23,9 +26,12 @@ use changed::Changed;
 use descriptor::{Descriptor, Held};
 use followed::Followed;
 use sockets::Sockets;
+use watched::Watched;
 
 /// Whoever waits for so long is looked at.
 pub const LONG: Duration = Duration::from_millis(500);
+/// What watches a descriptor is asked after so long: that takes a lock of the program's.
+const LONGER: Duration = Duration::from_secs(2);
 /// Waits that are looked at in one go.
 pub const MOST_WAITS: usize = 256;
 /// Stations that are scanned for them in one go.
@@ -52,6 +58,8 @@ pub struct Looks {
     suspects: Vec<(StationPlace, CoroutineId)>,
     /// Processes at which the kernel did not let us look.
     hidden: HashSet<ProcessId>,
+    /// Processes in which some wait for what an epoll watches, so that the others should, too.
+    watching: HashSet<ProcessId>,
     /// What is as it should be is told at the end only.
     saves_room: bool,
 }
@@ -73,6 +81,7 @@ impl Looks {
             followed: HashMap::new(),
             suspects: Vec::new(),
             hidden: HashSet::new(),
+            watching: HashSet::new(),
             saves_room,
         }
     }
@@ -125,9 +134,15 @@ impl Looks {
         let mut sights: Vec<Sight> = waits.into_iter().filter_map(sight).collect();
         self.confirm(&mut sights);
         let tables = tables_for(&sights);
+        let watched = watched_for(&sights, now());
+        self.note_who_watches(&sights, &watched);
         let mut looks = Vec::new();
         for sight in sights {
             let seen = seen_of(&sight, tables.get(&sight.pid));
+            let seen = match self.is_unwatched(&sight, &watched) {
+                true => unwatched(seen),
+                false => seen,
+            };
             if is_still(sight.place, &sight.wait) {
                 self.tell(&sight, seen, now(), &mut looks);
             }
@@ -138,6 +153,17 @@ impl Looks {
     /// What was seen last of waits that are as they should be, to be told at the end.
     pub fn last(&self) -> impl Iterator<Item = Look> {
         self.followed.values().filter_map(Followed::untold)
+    }
+
+    fn note_who_watches(&mut self, sights: &[Sight], watched: &HashMap<u32, Watched>) {
+        let is_watched = |sight: &&Sight| is_watched(sight, watched) == Some(true);
+        let some = sights.iter().filter(is_watched);
+        self.watching.extend(some.map(|sight| sight.wait.process));
+    }
+
+    /// Does nobody there tell when it is ready, though somebody does of what others wait for?
+    fn is_unwatched(&self, sight: &Sight, watched: &HashMap<u32, Watched>) -> bool {
+        self.watching.contains(&sight.wait.process) && is_watched(sight, watched) == Some(false)
     }
 
     /// Looks once more, and closer, at what is not what it was.
@@ -216,6 +242,35 @@ fn seen_of(sight: &Sight, sockets: Option<&Sockets>) -> Seen {
         Held::Closed => Seen::Closed,
         Held::NumberClosed => Seen::NumberClosed,
         _ => Seen::Open,
+    }
+}
+
+/// What the epolls watch of those processes in which somebody waits for longer.
+fn watched_for(sights: &[Sight], now: Nanos) -> HashMap<u32, Watched> {
+    let is_longer = |sight: &&Sight| {
+        let is_open = matches!(sight.held, Held::Open(_));
+        is_open && LONGER.as_nanos() <= sight.wait.since.until(now).0.into()
+    };
+    let of_those: HashSet<u32> = sights.iter().filter(is_longer).map(|it| it.pid).collect();
+    let some = of_those.into_iter().take(MOST_LISTS);
+    some.filter_map(|pid| Some((pid, Watched::in_process(pid)?)))
+        .collect()
+}
+
+/// Nothing of one of which that is not known.
+fn is_watched(sight: &Sight, watched: &HashMap<u32, Watched>) -> Option<bool> {
+    let Held::Open(descriptor) = sight.held else {
+        return None;
+    };
+    let watched = watched.get(&sight.pid)?;
+    Some(watched.has(sight.wait.fd, descriptor, sight.wait.reads))
+}
+
+/// The same of one that nobody watches.
+fn unwatched(seen: Seen) -> Seen {
+    match seen {
+        Seen::Readable(amount) => Seen::Unwatched(amount),
+        _ => Seen::Unwatched(0),
     }
 }
 

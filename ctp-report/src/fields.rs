@@ -158,6 +158,7 @@ fn look(it: &Look) -> Fields {
         Seen::Hidden => ("hidden", 0),
         Seen::NumberClosed => ("number-closed", 0),
         Seen::Empty => ("nothing-to-read", 0),
+        Seen::Unwatched(amount) => ("unwatched", amount),
         _ => ("unknown", 0),
     };
     fields(

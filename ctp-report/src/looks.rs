@@ -33,6 +33,10 @@ fn finding(look: &Look) -> String {
     match look.seen {
         Seen::Open => format!("open ({})", thing(look.thing)),
         Seen::Empty => format!("nothing to read ({})", thing(look.thing)),
+        Seen::Unwatched(0) => "watched by no epoll".to_owned(),
+        Seen::Unwatched(amount) => {
+            format!("watched by no epoll, readable ({})", units::count(amount))
+        }
         Seen::Closed => "closed".to_owned(),
         Seen::NumberClosed => "its number closed".to_owned(),
         Seen::Replaced => "replaced".to_owned(),

@@ -59,6 +59,9 @@ pub enum Seen {
     /// Its number is closed, and the rest as in [`Closed`](Seen::Closed), but the same thing is
     /// open in the process under another number, or it cannot be told that it is not.
     NumberClosed,
+    /// It is open, but no epoll of the process tells when it is ready, as it does of what others
+    /// there wait for. So much can be had from it, as far as that is known.
+    Unwatched(u64),
     /// It is open, and reading would wait: nothing is there. Of what is only [`Open`](Seen::Open)
     /// that is not known.
     Empty,
@@ -79,6 +82,7 @@ impl Look {
             Seen::Hidden => (5, 0),
             Seen::NumberClosed => (6, 0),
             Seen::Empty => (7, 0),
+            Seen::Unwatched(amount) => (8, amount),
         };
         out.extend([self.thing as u8, seen]);
         put_uint(out, amount);
@@ -105,6 +109,7 @@ impl Look {
                 (5, _) => Seen::Hidden,
                 (6, _) => Seen::NumberClosed,
                 (7, _) => Seen::Empty,
+                (8, amount) => Seen::Unwatched(amount),
                 _ => Seen::Open,
             },
         })

@@ -242,6 +242,10 @@ impl Case<'_> {
                 let doubt = self.doubt_of(looked.whole, ago);
                 doubt.or(Some(Doubt::OtherNumber))
             }
+            Seen::Unwatched(_) if usual < ago.0 => {
+                let doubt = self.doubt_of(looked.whole, ago);
+                doubt.or(Some(Doubt::WatchedElsewhere))
+            }
             Seen::Replaced => Some(Doubt::UsedAgain),
             Seen::Readable(_) | Seen::HungUp if self.have_others_gone_on_since(first) => {
                 Some(Doubt::HeldUp)

@@ -172,6 +172,20 @@ fn what_may_have_another_number_is_likely_at_most() {
 
 // CT-15
 #[test]
+fn what_no_epoll_watches_is_likely_at_most() {
+    let looks = [(4_000, Seen::Unwatched(0)), (4_200, Seen::Unwatched(5))];
+    let (verdict, reason) = judged(&looks, &[]);
+    let doubt = Some(Doubt::WatchedElsewhere);
+    assert_eq!((verdict, doubt_of(reason)), (Verdict::MaybeStuck, doubt));
+    assert_eq!(reason.word(), "seen-unwatched");
+    let watched_again = [looks[0], looks[1], (4_400, Seen::Open)];
+    assert_eq!(judged(&watched_again, &[]).0, Verdict::Waiting);
+    let too_late = [(8_100, Seen::Unwatched(0)), (8_300, Seen::Unwatched(0))];
+    assert_eq!(judged(&too_late, &[]).0, Verdict::Waiting);
+}
+
+// CT-15
+#[test]
 fn what_the_program_tells_of_closing_counts_for_more() {
     let looks = [(8_050, Seen::Closed), (8_200, Seen::Closed)];
     let close = Record::Deed(Deed {

@@ -32,6 +32,9 @@ pub fn seen_from_outside(groups: &[&Group], seen: Seen, doubt: Option<Doubt>) ->
             format!("{fds} {be} closed, and nobody resumed {them}")
         }
         Seen::Replaced => format!("{fds} {be} used for something else by now"),
+        Seen::Unwatched(_) => {
+            format!("no epoll tells when {fds} {be} ready, as it does for others that wait")
+        }
         _ => format!("{fds} could be read, and nobody resumed {them}, while others went on"),
     };
     format!("seen from outside: {what}; {}", sureness(groups, doubt))
@@ -88,6 +91,9 @@ fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
         }
         Some(Doubt::OtherNumber) => {
             "no wake counted since, but it may be open under another number".to_owned()
+        }
+        Some(Doubt::WatchedElsewhere) => {
+            "no wake since, but a thread, or another process, may watch in another way".to_owned()
         }
         Some(Doubt::HeldUp) => {
             "whoever resumes may be held up, or there may be too little to read".to_owned()

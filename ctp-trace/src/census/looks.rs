@@ -22,7 +22,8 @@ pub struct Looked {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Looks {
     waits: Map<CoroutineId, Looked>,
-    /// The longest that a wait went on at a place after its descriptor was seen to be closed.
+    /// The longest that a wait went on at a place after its descriptor was seen to be closed, or
+    /// watched by nobody.
     longest: Map<SiteId, Nanos>,
     /// Looks were not allowed everywhere.
     pub(super) hidden: bool,
@@ -109,8 +110,13 @@ impl Looks {
             return;
         };
         let first = looked.first;
-        let is_closed = |first: &Look| matches!(first.seen, Seen::Closed | Seen::NumberClosed);
-        if let Some(first) = first.filter(is_closed) {
+        let is_no_way_back = |first: &Look| {
+            matches!(
+                first.seen,
+                Seen::Closed | Seen::NumberClosed | Seen::Unwatched(_)
+            )
+        };
+        if let Some(first) = first.filter(is_no_way_back) {
             let longest = self.longest.entry(suspend.site).or_default();
             *longest = first.at.until(at).max(*longest);
         }

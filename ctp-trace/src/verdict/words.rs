@@ -245,6 +245,8 @@ pub enum Doubt {
     UsedAgain,
     /// The same thing may be open under another number, by which it could be resumed.
     OtherNumber,
+    /// Somebody else may watch it: a thread in a call of its own, or another process.
+    WatchedElsewhere,
     /// Who would tell it may be held up, or it waits for more than there is.
     HeldUp,
 }
@@ -265,6 +267,7 @@ impl Doubt {
             Doubt::OfItsKeeper => "of-its-keeper",
             Doubt::UsedAgain => "used-again",
             Doubt::OtherNumber => "other-number",
+            Doubt::WatchedElsewhere => "watched-elsewhere",
             Doubt::HeldUp => "held-up",
         }
     }
@@ -309,6 +312,10 @@ impl Reason {
                 seen: Seen::NumberClosed,
                 ..
             } => "seen-number-closed",
+            Reason::Looked {
+                seen: Seen::Unwatched(_),
+                ..
+            } => "seen-unwatched",
             Reason::Looked { .. } => "seen-closed",
             Reason::Abandoned => "abandoned",
             Reason::Overdue(_) => "overdue",

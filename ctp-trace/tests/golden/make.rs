@@ -9,14 +9,14 @@ mod since_1_2;
 
 use since_1_2::{
     aggregates, chains, control, deeds, flight, holds, looks, marks, nothing_to_read, numbers,
-    precise_chains, wakers,
+    precise_chains, unwatched, wakers,
 };
 
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 18] = [
+pub const V1_2: [(&str, Make); 19] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -34,6 +34,7 @@ pub const V1_2: [(&str, Make); 18] = [
     ("v1.2-looks.ctp", looks),
     ("v1.2-numbers.ctp", numbers),
     ("v1.2-nothing-to-read.ctp", nothing_to_read),
+    ("v1.2-unwatched.ctp", unwatched),
     ("v1.2-precise-chains.ctp", precise_chains),
 ];
 

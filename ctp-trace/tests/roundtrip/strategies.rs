@@ -124,6 +124,7 @@ fn look() -> impl Strategy<Value = Record> {
             Seen::Empty
         ]),
         any_u64().prop_map(Seen::Readable),
+        any_u64().prop_map(Seen::Unwatched),
     ];
     let numbers = (any_u32(), any_u64(), any_u64(), any_u64());
     (numbers, thing, seen).prop_map(|((coroutine, since, at, fd), thing, seen)| {

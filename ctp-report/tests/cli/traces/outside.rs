@@ -38,6 +38,7 @@ pub fn looked_at() -> Vec<u8> {
         Some(Seen::Readable(5)),
         Some(Seen::HungUp),
         Some(Seen::NumberClosed),
+        Some(Seen::Unwatched(2)),
         None,
     ];
     for (fd, seen) in (17..).zip(seen) {

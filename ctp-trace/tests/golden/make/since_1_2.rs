@@ -457,6 +457,15 @@ pub(super) fn nothing_to_read() -> Vec<u8> {
     ])
 }
 
+/// Of what nobody is told when it is ready.
+pub(super) fn unwatched() -> Vec<u8> {
+    looks_that_saw(&[
+        (Thing::Socket, Seen::Unwatched(0)),
+        (Thing::Socket, Seen::Unwatched(5)),
+        (Thing::Pipe, Seen::Open),
+    ])
+}
+
 fn looks_that_saw(seen: &[(Thing, Seen)]) -> Vec<u8> {
     let looks = (0..).zip(seen).map(|(i, (thing, seen))| {
         Record::Look(Look {
