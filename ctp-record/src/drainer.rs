@@ -98,6 +98,7 @@ impl Shared {
                 thread::park();
                 continue;
             }
+            self.backlog.rush().note_sleep(pause);
             thread::sleep(pause);
             let mut copying = Copying::default();
             locked(&self.jobs).retain(|job| job.copy(&mut copying));

@@ -4,6 +4,7 @@
 //! reads each event once, in order, and counts exactly what was overwritten before it came.
 
 mod account;
+mod ahead;
 mod cell;
 pub(crate) mod convert;
 mod copies;
@@ -144,6 +145,11 @@ impl Harvest {
     /// What another thread copies into while this one is busy.
     pub(crate) fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
         self.lanes.share_copies()
+    }
+
+    /// In place of a pass: makes room ready for what another thread copies meanwhile.
+    pub(crate) fn get_ready(&mut self) {
+        self.lanes.get_ready();
     }
 
     /// Is nothing lost if the next pass comes late, as long as lanes are drained? Only they hold more

@@ -194,6 +194,14 @@ impl Memories {
         self.backlog.rush().is_on() && self.held.iter().all(can_wait)
     }
 
+    /// In place of a pass that waits: makes room ready for what is copied meanwhile.
+    pub fn get_ready(&mut self) -> Found {
+        for held in &mut self.held {
+            held.harvest.get_ready();
+        }
+        Found::held()
+    }
+
     /// Looks at those that have had no event for so long.
     pub fn look_at_standstill(
         &mut self,

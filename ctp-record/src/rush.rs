@@ -1,5 +1,6 @@
 //! A rush: lanes fill faster than all threads of the recorder together can go on. What can wait then
-//! stands aside, so that the one thread that makes room in lanes finds a processor each time.
+//! stands aside, so that the one thread that makes room in lanes, the drainer, finds a processor each
+//! time. While it sleeps there is time to make ready what it will want.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -11,6 +12,8 @@ pub struct Rush {
     zero: Instant,
     /// Since `zero`.
     until_ns: AtomicU64,
+    /// The drainer sleeps until then, since `zero`.
+    asleep_until_ns: AtomicU64,
 }
 
 /// What the drainer has seen of it.
@@ -34,6 +37,8 @@ const EACH_NS: u64 = 40;
 /// It goes on for so long after it was last seen: where the drainer is kept waiting for a processor, the
 /// others are not to want one too.
 const HOLD: Duration = Duration::from_millis(16);
+/// So long before the drainer wakes others stop: some pages of fresh memory.
+const MARGIN: Duration = Duration::from_micros(20);
 /// How often the others look whether it is over.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// What was read is not held back for longer than this.
@@ -46,6 +51,7 @@ impl Default for Rush {
         Rush {
             zero: Instant::now(),
             until_ns: AtomicU64::new(0),
+            asleep_until_ns: AtomicU64::new(0),
         }
     }
 }
@@ -60,6 +66,19 @@ impl Rush {
         while self.is_on() {
             thread::sleep(LOOK_EVERY);
         }
+    }
+
+    /// The drainer is about to sleep for so long.
+    pub fn note_sleep(&self, pause: Duration) {
+        let until_ns = (self.zero.elapsed() + pause).as_nanos();
+        self.asleep_until_ns
+            .store(until_ns as u64, Ordering::Relaxed);
+    }
+
+    /// Does the drainer sleep, and for long enough that others may do something short?
+    pub fn has_pause(&self) -> bool {
+        let end_ns = (self.zero.elapsed() + MARGIN).as_nanos();
+        end_ns < self.asleep_until_ns.load(Ordering::Relaxed).into()
     }
 
     fn go_on_until(&self, then: Instant) {
@@ -128,6 +147,16 @@ mod tests {
                 ..FLAT_OUT
             }
         ));
+    }
+
+    #[test]
+    fn there_is_time_only_while_the_drainer_sleeps() {
+        let rush = Rush::default();
+        assert!(!rush.has_pause());
+        rush.note_sleep(Duration::from_secs(3600));
+        assert!(rush.has_pause());
+        rush.note_sleep(MARGIN);
+        assert!(!rush.has_pause());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::launch::{Ended, Running};
 use crate::lookout::Lookout;
 use crate::looks::Looks;
 use crate::memories::Memories;
-use crate::pace::{Found, Next, Pace};
+use crate::pace::{Next, Pace};
 use crate::processes::Processes;
 use crate::rate::Rate;
 use crate::rendezvous::{self, Rendezvous};
@@ -135,7 +135,7 @@ impl Session<'_> {
         let over = loop {
             let before = self.clock.now();
             let found = match self.memories.should_wait() {
-                true => Found::held(),
+                true => self.memories.get_ready(),
                 false => self.memories.pass(&mut self.processes, &mut self.output),
             };
             self.alarms.passed(found.events);

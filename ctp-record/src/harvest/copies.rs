@@ -3,12 +3,13 @@
 //! it begins a round, and another one copies while that is busy (`drainer.rs`).
 
 use std::ops::AddAssign;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
 use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::SLOTS;
 
-use super::queue::{MOST_BYTES, Queue, Spare};
+use super::queue::{Block, MOST_BYTES, MOST_SPARE, Queue, Spare};
 use crate::backlog::Backlog;
 
 /// Of all lanes of a memory.
@@ -107,6 +108,18 @@ impl Copies {
         }
     }
 
+    /// Would more empty blocks be of use? Where lanes have filled some, as many again, as far as empty
+    /// ones are kept in any case.
+    pub(super) fn want_blocks(&self) -> bool {
+        let filled = self.readers.iter().map(|reader| reader.queue.filled());
+        self.spare.len() < filled.sum::<usize>().min(MOST_SPARE)
+    }
+
+    /// Takes one that is empty.
+    pub(super) fn add_block(&mut self, block: Block) {
+        self.spare.put(block);
+    }
+
     /// How many lanes threads have had.
     pub fn lanes(&self) -> usize {
         self.readers.len()
@@ -127,6 +140,11 @@ impl Copies {
     pub fn damaged(&self) -> u32 {
         self.losses().filter(Option::is_none).count() as u32
     }
+}
+
+/// A thread that panicked amid a copy has left what it had counted.
+pub(super) fn locked(copies: &Mutex<Copies>) -> MutexGuard<'_, Copies> {
+    copies.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A lane is never used before those in front of it.
@@ -218,5 +236,20 @@ impl Reader {
         waiting.append(&mut self.queue);
         self.waiting = waiting.len();
         std::mem::take(&mut self.eighths)
+    }
+}
+
+#[cfg(test)]
+impl Copies {
+    /// Adds so many records of the longest kind, as if they came out of one lane.
+    pub(super) fn fill(&mut self, records: usize) {
+        self.readers.resize_with(1, Reader::default);
+        let next = || Some(ctp_nostd::lane::Copied::default());
+        self.readers[0].queue.fill(records, &mut self.spare, next);
+    }
+
+    /// Empty blocks that it has.
+    pub(super) fn ready(&self) -> usize {
+        self.spare.len()
     }
 }

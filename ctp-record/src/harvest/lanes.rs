@@ -12,12 +12,13 @@ mod merge;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, Payload};
 
-use super::copies::Copies;
+use super::ahead::Ahead;
+use super::copies::{Copies, locked};
 use super::deeds::Author;
 use super::queue::{Queue, Spare};
 use crate::backlog::Backlog;
@@ -52,6 +53,7 @@ pub(super) struct Lanes {
     /// Nothing was left in any lane when it had.
     is_all_copied: bool,
     spare: Spare,
+    ahead: Ahead,
     copies: Arc<Mutex<Copies>>,
     pub backlog: Backlog,
 }
@@ -114,6 +116,12 @@ impl Lanes {
     pub fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
         self.is_helped = true;
         self.copies.clone()
+    }
+
+    /// Makes room ready for copies that another thread makes, while that one sleeps.
+    pub fn get_ready(&mut self) {
+        let has_time = || self.backlog.rush().has_pause();
+        self.ahead.get_ready(&self.copies, has_time);
     }
 
     /// Does any thread write into one? Asked of the memory: after an event was seen, for the first one
@@ -278,9 +286,4 @@ impl Lanes {
     fn are_empty(&self) -> bool {
         self.cursors.iter().all(|cursor| cursor.front_at.is_none())
     }
-}
-
-/// A thread that panicked amid a copy has left what it had counted.
-fn locked(copies: &Mutex<Copies>) -> MutexGuard<'_, Copies> {
-    copies.lock().unwrap_or_else(PoisonError::into_inner)
 }
