@@ -122,6 +122,11 @@ impl Lanes {
         region.ring(0).is_some_and(|ring| ring.is_used())
     }
 
+    /// Can any thread have one?
+    pub fn are_there(region: &Region<'_>) -> bool {
+        region.ring(0).is_some()
+    }
+
     /// How many threads have had.
     pub fn count(&self) -> u32 {
         self.cursors.len() as u32
