@@ -35,8 +35,12 @@ pub(super) struct Lanes {
     waiting: Vec<usize>,
     /// Rounds so far, modulo 2^32.
     pub round: u32,
-    /// All that was there when the latest round began has become events.
-    pub is_complete: bool,
+    /// All that was there when this round began has become events.
+    told_as_of: u32,
+    /// All that was there when this round began is marked, but for what has become events since.
+    marked_at: u32,
+    /// So many records.
+    marked: u64,
     /// Records that this round has taken.
     taken: u64,
     /// Room that their copies took.
@@ -61,6 +65,8 @@ pub(super) struct Lanes {
 struct Cursor {
     /// What was copied and not taken.
     queue: Queue,
+    /// So many of it, the first, are marked.
+    marked: u64,
     /// The time of the first of it.
     front_at: Option<u64>,
     /// Whose records these are.
@@ -180,11 +186,32 @@ impl Lanes {
             cursor.waits = false;
             cursor.look();
         });
+        drop(copies);
+        self.mark();
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
         let fronts = fronts.filter_map(|(index, it)| Some(Reverse((it.front_at?, index))));
         self.ready = fronts.collect();
         most
+    }
+
+    /// Marks what was there when this round began, once nothing is marked any more.
+    fn mark(&mut self) {
+        if !self.is_all_copied || 0 < self.marked {
+            return;
+        }
+        self.marked_at = self.round;
+        for cursor in &mut self.cursors {
+            cursor.marked = cursor.queue.len() as u64;
+            self.marked += cursor.marked;
+        }
+    }
+
+    /// Has all become events that was there when a later round than this one began? By whatever clock
+    /// its times are: one that is ahead of ours has records wait for many rounds.
+    pub fn have_told_since(&self, round: u32) -> bool {
+        let later = self.told_as_of.wrapping_sub(round);
+        (1..=u32::MAX / 2).contains(&later)
     }
 
     /// How many records this round may still take.
@@ -211,6 +238,9 @@ impl Lanes {
         if 0 < taken {
             cursor.stuck_since = None;
         }
+        let marked = taken.min(cursor.marked);
+        cursor.marked -= marked;
+        self.marked -= marked;
         self.taken += taken;
         self.taken_bytes += bytes;
     }
@@ -271,12 +301,13 @@ impl Lanes {
     fn end(&mut self) {
         self.backlog.copies_taken(self.taken_bytes);
         self.was_cut_short = !self.is_held && MOST_A_ROUND <= self.taken;
-        self.is_complete = self.is_all_copied && !self.is_held && self.taken < MOST_A_ROUND;
+        if self.marked == 0 {
+            self.told_as_of = self.marked_at;
+        }
         for cursor in &mut self.cursors {
             if cursor.waits {
                 cursor.stuck_since.get_or_insert(self.round);
             }
-            self.is_complete &= !cursor.waits;
         }
     }
 

@@ -17,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 10] = [const { [const { Local::new() }; THREADS] }; 10];
-static ON_STAGE: [AtomicUsize; 10] = [const { AtomicUsize::new(0) }; 10];
-static NOW: [AtomicU64; 10] = [const { AtomicU64::new(0) }; 10];
+static LOCALS: [[Local; THREADS]; 12] = [const { [const { Local::new() }; THREADS] }; 12];
+static ON_STAGE: [AtomicUsize; 12] = [const { AtomicUsize::new(0) }; 12];
+static NOW: [AtomicU64; 12] = [const { AtomicU64::new(0) }; 12];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -280,6 +280,9 @@ struct Amid<P: Platform>(Numbers, Option<Coroutine<P>>);
 /// So many cycles.
 const AMID: u64 = 20;
 
+/// A thread that is given no lane.
+const LANELESS: usize = THREADS + 1;
+
 impl<P: Platform> Outside for Amid<P> {
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.0
@@ -301,7 +304,6 @@ impl<P: Platform> Outside for Amid<P> {
 #[test]
 fn the_first_lane_of_all_may_come_amid_a_pass() {
     const TEST: usize = 9;
-    const LANELESS: usize = THREADS + 1;
     let region = memory(1);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     enter(TEST, LANELESS);
@@ -317,4 +319,41 @@ fn the_first_lane_of_all_may_come_amid_a_pass() {
     // Its birth was told by a thread without a lane, and written over before anybody looked.
     assert_eq!(numbers, (1..=2 * AMID + 1).collect::<Vec<u64>>());
     assert_eq!(harvest.totals().lost, 1);
+}
+
+// LT-07
+#[test]
+fn what_is_told_in_a_first_lane_amid_a_look_at_its_station_is_read_there() {
+    const TEST: usize = 10;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    enter(TEST, LANELESS);
+    let task = probe.born("task");
+    enter(TEST, 1);
+    let (mut amid, mut tray) = (Amid(Numbers::default(), Some(task)), Tray::default());
+    let mut harvest = Harvest::new(0);
+    harvest.pass(&region, &mut amid, &mut tray);
+    harvest.finish(&region, &mut amid, &mut tray);
+    let events = numbers(&events_in(&tray.0));
+    assert_eq!(events, (1..=2 * AMID + 1).collect::<Vec<u64>>());
+    assert_eq!(harvest.totals().lost, 1, "its birth");
+}
+
+// LT-05, LT-07
+#[test]
+fn a_lane_may_be_by_a_clock_that_is_ahead() {
+    const TEST: usize = 11;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    NOW[TEST].store(1_000_000, Relaxed);
+    let task = probe.born("task");
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::clocked(0, || 1_000);
+    for _ in 0..6 {
+        cycles(&task, 6);
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    }
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    assert_eq!(numbers(&events_in(&tray.0)), (0..=72).collect::<Vec<u64>>());
+    assert_eq!(harvest.totals().lost, 0);
 }
