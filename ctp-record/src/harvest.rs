@@ -30,7 +30,7 @@ use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
-use crate::backlog::Backlog;
+pub use crate::backlog::Backlog;
 use crate::pace::Found;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying};

@@ -67,6 +67,8 @@ struct Cursor {
     queue: Queue,
     /// So many of it, the first, are marked.
     marked: u64,
+    /// There is more in the lane, for which there was no room.
+    has_left_some: bool,
     /// The time of the first of it.
     front_at: Option<u64>,
     /// Whose records these are.
@@ -182,6 +184,7 @@ impl Lanes {
         copies.collect(&mut self.spare, |index, reader| {
             let cursor = &mut self.cursors[index];
             self.is_all_copied &= reader.is_complete();
+            cursor.has_left_some = reader.has_left_some();
             most = most.max(reader.move_to(&mut cursor.queue));
             cursor.waits = false;
             cursor.look();
@@ -292,9 +295,16 @@ impl Lanes {
         }
         let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
         let (_, index) = self.waiting.iter().filter_map(at).min()?;
-        let is_overdue = |since| reach == Reach::End || since != self.round;
         let since = self.cursors[index].stuck_since.unwrap_or(self.round);
-        is_overdue(since).then_some(index)
+        let is_overdue = since != self.round && !self.may_have_been_left();
+        (reach == Reach::End || is_overdue).then_some(index)
+    }
+
+    /// Is all taken of a lane from which not all was copied, for want of room? What somebody waits for
+    /// may be in the rest.
+    fn may_have_been_left(&self) -> bool {
+        let is_exhausted = |it: &Cursor| it.has_left_some && it.front_at.is_none();
+        self.cursors.iter().any(is_exhausted)
     }
 
     /// Remembers who could not go on.
