@@ -104,7 +104,7 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     assert_eq!(of_the_other(&events), (0..21).collect::<Vec<u64>>());
 }
 
-// CTP-22, LT-21
+// CTP-22
 #[test]
 fn stations_of_those_that_ended_are_for_others() {
     let memory = memory();
