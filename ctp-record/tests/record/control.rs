@@ -428,8 +428,9 @@ fn one_that_waited_in_vain_for_memory_of_its_own_is_stopped_in_that_which_it_sha
         fs::write(lab.path("go"), "").expect("can be made");
         lab.wait_for_file("b/tids");
         send(Signal::CONT, recorder);
+        let data = lab.path("ctp.data");
         wait_until("the recorder has met it", || {
-            Trace::read_any(&lab.path("ctp.data")).0.processes.len() == 2
+            data.exists() && Trace::read_any(&data).0.processes.len() == 2
         });
     };
     let (sleepers, _) = stop_second(two(late));
