@@ -3,8 +3,9 @@
 //! The first process uses the memory that the environment names. Each further one, and a fork
 //! of one that attached, sends [`REQUEST`] on its socket before any other byte and waits a little.
 //! The recorder sends one byte: [`GRANTED`] with the descriptor of fresh memory (SCM_RIGHTS), or
-//! [`DENIED`]. So no process can damage what another wrote. All other bytes on the socket mean
-//! nothing but "look".
+//! [`DENIED`]. So no process can damage what another wrote. One that waits no longer shuts down its
+//! half for reading, then looks once more: it has the memory, or the recorder cannot send it and
+//! knows that nobody has. All other bytes on the socket mean nothing but "look".
 
 /// What a process sends. No bell sounds like it: bells are single bytes of one value.
 pub const REQUEST: [u8; 8] = *b"CTPmem1\n";

@@ -3,7 +3,8 @@
 //! THREADS threads share COROUTINES coroutines. Each thread takes one that nobody holds, lets it
 //! run and suspend a few times, and lays it back; after EVENTS events it dies, and another one
 //! takes its place. What a suspend waits for is computed from coroutine, index and thread, so that
-//! no two events fit each other's parts. A thread that made AT_MOST events waits for the end.
+//! no two events fit each other's parts. A thread that made AT_MOST events waits for the end, which
+//! comes at the latest when nobody has TRUTH any more.
 //!
 //! TRUTH is a file that is mapped, so it survives the program. It has three words for each
 //! coroutine in the order of their births: events begun, events done, and its id.
@@ -13,9 +14,10 @@
 )]
 
 use std::fs::File;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU64, AtomicUsize, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, compiler_fence};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,11 @@ use memmap2::MmapRaw;
 /// Room for the truth of so many coroutines. The last of them do not die.
 const ROWS: usize = 60_000;
 /// Nobody may find it running tomorrow.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(1_800);
+
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 fn main() {
     ctp::attach();
@@ -44,6 +50,11 @@ fn main() {
             let (truth, coroutines) = (&truth, &coroutines[..]);
             scope.spawn(move || Carrier::new(truth, coroutines, events, thread).work(at_most));
         }
+        let begin = Instant::now();
+        while Path::new(&arguments[0]).exists() && begin.elapsed() < LONGEST {
+            thread::sleep(LOOK_EVERY);
+        }
+        IS_OVER.store(true, Relaxed);
     });
 }
 
@@ -74,12 +85,13 @@ impl<'t> Carrier<'t> {
     }
 
     fn work(&mut self, at_most: u64) {
-        let end = Instant::now() + LONGEST;
         let mut made = 0;
-        while made < at_most && Instant::now() < end {
+        while made < at_most && !IS_OVER.load(Relaxed) {
             made += self.carry();
         }
-        thread::sleep(end.saturating_duration_since(Instant::now()));
+        while !IS_OVER.load(Relaxed) {
+            thread::sleep(LOOK_EVERY);
+        }
     }
 
     /// How many events that made.

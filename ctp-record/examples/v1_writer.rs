@@ -1,10 +1,11 @@
 //! A plain cTP v1 peer, written from the protocol alone, with no code of our probe:
-//! `v1_writer TRUTH DIALECT COROUTINES EVENTS BURST PAUSE_US [silent] [dead]`.
+//! `v1_writer TRUTH DIALECT COROUTINES EVENTS BURST PAUSE_US [silent] [dead] [patient]`.
 //!
 //! DIALECT is `d1` (one sequence a station, one store at the end) or `d2` (one sequence a slot,
 //! odd while it is written). Each coroutine has a thread, suspends and runs in turn, and pauses
 //! after each BURST events. `silent`: does not connect, so it never rings. `dead`: marks its
-//! stations dead at the end. TRUTH gets one line for each event (probe id, index, time, thread,
+//! stations dead at the end. `patient`: goes on behind every third event only once the recorder has
+//! begun to look for it. TRUTH gets one line for each event (probe id, index, time, thread,
 //! running or not, address), then the number of free bytes that somebody wrote to.
 #![allow(
     unsafe_code,
@@ -27,6 +28,9 @@ const MAX_STATIONS: usize = 0x0C;
 const ALLOCATED: usize = 0x10;
 const SLEEPING: usize = 0x14;
 const IS_DEAD: usize = 0x10;
+/// Events that a patient coroutine has between two looks. In D1, of eight slots seven can be read, so
+/// as many again may come before a look that has begun is over.
+const BETWEEN_LOOKS: u64 = 3;
 /// No address of any program's code.
 const ADDR: u64 = 0x0BAD_0000_0000_0000;
 
@@ -46,6 +50,7 @@ fn main() {
         burst: number(4),
         pause: Duration::from_micros(number(5)),
         dies: has("dead"),
+        is_patient: has("patient"),
     };
     let mut truth = String::new();
     thread::scope(|scope| {
@@ -68,6 +73,7 @@ struct Writer<'m> {
     burst: u64,
     pause: Duration,
     dies: bool,
+    is_patient: bool,
 }
 
 struct Event {
@@ -105,6 +111,9 @@ impl Writer<'_> {
             writeln!(truth, "{probe_id} {n} {at} {tid} {is_active} {addr}").expect("a string");
             if (n + 1) % self.burst == 0 {
                 thread::sleep(self.pause);
+            }
+            if self.is_patient && (n + 1) % BETWEEN_LOOKS == 0 {
+                self.await_look();
             }
         }
         if self.dies {
@@ -147,6 +156,20 @@ impl Writer<'_> {
         };
         if sleeping.load(Acquire) == 1 && sleeping.compare_exchange(1, 0, SeqCst, SeqCst).is_ok() {
             socket.write_all(&[1]).expect("the recorder reads");
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// The recorder looks each time it has announced that it sleeps. An announcement from before the
+    /// latest event was taken back by its ring, or is now, by one who does not ring.
+    fn await_look(&self) {
+        let sleeping = self.memory.u32(SLEEPING);
+        if self.socket.is_none() {
+            sleeping.store(0, SeqCst);
+        }
+        while sleeping.load(Acquire) == 0 {
+            thread::sleep(Duration::from_micros(100));
         }
     }
 }

@@ -31,7 +31,7 @@ use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
 use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
-use crate::backlog::Backlog;
+pub use crate::backlog::Backlog;
 use crate::pace::Found;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying};
@@ -320,12 +320,21 @@ impl Harvest {
     /// Reads a station's new events, oldest first, as far as lanes may not still bring them.
     fn drain(&mut self, index: usize, pass: &mut Pass<'_>) {
         let head = pass.region.stations[index].event_head();
-        let may_be_in_a_lane = self.cells[index].plain.is_none() && Lanes::are_used(pass.region);
-        let end = match may_be_in_a_lane {
-            true => Some(self.cells[index].owed(head, &self.lanes)),
-            false => self.sums_up(index).then_some(head),
-        };
+        let end = self.end_of_slots(index, head, pass.region);
         self.drain_before(index, head, end, pass);
+    }
+
+    /// Up to which event slots are read, if not as far as they go. What comes after the head was read may
+    /// be in a lane, also if that is the first.
+    fn end_of_slots(&mut self, index: usize, head: u64, region: &Region<'_>) -> Option<u64> {
+        let cell = &mut self.cells[index];
+        match cell.plain {
+            Some(_) => None,
+            // Lanes are left as they are, or there are none.
+            None if self.is_flight || self.summary.is_some() => Some(head),
+            None if Lanes::are_used(region) => Some(cell.owed(head, &self.lanes)),
+            None => Lanes::are_there(region).then_some(head),
+        }
     }
 
     fn drain_to_the_end(&mut self, index: usize, pass: &mut Pass<'_>) {

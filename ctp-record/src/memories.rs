@@ -179,6 +179,11 @@ impl Memories {
         Ok(&self.held.last().expect("it was just made").memory)
     }
 
+    /// The one that was granted last could not be given to its process.
+    pub fn take_back(&mut self) {
+        self.held.pop_if(|held| held.tenant.is_some());
+    }
+
     /// Reads what is new in all of them.
     pub fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> Found {
         let mut all = Found::default();

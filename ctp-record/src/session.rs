@@ -342,15 +342,19 @@ impl Session<'_> {
         }
     }
 
-    /// Each further process gets memory of its own. One that hung up meanwhile waits no longer.
+    /// Each further process gets memory of its own. One that waits no longer shares that of others.
     fn grant_memory(&mut self) {
         for (socket, pid) in self.wait.lines().requests() {
             let memory = pid.and_then(|pid| self.memories.grant(pid).ok());
             if let (Some(memory), Some(calibrator)) = (memory, &self.calibrator) {
                 calibrator.publish(memory.region().header);
             }
+            let is_granted = memory.is_some();
             let answered = rendezvous::answer(socket, memory.map(|memory| memory.file()));
-            self.turned_away += u32::from(memory.is_none() || answered.is_err());
+            if is_granted && answered.is_err() {
+                self.memories.take_back();
+            }
+            self.turned_away += u32::from(!is_granted || answered.is_err());
         }
     }
 

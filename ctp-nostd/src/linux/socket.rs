@@ -10,8 +10,8 @@ use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::fstat;
 use rustix::io::{Errno, IoSliceMut};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType, connect, recvmsg, send, socket_with,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown,
+    SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, send, shutdown, socket_with,
 };
 
 use crate::request::{GRANTED, REQUEST};
@@ -68,11 +68,14 @@ impl Socket {
         }
     }
 
-    /// Asks for memory of this process's own, and waits a little for it.
+    /// Asks for memory of this process's own, and waits a little for it. What comes later cannot be
+    /// sent any more, so that the recorder knows of it.
     pub fn ask(&self) -> Option<OwnedFd> {
         send(&self.fd, &REQUEST, QUIETLY).ok()?;
         let mut answer = [PollFd::new(&self.fd, PollFlags::IN)];
         while poll(&mut answer, Some(&PATIENCE)) == Err(Errno::INTR) {}
+        // Where that fails, nobody is there any more. What was sent before is there all the same.
+        let _ = shutdown(&self.fd, Shutdown::Read);
         self.receive()
     }
 

@@ -192,15 +192,15 @@ impl Cell {
     }
 
     /// The end of the events that are in no lane. What the head counts when a round begins is in
-    /// the lanes by then, but for a thread that has none, and for what a full lane could not take.
+    /// the lanes by then, but for a thread that has none, and for what a full lane could not take: those
+    /// of which no record is there once all of that round's have become events.
     pub fn owed(&mut self, head: u64, lanes: &Lanes) -> u64 {
         let owed = self.owed;
         let is_paid = self.ahead(owed) == 0;
         if is_paid {
             (self.owed, self.owed_since) = (head, lanes.round);
         }
-        let has_been_long = GRACE_ROUNDS <= lanes.round.wrapping_sub(self.owed_since);
-        let is_due = !is_paid && has_been_long && lanes.is_complete;
+        let is_due = !is_paid && lanes.have_told_since(self.owed_since);
         if is_due { owed } else { self.next_n }
     }
 
@@ -328,8 +328,6 @@ impl Cell {
     }
 }
 
-/// Clocks of two processors may differ by less than the time that so many rounds take.
-const GRACE_ROUNDS: u32 = 2;
 /// No station holds up the others for longer than this many events a pass.
 const MOST_A_PASS: usize = 64;
 /// No coroutine has more events than this between two looks, unless its words are corrupt.

@@ -222,7 +222,7 @@ impl Reader {
     }
 
     /// Is something still where it was, although it could have been copied?
-    fn has_left_some(&self) -> bool {
+    pub fn has_left_some(&self) -> bool {
         self.next != self.limit && !self.is_pending && !self.is_damaged
     }
 

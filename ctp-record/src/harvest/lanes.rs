@@ -36,8 +36,12 @@ pub(super) struct Lanes {
     waiting: Vec<usize>,
     /// Rounds so far, modulo 2^32.
     pub round: u32,
-    /// All that was there when the latest round began has become events.
-    pub is_complete: bool,
+    /// All that was there when this round began has become events.
+    told_as_of: u32,
+    /// All that was there when this round began is marked, but for what has become events since.
+    marked_at: u32,
+    /// So many records.
+    marked: u64,
     /// Records that this round has taken.
     taken: u64,
     /// Room that their copies took.
@@ -63,6 +67,10 @@ pub(super) struct Lanes {
 struct Cursor {
     /// What was copied and not taken.
     queue: Queue,
+    /// So many of it, the first, are marked.
+    marked: u64,
+    /// There is more in the lane, for which there was no room.
+    has_left_some: bool,
     /// The time of the first of it.
     front_at: Option<u64>,
     /// Whose records these are.
@@ -130,6 +138,11 @@ impl Lanes {
         region.ring(0).is_some_and(|ring| ring.is_used())
     }
 
+    /// Can any thread have one?
+    pub fn are_there(region: &Region<'_>) -> bool {
+        region.ring(0).is_some()
+    }
+
     /// How many threads have had.
     pub fn count(&self) -> u32 {
         self.cursors.len() as u32
@@ -179,15 +192,37 @@ impl Lanes {
         copies.collect(&mut self.spare, |index, reader| {
             let cursor = &mut self.cursors[index];
             self.is_all_copied &= reader.is_complete();
+            cursor.has_left_some = reader.has_left_some();
             most = most.max(reader.move_to(&mut cursor.queue));
             cursor.waits = false;
             cursor.look();
         });
+        drop(copies);
+        self.mark();
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
         let fronts = fronts.filter_map(|(index, it)| Some(Reverse((it.front_at?, index))));
         self.ready = fronts.collect();
         most
+    }
+
+    /// Marks what was there when this round began, once nothing is marked any more.
+    fn mark(&mut self) {
+        if !self.is_all_copied || 0 < self.marked {
+            return;
+        }
+        self.marked_at = self.round;
+        for cursor in &mut self.cursors {
+            cursor.marked = cursor.queue.len() as u64;
+            self.marked += cursor.marked;
+        }
+    }
+
+    /// Has all become events that was there when a later round than this one began? By whatever clock
+    /// its times are: one that is ahead of ours has records wait for many rounds.
+    pub fn have_told_since(&self, round: u32) -> bool {
+        let later = self.told_as_of.wrapping_sub(round);
+        (1..=u32::MAX / 2).contains(&later)
     }
 
     /// How many records this round may still take.
@@ -214,6 +249,9 @@ impl Lanes {
         if 0 < taken {
             cursor.stuck_since = None;
         }
+        let marked = taken.min(cursor.marked);
+        cursor.marked -= marked;
+        self.marked -= marked;
         self.taken += taken;
         self.taken_bytes += bytes;
     }
@@ -265,21 +303,29 @@ impl Lanes {
         }
         let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
         let (_, index) = self.waiting.iter().filter_map(at).min()?;
-        let is_overdue = |since| reach == Reach::End || since != self.round;
         let since = self.cursors[index].stuck_since.unwrap_or(self.round);
-        is_overdue(since).then_some(index)
+        let is_overdue = since != self.round && !self.may_have_been_left();
+        (reach == Reach::End || is_overdue).then_some(index)
+    }
+
+    /// Is all taken of a lane from which not all was copied, for want of room? What somebody waits for
+    /// may be in the rest.
+    fn may_have_been_left(&self) -> bool {
+        let is_exhausted = |it: &Cursor| it.has_left_some && it.front_at.is_none();
+        self.cursors.iter().any(is_exhausted)
     }
 
     /// Remembers who could not go on.
     fn end(&mut self) {
         self.backlog.copies_taken(self.taken_bytes);
         self.was_cut_short = !self.is_held && MOST_A_ROUND <= self.taken;
-        self.is_complete = self.is_all_copied && !self.is_held && self.taken < MOST_A_ROUND;
+        if self.marked == 0 {
+            self.told_as_of = self.marked_at;
+        }
         for cursor in &mut self.cursors {
             if cursor.waits {
                 cursor.stuck_since.get_or_insert(self.round);
             }
-            self.is_complete &= !cursor.waits;
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-use ctp_nostd::aggregate::MODE_FLIGHT;
+use ctp_nostd::aggregate::{Bins, MODE_FLIGHT};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
@@ -19,26 +19,26 @@ use crate::desk::{Nowhere, Tray, events_in};
 
 const RECORDS: u64 = 32;
 
-/// Two threads that take turns.
-struct Stage;
+/// Two threads that take turns. Tests run apart, so each has its own.
+struct Stage<const TEST: usize>;
 
-static ON_STAGE: AtomicUsize = AtomicUsize::new(0);
-static LOCALS: [Local; 2] = [const { Local::new() }; 2];
+static ON_STAGE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+static LOCALS: [[Local; 2]; 2] = [const { [const { Local::new() }; 2] }; 2];
 
-impl Platform for Stage {
+impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
         static NOW: AtomicU64 = AtomicU64::new(1);
         NOW.fetch_add(1, Relaxed)
     }
 
     fn thread() -> u64 {
-        ON_STAGE.load(Relaxed) as u64 + 1
+        ON_STAGE[TEST].load(Relaxed) as u64 + 1
     }
 
     fn ring() {}
 
     fn local() -> Option<&'static Local> {
-        LOCALS.get(ON_STAGE.load(Relaxed))
+        LOCALS[TEST].get(ON_STAGE[TEST].load(Relaxed))
     }
 }
 
@@ -69,9 +69,9 @@ fn snapshot(memory: &Arc<Memory>) -> (Composed, Vec<Event>) {
     (composed, events_in(&tray.0))
 }
 
-fn cycles(region: Region<'static>, thread: usize, count: u64) {
-    ON_STAGE.store(thread, Relaxed);
-    let task = Probe::<Stage>::new(region, 1).born("one");
+fn cycles<const TEST: usize>(region: Region<'static>, thread: usize, count: u64) {
+    ON_STAGE[TEST].store(thread, Relaxed);
+    let task = Probe::<Stage<TEST>>::new(region, 1).born("one");
     for cycle in 0..count {
         task.run();
         task.suspend(Wait::user(cycle));
@@ -85,8 +85,8 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     let memory = memory();
     // SAFETY: the program is over, and `memory` is held, when this test ends.
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
-    cycles(region, 0, 100);
-    cycles(region, 1, 10);
+    cycles::<0>(region, 0, 100);
+    cycles::<0>(region, 1, 10);
     let (before, sane) = snapshot(&memory);
     assert_eq!((before.damaged_lanes, before.lanes), (0, 2));
     assert!(sane.iter().any(|event| event.tid == 1));
@@ -102,4 +102,23 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     };
     assert_eq!(of_the_other(&events), of_the_other(&sane));
     assert_eq!(of_the_other(&events), (0..21).collect::<Vec<u64>>());
+}
+
+// CTP-22
+#[test]
+fn stations_of_those_that_ended_are_for_others() {
+    let memory = memory();
+    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
+    let probe = Probe::<Stage<1>>::new(region, 1);
+    let (mut nowhere, mut chronicle) = (Nowhere::default(), Chronicle::default());
+    let mut harvest = Harvest::new(0).summing_up(Bins::USUAL).in_flight(0);
+    for _ in 0..10 {
+        let task = probe.born("one of many");
+        assert_ne!(task.id(), 0, "there is a station for it");
+        task.run();
+        drop(task);
+        harvest.pass(&region, &mut nowhere, &mut chronicle);
+    }
+    assert_eq!(chronicle.gone().len(), 10);
 }

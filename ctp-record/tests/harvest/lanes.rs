@@ -7,7 +7,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
-use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
+use ctp_record::harvest::{Backlog, Harvest, Numbers, Outside, Peer, Sink};
 use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record};
 
 use crate::desk::{Nowhere, Tray, events_in, tallies_in};
@@ -17,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 10] = [const { [const { Local::new() }; THREADS] }; 10];
-static ON_STAGE: [AtomicUsize; 10] = [const { AtomicUsize::new(0) }; 10];
-static NOW: [AtomicU64; 10] = [const { AtomicU64::new(0) }; 10];
+static LOCALS: [[Local; THREADS]; 13] = [const { [const { Local::new() }; THREADS] }; 13];
+static ON_STAGE: [AtomicUsize; 13] = [const { AtomicUsize::new(0) }; 13];
+static NOW: [AtomicU64; 13] = [const { AtomicU64::new(0) }; 13];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -52,12 +52,15 @@ fn enter(test: usize, thread: usize) {
 struct Kib(#[expect(dead_code, reason = "room")] [u8; 1024]);
 
 pub fn memory(lanes: u32) -> Region<'static> {
-    let plan = Plan {
+    memory_of(Plan {
         stations: 2,
         lanes,
         lane_records: 128,
         short_lanes: 0,
-    };
+    })
+}
+
+fn memory_of(plan: Plan) -> Region<'static> {
     let kibs = (0..plan.bytes().div_ceil(1024)).map(|_| Kib([0; 1024]));
     let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
     let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
@@ -280,6 +283,9 @@ struct Amid<P: Platform>(Numbers, Option<Coroutine<P>>);
 /// So many cycles.
 const AMID: u64 = 20;
 
+/// A thread that is given no lane.
+const LANELESS: usize = THREADS + 1;
+
 impl<P: Platform> Outside for Amid<P> {
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.0
@@ -301,7 +307,6 @@ impl<P: Platform> Outside for Amid<P> {
 #[test]
 fn the_first_lane_of_all_may_come_amid_a_pass() {
     const TEST: usize = 9;
-    const LANELESS: usize = THREADS + 1;
     let region = memory(1);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     enter(TEST, LANELESS);
@@ -317,4 +322,73 @@ fn the_first_lane_of_all_may_come_amid_a_pass() {
     // Its birth was told by a thread without a lane, and written over before anybody looked.
     assert_eq!(numbers, (1..=2 * AMID + 1).collect::<Vec<u64>>());
     assert_eq!(harvest.totals().lost, 1);
+}
+
+// LT-07
+#[test]
+fn what_is_told_in_a_first_lane_amid_a_look_at_its_station_is_read_there() {
+    const TEST: usize = 10;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    enter(TEST, LANELESS);
+    let task = probe.born("task");
+    enter(TEST, 1);
+    let (mut amid, mut tray) = (Amid(Numbers::default(), Some(task)), Tray::default());
+    let mut harvest = Harvest::new(0);
+    harvest.pass(&region, &mut amid, &mut tray);
+    harvest.finish(&region, &mut amid, &mut tray);
+    let events = numbers(&events_in(&tray.0));
+    assert_eq!(events, (1..=2 * AMID + 1).collect::<Vec<u64>>());
+    assert_eq!(harvest.totals().lost, 1, "its birth");
+}
+
+// LT-05, LT-07
+#[test]
+fn a_lane_may_be_by_a_clock_that_is_ahead() {
+    const TEST: usize = 11;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    NOW[TEST].store(1_000_000, Relaxed);
+    let task = probe.born("task");
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::clocked(0, || 1_000);
+    for _ in 0..6 {
+        cycles(&task, 6);
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    }
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    assert_eq!(numbers(&events_in(&tray.0)), (0..=72).collect::<Vec<u64>>());
+    assert_eq!(harvest.totals().lost, 0);
+}
+
+// LT-05, LT-07
+#[test]
+fn nobody_waits_in_vain_for_what_there_was_no_room_to_copy() {
+    const TEST: usize = 12;
+    let region = memory_of(Plan {
+        stations: 3,
+        lanes: 3,
+        lane_records: 8192,
+        short_lanes: 0,
+    });
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let (hot, long, task) = (probe.born("hot"), probe.born("long"), probe.born("task"));
+    enter(TEST, 2);
+    cycles(&long, 2_000);
+    cycles(&task, 10);
+    enter(TEST, 3);
+    cycles(&task, 10);
+    enter(TEST, 1);
+    cycles(&hot, 4_000);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0).within(Backlog::of(1 << 15));
+    for _ in 0..8 {
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    }
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let is_its = |it: &&Event| it.coroutine == CoroutineId(3);
+    let events = events_in(&tray.0);
+    let its: Vec<u64> = events.iter().filter(is_its).map(|it| it.n).collect();
+    assert_eq!(its, (0..=40).collect::<Vec<u64>>());
+    assert_eq!(harvest.totals().lost, 0);
 }

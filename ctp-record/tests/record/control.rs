@@ -6,13 +6,13 @@ use std::fs;
 use std::process::Child;
 
 use ctp_nostd::request::FIRST_OWN_ID;
-use ctp_trace::record::{Act, Close, Deed, EventKind, Record, Tally};
+use ctp_trace::record::{Act, Close, Deed, EventKind, ProcessId, Record, Tally};
 use ctp_trace::verdict::Verdict;
 use ctp_trace::{Census, Reader};
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::lab::{Lab, Outcome, fixture, program_of, send};
+use crate::lab::{Lab, Outcome, fixture, program_of, send, wait_until};
 use crate::trace::{Coroutine, Trace};
 
 /// A recording of `controlled`, and the process that is recorded.
@@ -362,44 +362,78 @@ fn process_of(tid: &str) -> u32 {
         .expect("it has one")
 }
 
-// LT-11
-#[test]
-fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
+/// `controlled` in two processes, of which the second begins when there is a file `go`; `meanwhile`
+/// lets it.
+fn two(meanwhile: impl FnOnce(&Lab, u32)) -> Recording {
     let lab = Lab::new();
-    let program = fixture("controlled");
-    let both = format!("{0} a & {0} b & wait", program.display());
     for name in ["a", "b"] {
         fs::create_dir(lab.path(name)).expect("can be made");
     }
+    let both = "\"$0\" a & until [ -e go ]; do sleep 0.01; done; \"$0\" b & wait";
     let mut command = lab.recorder(&["--wait-all"], "/bin/sh");
-    let recorder = command.args(["-c", &both]).spawn().expect("can be started");
-    for name in ["a/tids", "b/tids"] {
-        lab.wait_for_file(name);
-    }
-    let program = process_of(&lab.truth("a/tids")[0][0]);
-    let recording = Recording {
+    command.args(["-c", both]).arg(fixture("controlled"));
+    let recorder = command.spawn().expect("can be started");
+    lab.wait_for_file("a/tids");
+    meanwhile(&lab, recorder.id());
+    lab.wait_for_file("b/tids");
+    let program = process_of(&lab.truth("b/tids")[0][0]);
+    Recording {
         lab,
         recorder,
         program,
-    };
+    }
+}
+
+/// Stops the second of two processes. Gives the `sleeper` of each, and the number of the second.
+fn stop_second(recording: Recording) -> (Vec<Coroutine>, ProcessId) {
+    let program = recording.program;
     recording.control(&["stop"]);
     for name in ["a/during", "b/during", "a/after", "b/after"] {
         recording.step(name);
     }
-    fs::write(recording.lab.path("b/end"), "").expect("can be made");
-    let (lab, _) = recording.end_of("a/end");
+    fs::write(recording.lab.path("a/end"), "").expect("can be made");
+    let (lab, _) = recording.end_of("b/end");
     let trace = lab.trace();
     let stopped = trace.processes.iter().find(|it| it.pid == program);
     let stopped = stopped.expect("it attached").id;
-    let sleepers = trace.coroutines.values();
-    let sleepers = sleepers.filter(|one| one.birth.name == "sleeper");
-    let sleepers: Vec<_> = sleepers.collect();
-    let shares = |one: &&Coroutine| (one.birth.probe_id >> 48) < u64::from(FIRST_OWN_ID);
-    // On a busy machine the second may not have waited for memory of its own: then they are one.
-    let is_meant = |one: &&Coroutine| one.birth.process == stopped || sleepers.iter().all(shares);
+    let all = trace.coroutines.into_values();
+    let sleepers: Vec<_> = all.filter(|one| one.birth.name == "sleeper").collect();
     assert_eq!(sleepers.len(), 2);
+    (sleepers, stopped)
+}
+
+/// Has it memory that others have too?
+fn shares(one: &Coroutine) -> bool {
+    (one.birth.probe_id >> 48) < u64::from(FIRST_OWN_ID)
+}
+
+// LT-11
+#[test]
+fn of_two_processes_one_is_stopped_and_the_other_goes_on() {
+    let go = |lab: &Lab, _| fs::write(lab.path("go"), "").expect("can be made");
+    let (sleepers, stopped) = stop_second(two(go));
+    // On a busy machine the second may not have waited for memory of its own: then they are one.
+    let is_meant = |one: &Coroutine| one.birth.process == stopped || sleepers.iter().all(shares);
     for one in &sleepers {
         let filtered = if is_meant(one) { 2 } else { 0 };
         assert_eq!(one.tally().filtered, filtered, "{one:?}");
     }
+}
+
+// LT-11
+#[test]
+fn one_that_waited_in_vain_for_memory_of_its_own_is_stopped_in_that_which_it_shares() {
+    let late = |lab: &Lab, recorder| {
+        send(Signal::STOP, recorder);
+        fs::write(lab.path("go"), "").expect("can be made");
+        lab.wait_for_file("b/tids");
+        send(Signal::CONT, recorder);
+        let data = lab.path("ctp.data");
+        wait_until("the recorder has met it", || {
+            data.exists() && Trace::read_any(&data).0.processes.len() == 2
+        });
+    };
+    let (sleepers, _) = stop_second(two(late));
+    assert!(sleepers.iter().all(shares));
+    assert!(sleepers.iter().all(|one| one.tally().filtered == 2));
 }

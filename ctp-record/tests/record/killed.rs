@@ -11,7 +11,7 @@ use std::time::Duration;
 use ctp_trace::record::EventKind;
 use rustix::process::Signal;
 
-use crate::lab::{Lab, fixture, only_child, runs, send};
+use crate::lab::{Lab, fixture, only_child, runs, send, wait_until};
 use crate::trace::{Coroutine, Trace};
 
 /// Events of each coroutine that was not cut short.
@@ -38,12 +38,11 @@ fn a_program_that_is_killed_at_any_instant_has_what_it_had_done_in_the_trace() {
     let (mut torn, mut whole, mut moved_in) = (0, 0, 0);
     for run in 0..runs(30) {
         let lab = Lab::new();
-        // Where lanes are short, the recorder is never far behind, and stations are used again if it
-        // gets a processor before the end. Long ones have room for all that a thread does.
+        // Where lanes are short, the recorder is never far behind, and the program is killed once stations
+        // are used again. Long ones have room for all that a thread does.
         let is_long = run % 2 == 0;
-        let (buffer, least) = if is_long { ("64M", 0) } else { ("16K", 40_000) };
-        let pause = least + run as u64 * 7_919 % 40_000;
-        kill_after(&lab, buffer, Duration::from_micros(pause));
+        let pause = Duration::from_micros(run as u64 * 7_919 % 40_000);
+        kill_after(&lab, is_long, pause);
         let trace = lab.trace();
         agrees(&trace, &notes(&lab));
         if is_long {
@@ -62,11 +61,18 @@ fn a_program_that_is_killed_at_any_instant_has_what_it_had_done_in_the_trace() {
     );
 }
 
-fn kill_after(lab: &Lab, buffer: &str, pause: Duration) {
+fn kill_after(lab: &Lab, is_long: bool, pause: Duration) {
+    let buffer = if is_long { "64M" } else { "16K" };
     let mut command = lab.recorder(&["--buffer", buffer], fixture("mortal"));
     command.args([TRUTH, "3", "16", &EVENTS.to_string(), LONG_LANE_EVENTS]);
     let recorder = command.spawn().expect("can be started");
     let program = only_child(recorder.id());
+    if !is_long {
+        let is_second_use = |(id, _): &(u64, Noted)| 1 < id >> 24 & 0xFF_FFFF;
+        wait_until("a station that is used again", || {
+            notes(lab).iter().any(is_second_use)
+        });
+    }
     sleep(pause);
     send(Signal::KILL, program);
     let outcome = lab.outcome(recorder);

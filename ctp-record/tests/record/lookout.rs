@@ -41,6 +41,12 @@ impl Forgetful {
         self.said().remove(0)
     }
 
+    /// Until so many count as stuck.
+    fn wait_for(&self, count: usize) {
+        let known = format!("\"stuck\": {count}");
+        wait_until(&known, || self.status().contains(&known));
+    }
+
     /// How the recording stands, as JSON.
     fn status(&self) -> String {
         // Not into the files of the recording itself.
@@ -57,17 +63,34 @@ impl Forgetful {
     }
 }
 
+/// All are stuck at one place. On a busy machine the program may stand still amid a few waits: who had
+/// those counts as stuck later, and the place is named again only where they are twice as many.
+fn is_named_once(said: &str, place: &str, count: usize) {
+    let lines = said.lines().filter(|line| line.contains(" stuck at "));
+    let counts = lines.map(|line| {
+        let (before, after) = line.split_once(" stuck at ").expect("is such a line");
+        assert!(after.starts_with(place), "{said}");
+        let number = before.rsplit(' ').next().expect("a word");
+        number.parse::<usize>().expect("a number")
+    });
+    let counts: Vec<usize> = counts.collect();
+    assert!(
+        counts.is_sorted_by(|told, next| 2 * told <= *next),
+        "{said}"
+    );
+    let last = counts.last().expect("it is named");
+    assert!((1..=count).contains(last), "{said}");
+}
+
 fn they_are_named_once(flags: &[&str], sure: &str) {
     let flags = [&["--stuck-after", "300ms"], flags].concat();
     let forgetful = Forgetful::start(&flags, 47);
-    let said = forgetful.first_said();
+    forgetful.first_said();
+    forgetful.wait_for(47);
     let line = forgetful.lab.read("truth");
-    let place = format!("47 stuck at ctp-record/examples/forgetful.rs:{line} ({sure}");
-    assert!(said.contains(&place), "{said}");
-    let is_known = || forgetful.status().contains("\"stuck\": 47");
-    assert!(is_known(), "{}", forgetful.status());
+    let place = format!("ctp-record/examples/forgetful.rs:{line} ({sure}");
     let (_, said) = forgetful.kill();
-    assert_eq!(said.matches(&place).count(), 1, "{said}");
+    is_named_once(&said, &place, 47);
 }
 
 // CT-26
@@ -95,7 +118,7 @@ fn what_was_closed_long_enough_ago_is_certain_while_the_program_runs() {
     let forgetful = Forgetful::start(&["--stuck-after", "1.5s"], 3);
     let said = forgetful.first_said();
     assert!(
-        said.contains("3 stuck at ") && said.contains("(CERTAIN, for 1."),
+        said.contains("3 stuck at ") && said.contains("(CERTAIN, for "),
         "{said}"
     );
     forgetful.kill();
@@ -128,7 +151,7 @@ fn a_snapshot_is_taken_once_of_what_becomes_stuck() {
     let forgotten = forgotten.filter(|one| one.birth.name == "forgotten");
     assert_eq!(forgotten.count(), 47);
     let (lab, said) = forgetful.kill();
-    assert_eq!(said.matches("47 stuck at ").count(), 1, "{said}");
+    is_named_once(&said, "ctp-record/examples/forgetful.rs:", 47);
     let next = "look at it: ctp-report --stuck --threshold 300ms -i ctp.data.1";
     assert!(said.contains(next), "{said}");
     assert!(!lab.path("ctp.data").exists(), "only as it was told to");

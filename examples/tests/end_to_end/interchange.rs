@@ -45,7 +45,7 @@ fn each_event_of_the_program_is_a_line_and_no_other_is() {
     let directory = tempdir().expect("room");
     let account = directory.path().join("truth");
     let account = account.to_string_lossy();
-    let arguments = [&*account, "d2", "3", "100", "1", "2000", "dead"];
+    let arguments = [&*account, "d2", "3", "100", "1", "2000", "dead", "patient"];
     let recorded = record(directory.path(), "examples/v1_writer", &arguments);
     assert_eq!(recorded.status.code(), Some(0), "{recorded:?}");
     let output = report(directory.path(), &["--export", "jsonl"]);
