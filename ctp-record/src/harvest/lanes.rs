@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, Payload};
 
+use super::LEEWAY_NS;
 use super::ahead::Ahead;
 use super::copies::{Copies, locked};
 use super::deeds::Author;
@@ -95,6 +96,16 @@ pub(super) enum Reach {
     Before(u64),
     /// All that is there; nothing more comes.
     End,
+}
+
+impl Reach {
+    /// Is this a time at which nobody can have been yet?
+    fn is_far_from(self, at: u64) -> bool {
+        match self {
+            Reach::Before(now) => now.saturating_add(LEEWAY_NS) < at,
+            Reach::End => false,
+        }
+    }
 }
 
 impl Record {
@@ -198,7 +209,7 @@ impl Lanes {
             cursor.look();
         });
         drop(copies);
-        self.mark();
+        self.mark(reach);
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
         let fronts = fronts.filter_map(|(index, it)| Some(Reverse((it.front_at?, index))));
@@ -206,15 +217,21 @@ impl Lanes {
         most
     }
 
-    /// Marks what was there when this round began, once nothing is marked any more.
-    fn mark(&mut self) {
-        if !self.is_all_copied || 0 < self.marked {
-            return;
+    /// Marks what was there when this round began, once nothing is marked any more. Nobody waits for
+    /// what is behind a time that cannot be.
+    fn mark(&mut self, reach: Reach) {
+        let is_anew = self.is_all_copied && self.marked == 0;
+        if is_anew {
+            self.marked_at = self.round;
         }
-        self.marked_at = self.round;
         for cursor in &mut self.cursors {
-            cursor.marked = cursor.queue.len() as u64;
-            self.marked += cursor.marked;
+            if is_anew {
+                cursor.marked = cursor.queue.len() as u64;
+                self.marked += cursor.marked;
+            }
+            if cursor.front_at.is_some_and(|at| reach.is_far_from(at)) {
+                self.marked -= std::mem::take(&mut cursor.marked);
+            }
         }
     }
 

@@ -17,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 13] = [const { [const { Local::new() }; THREADS] }; 13];
-static ON_STAGE: [AtomicUsize; 13] = [const { AtomicUsize::new(0) }; 13];
-static NOW: [AtomicU64; 13] = [const { AtomicU64::new(0) }; 13];
+static LOCALS: [[Local; THREADS]; 14] = [const { [const { Local::new() }; THREADS] }; 14];
+static ON_STAGE: [AtomicUsize; 14] = [const { AtomicUsize::new(0) }; 14];
+static NOW: [AtomicU64; 14] = [const { AtomicU64::new(0) }; 14];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -359,6 +359,31 @@ fn a_lane_may_be_by_a_clock_that_is_ahead() {
     harvest.finish(&region, &mut nowhere, &mut tray);
     assert_eq!(numbers(&events_in(&tray.0)), (0..=72).collect::<Vec<u64>>());
     assert_eq!(harvest.totals().lost, 0);
+}
+
+// LT-16
+#[test]
+fn a_time_that_cannot_be_holds_up_nobody_who_has_no_lane() {
+    const TEST: usize = 13;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let _in_a_lane = probe.born("in a lane");
+    enter(TEST, LANELESS);
+    let without = probe.born("without");
+    let ring = region.ring(0).expect("there is one");
+    let (at, place) = ring.reserve(|| u64::MAX / 2);
+    place.expect("there is room").commit(at, Payload::default());
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::clocked(0, || 1_000_000);
+    for _ in 0..20 {
+        cycles(&without, 1);
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    }
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let is_its = |it: &&Event| it.coroutine == CoroutineId(2);
+    let events = events_in(&tray.0);
+    let its: Vec<u64> = events.iter().filter(is_its).map(|it| it.n).collect();
+    assert_eq!(its, (0..=40).collect::<Vec<u64>>());
 }
 
 // LT-05, LT-07
