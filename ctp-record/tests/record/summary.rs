@@ -148,12 +148,15 @@ fn the_size_of_a_summary_does_not_depend_on_how_long_the_program_runs() {
         let lab = Lab::new();
         lab.record(&["--summary"], "hot", &["truth", "2", "20", events]);
         crate::loss::counts_agree(&lab);
-        fs::metadata(lab.path("ctp.data")).expect("a trace").len()
+        let bytes = fs::metadata(lab.path("ctp.data")).expect("a trace").len();
+        (bytes, lab.trace().end().at)
     };
-    let (short, long) = (size_after("2000"), size_after("200000"));
+    let ((short, _), (long, took)) = (size_after("2000"), size_after("200000"));
+    // Totals are told at the end, and after 1 s, 3 s, 7 s: a machine may be slow.
+    let tellings = 1 + u64::from((1 + took.0 / 1_000_000_000).ilog2());
     assert!(
-        long < 4 * short,
-        "{short} bytes, and {long} of 100 times the events"
+        long < 4 * short * tellings,
+        "{short} bytes, and {long} of 100 times the events, told {tellings} times"
     );
 }
 
