@@ -33,6 +33,8 @@ pub(super) enum Descriptor {
     Event,
     /// A ring of the kernel's: an `io_uring`.
     Ring,
+    /// An epoll.
+    Epoll,
     /// A file, or another thing of the kernel's.
     Other,
 }
@@ -48,7 +50,7 @@ impl Descriptor {
             Descriptor::Socket(_) => Thing::Socket,
             Descriptor::Pipe(..) => Thing::Pipe,
             Descriptor::Event => Thing::Event,
-            Descriptor::Ring | Descriptor::Other => Thing::Other,
+            Descriptor::Ring | Descriptor::Epoll | Descriptor::Other => Thing::Other,
         }
     }
 
@@ -78,6 +80,7 @@ impl Descriptor {
             (_, Some(inode)) => Descriptor::Pipe(inode, 0),
             _ if link == "anon_inode:[eventfd]" => Descriptor::Event,
             _ if link == "anon_inode:[io_uring]" => Descriptor::Ring,
+            _ if link == "anon_inode:[eventpoll]" => Descriptor::Epoll,
             _ => Descriptor::Other,
         }
     }
@@ -155,12 +158,8 @@ mod tests {
         assert_eq!(Descriptor::of("pipe:[7]"), Descriptor::Pipe(7, 0));
         assert_eq!(Descriptor::of("anon_inode:[eventfd]"), Descriptor::Event);
         assert_eq!(Descriptor::of("anon_inode:[io_uring]"), Descriptor::Ring);
-        for link in [
-            "/tmp/socket:[4711]",
-            "anon_inode:[eventpoll]",
-            "pipe:[x]",
-            "",
-        ] {
+        assert_eq!(Descriptor::of("anon_inode:[eventpoll]"), Descriptor::Epoll);
+        for link in ["/tmp/socket:[4711]", "anon_inode:[timerfd]", "pipe:[x]", ""] {
             assert_eq!(Descriptor::of(link), Descriptor::Other, "{link}");
         }
         assert_eq!(

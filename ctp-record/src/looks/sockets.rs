@@ -63,8 +63,8 @@ impl Sockets {
     }
 }
 
-/// A line of `/proc/net/tcp` or another table: the fourth word is the state, the fifth how much waits to be sent and
-/// read, the tenth the inode.
+/// A line of `/proc/net/tcp` or another table: the fourth word is the state, the fifth how much waits
+/// to be sent and read, the tenth the inode.
 fn parse(line: &str, Sort { readable, most }: Sort) -> Option<(u64, Seen)> {
     let words: Vec<&str> = line.split_whitespace().take(11).collect();
     // One that is cut off, perhaps in this number, has no more words.
@@ -132,6 +132,7 @@ mod tests {
         assert!(server.as_raw_fd() > 0);
         assert_eq!(seen(0), Seen::Open, "it is none of them");
     }
+
     #[test]
     fn a_datagram_that_waits_is_seen_by_whom_it_is_for() {
         for address in ["127.0.0.1:0", "[::1]:0"] {

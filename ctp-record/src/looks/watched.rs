@@ -40,8 +40,8 @@ impl Watched {
             return None;
         };
         let epolls = epolls_in(directory)?;
-        let listed = |fd: &String| fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).ok();
-        let lists: Vec<String> = epolls.iter().map(listed).collect::<Option<_>>()?;
+        let lists = epolls.iter().map(|fd| list_of(pid, fd));
+        let lists: Vec<String> = lists.collect::<Option<_>>()?;
         let entries = lists.iter().flat_map(|list| list.lines().filter_map(parse));
         (!epolls.is_empty()).then(|| Watched(entries.collect()))
     }
@@ -59,16 +59,22 @@ impl Watched {
     }
 }
 
+/// What this epoll watches; nothing any more if it is gone.
+fn list_of(pid: u32, epoll: &str) -> Option<String> {
+    match fs::read_to_string(format!("/proc/{pid}/fdinfo/{epoll}")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Some(String::new()),
+        list => list.ok(),
+    }
+}
+
 /// The numbers of all epolls.
 fn epolls_in(directory: &Path) -> Option<Vec<String>> {
     let mut epolls = Vec::new();
     for (i, link) in fs::read_dir(directory).ok()?.enumerate() {
         let link = link.ok().filter(|_| i < MOST_LINKS)?;
-        match fs::read_link(link.path()) {
-            Ok(to) if to.as_os_str() == "anon_inode:[eventpoll]" => {
-                epolls.push(link.file_name().into_string().ok()?);
-            }
-            Ok(to) if to.as_os_str() == "anon_inode:[io_uring]" => return None,
+        match Descriptor::at(&link.path()) {
+            Ok(Descriptor::Epoll) => epolls.push(link.file_name().into_string().ok()?),
+            Ok(Descriptor::Ring) => return None,
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(_) => return None,
