@@ -5,6 +5,7 @@
 //! pointers:
 //! `RUSTFLAGS="-C force-frame-pointers=yes" cargo bench -p ctp-benches --features wakers --bench chain`
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::pin::{Pin, pin};
@@ -45,6 +46,7 @@ fn target() {
     polls(&lent, "as it comes");
     wakes(&lent);
     pairs(&lent);
+    yields(&lent);
     for depth in DEPTHS {
         let mut kept = None;
         let within = poll_once(depth, &mut kept, clones);
@@ -86,6 +88,35 @@ fn pairs(lent: &Lent) {
         traced,
         Some(("that", plain)),
     );
+}
+
+/// A poll whose leaf clones the waker, and the wake which that clone is used up for: all that a task
+/// which yields costs besides its executor. Of the future itself, and of it traced.
+fn yields(lent: &Lent) {
+    let before = || lent.empty_lanes();
+    for depth in DEPTHS {
+        let [plain, traced] = [false, true].map(|is_traced| {
+            let given = RefCell::new(None);
+            let leaf = poll_fn(|context: &mut Context<'_>| {
+                given.replace(Some(context.waker().clone()));
+                Poll::<()>::Pending
+            });
+            let future = descend(depth, Box::pin(leaf));
+            let mut future: Boxed<'_> = match is_traced {
+                true => Box::pin(future.traced()),
+                false => future,
+            };
+            let waker = Waker::from(Arc::new(Nobody));
+            let go = || {
+                let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+                assert!(polled.is_pending());
+                given.take().expect("the leaf gave it").wake();
+            };
+            times(1, before, go).least_ns
+        });
+        let what = format!("poll, clone and wake, {depth} deep");
+        report(&what, traced, Some(("untraced", plain)));
+    }
 }
 
 /// Of a leaf that has a waker, and one that takes none.

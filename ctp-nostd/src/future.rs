@@ -14,7 +14,7 @@ use crate::coroutine::Kind;
 use crate::linux::{Task, probe};
 use crate::site::SiteWord;
 #[cfg(feature = "alloc")]
-use crate::wrapped::Wakers;
+use crate::wakers::Wakers;
 
 /// A future that records its birth, each poll, each `Pending`, and its end: completion, panic or
 /// cancellation. Its output and its `Send` and `Unpin` are those of the future inside.

@@ -1,34 +1,43 @@
 //! Who holds what the wakers of a future share: the future itself, and clones, each of which can
-//! wake it. The first clone and the last one also change the count in the station (`live.rs`), so
-//! that those between cost what clones of the executor's own waker do.
+//! wake it. The station counts all of them as one (`live.rs`), so that most clones cost what clones
+//! of the executor's own waker do.
 //!
 //! ```text
-//!   clone                                 drop
-//!   H1 clones += 1                        H3 clones -= 1      (acquire, release)
-//!   H2 there was none: wakers += 1        H4 none is left: wakers -= 1     = L3 of `live.rs`
+//!   clone                                  drop
+//!   H1 clones += 1                         H4 clones -= 1; none is left: counted = no
+//!   H2 not counted: wakers += 1            H5 it was counted: wakers -= 1   = L3 of `live.rs`
+//!   H3              counted = yes
+//!                                          wake, which uses up a clone
+//!   end of the poll                        L1 count the wake, L2 the real one
+//!   H6 no clone: counted = no              H4 clones -= 1
+//!   H7 it was counted: wakers -= 1
 //! ```
 //! Between H1 and H2 nobody else has that clone yet, so wakers are never fewer than those who have
-//! one. H3 brings what earlier clones did, so that H4 comes after all their wakes.
+//! one. H4 and H6 bring what earlier clones did, so that H5 and H7 come after all their wakes.
+//!
+//! The last clone may be used up by a wake and still be counted, as long as the future is there:
+//! it will be polled again, takes a clone there or is told apart at the end of that poll (H6). One
+//! that waits is so never counted as if it had a waker, and one that is woken each time, as it
+//! mostly is, has the station changed for its first clone only.
 
 use crate::sync::{AtomicUsize, Ordering};
 
-/// Counts them: {clones | does the future hold it? 1 bit}.
+/// Counts them: {clones | does the station count them? 1 bit | does the future hold it? 1 bit}.
 #[derive(Debug)]
 pub struct Holders(AtomicUsize);
 
-/// Who is left when one lets go.
+/// What is to be done by who lets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// Clones, and perhaps the future.
-    Clones,
-    /// No clone, but the future.
-    Future,
-    /// Nobody: it is to be freed, by who let go.
-    Nobody,
+pub struct Duty {
+    /// The station is to count one less.
+    pub uncount: bool,
+    /// Nobody is left: it is to be freed.
+    pub free: bool,
 }
 
 const FUTURE: usize = 1;
-const CLONE: usize = 2;
+const COUNTED: usize = 2;
+const CLONE: usize = 4;
 /// Who forgets so many clones, without dropping one, has a program that cannot go on.
 const MOST: usize = usize::MAX / 2;
 
@@ -38,44 +47,47 @@ impl Holders {
         Holders(AtomicUsize::new(FUTURE))
     }
 
-    /// One clone more. Was there none?
+    /// One clone more. Is the station to count it? Then [`is_counted`](Self::is_counted) is next.
     #[inline]
     pub fn add(&self) -> bool {
         let before = self.0.fetch_add(CLONE, Ordering::Relaxed); // H1
         if before > MOST {
             too_many();
         }
-        before < CLONE
+        before & !FUTURE == 0
     }
 
-    /// One clone less, if that is told to nobody: others are left. One attempt.
-    #[inline(always)]
-    pub fn subtract_from_several(&self) -> bool {
-        let before = self.0.load(Ordering::Relaxed);
-        let (done, not) = (Ordering::Release, Ordering::Relaxed);
-        let less = || {
-            self.0
-                .compare_exchange(before, before - CLONE, done, not) // H3
-                .is_ok()
-        };
-        2 * CLONE <= before && less()
+    /// The station counts it now.
+    pub fn is_counted(&self) {
+        self.0.fetch_or(COUNTED, Ordering::Relaxed); // H3
     }
 
     /// One clone less.
-    #[inline]
-    pub fn subtract(&self) -> Left {
-        match self.0.fetch_sub(CLONE, Ordering::AcqRel) {
-            CLONE => Left::Nobody, // H3
-            before if before == CLONE | FUTURE => Left::Future,
-            _ => Left::Clones,
-        }
+    #[inline(always)]
+    pub fn subtract(&self) -> Duty {
+        self.change(|now| match now - CLONE {
+            without if without < CLONE => without & FUTURE,
+            others => others,
+        })
+    }
+
+    /// One clone less, which was used up by a wake of the future.
+    #[inline(always)]
+    pub fn subtract_woken(&self) -> Duty {
+        self.change(|now| nobody_is_counted(now - CLONE))
     }
 
     /// The future needs it no more.
-    pub fn let_go(&self) -> Left {
-        match self.0.fetch_sub(FUTURE, Ordering::AcqRel) {
-            FUTURE => Left::Nobody,
-            _ => Left::Clones,
+    pub fn let_go(&self) -> Duty {
+        self.change(|now| nobody_is_counted(now - FUTURE))
+    }
+
+    /// A poll of the future ends.
+    #[inline]
+    pub fn end_poll(&self) -> Duty {
+        match self.0.load(Ordering::Relaxed) {
+            now if now == FUTURE | COUNTED => self.change(|_| FUTURE), // H6
+            _ => Duty::NOTHING,
         }
     }
 
@@ -83,6 +95,43 @@ impl Holders {
     #[inline]
     pub fn clones(&self) -> usize {
         self.0.load(Ordering::Relaxed) / CLONE
+    }
+
+    #[inline(always)]
+    fn change(&self, next: impl Fn(usize) -> usize) -> Duty {
+        let mut now = self.0.load(Ordering::Relaxed);
+        loop {
+            let after = next(now);
+            let (done, not) = (Ordering::AcqRel, Ordering::Relaxed);
+            match self.0.compare_exchange_weak(now, after, done, not) {
+                Ok(_) => return Duty::of(now, after), // H4
+                Err(other) => now = other,
+            }
+        }
+    }
+}
+
+/// Without the future, and without clones, it is counted no more.
+#[inline(always)]
+fn nobody_is_counted(now: usize) -> usize {
+    match now {
+        COUNTED => 0,
+        some => some,
+    }
+}
+
+impl Duty {
+    const NOTHING: Self = Duty {
+        uncount: false,
+        free: false,
+    };
+
+    #[inline(always)]
+    fn of(before: usize, after: usize) -> Self {
+        Duty {
+            uncount: (before ^ after) & COUNTED != 0,
+            free: after == 0,
+        }
     }
 }
 
@@ -103,17 +152,59 @@ extern "C" fn too_many() -> ! {
 mod tests {
     use super::*;
 
+    const UNCOUNT: Duty = Duty {
+        uncount: true,
+        free: false,
+    };
+    const FREE: Duty = Duty {
+        uncount: false,
+        free: true,
+    };
+    const BOTH: Duty = Duty {
+        uncount: true,
+        free: true,
+    };
+
+    fn with_clone() -> Holders {
+        let holders = Holders::new();
+        assert!(holders.add(), "there was none");
+        holders.is_counted();
+        holders
+    }
+
     #[test]
     fn who_comes_first_and_who_is_left_is_told() {
-        let holders = Holders::new();
-        assert_eq!([holders.add(), holders.add()], [true, false]);
-        assert_eq!((holders.clones(), holders.subtract()), (2, Left::Clones));
-        assert_eq!(holders.subtract(), Left::Future);
+        let holders = with_clone();
+        assert!(!holders.add());
+        assert_eq!((holders.clones(), holders.subtract()), (2, Duty::NOTHING));
+        assert_eq!(holders.end_poll(), Duty::NOTHING, "there is one");
+        assert_eq!(holders.subtract(), UNCOUNT);
         assert!(holders.add(), "there was none");
-        assert_eq!(
-            (holders.let_go(), holders.subtract()),
-            (Left::Clones, Left::Nobody)
-        );
-        assert_eq!(Holders::new().let_go(), Left::Nobody);
+        holders.is_counted();
+        assert_eq!(holders.let_go(), Duty::NOTHING);
+        assert_eq!(holders.subtract(), BOTH);
+        assert_eq!(Holders::new().let_go(), FREE);
+    }
+
+    #[test]
+    fn a_clone_that_wakes_stays_counted_until_a_poll_takes_none() {
+        let holders = with_clone();
+        assert_eq!(holders.subtract_woken(), Duty::NOTHING);
+        assert!(!holders.add(), "it is still counted");
+        assert_eq!(holders.end_poll(), Duty::NOTHING);
+        assert_eq!(holders.subtract_woken(), Duty::NOTHING);
+        assert_eq!(holders.end_poll(), UNCOUNT);
+        assert_eq!(holders.end_poll(), Duty::NOTHING);
+        assert!(holders.add());
+    }
+
+    #[test]
+    fn once_the_future_is_gone_nothing_stays_counted() {
+        let holders = with_clone();
+        assert_eq!(holders.subtract_woken(), Duty::NOTHING);
+        assert_eq!(holders.let_go(), BOTH);
+        let holders = with_clone();
+        assert_eq!(holders.let_go(), Duty::NOTHING);
+        assert_eq!(holders.subtract_woken(), BOTH);
     }
 }

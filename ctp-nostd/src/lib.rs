@@ -137,6 +137,8 @@ mod wait;
 pub mod wake;
 pub mod waker;
 #[cfg(feature = "alloc")]
+mod wakers;
+#[cfg(feature = "alloc")]
 mod walk;
 #[cfg(feature = "alloc")]
 mod wrapped;

@@ -1,6 +1,7 @@
 //! How many of a coroutine's wakers are alive? With none, nobody can ever wake it. Both halves.
 //!
-//! Clones of one waker count as one, from the first to the last of them (`holders.rs`).
+//! Clones of one waker count as one, from the first to the last of them; the last may be counted on
+//! once it has woken, until a poll has ended that took none (`holders.rs`).
 //!
 //! The word holds {use of the station 12 bits | wakers 20 bits}, as that of [`crate::wake`] does.
 //!

@@ -21,24 +21,21 @@
 
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
-use core::pin::Pin;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use core::task::{RawWaker, RawWakerVTable, Waker};
 use heap::boxed::Box;
 
 use crate::callers;
 use crate::chain::Found;
-use crate::holders::{Holders, Left};
-use crate::linux::{self, Task};
+use crate::holders::{Duty, Holders};
+use crate::linux;
 use crate::noted;
-use crate::polling::Polling;
-use crate::site::SiteWord;
 use crate::walk::{self, Here};
 
 /// What the wakers of a future share, as long as any is left.
 #[derive(Debug)]
-struct Wrapped {
+pub(crate) struct Wrapped {
     holders: Holders,
     inner: Waker,
     trace: linux::Waker,
@@ -52,7 +49,7 @@ struct Wrapped {
 
 /// The future's own hold on that.
 #[derive(Debug)]
-struct Held(NonNull<Wrapped>);
+pub(crate) struct Held(NonNull<Wrapped>);
 
 // SAFETY: it gives away references only, and any thread may have one, and be the last to let go.
 unsafe impl Send for Held where Wrapped: Send + Sync {}
@@ -60,8 +57,29 @@ unsafe impl Send for Held where Wrapped: Send + Sync {}
 unsafe impl Sync for Held where Wrapped: Send + Sync {}
 
 impl Held {
-    fn new(wrapped: Wrapped) -> Self {
+    /// Around a waker that the executor gave, of who waits at a site with this id where no chain is
+    /// found.
+    pub fn new(inner: Waker, trace: linux::Waker, site: u32, is_precise: bool) -> Self {
+        let wrapped = Wrapped {
+            holders: Holders::new(),
+            inner,
+            trace,
+            site,
+            is_latest: AtomicBool::new(true),
+            is_precise,
+        };
         Held(NonNull::from(Box::leak(Box::new(wrapped))))
+    }
+
+    /// For as long as this is borrowed.
+    pub fn lend(&self) -> ManuallyDrop<Waker> {
+        let functions = match self.is_precise {
+            true => &FUNCTIONS_OF_LENT,
+            false => &FUNCTIONS,
+        };
+        // SAFETY: the functions take a pointer to what somebody holds. What is lent is never dropped,
+        // so that it takes away no count, and the borrow outlives it.
+        ManuallyDrop::new(unsafe { Waker::new(self.0.as_ptr().cast_const().cast(), functions) })
     }
 }
 
@@ -76,70 +94,38 @@ impl Deref for Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.holders.let_go() == Left::Nobody {
-            // SAFETY: it came from a box, and nobody else holds it any more.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-        }
-    }
-}
-
-/// The wakers that a future was polled with last.
-#[derive(Debug, Default)]
-pub(crate) struct Wakers(Option<Held>);
-
-impl Wakers {
-    /// Polls with a waker that tells; with the executor's own if nobody records. `site` is where
-    /// it is said to wait where no chain is found.
-    pub fn poll<F: Future>(
-        &mut self,
-        future: Pin<&mut F>,
-        task: &Task,
-        site: SiteWord,
-        context: &mut Context<'_>,
-    ) -> (Poll<F::Output>, Found) {
-        let Some(wrapped) = self.around(context.waker(), task, site) else {
-            return (future.poll(context), Found::default());
-        };
-        let waker = lend(wrapped);
-        let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());
-        let polled = future.poll(&mut Context::from_waker(&waker));
-        let found = polling.end();
-        if 1 < wrapped.holders.clones() {
-            noted::doubt(linux::local()); // what was announced may not be all
-        }
-        match found.is_one_of_several() {
-            true => (polled, wrapped.judge(found)),
-            false => (polled, found),
-        }
-    }
-
-    fn around(&mut self, inner: &Waker, task: &Task, site: SiteWord) -> Option<&Held> {
-        let is_same =
-            |wrapped: &Held| wrapped.inner.will_wake(inner) || is_lent_anew(&wrapped.inner, inner);
-        if !self.0.as_ref().is_some_and(is_same) || !task.is_recorded() {
-            self.retire();
-            self.0 = trace_of(inner, task).map(|trace| {
-                Held::new(Wrapped {
-                    holders: Holders::new(),
-                    inner: inner.clone(),
-                    trace,
-                    site: site.interned(),
-                    is_latest: AtomicBool::new(true),
-                    is_precise: wants_each_chain(),
-                })
-            });
-        }
-        self.0.as_ref()
-    }
-
-    fn retire(&self) {
-        if let Some(wrapped) = &self.0 {
-            wrapped.is_latest.store(false, Ordering::Relaxed);
-        }
+        // SAFETY: it is what this holds.
+        unsafe { let_go(self.0.as_ptr(), Holders::let_go) };
     }
 }
 
 impl Wrapped {
+    /// Does the executor still give the waker that this is around?
+    pub fn is_around(&self, given: &Waker) -> bool {
+        self.inner.will_wake(given) || is_lent_anew(&self.inner, given)
+    }
+
+    /// The executor gives another one from now on.
+    pub fn retire(&self) {
+        self.is_latest.store(false, Ordering::Relaxed);
+    }
+
+    /// The poll ends in which it was lent, and which found these chains. Gives which of them is that
+    /// of the wait.
+    #[inline]
+    pub fn end_poll(&self, found: Found) -> Found {
+        if 1 < self.holders.clones() {
+            noted::doubt(linux::local()); // what was announced may not be all
+        }
+        if self.holders.end_poll().uncount {
+            self.trace.count_one_less();
+        }
+        match found.is_one_of_several() {
+            true => self.judge(found),
+            false => found,
+        }
+    }
+
     /// Which of several chains is that of the wait, if that is known.
     #[cold]
     #[inline(never)]
@@ -177,25 +163,13 @@ impl Wrapped {
         }
     }
 
-    /// Of this one there was no clone.
+    /// Of this one no clone is counted.
+    #[cold]
     #[inline(never)]
     fn count_first(&self) {
         self.trace.count_one_more();
+        self.holders.is_counted();
     }
-}
-
-/// A waker without data does not know whom to wake: who gives such a one, as [`Waker::noop`], polls
-/// when it likes, and none that is left says nothing.
-fn trace_of(inner: &Waker, task: &Task) -> Option<linux::Waker> {
-    match inner.data().is_null() {
-        true => task.is_recorded().then(|| task.waker()),
-        false => task.counted_waker(),
-    }
-}
-
-fn wants_each_chain() -> bool {
-    let region = linux::probe().map(|probe| probe.region);
-    region.is_some_and(|it| !it.chains.is_empty() && it.header.wants_precise_chains())
 }
 
 /// A traced future around this one lends once more what this one has cloned, and takes a clone as from
@@ -209,17 +183,6 @@ fn is_lent_anew(cloned: &Waker, lent: &Waker) -> bool {
         drop(lent.clone());
     }
     is_anew
-}
-
-/// For as long as this is borrowed.
-fn lend(wrapped: &Held) -> ManuallyDrop<Waker> {
-    let functions = match wrapped.is_precise {
-        true => &FUNCTIONS_OF_LENT,
-        false => &FUNCTIONS,
-    };
-    // SAFETY: the functions take a pointer to what somebody holds. What is lent is never dropped, so
-    // that it takes away no count, and the borrow outlives it.
-    ManuallyDrop::new(unsafe { Waker::new(wrapped.0.as_ptr().cast_const().cast(), functions) })
 }
 
 static FUNCTIONS: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_one);
@@ -243,10 +206,12 @@ unsafe fn clone(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake(data: *const ()) {
-    // SAFETY: as the caller says, who gives away a clone.
+    // SAFETY: as the caller says, who gives away a clone: until that is counted it is held.
     unsafe {
         wake_by_ref(data);
-        drop_one(data);
+        let wrapped: *const Wrapped = data.cast();
+        (*wrapped).doubt_announcement();
+        let_go(wrapped.cast_mut(), Holders::subtract_woken);
     }
 }
 
@@ -262,24 +227,38 @@ unsafe fn wake_by_ref(data: *const ()) {
 }
 
 unsafe fn drop_one(data: *const ()) {
-    // SAFETY: as the caller says, who gives away a clone: until that is counted it is held.
+    // SAFETY: as above.
     unsafe {
-        let wrapped: &Wrapped = &*data.cast();
-        wrapped.doubt_announcement();
-        if !wrapped.holders.subtract_from_several() {
-            drop_perhaps_the_last(data.cast_mut().cast());
-        }
+        let wrapped: *const Wrapped = data.cast();
+        (*wrapped).doubt_announcement();
+        let_go(wrapped.cast_mut(), Holders::subtract);
     }
 }
 
+/// # Safety
+/// The caller holds what it lets go.
+#[inline(always)]
+unsafe fn let_go(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
+    // SAFETY: as the caller says, and afterwards what is needed has been copied.
+    unsafe {
+        let trace = (*wrapped).trace;
+        match by(&(*wrapped).holders) {
+            Duty {
+                uncount: false,
+                free: false,
+            } => {}
+            duty => do_duty(duty, trace, wrapped),
+        }
+    }
+}
+/// # Safety
+/// It is what is to be done by who has let go of it.
 #[inline(never)]
-unsafe fn drop_perhaps_the_last(wrapped: *mut Wrapped) {
-    // SAFETY: as the caller says.
-    let (trace, left) = unsafe { ((*wrapped).trace, (*wrapped).holders.subtract()) };
-    if left != Left::Clones {
+unsafe fn do_duty(duty: Duty, trace: linux::Waker, wrapped: *mut Wrapped) {
+    if duty.uncount {
         trace.count_one_less();
     }
-    if left == Left::Nobody {
+    if duty.free {
         // SAFETY: it came from a box, and nobody else holds it any more.
         drop(unsafe { Box::from_raw(wrapped) });
     }
@@ -292,6 +271,8 @@ mod tests {
     use heap::task::Wake;
 
     use super::*;
+    use crate::polling::Polling;
+    use crate::site::SiteWord;
     use crate::wait::Wait;
 
     #[derive(Default)]
@@ -304,21 +285,14 @@ mod tests {
     }
 
     fn wrapped(bell: &Arc<Bell>, is_precise: bool) -> Held {
-        Held::new(Wrapped {
-            holders: Holders::new(),
-            inner: bell.clone().into(),
-            trace: linux::Waker::mute(),
-            site: 0,
-            is_latest: AtomicBool::new(true),
-            is_precise,
-        })
+        Held::new(bell.clone().into(), linux::Waker::mute(), 0, is_precise)
     }
 
     /// A leaf future, at each of so many polls, sees to it that it has a waker that wakes the same.
     fn clones_of_a_leaf(wrapped: &Held, polls: usize) -> (usize, Option<Waker>) {
         let (mut clones, mut kept) = (0, None::<Waker>);
         for _ in 0..polls {
-            let lent = lend(wrapped);
+            let lent = wrapped.lend();
             if !kept.as_ref().is_some_and(|it| it.will_wake(&lent)) {
                 kept = Some(Waker::clone(&lent));
                 clones += 1;
@@ -339,7 +313,7 @@ mod tests {
     #[test]
     fn what_a_leaf_announced_is_in_doubt_once_a_waker_is_dropped_in_that_poll() {
         let wrapped = wrapped(&Arc::default(), false);
-        let lent = lend(&wrapped);
+        let lent = wrapped.lend();
         let local = linux::local();
         let announced = || {
             let polling = Polling::begin(linux::local, lent.data().addr(), &walk::here());
@@ -362,9 +336,9 @@ mod tests {
     fn one_that_is_polled_inside_of_another_knows_its_clone() {
         let bell = Arc::default();
         let [one, other] = [0; 2].map(|_| wrapped(&bell, true));
-        let [cloned, another] = [&one, &other].map(|it| Waker::clone(&lend(it)));
-        assert!(is_lent_anew(&cloned, &lend(&one)));
-        assert!(!is_lent_anew(&another, &lend(&one)));
+        let [cloned, another] = [&one, &other].map(|it| Waker::clone(&it.lend()));
+        assert!(is_lent_anew(&cloned, &one.lend()));
+        assert!(!is_lent_anew(&another, &one.lend()));
         assert!(!is_lent_anew(&cloned, &another));
         assert_eq!(one.holders.clones(), 1);
     }
@@ -373,9 +347,9 @@ mod tests {
     fn clones_wake_the_same_and_say_so_of_each_other() {
         let bell: Arc<Bell> = Arc::default();
         let wrapped = wrapped(&bell, true);
-        let [one, other] = [0; 2].map(|_| Waker::clone(&lend(&wrapped)));
+        let [one, other] = [0; 2].map(|_| Waker::clone(&wrapped.lend()));
         assert!(one.will_wake(&other) && one.clone().will_wake(&one));
-        lend(&wrapped).wake_by_ref();
+        wrapped.lend().wake_by_ref();
         drop(wrapped);
         one.wake();
         other.wake_by_ref();

@@ -15,6 +15,7 @@ mod clock;
 mod control;
 mod dialect;
 mod doorbell;
+mod holders;
 mod intern;
 mod lane;
 mod live;

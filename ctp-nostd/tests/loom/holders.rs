@@ -1,0 +1,219 @@
+//! Counting the clones of a future's waker: who finds none left finds what the last one did, and
+//! who waits with one has one.
+
+use ctp_nostd::holders::{Duty, Holders};
+use ctp_nostd::live;
+use loom::sync::Arc;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use loom::sync::atomic::{AtomicBool, AtomicU32};
+use loom::thread;
+
+use crate::check;
+use crate::live::{GENERATION, Station};
+
+/// What a future's wakers share, and the count in the station.
+struct Future {
+    station: Arc<Station>,
+    holders: Holders,
+    /// Its poll has ended with a suspend.
+    is_suspended: AtomicBool,
+    /// Dropped clones, where that is counted wrongly.
+    dropped: AtomicU32,
+    /// Those who found that nobody is left.
+    freed: AtomicU32,
+}
+
+impl Future {
+    /// One that somebody has so many clones of.
+    fn with_clones(clones: usize) -> Arc<Self> {
+        let future = Arc::new(Future {
+            station: Station::new(),
+            holders: Holders::new(),
+            is_suspended: AtomicBool::new(false),
+            dropped: AtomicU32::new(0),
+            freed: AtomicU32::new(0),
+        });
+        (0..clones).for_each(|_| future.clone_one());
+        future
+    }
+
+    fn clone_one(&self) {
+        if self.holders.add() {
+            live::add(&self.station.wakers, GENERATION); // H2
+            self.holders.is_counted(); // H3
+        }
+    }
+
+    fn drop_one(&self) {
+        self.do_duty(self.holders.subtract());
+    }
+
+    fn wake_and_drop_one(&self) {
+        self.station.wake();
+        self.drop_one();
+    }
+
+    /// The wake itself uses it up.
+    fn wake_by_one(&self) {
+        self.station.wake();
+        self.do_duty(self.holders.subtract_woken());
+    }
+
+    fn let_go(&self) {
+        self.do_duty(self.holders.let_go());
+    }
+
+    fn do_duty(&self, duty: Duty) {
+        if duty.uncount {
+            live::subtract(&self.station.wakers, GENERATION); // H5, H7
+        }
+        if duty.free {
+            self.freed.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn end_poll(&self) {
+        self.do_duty(self.holders.end_poll()); // H6
+        self.suspend();
+    }
+
+    fn suspend(&self) {
+        self.station.take_turn();
+        self.is_suspended.store(true, Release);
+    }
+
+    fn wakers(&self) -> Option<u32> {
+        live::count(&self.station.wakers, GENERATION)
+    }
+}
+
+/// Two threads, while the recorder does what the third function does.
+fn run(future: &Arc<Future>, threads: [fn(&Future); 2], recorder: impl Fn(&Future)) {
+    let threads = threads.map(|does| {
+        let its = Arc::clone(future);
+        thread::spawn(move || {
+            its.station.take_turn();
+            does(&its);
+        })
+    });
+    recorder(future);
+    for thread in threads {
+        thread.join().expect("it does not panic");
+    }
+}
+
+/// One thread wakes and drops its clone, another one drops the other, and the recorder looks.
+fn the_last_one_tells_what_all_did(threads: [fn(&Future); 2]) {
+    check(move || {
+        let future = Future::with_clones(2);
+        run(&future, threads, |future| future.station.look());
+        assert_eq!(future.wakers(), Some(0));
+        assert!(future.holders.let_go().free);
+    });
+}
+
+// CT-15
+#[test]
+fn who_drops_the_last_clone_tells_of_the_wakes_of_all() {
+    the_last_one_tells_what_all_did([Future::wake_and_drop_one, Future::drop_one]);
+}
+
+#[test]
+#[should_panic = "nobody could wake it"]
+fn without_order_among_those_who_drop_it_looks_abandoned() {
+    // H4 as if it were relaxed: which is the last one is told by a word that brings nothing.
+    fn drop_one(future: &Future) {
+        if future.dropped.fetch_add(1, Relaxed) == 1 {
+            live::subtract(&future.station.wakers, GENERATION);
+        }
+        future.holders.subtract();
+    }
+    fn wake_and_drop_one(future: &Future) {
+        future.station.wake();
+        drop_one(future);
+    }
+    the_last_one_tells_what_all_did([wake_and_drop_one, drop_one]);
+}
+
+/// The only clone is used up by a wake while a poll ends that takes none, and the recorder looks.
+fn a_poll_that_takes_none_tells_of_the_wake(end_poll: fn(&Future)) {
+    check(move || {
+        let future = Future::with_clones(1);
+        let threads = [Future::wake_by_one, end_poll];
+        run(&future, threads, |future| future.station.look());
+        end_poll(&future);
+        assert_eq!(future.wakers(), Some(0), "it waits without");
+    });
+}
+
+// CT-15
+#[test]
+fn who_waits_without_a_waker_has_been_woken_by_the_last_one() {
+    a_poll_that_takes_none_tells_of_the_wake(Future::end_poll);
+}
+
+#[test]
+#[should_panic = "nobody could wake it"]
+fn without_order_at_the_end_of_a_poll_it_looks_abandoned() {
+    a_poll_that_takes_none_tells_of_the_wake(|future| {
+        // H6 as if it were relaxed.
+        if future.holders.clones() == 0 && future.dropped.fetch_add(1, Relaxed) == 0 {
+            live::subtract(&future.station.wakers, GENERATION);
+        }
+        future.suspend();
+    });
+}
+
+#[test]
+#[should_panic = "it waits without"]
+fn without_a_look_at_the_end_of_a_poll_one_that_has_none_seems_to_have_one() {
+    a_poll_that_takes_none_tells_of_the_wake(Future::suspend);
+}
+
+/// The last clone goes while a poll takes a new one and suspends.
+fn a_poll_that_takes_one_has_one(goes: fn(&Future), poll: fn(&Future)) {
+    check(move || {
+        let future = Future::with_clones(1);
+        run(&future, [goes, poll], |future| {
+            future.station.take_turn();
+            let is_suspended = future.is_suspended.load(Acquire);
+            assert!(!is_suspended || future.wakers() != Some(0), "it has one");
+        });
+        assert_eq!(future.wakers(), Some(1), "it has one");
+    });
+}
+
+fn poll_that_takes_one(future: &Future) {
+    future.clone_one();
+    future.end_poll();
+}
+
+// CT-15
+#[test]
+fn a_suspended_coroutine_that_has_given_a_waker_is_never_without() {
+    a_poll_that_takes_one_has_one(Future::drop_one, poll_that_takes_one);
+    a_poll_that_takes_one_has_one(Future::wake_by_one, poll_that_takes_one);
+}
+
+#[test]
+#[should_panic = "it has one"]
+fn without_a_count_of_each_first_clone_it_looks_abandoned() {
+    a_poll_that_takes_one_has_one(Future::drop_one, |future| {
+        if future.holders.add() && future.wakers() == Some(0) {
+            live::add(&future.station.wakers, GENERATION);
+        }
+        future.suspend();
+    });
+}
+
+#[test]
+fn whoever_goes_last_frees_it_and_leaves_nothing_counted() {
+    for goes in [Future::drop_one, Future::wake_by_one] {
+        check(move || {
+            let future = Future::with_clones(1);
+            run(&future, [goes, Future::let_go], |_| {});
+            assert_eq!(future.freed.load(Acquire), 1);
+            assert_eq!(future.wakers(), Some(0));
+        });
+    }
+}
