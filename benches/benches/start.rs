@@ -35,7 +35,7 @@ fn main() {
         alone.push(run(&mut Command::new(&me)));
         recorded.push(run(&mut under(&recorder, &me)));
     }
-    println!("us, medians of {ROUNDS}          alone   recorded   difference");
+    println!("us, medians of {ROUNDS}          alone   recorded   difference   slowest recorded");
     show("to the first line of main", &alone, &recorded, |run| {
         run.start
     });
@@ -72,15 +72,19 @@ fn run(command: &mut Command) -> Run {
 }
 
 fn show(what: &str, alone: &[Run], recorded: &[Run], figure: fn(&Run) -> f64) {
-    let (alone, recorded) = (median(alone, figure), median(recorded, figure));
+    let [alone, recorded] = [alone, recorded].map(|runs| sorted(runs, figure));
+    let median = |figures: &[f64]| figures[figures.len() / 2];
     println!(
-        "{what:<28} {alone:>7.0}   {recorded:>8.0}   {:>10.0}",
-        recorded - alone
+        "{what:<28} {:>7.0}   {:>8.0}   {:>10.0}   {:>16.0}",
+        median(&alone),
+        median(&recorded),
+        median(&recorded) - median(&alone),
+        recorded[recorded.len() - 1]
     );
 }
 
-fn median(runs: &[Run], figure: fn(&Run) -> f64) -> f64 {
+fn sorted(runs: &[Run], figure: fn(&Run) -> f64) -> Vec<f64> {
     let mut figures: Vec<f64> = runs.iter().map(figure).collect();
     figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
+    figures
 }

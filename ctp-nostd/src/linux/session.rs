@@ -183,8 +183,12 @@ fn say(line: &[u8]) {
 fn open(settings: &Settings) -> Result<(), NotAttached> {
     let limit = limit(settings)?;
     let path = settings.sock_path.as_deref().unwrap_or_default();
+    let hall = map(settings, limit);
+    if let Ok(hall) = &hall {
+        is_ordered(&hall.region); // before the recorder hears of this process, see there
+    }
     let socket = Socket::dial(path);
-    let (mapping, attach_id) = match map(settings, limit) {
+    let (mapping, attach_id) = match hall {
         Ok(hall) => choose(hall, socket.as_ref(), limit),
         Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
             own(socket.as_ref(), limit).ok_or(reason)?
@@ -263,6 +267,7 @@ fn follow(page: &Wiped) -> Option<&'static Session> {
 }
 
 fn attach_anew(page: &Wiped, parent: &Session) -> Option<&'static Session> {
+    is_ordered(&parent.probe.region);
     let socket = Socket::dial(&parent.path)?;
     let (mapping, attach_id) = own(Some(&socket), parent.limit)?;
     parent.mapping.part();
@@ -323,7 +328,9 @@ fn begin(
 }
 
 /// Has the recorder declared that it issues a `membarrier` before each sleep, and does it reach
-/// this process? Registering is cheap only while there is one thread.
+/// this process? Registering is cheap only while there is one thread, and nobody looks at the process's
+/// memory from outside: else the kernel waits for all processors to have come by, which takes 5 to 30 ms.
+/// The recorder looks as soon as somebody has dialled. To ask twice costs nothing.
 fn is_ordered(region: &Region<'_>) -> bool {
     region.extended
         && region.header.declares_barrier()
