@@ -1,6 +1,6 @@
-//! Who holds what the wakers of a future share: the future itself, and clones, each of which can
-//! wake it. The station counts all of them as one (`live.rs`), so that most clones cost what clones
-//! of the executor's own waker do.
+//! Who holds what the wakers of a future share: the future itself, clones, each of which can wake it,
+//! and those that are used up by a wake that goes on. The station counts all clones as one
+//! (`live.rs`), so that most cost what clones of the executor's own waker do.
 //!
 //! ```text
 //!   clone                                  drop
@@ -8,23 +8,25 @@
 //!   H2 not counted: wakers += 1            H5 it was counted: wakers -= 1   = L3 of `live.rs`
 //!   H3              counted = yes
 //!                                          wake, which uses up a clone
-//!   end of the poll                        L1 count the wake, L2 the real one
-//!   H6 no clone: counted = no              H4 clones -= 1
-//!   H7 it was counted: wakers -= 1
+//!   end of the poll                        L1 count the wake
+//!   H6 no clone: counted = no              H8 clones -= 1, waking += 1
+//!   H7 it was counted: wakers -= 1         L2 the real wake
+//!                                          H9 waking -= 1; nobody is left: as in a drop
 //! ```
 //! Between H1 and H2 nobody else has that clone yet, so wakers are never fewer than those who have
-//! one. H4 and H6 bring what earlier clones did, so that H5 and H7 come after all their wakes.
+//! one. H4, H6 and H8 bring what earlier clones did, so that H5 and H7 come after all their wakes.
 //!
-//! The last clone may be used up by a wake and still be counted, as long as the future is there:
-//! it will be polled again, takes a clone there or is told apart at the end of that poll (H6). One
-//! that waits is so never counted as if it had a waker, and one that is woken each time, as it
+//! The last clone is still counted when H8 has used it up, as long as the future is there: L2 has it
+//! polled again, where it takes a clone or is told apart at the end of that poll (H6). Where there are
+//! others a wake is as one by reference, and a drop. One that waits is so never counted as if it had a waker, and one that is woken each time, as it
 //! mostly is, has the station changed for its first clone only.
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
-/// Counts them: {clones | does the station count them? 1 bit | does the future hold it? 1 bit}.
+/// Counts them: {clones 40 bits | waking 22 | does the station count them? 1 | does the future hold it?
+/// 1}.
 #[derive(Debug)]
-pub struct Holders(AtomicUsize);
+pub struct Holders(AtomicU64);
 
 /// What is to be done by who lets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +37,18 @@ pub struct Duty {
     pub free: bool,
 }
 
-const FUTURE: usize = 1;
-const COUNTED: usize = 2;
-const CLONE: usize = 4;
+const FUTURE: u64 = 1;
+const COUNTED: u64 = 2;
+/// No more threads than there can be are in a wake at a time.
+const WAKING: u64 = 4;
+const CLONE: u64 = WAKING << 22;
 /// Who forgets so many clones, without dropping one, has a program that cannot go on.
-const MOST: usize = usize::MAX / 2;
+const MOST: u64 = u64::MAX / 2;
 
 impl Holders {
     /// The future alone.
     pub fn new() -> Self {
-        Holders(AtomicUsize::new(FUTURE))
+        Holders(AtomicU64::new(FUTURE))
     }
 
     /// One clone more. Is the station to count it? Then [`is_counted`](Self::is_counted) is next.
@@ -54,7 +58,7 @@ impl Holders {
         if before > MOST {
             too_many();
         }
-        before & !FUTURE == 0
+        before < CLONE && before & COUNTED == 0
     }
 
     /// The station counts it now.
@@ -66,15 +70,31 @@ impl Holders {
     #[inline(always)]
     pub fn subtract(&self) -> Duty {
         self.change(|now| match now - CLONE {
-            without if without < CLONE => without & FUTURE,
+            without if without < CLONE => without & !COUNTED,
             others => others,
         })
     }
 
-    /// One clone less, which was used up by a wake of the future.
+    /// A clone is about to be used up by a wake. If it is the only one it is a clone no more, until
+    /// [`has_woken`](Self::has_woken); else it is to be [dropped](Self::subtract) afterwards, which
+    /// takes a step less.
     #[inline(always)]
-    pub fn subtract_woken(&self) -> Duty {
-        self.change(|now| nobody_is_counted(now - CLONE))
+    pub fn wakes(&self) -> bool {
+        let is_only_one = self.clones() == 1;
+        if is_only_one {
+            self.0.fetch_sub(CLONE - WAKING, Ordering::AcqRel); // H8
+        }
+        is_only_one
+    }
+
+    /// That is over.
+    #[inline(always)]
+    pub fn has_woken(&self) -> Duty {
+        let after = self.0.fetch_sub(WAKING, Ordering::AcqRel) - WAKING; // H9
+        Duty {
+            uncount: after == COUNTED,
+            free: after & !COUNTED == 0,
+        }
     }
 
     /// The future needs it no more.
@@ -85,20 +105,21 @@ impl Holders {
     /// A poll of the future ends.
     #[inline]
     pub fn end_poll(&self) -> Duty {
-        match self.0.load(Ordering::Relaxed) {
-            now if now == FUTURE | COUNTED => self.change(|_| FUTURE), // H6
-            _ => Duty::NOTHING,
+        let now = self.0.load(Ordering::Relaxed);
+        match now < CLONE && now & COUNTED != 0 {
+            true => self.change(|now| now & !COUNTED), // H6
+            false => Duty::NOTHING,
         }
     }
 
     /// So many.
     #[inline]
     pub fn clones(&self) -> usize {
-        self.0.load(Ordering::Relaxed) / CLONE
+        (self.0.load(Ordering::Relaxed) / CLONE) as usize
     }
 
     #[inline(always)]
-    fn change(&self, next: impl Fn(usize) -> usize) -> Duty {
+    fn change(&self, next: impl Fn(u64) -> u64) -> Duty {
         let mut now = self.0.load(Ordering::Relaxed);
         loop {
             let after = next(now);
@@ -113,7 +134,7 @@ impl Holders {
 
 /// Without the future, and without clones, it is counted no more.
 #[inline(always)]
-fn nobody_is_counted(now: usize) -> usize {
+fn nobody_is_counted(now: u64) -> u64 {
     match now {
         COUNTED => 0,
         some => some,
@@ -127,7 +148,7 @@ impl Duty {
     };
 
     #[inline(always)]
-    fn of(before: usize, after: usize) -> Self {
+    fn of(before: u64, after: u64) -> Self {
         Duty {
             uncount: (before ^ after) & COUNTED != 0,
             free: after == 0,
@@ -186,25 +207,53 @@ mod tests {
         assert_eq!(Holders::new().let_go(), FREE);
     }
 
+    fn wake(holders: &Holders) -> Duty {
+        assert!(holders.wakes());
+        holders.has_woken()
+    }
+
     #[test]
     fn a_clone_that_wakes_stays_counted_until_a_poll_takes_none() {
         let holders = with_clone();
-        assert_eq!(holders.subtract_woken(), Duty::NOTHING);
+        assert_eq!(wake(&holders), Duty::NOTHING);
         assert!(!holders.add(), "it is still counted");
         assert_eq!(holders.end_poll(), Duty::NOTHING);
-        assert_eq!(holders.subtract_woken(), Duty::NOTHING);
+        assert_eq!(wake(&holders), Duty::NOTHING);
         assert_eq!(holders.end_poll(), UNCOUNT);
         assert_eq!(holders.end_poll(), Duty::NOTHING);
         assert!(holders.add());
     }
 
     #[test]
+    fn a_poll_that_comes_amid_the_wake_sees_that_clone_used_up() {
+        let holders = with_clone();
+        assert!(holders.wakes());
+        assert_eq!((holders.clones(), holders.end_poll()), (0, UNCOUNT));
+        assert_eq!(holders.has_woken(), Duty::NOTHING);
+        let holders = with_clone();
+        assert!(holders.wakes());
+        assert!(!holders.add());
+        assert_eq!(holders.end_poll(), Duty::NOTHING, "it has taken one");
+        assert_eq!(holders.has_woken(), Duty::NOTHING);
+        assert_eq!(holders.subtract(), UNCOUNT);
+    }
+
+    #[test]
     fn once_the_future_is_gone_nothing_stays_counted() {
         let holders = with_clone();
-        assert_eq!(holders.subtract_woken(), Duty::NOTHING);
+        assert_eq!(wake(&holders), Duty::NOTHING);
         assert_eq!(holders.let_go(), BOTH);
         let holders = with_clone();
         assert_eq!(holders.let_go(), Duty::NOTHING);
-        assert_eq!(holders.subtract_woken(), BOTH);
+        assert_eq!(wake(&holders), BOTH);
+        let holders = with_clone();
+        assert!(holders.wakes());
+        assert_eq!(holders.let_go(), Duty::NOTHING, "somebody is at it");
+        assert_eq!(holders.has_woken(), BOTH);
+        let holders = with_clone();
+        assert!(holders.wakes());
+        assert_eq!(holders.end_poll(), UNCOUNT);
+        assert_eq!(holders.let_go(), Duty::NOTHING);
+        assert_eq!(holders.has_woken(), FREE);
     }
 }

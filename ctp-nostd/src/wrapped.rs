@@ -136,6 +136,16 @@ impl Wrapped {
         }
     }
 
+    /// The future is about to be woken, by who calls.
+    #[inline(always)]
+    fn tell_wake(&self) {
+        if self.is_latest.load(Ordering::Relaxed) {
+            let here = walk::here();
+            let site = |probe: &_| callers::of_a_wake(probe, &linux::local().polled, &here);
+            self.trace.wake_from(site);
+        }
+    }
+
     /// A waker is dropped. In the poll that goes on it may be that of a leaf which has said what it
     /// waits for, and is dropped itself, as in a `select!` that another branch ends.
     #[inline]
@@ -206,23 +216,25 @@ unsafe fn clone(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake(data: *const ()) {
-    // SAFETY: as the caller says, who gives away a clone: until that is counted it is held.
+    // SAFETY: as the caller says, who gives away a clone, and with it a hold on this until the end.
     unsafe {
-        wake_by_ref(data);
-        let wrapped: *const Wrapped = data.cast();
-        (*wrapped).doubt_announcement();
-        let_go(wrapped.cast_mut(), Holders::subtract_woken);
+        let wrapped: &Wrapped = &*data.cast();
+        wrapped.tell_wake();
+        wrapped.doubt_announcement();
+        let is_only_one = wrapped.holders.wakes();
+        wrapped.inner.wake_by_ref();
+        let its: *mut Wrapped = data.cast_mut().cast();
+        match is_only_one {
+            true => let_go(its, Holders::has_woken),
+            false => let_go(its, Holders::subtract),
+        }
     }
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: as the caller says.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
-    if wrapped.is_latest.load(Ordering::Relaxed) {
-        let here = walk::here();
-        let site = |probe: &_| callers::of_a_wake(probe, &linux::local().polled, &here);
-        wrapped.trace.wake_from(site);
-    }
+    wrapped.tell_wake();
     wrapped.inner.wake_by_ref();
 }
 

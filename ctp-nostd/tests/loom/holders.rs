@@ -15,6 +15,8 @@ use crate::live::{GENERATION, Station};
 struct Future {
     station: Arc<Station>,
     holders: Holders,
+    /// It is to be polled.
+    is_queued: AtomicBool,
     /// Its poll has ended with a suspend.
     is_suspended: AtomicBool,
     /// Dropped clones, where that is counted wrongly.
@@ -29,6 +31,7 @@ impl Future {
         let future = Arc::new(Future {
             station: Station::new(),
             holders: Holders::new(),
+            is_queued: AtomicBool::new(false),
             is_suspended: AtomicBool::new(false),
             dropped: AtomicU32::new(0),
             freed: AtomicU32::new(0),
@@ -53,10 +56,32 @@ impl Future {
         self.drop_one();
     }
 
-    /// The wake itself uses it up.
+    /// The wake itself uses it up, and has it polled.
     fn wake_by_one(&self) {
+        self.station.wake(); // L1
+        let is_only_one = self.holders.wakes(); // H8
+        self.is_queued.store(true, Release); // L2
+        self.station.take_turn();
+        self.do_duty(match is_only_one {
+            true => self.holders.has_woken(), // H9
+            false => self.holders.subtract(),
+        });
+    }
+
+    /// The same in the order of a wake by reference, and a drop that leaves the last one counted.
+    fn wake_and_drop_as_woken(&self) {
         self.station.wake();
-        self.do_duty(self.holders.subtract_woken());
+        self.is_queued.store(true, Release);
+        self.station.take_turn();
+        assert!(self.holders.wakes());
+        self.do_duty(self.holders.has_woken());
+    }
+
+    /// A poll that such a wake leads to, and which takes none.
+    fn poll_if_queued(&self) {
+        if self.is_queued.load(Acquire) {
+            self.end_poll();
+        }
     }
 
     fn let_go(&self) {
@@ -118,6 +143,19 @@ fn who_drops_the_last_clone_tells_of_the_wakes_of_all() {
     the_last_one_tells_what_all_did([Future::wake_and_drop_one, Future::drop_one]);
 }
 
+// CT-15
+#[test]
+fn who_uses_up_one_of_two_clones_tells_of_its_wake() {
+    check(|| {
+        let future = Future::with_clones(2);
+        let threads = [Future::wake_by_one, Future::drop_one];
+        run(&future, threads, |future| future.station.look());
+        future.end_poll();
+        assert_eq!(future.wakers(), Some(0));
+        assert!(future.holders.let_go().free);
+    });
+}
+
 #[test]
 #[should_panic = "nobody could wake it"]
 fn without_order_among_those_who_drop_it_looks_abandoned() {
@@ -168,6 +206,31 @@ fn without_order_at_the_end_of_a_poll_it_looks_abandoned() {
 #[should_panic = "it waits without"]
 fn without_a_look_at_the_end_of_a_poll_one_that_has_none_seems_to_have_one() {
     a_poll_that_takes_none_tells_of_the_wake(Future::suspend);
+}
+
+/// A wake that uses up the only clone has the future polled, which takes none, and waits. If that was
+/// not told apart by then, there is another poll to come.
+fn who_was_polled_and_took_none_has_none(wake: fn(&Future)) {
+    check(move || {
+        let future = Future::with_clones(1);
+        run(&future, [wake, Future::poll_if_queued], |_| {});
+        if !future.is_suspended.load(Acquire) {
+            future.end_poll();
+        }
+        assert_eq!(future.wakers(), Some(0), "it waits without");
+    });
+}
+
+// CT-15
+#[test]
+fn who_was_woken_and_polled_and_waits_without_a_waker_is_known_to() {
+    who_was_polled_and_took_none_has_none(Future::wake_by_one);
+}
+
+#[test]
+#[should_panic = "it waits without"]
+fn without_the_clone_used_up_before_the_wake_one_that_has_none_seems_to_have_one() {
+    who_was_polled_and_took_none_has_none(Future::wake_and_drop_as_woken);
 }
 
 /// The last clone goes while a poll takes a new one and suspends.
