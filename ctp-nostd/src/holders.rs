@@ -17,9 +17,10 @@
 //! one. H4, H6 and H8 bring what earlier clones did, so that H5 and H7 come after all their wakes.
 //!
 //! The last clone is still counted when H8 has used it up, as long as the future is there: L2 has it
-//! polled again, where it takes a clone or is told apart at the end of that poll (H6). Where there are
-//! others a wake is as one by reference, and a drop. One that waits is so never counted as if it had a waker, and one that is woken each time, as it
-//! mostly is, has the station changed for its first clone only.
+//! polled again, where it takes a clone or is told apart at the end of that poll (H6). So one that waits
+//! is never counted as if it had a waker, and one that is woken each time, as it mostly is, has the
+//! station changed for its first clone only. Where there are other clones a wake is as one by
+//! reference, and a drop.
 
 use crate::sync::{AtomicU64, Ordering};
 

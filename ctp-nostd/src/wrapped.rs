@@ -263,6 +263,7 @@ unsafe fn let_go(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
         }
     }
 }
+
 /// # Safety
 /// It is what is to be done by who has let go of it.
 #[inline(never)]
