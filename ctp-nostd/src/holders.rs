@@ -70,6 +70,7 @@ impl Holders {
     /// One clone less.
     #[inline(always)]
     pub fn subtract(&self) -> Duty {
+        // H4
         self.change(|now| match now - CLONE {
             without if without < CLONE => without & !COUNTED,
             others => others,
@@ -91,11 +92,7 @@ impl Holders {
     /// That is over.
     #[inline(always)]
     pub fn has_woken(&self) -> Duty {
-        let after = self.0.fetch_sub(WAKING, Ordering::AcqRel) - WAKING; // H9
-        Duty {
-            uncount: after == COUNTED,
-            free: after & !COUNTED == 0,
-        }
+        self.change(|now| nobody_is_counted(now - WAKING)) // H9
     }
 
     /// The future needs it no more.
@@ -126,14 +123,14 @@ impl Holders {
             let after = next(now);
             let (done, not) = (Ordering::AcqRel, Ordering::Relaxed);
             match self.0.compare_exchange_weak(now, after, done, not) {
-                Ok(_) => return Duty::of(now, after), // H4
+                Ok(_) => return Duty::of(now, after),
                 Err(other) => now = other,
             }
         }
     }
 }
 
-/// Without the future, and without clones, it is counted no more.
+/// Where nobody is left, none is counted.
 #[inline(always)]
 fn nobody_is_counted(now: u64) -> u64 {
     match now {

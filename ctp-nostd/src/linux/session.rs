@@ -185,7 +185,7 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     let path = settings.sock_path.as_deref().unwrap_or_default();
     let hall = map(settings, limit);
     if let Ok(hall) = &hall {
-        is_ordered(&hall.region); // before the recorder hears of this process, see there
+        join_barrier(&hall.region); // before the recorder hears of this process, see there
     }
     let socket = Socket::dial(path);
     let (mapping, attach_id) = match hall {
@@ -267,7 +267,7 @@ fn follow(page: &Wiped) -> Option<&'static Session> {
 }
 
 fn attach_anew(page: &Wiped, parent: &Session) -> Option<&'static Session> {
-    is_ordered(&parent.probe.region);
+    join_barrier(&parent.probe.region);
     let socket = Socket::dial(&parent.path)?;
     let (mapping, attach_id) = own(Some(&socket), parent.limit)?;
     parent.mapping.part();
@@ -316,7 +316,7 @@ fn begin(
     }
     keep(Session {
         probe: Probe::attached(region, attach_id, attachment)
-            .ordered_by_recorder(is_ordered(&region)),
+            .ordered_by_recorder(join_barrier(&region)),
         mapping,
         socket,
         path,
@@ -331,7 +331,7 @@ fn begin(
 /// this process? Registering is cheap only while there is one thread, and nobody looks at the process's
 /// memory from outside: else the kernel waits for all processors to have come by, which takes 5 to 30 ms.
 /// The recorder looks as soon as somebody has dialled. To ask twice costs nothing.
-fn is_ordered(region: &Region<'_>) -> bool {
+fn join_barrier(region: &Region<'_>) -> bool {
     region.extended
         && region.header.declares_barrier()
         && membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
