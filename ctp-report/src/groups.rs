@@ -20,7 +20,7 @@ use crate::waits::{self, WaitsFor};
 /// Coroutines that share verdict, fact, reason and place.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// The function where they are, else their name.
+    /// The function where they are, else their name: `conn-*` of several that are numbered.
     pub function: String,
     /// Its source file.
     pub file: Option<String>,
@@ -210,7 +210,7 @@ fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) ->
 
 fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
     let site = place(model, one);
-    let name = names.function(site, model.census.name(one.name));
+    let name = names.function_of_several(site, model.census.name(one.name), true);
     (
         judgement.verdict,
         judgement.fact,
@@ -230,14 +230,14 @@ fn place(model: &Model, one: &Coroutine) -> SiteId {
 }
 
 fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &Others) -> Group {
-    let (verdict, fact, reason, site, ref function) = *key;
+    let (verdict, fact, reason, site, _) = *key;
     let label = names.of(site).cloned().unwrap_or_default();
     let awaited_by = awaited_by(names, site, &label);
     let ages = || members.iter().map(|(_, judgement)| judgement.age);
     let oldest = oldest(members);
     let close_call = members.iter().any(|(_, judgement)| judgement.close_call);
     Group {
-        function: function.clone(),
+        function: names.of_all(model, site, members.iter().map(|(one, _)| *one)),
         file: label.file,
         line: label.line,
         in_function: label.in_function,

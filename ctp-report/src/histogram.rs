@@ -87,7 +87,7 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
 
 fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
     Chart {
-        name: names.function(site.site, model.census.name(site.name)),
+        name: names.function_of_several(site.site, model.census.name(site.name), site.names_differ),
         at: names.of(site.site).and_then(Label::at),
         waits_for: Some(waits::word(site.wait)),
         coroutines: site.coroutines,

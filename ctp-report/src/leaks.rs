@@ -34,17 +34,17 @@ pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
     if model.ending() != Some(Ending::Exited(0)) {
         return Vec::new();
     }
-    let mut found: BTreeMap<(&str, String, SiteId), Vec<u32>> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, String, SiteId), Vec<&Coroutine>> = BTreeMap::new();
     let mut all = model.census.coroutines();
     all.retain(|one| ended_cleanly(model, one.process));
     for one in all {
         if let Some(key) = key(model, names, one) {
-            found.entry(key).or_default().push(one.id.0);
+            found.entry(key).or_default().push(one);
         }
     }
     let mut leaks: Vec<Leak> = found
         .into_iter()
-        .map(|(key, ids)| leak(names, key, ids))
+        .map(|((state, _, site), all)| leak(model, names, state, site, &all))
         .collect();
     leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
     leaks
@@ -66,22 +66,27 @@ fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, S
     let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
     Some((
         state,
-        names.function(site, model.census.name(one.name)),
+        names.function_of_several(site, model.census.name(one.name), true),
         site,
     ))
 }
 
-fn leak(names: &Names, key: (&'static str, String, SiteId), ids: Vec<u32>) -> Leak {
-    let (state, function, site) = key;
+fn leak(
+    model: &Model,
+    names: &Names,
+    state: &'static str,
+    site: SiteId,
+    all: &[&Coroutine],
+) -> Leak {
     let label = names.of(site).cloned().unwrap_or_default();
     let (at, Label { file, line, .. }) = (label.at(), label);
     Leak {
         state,
-        function,
+        function: names.of_all(model, site, all.iter().copied()),
         file,
         line,
         at,
-        count: ids.len(),
-        ids,
+        count: all.len(),
+        ids: all.iter().map(|one| one.id.0).collect(),
     }
 }

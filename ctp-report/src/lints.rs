@@ -142,13 +142,18 @@ fn without_wakers(census: &Census) -> Groups {
 
 /// Names that are called the same at one place are one finding.
 fn findings(model: &Model, names: &Names, lint: Lint, groups: Groups) -> Vec<Finding> {
-    let mut called: BTreeMap<(String, SiteId), Group> = BTreeMap::new();
+    let mut called: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
     for ((name, site), group) in groups.0 {
-        let function = names.function(site, model.census.name(name));
-        called.entry((function, site)).or_default().merge(group);
+        let several = names.function_of_several(site, model.census.name(name), true);
+        let (given, all) = called.entry((several, site)).or_default();
+        given.push(name);
+        all.merge(group);
     }
     let is_exact = model.has_all_events() && model.census.filtered() == 0;
-    let finding = |((function, site), group): ((String, SiteId), Group)| {
+    let finding = |((_, site), (given, group)): ((String, SiteId), (Vec<NameId>, Group))| {
+        let first = given.first().copied().unwrap_or_default();
+        let name = model.census.name(first);
+        let function = names.function_of_several(site, name, 1 < given.len());
         let label = names.of(site).cloned().unwrap_or_default();
         Finding {
             lint,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
 use symbolize::{Avma, FileOffset, Frame, FunctionAt, Lookup, Mapping, Miss, Places, Resolved};
 use symbolize::{SourceLine, Symbolizer};
@@ -150,6 +151,31 @@ impl Names {
             .unwrap_or_else(|| "(no name)".to_owned())
     }
 
+    /// What to call several coroutines at a place, of which one has this name: their function there,
+    /// else, where their names differ, what numbered ones have in common, as those of connections often
+    /// are.
+    pub fn function_of_several(&self, site: SiteId, name: &str, names_differ: bool) -> String {
+        let is_named = self.of(site).is_some_and(|label| label.function.is_some());
+        let function = self.function(site, name);
+        match names_differ && !is_named {
+            true => numbered(&function),
+            false => function,
+        }
+    }
+
+    /// The same of these coroutines.
+    pub fn of_all<'c>(
+        &self,
+        model: &Model,
+        site: SiteId,
+        all: impl IntoIterator<Item = &'c Coroutine>,
+    ) -> String {
+        let mut names = all.into_iter().map(|one| one.name);
+        let first = names.next().unwrap_or_default();
+        let differ = names.any(|name| name != first);
+        self.function_of_several(site, model.census.name(first), differ)
+    }
+
     fn resolve_process(
         &mut self,
         symbolizer: &mut Symbolizer,
@@ -279,6 +305,14 @@ fn elsewhere(miss: &Miss) -> &'static str {
             ", or say where it is with --symfs DIR"
         }
         _ => "",
+    }
+}
+
+/// `conn-*` for `conn-17`.
+fn numbered(name: &str) -> String {
+    match name.trim_end_matches(|last: char| last.is_ascii_digit()) {
+        stem if stem.is_empty() || stem == name => name.to_owned(),
+        stem => format!("{stem}*"),
     }
 }
 

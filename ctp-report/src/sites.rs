@@ -131,7 +131,11 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
         .into_iter()
         .for_each(|part| all.merge(part));
     Row {
-        function: names.function(site.site, model.census.name(site.name)),
+        function: names.function_of_several(
+            site.site,
+            model.census.name(site.name),
+            site.names_differ,
+        ),
         file: label.file,
         line: label.line,
         in_function: label.in_function,

@@ -336,3 +336,48 @@ fn a_source_that_was_changed_since_is_said_to_be() {
     let after = desk.text(&["--stuck", "-i", "lost_wakeup.data"]);
     assert!(after.contains(warning), "{after}");
 }
+
+/// Coroutines of these names, all of which wait at one line of which no function is known.
+fn waiting_at_one_line(names: &[&str]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
+    let (site, file) = (SiteId(1), "src/gone.rs".to_owned());
+    let place = Place::Source {
+        file,
+        line: 7,
+        column: 0,
+    };
+    let process = ProcessId(1);
+    let site_record = Record::Site(Site {
+        id: site,
+        process,
+        place,
+    });
+    writer.write(&site_record).unwrap();
+    for (coroutine, name) in (1..).map(CoroutineId).zip(names) {
+        let birth = Birth {
+            coroutine,
+            process,
+            name: (*name).to_owned(),
+            ..Birth::default()
+        };
+        let suspend = Event {
+            coroutine,
+            kind: EventKind::Suspend,
+            site,
+            ..Event::default()
+        };
+        writer.write(&Record::Birth(birth)).unwrap();
+        writer.write(&Record::Event(suspend)).unwrap();
+    }
+    writer.finish(&End::default()).unwrap()
+}
+
+// CT-13
+#[test]
+fn those_that_are_numbered_and_wait_at_one_line_are_one_group_also_without_functions() {
+    let page = stuck(&waiting_at_one_line(&["conn-7", "conn-8", "conn-19", "2"]));
+    assert!(page.contains("3 x conn-* "), "{page}");
+    assert!(page.contains("1 x 2 "), "{page}");
+    let page = stuck(&waiting_at_one_line(&["http2", "http2"]));
+    assert!(page.contains("2 x http2 "), "{page}");
+}

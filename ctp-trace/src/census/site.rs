@@ -35,6 +35,8 @@ pub struct SiteStats {
     pub approximate: bool,
     /// Name of the first coroutine seen here.
     pub name: NameId,
+    /// Another one has another name.
+    pub names_differ: bool,
 }
 
 impl SiteStats {

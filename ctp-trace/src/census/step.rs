@@ -90,6 +90,7 @@ impl Coroutine {
             if stats.coroutines == 0 {
                 stats.name = self.name;
             }
+            stats.names_differ |= stats.name != self.name;
             stats.coroutines += 1;
             self.seen.push(number);
         }
