@@ -48,7 +48,8 @@ pub(crate) fn of_a_clone(
     site: u32,
 ) -> u32 {
     let stack = here.sp..limits.top;
-    if probe.region.chains.is_empty() || !stack::covers(polled, &stack) {
+    let is_there = here.may_have_a_record() && !probe.region.chains.is_empty();
+    if !is_there || !stack::covers(polled, &stack) {
         return 0;
     }
     let search = Search {
@@ -66,6 +67,9 @@ pub(crate) fn of_a_clone(
 /// the thread's first.
 #[inline(always)]
 pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> SiteWord {
+    if !here.may_have_a_record() {
+        return SiteWord::default();
+    }
     let limits = polled.innermost();
     let known = stack::around(polled, here.sp);
     let (Some(known), false) = (known, probe.region.chains.is_empty()) else {

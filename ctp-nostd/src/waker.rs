@@ -1,5 +1,7 @@
 //! The handle with which a coroutine's wakes are told.
 
+#[cfg(feature = "alloc")]
+use core::marker::PhantomData;
 use core::panic::Location;
 
 use crate::lane::{Deed, Payload};
@@ -11,6 +13,8 @@ use crate::probe::Probe;
 use crate::runs_here::RunsHere;
 use crate::seat::Seat;
 use crate::site::SiteWord;
+#[cfg(feature = "alloc")]
+use crate::sync::AtomicU32;
 use crate::sync::Ordering;
 use crate::wake;
 
@@ -106,33 +110,59 @@ impl<P: Platform> Waker<P> {
         self.probe
     }
 
-    /// One more can wake the coroutine.
+    /// Where those are counted who can wake the coroutine.
     #[cfg(feature = "alloc")]
-    pub(crate) fn count_one_more(&self) {
-        if let Some(target) = self.live_target() {
-            live::add(&target.station.wakers_live, target.generation);
+    #[inline(always)]
+    pub(crate) fn count(&self) -> Count<P> {
+        Count {
+            word: self.target.as_ref().map(|it| &it.station.wakers_live),
+            generation: self.target.as_ref().map_or(0, |it| it.generation),
+            attachment: self.attachment,
+            platform: PhantomData,
         }
-    }
-
-    /// One less, which did before whatever it did.
-    #[cfg(feature = "alloc")]
-    pub(crate) fn count_one_less(&self) {
-        if let Some(target) = self.live_target() {
-            live::subtract(&target.station.wakers_live, target.generation);
-        }
-    }
-
-    /// There is one alone that can.
-    #[cfg(feature = "alloc")]
-    pub(crate) fn is_only_one(&self) -> bool {
-        let count = |it: Target| live::count(&it.station.wakers_live, it.generation);
-        self.live_target().and_then(count) == Some(1)
     }
 
     /// Nothing in a fork of the program that made it.
     #[inline]
-    fn live_target(&self) -> Option<Target> {
-        self.target.filter(|_| P::attachment() == self.attachment)
+    fn live_target(&self) -> Option<&Target> {
+        let target = self.target.as_ref();
+        target.filter(|_| P::attachment() == self.attachment)
+    }
+}
+
+/// Those who can wake one coroutine.
+#[cfg(feature = "alloc")]
+pub(crate) struct Count<P> {
+    word: Option<&'static AtomicU32>,
+    generation: u32,
+    attachment: u32,
+    platform: PhantomData<P>,
+}
+
+#[cfg(feature = "alloc")]
+impl<P: Platform> Count<P> {
+    /// One more.
+    pub fn add(&self) {
+        if let Some(word) = self.live_word() {
+            live::add(word, self.generation);
+        }
+    }
+
+    /// One less, which did before whatever it did.
+    pub fn subtract(&self) {
+        if let Some(word) = self.live_word() {
+            live::subtract(word, self.generation);
+        }
+    }
+
+    /// There is one alone.
+    pub fn is_one(&self) -> bool {
+        let count = |word| live::count(word, self.generation);
+        self.live_word().and_then(count) == Some(1)
+    }
+
+    fn live_word(&self) -> Option<&'static AtomicU32> {
+        self.word.filter(|_| P::attachment() == self.attachment)
     }
 }
 

@@ -27,6 +27,14 @@ pub(crate) struct Here {
     pub sp: usize,
 }
 
+impl Here {
+    /// Could its frame pointer be one? That of a function compiled without often points elsewhere.
+    #[inline(always)]
+    pub fn may_have_a_record(&self) -> bool {
+        self.sp <= self.fp && self.fp.is_multiple_of(WORD_BYTES)
+    }
+}
+
 const WORD_BYTES: usize = size_of::<usize>();
 const RECORD_BYTES: usize = 2 * WORD_BYTES;
 

@@ -118,7 +118,7 @@ impl Wrapped {
             noted::doubt(linux::local()); // what was announced may not be all
         }
         if self.holders.end_poll().uncount {
-            self.trace.count_one_less();
+            self.trace.count().subtract();
         }
         match found.is_one_of_several() {
             true => self.judge(found),
@@ -130,7 +130,7 @@ impl Wrapped {
     #[cold]
     #[inline(never)]
     fn judge(&self, found: Found) -> Found {
-        match self.is_precise && self.holders.clones() == 1 && self.trace.is_only_one() {
+        match self.is_precise && self.holders.clones() == 1 && self.trace.count().is_one() {
             true => found.of_one_waker(),
             false => found,
         }
@@ -177,7 +177,7 @@ impl Wrapped {
     #[cold]
     #[inline(never)]
     fn count_first(&self) {
-        self.trace.count_one_more();
+        self.trace.count().add();
         self.holders.is_counted();
     }
 }
@@ -253,13 +253,13 @@ unsafe fn drop_one(data: *const ()) {
 unsafe fn let_go(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
     // SAFETY: as the caller says, and afterwards what is needed has been copied.
     unsafe {
-        let trace = (*wrapped).trace;
+        let count = (*wrapped).trace.count();
         match by(&(*wrapped).holders) {
             Duty {
                 uncount: false,
                 free: false,
             } => {}
-            duty => do_duty(duty, trace, wrapped),
+            duty => do_duty(duty, count, wrapped),
         }
     }
 }
@@ -267,9 +267,9 @@ unsafe fn let_go(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
 /// # Safety
 /// It is what is to be done by who has let go of it.
 #[inline(never)]
-unsafe fn do_duty(duty: Duty, trace: linux::Waker, wrapped: *mut Wrapped) {
+unsafe fn do_duty(duty: Duty, count: linux::Count, wrapped: *mut Wrapped) {
     if duty.uncount {
-        trace.count_one_less();
+        count.subtract();
     }
     if duty.free {
         // SAFETY: it came from a box, and nobody else holds it any more.
