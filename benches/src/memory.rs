@@ -12,7 +12,7 @@ use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::clock::{self, Calibration};
 use ctp_nostd::control::Control;
 use ctp_nostd::create::{Plan, Recording};
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -69,6 +69,7 @@ impl Memory {
             ..Recording::default()
         };
         let memory = Memory::of(plan, &recording);
+        memory.lay_first_pages();
         clock::publish(memory.region().header, &calibration());
         memory
     }
@@ -87,6 +88,18 @@ impl Memory {
         unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, recording) }
             .expect("fresh memory is right");
         Memory { file, map }
+    }
+
+    /// Of all lanes, as a recorder does it for the next few.
+    fn lay_first_pages(&self) {
+        let rings = (0..).map_while(|index| self.region().ring(index));
+        for ring in rings {
+            let first = ring.places(0..1);
+            let offset = first.as_ptr().addr() - self.map.as_mut_ptr().addr();
+            let advice = Advice::PopulateRead;
+            // Where the kernel cannot, threads wait for their pages.
+            let _ = self.map.advise_range(advice, offset, size_of_val(first));
+        }
     }
 
     fn region(&self) -> Region<'_> {

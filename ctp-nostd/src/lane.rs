@@ -30,6 +30,8 @@
 //! `tail` then says from which record on the lane is this thread's, since an earlier one may have
 //! died before it had filled in what it took.
 
+use core::ops::Range;
+
 use crate::layout::{Lane, LaneRecord};
 use crate::sync::{Ordering, fence};
 use crate::unlocked;
@@ -178,6 +180,15 @@ impl<'m> Ring<'m> {
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.lane.head.load(Ordering::Relaxed) // R1
+    }
+
+    /// Recorder: where these records are, the same for all laps; those of the first one alone if they
+    /// are of two.
+    pub fn places(&self, records: Range<u64>) -> &'m [LaneRecord] {
+        let first = (records.start as usize) & self.records.len().wrapping_sub(1);
+        let count = records.end.saturating_sub(records.start) as usize;
+        let end = first.saturating_add(count).min(self.records.len());
+        self.records.get(first..end).unwrap_or_default()
     }
 
     /// Recorder: how many records it has said that it read; of a lane that is written over, how

@@ -2,18 +2,30 @@
 //!
 //! ```text
 //!   V1 head -> h, tail -> t     as T1 and T2 of `lane.rs`
-//!   V2 end = what comes first: t + length, or the end of the lap that h is in
+//!   V2 end = what comes first: t + length, the end of the lap that h is in, or of a stretch, see below
 //!   then, for each record, until its place is at `end`:
 //!   T1 head -> h
 //!   T2 h before `end`           written over: is the record there of the lap before, and committed?
 //!   T3 to T6 as ever, and the lap is known
 //! ```
 //! The tail only goes on, so a place that was free stays so. Only the thread takes places.
+//!
+//! In the first lap of a long lane its pages are new to the program. A thread that writes into such a
+//! page waits until the kernel has found and mapped that one; one that reads from it has all those
+//! around it mapped at once that are there already, and the recorder sees to it that they are. So a
+//! room ends where such a stretch does, and its second place is read from.
+
+use core::hint::black_box;
+use core::ptr;
 
 use crate::lane::{LAP_SHIFT, Ring};
 use crate::lane_record::{Payload, low_bits};
 use crate::layout::LaneRecord;
 use crate::sync::Ordering;
+
+/// A quarter of what Linux maps at once around an address that is read from (`fault_around_bytes`):
+/// the rest of that may not be there yet when the first quarter is begun.
+const STRETCH_BYTES: usize = 1 << 14;
 
 /// Places in a ring that are known to be free, {lap 15 | the one behind them 49}: from the thread's
 /// head on, all in one lap.
@@ -65,12 +77,28 @@ impl<'m> Ring<'m> {
         };
         let left_of_lap = length.wrapping_sub(head & length.wrapping_sub(1));
         let free = length.saturating_sub(used).min(left_of_lap); // V2
+        let is_new = head < length && STRETCH_BYTES < size_of_val(self.records);
+        let free = match is_new {
+            true => free.min(self.stretch(head)),
+            false => free,
+        };
         match head.checked_add(free) {
             Some(end) if free > 0 && end >> LAP_SHIFT == 0 => {
                 Room(self.lap(head) << LAP_SHIFT | end)
             }
             _ => Room::NONE,
         }
+    }
+
+    /// The thread: how many places there are from this one to the end of the stretch in which the next
+    /// one is, which is read from: there are two for who takes two.
+    fn stretch(&self, at: u64) -> u64 {
+        let Some(next) = self.record(at.wrapping_add(1)) else {
+            return 0;
+        };
+        black_box(next.commit.load(Ordering::Relaxed));
+        let gone_bytes = ptr::from_ref(next).addr() % STRETCH_BYTES;
+        1 + ((STRETCH_BYTES - gone_bytes) / size_of::<LaneRecord>()) as u64
     }
 
     /// The thread: takes so many places, in one attempt; gives the time and the first of them. Nothing
@@ -105,5 +133,37 @@ impl<'m> Ring<'m> {
     fn may_be_overwritten(&self, room: Room, at: u64) -> bool {
         let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
         commit.is_some_and(|commit| (commit >> LAP_SHIFT) + 1 == room.lap())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::layout::Lane;
+
+    const RECORDS: u64 = 2048;
+    const STRETCH: u64 = (STRETCH_BYTES / size_of::<LaneRecord>()) as u64;
+
+    /// How many there are from `head` on.
+    fn room_at(ring: &Ring<'_>, head: u64) -> u64 {
+        ring.lane.head.store(head, Ordering::Relaxed);
+        ring.release(head);
+        ring.room().end() - head
+    }
+
+    // LT-02
+    #[test]
+    fn a_room_ends_with_a_stretch_in_the_first_lap_and_with_the_lap_from_then_on() {
+        let lane = Lane::default();
+        let records: [LaneRecord; RECORDS as usize] =
+            core::array::from_fn(|_| LaneRecord::default());
+        let ring = Ring::new(&lane, &records);
+        let first = room_at(&ring, 0);
+        assert!((2..=STRETCH + 1).contains(&first));
+        assert_eq!(room_at(&ring, first), STRETCH);
+        assert_eq!(room_at(&ring, RECORDS), RECORDS);
+        assert_eq!(room_at(&ring, RECORDS + first), RECORDS - first);
+        let for_two = (0..RECORDS - 1).all(|head| 2 <= room_at(&ring, head));
+        assert!(for_two, "but for the last of a lap");
     }
 }

@@ -9,7 +9,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::backlog::Backlog;
-use crate::harvest::{Copies, Copying};
+use crate::harvest::{Copies, Copying, MOST_LAID};
 use crate::promptness;
 use crate::rush::{Flood, Gauge};
 use crate::shm::Memory;
@@ -41,7 +41,7 @@ const CALM: Duration = Duration::from_millis(1);
 /// The same while they fill: the default size lasts 2 ms at 20 ns an event.
 const BRISK: Duration = Duration::from_micros(300);
 
-/// What one look may take.
+/// What one look may take while lanes fill.
 const LITTLE_NS: u64 = 100_000;
 
 impl Drainer {
@@ -102,6 +102,10 @@ impl Shared {
             thread::sleep(pause);
             let mut copying = Copying::default();
             locked(&self.jobs).retain(|job| job.copy(&mut copying));
+            // Where a lane fills up that is more urgent.
+            if copying.eighths == 0 {
+                self.lay();
+            }
             let flood = Flood {
                 records: copying.records,
                 waiting_bytes: self.backlog.bytes(),
@@ -114,16 +118,39 @@ impl Shared {
             };
         }
     }
+
+    /// Makes pages that threads will come to, of all memories together a few.
+    fn lay(&self) {
+        let mut left = MOST_LAID;
+        locked(&self.jobs).iter().for_each(|job| job.lay(&mut left));
+    }
 }
 
 impl Job {
+    /// Nothing once nobody else wants the memory.
+    fn parts(&self) -> Option<(Arc<Memory>, Arc<Mutex<Copies>>)> {
+        self.memory.upgrade().zip(self.copies.upgrade())
+    }
+
     /// False once nobody else wants the memory.
     fn copy(&self, copying: &mut Copying) -> bool {
-        let (Some(memory), Some(copies)) = (self.memory.upgrade(), self.copies.upgrade()) else {
+        let Some((memory, copies)) = self.parts() else {
             return false;
         };
         *copying += locked(&copies).copy(&memory.region(), false);
         true
+    }
+
+    /// Lays at most so many places, of which it takes those that it has laid.
+    fn lay(&self, left: &mut u64) {
+        let Some((memory, copies)) = self.parts() else {
+            return;
+        };
+        let groundwork = locked(&copies).groundwork(&memory.region(), left);
+        for places in groundwork {
+            // Where the kernel cannot, programs wait for their pages themselves.
+            let _ = memory.lay(places);
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use ctp_nostd::create::{Plan, Recording};
-use ctp_nostd::layout::{Header, MAGIC};
+use ctp_nostd::layout::{Header, LaneRecord, MAGIC};
 use ctp_nostd::{Refused, Region};
-use memmap2::{MmapMut, MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 
 /// A memfd of its final size: sparse, so that room nobody uses costs nothing, and sealed, so
@@ -18,7 +18,7 @@ pub struct Memory {
     /// Lent out for no longer than `self` is: see [`Memory::region`].
     region: Region<'static>,
     /// Keeps the region mapped.
-    _map: MmapRaw,
+    map: MmapRaw,
 }
 
 impl Memory {
@@ -40,16 +40,29 @@ impl Memory {
         // program touches it. `self` keeps the mapping, and lends the region for its own life.
         let region = unsafe { Region::create(map.as_mut_ptr(), map.len(), plan, recording) }
             .map_err(io::Error::other)?;
-        Ok(Memory {
-            file,
-            region,
-            _map: map,
-        })
+        Ok(Memory { file, region, map })
     }
 
     /// The view of it, whatever has become of its header since.
     pub fn region(&self) -> Region<'_> {
         self.region
+    }
+
+    /// Has the kernel find and clear the pages of these records of it, so that the program need not
+    /// wait for that.
+    ///
+    /// # Errors
+    /// Those of the kernel: it cannot (before Linux 5.14), no memory.
+    pub fn lay(&self, records: &[LaneRecord]) -> io::Result<()> {
+        let advice = Advice::PopulateRead;
+        let offset = self.offset_of(records);
+        self.map.advise_range(advice, offset, size_of_val(records))
+    }
+
+    /// Where these records of it begin.
+    fn offset_of(&self, records: &[LaneRecord]) -> usize {
+        let begin = self.map.as_mut_ptr().addr();
+        records.as_ptr().addr().saturating_sub(begin)
     }
 
     /// What a program is sent that asks for it.
@@ -136,4 +149,34 @@ fn places_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usi
     dump.windows(magic.len())
         .enumerate()
         .filter_map(move |(start, bytes)| (bytes == magic).then_some(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{SeekFrom, seek};
+
+    use super::*;
+
+    // LT-12
+    #[test]
+    fn pages_are_there_once_they_are_laid() {
+        let plan = Plan {
+            stations: 4,
+            lanes: 2,
+            lane_records: 1 << 16,
+            short_lanes: 0,
+        };
+        let memory = Memory::create(plan, &Recording::default(), false).expect("a memory");
+        let ring = memory.region().ring(1).expect("the second lane");
+        let is_there = |record: u64| {
+            let at = memory.offset_of(ring.places(record..record + 1)) as u64;
+            seek(&memory.file, SeekFrom::Data(at)) == Ok(at)
+        };
+        let places = 1 << 14..1 << 15;
+        assert!(!places.clone().any(is_there));
+        if let Err(error) = memory.lay(ring.places(places.clone())) {
+            return eprintln!("skipped: this kernel cannot make pages ahead: {error}");
+        }
+        assert!(places.clone().all(is_there));
+    }
 }

@@ -2,13 +2,14 @@
 //! to put the copies in order. Two threads share them: the one that puts them in order copies when
 //! it begins a round, and another one copies while that is busy (`drainer.rs`).
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
 use ctp_nostd::lane::Ring;
-use ctp_nostd::layout::SLOTS;
+use ctp_nostd::layout::{LaneRecord, SLOTS};
 
+use super::groundwork::{Groundwork, LANES_AHEAD, RECORDS_OF_A_PAGE};
 use super::queue::{Block, MOST_BYTES, MOST_SPARE, Queue, Spare};
 use crate::backlog::Backlog;
 
@@ -18,6 +19,8 @@ pub(crate) struct Copies {
     readers: Vec<Reader>,
     spare: Spare,
     backlog: Backlog,
+    /// Lanes whose first page has been asked for.
+    begun: u32,
 }
 
 /// What copying came to.
@@ -44,6 +47,9 @@ pub(super) struct Reader {
     limit: u64,
     /// Records that found no room.
     lost: u32,
+    /// How many it can hold.
+    capacity: u64,
+    groundwork: Groundwork,
     /// Somebody reserved the next record and has not committed it.
     is_pending: bool,
     /// Its words cannot be true: it is not read any more.
@@ -98,6 +104,26 @@ impl Copies {
             }
         }
         all
+    }
+
+    /// The places whose pages are to be there before threads come to them, see `groundwork.rs`: not
+    /// many more than are `left`.
+    pub fn groundwork<'m>(&mut self, region: &Region<'m>, left: &mut u64) -> Vec<&'m [LaneRecord]> {
+        let readers = self.readers.iter_mut().enumerate();
+        let sound = readers.filter(|(_, reader)| !reader.is_damaged);
+        let mut wanted: Vec<_> = sound
+            .map(|(index, reader)| {
+                let range = reader.next_groundwork(*left);
+                *left -= range.end - range.start;
+                (index as u32, range)
+            })
+            .filter(|(_, range)| !range.is_empty())
+            .collect();
+        let fresh = self.begun..self.lanes() as u32 + LANES_AHEAD;
+        self.begun = fresh.end;
+        wanted.extend(fresh.map(|index| (index, 0..RECORDS_OF_A_PAGE)));
+        let places = |(index, range)| Some(region.ring(index)?.places(range));
+        wanted.into_iter().filter_map(places).collect()
     }
 
     /// Hands over what was copied, lane by lane, and takes back blocks that are empty.
@@ -158,6 +184,7 @@ impl Reader {
     fn at_tail(ring: &Ring<'_>) -> Self {
         Reader {
             next: ring.tail(),
+            capacity: ring.capacity(),
             ..Reader::default()
         }
     }
@@ -219,6 +246,11 @@ impl Reader {
         let had_no_more = self.queue.fill(at_most, spare, copy);
         self.next = next;
         had_no_more
+    }
+
+    /// Of at most so many places: which are to be there before its thread comes?
+    fn next_groundwork(&mut self, most: u64) -> Range<u64> {
+        self.groundwork.next(self.limit, self.capacity, most)
     }
 
     /// Is something still where it was, although it could have been copied?
