@@ -80,7 +80,7 @@ use output::Output;
 use processes::Processes;
 use rate::Rate;
 use rendezvous::Rendezvous;
-use session::Session;
+use session::{Session, Vigil};
 pub use shm::Memory;
 use signals::Signals;
 use status::Status;
@@ -198,6 +198,7 @@ fn begin<'r>(
         rate: Rate::default(),
         status: Status::where_seen(config.talk),
         clock,
+        vigil: Vigil::default(),
         ended: None,
         turned_away: 0,
         wait_all: launch.wait_all,

@@ -41,6 +41,8 @@ pub struct Memories {
     left: VecDeque<Look>,
     /// What was read of those that are no more.
     gone: Account,
+    /// Time of their latest event.
+    latest_gone: Nanos,
     /// What is kept of a process that comes new.
     orders: Orders,
     /// Counts the changes of that and of what each has.
@@ -126,6 +128,7 @@ impl Memories {
             held: Vec::new(),
             left: VecDeque::new(),
             gone: Account::default(),
+            latest_gone: Nanos::default(),
             orders: Orders::default(),
             generation: 0,
         };
@@ -250,19 +253,20 @@ impl Memories {
         }
     }
 
-    /// A process is no more: reads what it left. Memory of its own is given up.
+    /// A process is no more: reads what it left. Memory of its own is given up. Gives the time of the
+    /// latest event there; if it had none of its own, of the latest in what it shares.
     pub fn bury(
         &mut self,
         pid: u32,
         process: ProcessId,
         processes: &mut Processes,
         sink: &mut dyn Sink,
-    ) {
+    ) -> Nanos {
         let is_its_own = |held: &mut Held| held.tenant == Some(pid);
-        let own: Vec<Held> = self.held.extract_if(.., is_its_own).collect();
-        for mut held in own {
-            self.part_with(&mut held, processes, sink);
-            self.gone.add(&held);
+        let mut own: Vec<Held> = self.held.extract_if(.., is_its_own).collect();
+        for held in &mut own {
+            self.part_with(held, processes, sink);
+            self.gone.add(held);
         }
         let shared = self.held.iter_mut().filter(|held| held.tenant.is_none());
         for held in shared {
@@ -272,6 +276,9 @@ impl Memories {
             let region = held.memory.region();
             held.harvest.bury(process, &region, &mut tenant, sink);
         }
+        let latest = latest_in(&own);
+        self.latest_gone = self.latest_gone.max(latest.unwrap_or_default());
+        latest.or_else(|| latest_in(&self.held)).unwrap_or_default()
     }
 
     /// Reads what is left in a memory that nobody writes any more; a flight recorder keeps it.
@@ -397,6 +404,12 @@ impl Memories {
         self.account().totals
     }
 
+    /// Time of the latest event that was read, also in those that were given up.
+    pub fn latest(&self) -> Nanos {
+        let held = latest_in(&self.held).unwrap_or_default();
+        held.max(self.latest_gone)
+    }
+
     /// Events so far, whether they became records or not.
     pub fn events(&self) -> u64 {
         let gone = &self.gone.totals;
@@ -432,4 +445,9 @@ impl Memories {
         self.held.iter().for_each(|held| account.add(held));
         account
     }
+}
+
+/// Time of the latest event that was read in these, if there are any.
+fn latest_in(memories: &[Held]) -> Option<Nanos> {
+    memories.iter().map(|held| held.harvest.latest()).max()
 }

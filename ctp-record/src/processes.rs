@@ -151,7 +151,7 @@ impl Processes {
         known.map(|(pid, _)| *pid)
     }
 
-    /// It is no more, as was noticed then. The next one with its number is another.
+    /// It is no more, since then. The next one with its number is another.
     pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessEnding, sink: &mut dyn Sink) {
         if let Some(known) = self.known.remove(&pid) {
             self.gone.insert(pid);

@@ -4,6 +4,7 @@ mod control;
 mod lookout;
 mod looks;
 mod snapshot;
+mod vigil;
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ use crate::status::{Progress, Status};
 use crate::store::Store;
 use crate::survivors;
 use crate::wait::{self, Happened, Wait};
+pub use vigil::Vigil;
 
 /// Everything that takes part.
 #[derive(Debug)]
@@ -70,6 +72,8 @@ pub struct Session<'s> {
     pub status: Option<Status>,
     /// What time it is in the trace.
     pub clock: Clock,
+    /// Until when the programs lived.
+    pub vigil: Vigil,
     /// How the program ended, and when.
     pub ended: Option<(Ended, Nanos)>,
     /// Never make the program ring: look at every tick instead.
@@ -132,7 +136,7 @@ impl Session<'_> {
         let mut pace = Pace::default();
         let mut flushed = Instant::now();
         let mut asked = false;
-        let over = loop {
+        let (over, at) = loop {
             let before = self.clock.now();
             let found = match self.memories.should_wait() {
                 true => self.memories.get_ready(),
@@ -159,14 +163,14 @@ impl Session<'_> {
                 flushed = Instant::now();
             }
         };
-        let at = self.clock.now();
+        let over_by = self.clock.now();
         self.output.be_patient();
         self.tell_last_looks();
         self.memories.finish(&mut self.processes, &mut self.output);
         self.status = None;
         self.dismiss();
         self.crashes.hear();
-        Ok((over, at))
+        Ok((over, vigil::end(at, self.memories.latest(), over_by)))
     }
 
     /// The thread at which the program crashed; else that of another process that it started and
@@ -204,9 +208,23 @@ impl Session<'_> {
     fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
         let deaf = self.alarms.deaf_for(at_most);
         std::thread::sleep(deaf);
-        let happened = self.wait.wait(at_most - deaf)?;
+        let mut happened = self.look()?;
+        if happened == Happened::default() && deaf < at_most {
+            self.wait.sit_out(at_most - deaf)?;
+            self.vigil.was_woken(at_most - deaf, self.clock.now());
+            happened = self.look()?;
+        }
         self.alarms
             .waited(happened.rang || happened.knocked, announced);
+        Ok(happened)
+    }
+
+    fn look(&mut self) -> io::Result<Happened> {
+        let at = self.clock.now();
+        let happened = self.wait.look()?;
+        if !happened.ended && !happened.departed {
+            self.vigil.none_had_ended(at);
+        }
         Ok(happened)
     }
 
@@ -253,7 +271,11 @@ impl Session<'_> {
         }
     }
 
-    fn answer(&mut self, happened: Happened, asked: &mut bool) -> io::Result<Option<Over>> {
+    fn answer(
+        &mut self,
+        happened: Happened,
+        asked: &mut bool,
+    ) -> io::Result<Option<(Over, Nanos)>> {
         if happened.knocked {
             self.let_in()?;
         }
@@ -265,28 +287,28 @@ impl Session<'_> {
         }
         if happened.departed {
             for pid in self.wait.departed() {
-                self.bury(pid, ProcessEnding::Gone);
+                self.bury(pid, ProcessEnding::Gone, self.vigil.last_alive());
             }
         }
         if happened.ended
             && let Some(ended) = self.running.ended()?
         {
             self.wait.forget_program(&self.running)?;
-            self.ended = Some((ended, self.clock.now()));
+            self.ended = Some((ended, self.vigil.last_alive()));
         }
-        if let Some((ended, _)) = self.ended {
+        if let Some((ended, at)) = self.ended {
+            let over = Over::Ended(ended.ending());
             if !self.wait_all {
-                return Ok(Some(Over::Ended(ended.ending())));
+                return Ok(Some((over, at)));
             }
-            self.bury(self.running.pid(), ended.process_ending());
+            let at = self.bury(self.running.pid(), ended.process_ending(), at);
+            self.ended = Some((ended, at));
             if self.nobody_is_left()? {
-                return Ok(Some(Over::Ended(ended.ending())));
+                return Ok(Some((over, self.vigil.last_alive())));
             }
         }
-        if happened.signalled {
-            return Ok(self.obey(asked));
-        }
-        Ok(None)
+        let asked_for = happened.signalled.then(|| self.obey(asked)).flatten();
+        Ok(asked_for.map(|over| (over, self.clock.now())))
     }
 
     /// The first signal that asks for an end is the program's, the second one the recorder's. One that comes when only
@@ -321,7 +343,7 @@ impl Session<'_> {
         };
         if let Some(pid) = caller.pid {
             if self.wait.lines().has_hung_up(pid) {
-                self.bury(pid, ProcessEnding::Exec);
+                self.bury(pid, ProcessEnding::Exec, self.clock.now());
             }
             let is_there = || caller.is_there();
             match self.processes.id_of(pid) {
@@ -370,15 +392,20 @@ impl Session<'_> {
         self.turned_away += self.wait.lines().requests().count() as u32;
     }
 
-    /// A process, or the image that ran in it, is no more.
-    fn bury(&mut self, pid: u32, how: ProcessEnding) {
+    /// A process, or the image that ran in it, is no more; it was last known to live then. Gives when
+    /// it ended, which is not before its latest event.
+    fn bury(&mut self, pid: u32, how: ProcessEnding, alive: Nanos) -> Nanos {
         self.wait.lines().forget(pid);
-        let at = self.clock.now();
-        if let Some(process) = self.processes.id_of(pid) {
-            self.memories
-                .bury(pid, process, &mut self.processes, &mut self.output);
-            self.processes.part_with(pid, at, how, &mut self.output);
-        }
+        let Some(process) = self.processes.id_of(pid) else {
+            return alive;
+        };
+        let by = self.clock.now();
+        let latest = self
+            .memories
+            .bury(pid, process, &mut self.processes, &mut self.output);
+        let at = vigil::end(alive, latest, by);
+        self.processes.part_with(pid, at, how, &mut self.output);
+        at
     }
 
     /// No process that came from the program lives on. Those that do are waited for from now on.

@@ -162,14 +162,11 @@ impl Wait {
         std::mem::take(&mut self.departed)
     }
 
-    /// Waits for at most so long.
+    /// What has happened, without waiting.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn wait(&mut self, at_most: Duration) -> io::Result<Happened> {
-        if !at_most.is_zero() && self.departed.is_empty() {
-            self.sit_out(at_most)?;
-        }
+    pub fn look(&mut self) -> io::Result<Happened> {
         let mut events = Vec::with_capacity(16);
         let spare = rustix::buffer::spare_capacity(&mut events);
         match epoll::wait(&self.epoll, spare, Some(&Timespec::default())) {
@@ -184,9 +181,12 @@ impl Wait {
         Ok(happened)
     }
 
-    /// Waits until something happened. Waiting in `epoll` itself would round up to milliseconds
-    /// (before Linux 5.11), which is too long for eight slots.
-    fn sit_out(&self, at_most: Duration) -> io::Result<()> {
+    /// Waits until something happened, for at most so long. Waiting in `epoll` itself would round
+    /// up to milliseconds (before Linux 5.11), which is too long for eight slots.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn sit_out(&self, at_most: Duration) -> io::Result<()> {
         let timeout = Timespec {
             tv_sec: at_most.as_secs() as i64,
             tv_nsec: i64::from(at_most.subsec_nanos()),

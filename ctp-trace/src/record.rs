@@ -391,7 +391,7 @@ impl Control {
 pub struct ProcessEnd {
     /// Which.
     pub process: ProcessId,
-    /// When the recorder noticed.
+    /// When, as [`End::at`].
     pub at: Nanos,
     /// How.
     pub how: ProcessEnding,
@@ -440,7 +440,8 @@ impl Ending {
 /// The closing account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// When.
+    /// When. If the program ended, but the recorder was kept from seeing that, when it last saw it alive,
+    /// or its latest event was.
     pub at: Nanos,
     /// How.
     pub how: Ending,

@@ -23,8 +23,10 @@ impl Session<'_> {
             |place, wait| memories.descriptor_wait(place, LONG) == Some(*wait),
             || clock.now(),
         );
-        let records = looks.into_iter().map(Record::Look);
-        records.for_each(|record| self.output.take(record));
+        for look in looks {
+            self.vigil.saw_alive(look.at);
+            self.output.take(Record::Look(look));
+        }
         self.looks.rest(processor_time().saturating_sub(begin));
     }
 

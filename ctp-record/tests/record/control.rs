@@ -10,9 +10,8 @@ use ctp_trace::record::{Act, Close, Deed, EventKind, ProcessId, Record, Tally};
 use ctp_trace::verdict::Verdict;
 use ctp_trace::{Census, Reader};
 use rustix::process::Signal;
-use rustix::time::{ClockId, clock_gettime};
 
-use crate::lab::{Lab, Outcome, fixture, program_of, send, wait_until};
+use crate::lab::{Lab, Outcome, fixture, monotonic_ns, program_of, send, wait_until};
 use crate::trace::{Coroutine, Trace};
 
 /// A recording of `controlled`, and the process that is recorded.
@@ -73,11 +72,6 @@ impl Recording {
         assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
         (self.lab, outcome)
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Each coroutine's account by its name, those of the short ones together.

@@ -1,8 +1,12 @@
 //! CT-03: however and whenever the program ends, what it wrote is in the trace.
 
-use ctp_trace::record::Ending;
+use std::thread::sleep;
+use std::time::Duration;
 
-use crate::lab::{Lab, fixture, runs, send, wait_until};
+use ctp_trace::record::Ending;
+use rustix::process::Signal;
+
+use crate::lab::{Lab, fixture, monotonic_ns, only_child, program_of, runs, send, wait_until};
 
 /// Runs `paced` with few events and no pause, so that it dies right after its last one: at most
 /// eight of a coroutine, all of which are in its slots then.
@@ -60,10 +64,7 @@ fn killed_while_it_writes_every_whole_slot_is_there_and_no_torn_one_is_decoded()
         let recorder = command.args(["truth", "2", "2", "0"]).spawn();
         let recorder = recorder.expect("can be started");
         lab.wait_for_file("truth.ready");
-        send(
-            rustix::process::Signal::KILL,
-            crate::lab::only_child(recorder.id()),
-        );
+        send(Signal::KILL, only_child(recorder.id()));
         let outcome = lab.outcome(recorder);
         assert_eq!(outcome.status.code(), Some(128 + 9));
         let trace = lab.trace();
@@ -80,6 +81,37 @@ fn killed_while_it_writes_every_whole_slot_is_there_and_no_torn_one_is_decoded()
     }
 }
 
+// CT-03
+#[test]
+fn an_end_that_the_recorder_learns_of_late_is_not_late_in_the_trace() {
+    // Longer than the recorder ever sleeps.
+    let late = Duration::from_millis(1_500);
+    for flags in [&[][..], &["--wait-all"]] {
+        let lab = Lab::new();
+        let mut command = lab.recorder(flags, fixture("family"));
+        let steps = "truth work parent 2 100 fork work child 3 100 await go work late 3 100";
+        let recorder = command.args(steps.split(' ')).spawn().expect("starts");
+        let program = program_of(recorder.id());
+        wait_until("both have worked", || {
+            lab.path("truth").exists() && lab.truth("truth").len() == 2
+        });
+        send(Signal::STOP, recorder.id());
+        std::fs::write(lab.path("go"), "").expect("can be made");
+        wait_until("its end", || !alive(program));
+        let dead_ns = monotonic_ns();
+        sleep(late);
+        send(Signal::CONT, recorder.id());
+        lab.outcome(recorder);
+        let trace = lab.trace();
+        let (end, its) = (trace.end().at, trace.named("late"));
+        assert!(trace.start.started_monotonic_ns + end.0 <= dead_ns);
+        let mut ends = trace.process_ends.iter();
+        let left = ends.find(|it| it.process == its.birth.process);
+        let left = left.expect("the child has ended").at;
+        assert!(its.events.last().expect("it has some").at <= left && left <= end);
+    }
+}
+
 // CT-02
 #[test]
 fn a_child_that_lives_on_is_named_and_does_not_keep_the_recorder() {
@@ -87,7 +119,7 @@ fn a_child_that_lives_on_is_named_and_does_not_keep_the_recorder() {
         let lab = Lab::new();
         let outcome = lab.record(&[], "survivor", &["pid", pause]);
         let pid: u32 = lab.read("pid").parse().expect("a process id");
-        send(rustix::process::Signal::KILL, pid);
+        send(Signal::KILL, pid);
         let line = format!("still running, no longer recorded: survivor (pid {pid})");
         assert!(outcome.stderr.contains(&line), "{}", outcome.stderr);
         let trace = lab.trace();

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
 use crate::trace::Trace;
@@ -166,6 +167,12 @@ pub fn program_of(recorder: u32) -> u32 {
         entries.any(|it| it.starts_with(b"CTP_SOCK_PATH="))
     });
     program
+}
+
+/// CLOCK_MONOTONIC now.
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// How often a test of chance tries its luck.
