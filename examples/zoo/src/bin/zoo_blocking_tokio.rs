@@ -1,24 +1,25 @@
 //! A task on tokio blocks its worker in a call. Another one leaves the same call to a thread that is
-//! there for it, and waits; the rest go on with the worker that is left.
+//! there for it, and waits; the rest go on with the worker that is left. They come once the first one
+//! has its worker: what that worker had woken last before would stay with it (`zoo_lifo`).
 
+use std::sync::mpsc::{Sender, channel};
 use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::TracedExt as _;
-use ctp_zoo::{Ledger, Signal, two_workers};
+use ctp_zoo::{Ledger, two_workers};
 
 fn import() {
     sleep(Duration::from_secs(1000));
 }
 
-async fn block(signal: Signal) {
-    signal.raised().await;
+async fn block(begun: Sender<()>) {
     println!("busy blocker {}", rustix::thread::gettid().as_raw_nonzero());
+    begun.send(()).expect("main waits for it");
     import();
 }
 
-async fn leave_it(signal: Signal, ledger: Ledger) {
-    signal.raised().await;
+async fn leave_it(ledger: Ledger) {
     let _waiting = ledger.enter("leaver", line!() + 1);
     let _ = tokio::task::spawn_blocking(import).await;
 }
@@ -33,15 +34,14 @@ async fn tick(name: String, ledger: Ledger) {
 fn main() -> std::io::Result<()> {
     ctp_nostd::attach();
     let runtime = two_workers()?;
-    let (ledger, starts) = (Ledger::new(), [Signal::new(), Signal::new()]);
-    runtime.spawn(block(starts[0].clone()).traced_as("blocker"));
-    runtime.spawn(leave_it(starts[1].clone(), ledger.clone()).traced_as("leaver"));
+    let (ledger, (begins, begun)) = (Ledger::new(), channel());
+    runtime.spawn(block(begins).traced_as("blocker"));
+    begun.recv().expect("it begins");
+    runtime.spawn(leave_it(ledger.clone()).traced_as("leaver"));
     for i in 0..4 {
         let name = format!("ticker-{i}");
         runtime.spawn(tick(name.clone(), ledger.clone()).traced_as(&name));
     }
-    sleep(Duration::from_millis(200));
-    starts.iter().for_each(Signal::raise);
     sleep(Duration::from_millis(2500));
     ledger.tell(|_| false);
     // As it stands: nobody is cancelled.
