@@ -13,7 +13,7 @@ use symbolize::Places;
 
 use crate::config::{
     By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
-    Sort, StuckView, TimelineView, View, WhyView,
+    Sort, StuckView, TimelineView, TreeView, View, WhyView,
 };
 use crate::ignore::{Ignore, Pattern};
 use crate::lints::Lint;
@@ -29,6 +29,7 @@ Examples:
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --stuck --ignore 'listen$' the same without what waits in this function
   ctp-report --why 12                   what led coroutine 12 to where it is, wake by wake
+  ctp-report --tree                     who spawned whom, how many live, how many are stuck
   ctp-report --last-words               after a crash: who ran, and what each did last
   ctp-report --histogram                how long waits and runs took, in powers of two
   ctp-report --flame flame.svg          waiting time as a flame graph
@@ -112,6 +113,9 @@ struct ViewArgs {
     /// List what everybody did last who lived at the end, those that crashed first
     #[arg(long, group = "listing")]
     last_words: bool,
+    /// Show who spawned whom, those that are alike together
+    #[arg(long, group = "listing")]
+    tree: bool,
     /// Tell what led this coroutine to where it is: who woke it, and who woke that one
     #[arg(long, value_name = "ID")]
     why: Option<u32>,
@@ -148,7 +152,7 @@ struct SitesArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("judging").args(["stuck", "timeline", "why"]).multiple(true))]
+#[command(group = ArgGroup::new("judging").args(["stuck", "timeline", "tree", "why"]).multiple(true))]
 struct StuckArgs {
     /// How long nothing must have happened
     #[arg(long, value_name = "DURATION", default_value = "1s", requires = "judging",
@@ -317,6 +321,9 @@ impl Cli {
         } else if let Some(id) = view.why {
             let threshold = stuck.threshold;
             View::Why(WhyView { id, threshold })
+        } else if view.tree {
+            let (threshold, all_ids) = (stuck.threshold, stuck.ids);
+            View::Tree(TreeView { threshold, all_ids })
         } else if view.stuck {
             stuck.into_view()
         } else if let Some(format) = exchange.export {

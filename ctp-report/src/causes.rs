@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use ctp_trace::Census;
 use ctp_trace::record::{
     Act, Birth, CoroutineId, Deed, Event, EventKind, Nanos, Record, SiteId, Wake, WakeCall, Waker,
 };
@@ -71,8 +72,6 @@ pub struct Head {
 #[derive(Debug, Default)]
 pub struct Causes {
     heads: HashMap<CoroutineId, Head>,
-    /// Who runs on each thread.
-    running: HashMap<u64, CoroutineId>,
 }
 
 impl Causes {
@@ -81,11 +80,11 @@ impl Causes {
         self.heads.get(&id)
     }
 
-    /// Takes a record into account.
-    pub fn see(&mut self, record: &Record) {
+    /// Takes a record into account, of which the census does not know yet.
+    pub fn see(&mut self, census: &Census, record: &Record) {
         match record {
             Record::Birth(birth) => self.birth(birth),
-            Record::Event(event) => self.event(event),
+            Record::Event(event) => self.event(census, event),
             Record::Wake(wake) => self.wake(wake),
             Record::Deed(Deed {
                 at,
@@ -105,19 +104,12 @@ impl Causes {
         self.heads.entry(birth.coroutine).or_default().who = Rc::new(who);
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, census: &Census, event: &Event) {
         let id = event.coroutine;
         match event.kind {
-            EventKind::Birth => self.is_born(event),
-            EventKind::Run => {
-                self.running.insert(event.tid, id);
-                self.heads.entry(id).or_default().begin(event);
-            }
-            EventKind::Suspend | EventKind::Death => {
-                if self.running.get(&event.tid) == Some(&id) {
-                    self.running.remove(&event.tid);
-                }
-            }
+            EventKind::Birth => self.is_born(census, event),
+            EventKind::Run => self.heads.entry(id).or_default().begin(event),
+            EventKind::Suspend | EventKind::Death => {}
         }
         if event.kind == EventKind::Death {
             self.heads.remove(&id);
@@ -126,10 +118,9 @@ impl Causes {
         }
     }
 
-    /// Whoever runs on the thread where it is born has spawned it.
-    fn is_born(&mut self, event: &Event) {
-        let by = match self.running.get(&event.tid) {
-            Some(parent) => Waker::Coroutine(*parent),
+    fn is_born(&mut self, census: &Census, event: &Event) {
+        let by = match census.runs_there(event) {
+            Some(parent) => Waker::Coroutine(parent.id),
             None => Waker::Thread(event.tid as u32),
         };
         let head = self.heads.entry(event.coroutine).or_default();
@@ -242,9 +233,12 @@ mod tests {
         let (mut at, mut longest) = (0, 0);
         for round in 0..100_000 {
             for (id, other) in [(1, 2), (2, 1)] {
-                causes.see(&event(id, 2 * round, at, EventKind::Run));
-                causes.see(&wake(other, id, at + 1));
-                causes.see(&event(id, 2 * round + 1, at + 2, EventKind::Suspend));
+                causes.see(&Census::new(), &event(id, 2 * round, at, EventKind::Run));
+                causes.see(&Census::new(), &wake(other, id, at + 1));
+                causes.see(
+                    &Census::new(),
+                    &event(id, 2 * round + 1, at + 2, EventKind::Suspend),
+                );
                 at += 10;
                 let run = causes.of(CoroutineId(id)).and_then(|head| head.run.clone());
                 longest = longest.max(run.map_or(0, |run| run.depth));
@@ -260,13 +254,13 @@ mod tests {
     #[test]
     fn of_several_wakes_the_first_since_a_run_began_led_to_the_next() {
         let mut causes = Causes::default();
-        causes.see(&event(1, 0, 10, EventKind::Run));
+        causes.see(&Census::new(), &event(1, 0, 10, EventKind::Run));
         for at in [5, 20, 30] {
-            causes.see(&wake(1, 2, at));
+            causes.see(&Census::new(), &wake(1, 2, at));
         }
-        causes.see(&event(1, 1, 40, EventKind::Suspend));
-        causes.see(&event(1, 2, 50, EventKind::Run));
-        causes.see(&wake(1, 2, 45));
+        causes.see(&Census::new(), &event(1, 1, 40, EventKind::Suspend));
+        causes.see(&Census::new(), &event(1, 2, 50, EventKind::Run));
+        causes.see(&Census::new(), &wake(1, 2, 45));
         let head = causes.of(CoroutineId(1)).unwrap();
         assert!(head.cause.is_none());
         let run = head.run.as_ref().unwrap();

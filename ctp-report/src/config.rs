@@ -44,6 +44,8 @@ pub enum View {
     Timeline(TimelineView),
     /// What everybody did last who lived at the end.
     LastWords(LastWordsView),
+    /// Who spawned whom.
+    Tree(TreeView),
     /// What led one coroutine to where it is.
     Why(WhyView),
     /// How long waits and runs took.
@@ -87,6 +89,15 @@ pub struct WhyView {
     pub id: u32,
     /// How long something must last to be worth a word.
     pub threshold: Nanos,
+}
+
+/// How to tell who spawned whom.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeView {
+    /// How long something must last to be worth a word.
+    pub threshold: Nanos,
+    /// Whether all ids are listed.
+    pub all_ids: bool,
 }
 
 /// How much to tell of those that lived at the end.

@@ -14,6 +14,7 @@ use crate::ignore::Ignore;
 use crate::keepers::{self, KeptBy};
 use crate::model::Model;
 use crate::names::{self, Label, Names};
+use crate::parents::{self, Spawner};
 use crate::proof::{self, Proof};
 use crate::waits::{self, WaitsFor};
 
@@ -38,6 +39,9 @@ pub struct Group {
     pub awaited_by: Option<AwaitedBy>,
     /// Where they were spawned.
     pub spawned: Option<Spawned>,
+    /// Who spawned them, as far as those were coroutines and are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spawned_by: Vec<Spawner>,
     /// How many.
     pub count: usize,
     /// The fact, as a word.
@@ -245,6 +249,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         module: label.module,
         awaited_by,
         spawned: spawned(names, oldest.0.spawn_site),
+        spawned_by: parents::of(model, members.iter().map(|(one, _)| *one)),
         count: members.len(),
         state: fact.word(),
         verdict: verdict.word(),

@@ -19,6 +19,7 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::sites::Row;
 use crate::text;
+use crate::tree::Branch;
 use crate::view::header;
 use crate::why::Why;
 use ctp_trace::record::Nanos;
@@ -84,6 +85,12 @@ pub fn told(model: &Model, names: &Names) -> Value {
 /// What everybody did last.
 pub fn last_words(trace: &Value, words: &[LastWords]) -> Value {
     json!({ "version": VERSION, "trace": trace, "last_words": words })
+}
+
+/// Who spawned whom.
+pub fn tree(trace: &Value, threshold: Nanos, tree: &[Branch]) -> Value {
+    let threshold_ns = threshold.0;
+    json!({ "version": VERSION, "trace": trace, "threshold_ns": threshold_ns, "tree": tree })
 }
 
 /// What led one coroutine to where it is.

@@ -3,7 +3,7 @@
 //!
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
 //! `model` (what the trace says), `names` (what places are called), `chains` (who awaits whom there), `sites`, `histogram`, `groups`,
-//! `leaks`, `lints`, `culprits`, `keepers`, `deadlocks`, `causes`, `why`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
+//! `leaks`, `lints`, `culprits`, `keepers`, `deadlocks`, `causes`, `why`, `parents`, `tree`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
 //! `view` and `json` (what is printed), `output` (where to).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
@@ -37,9 +37,11 @@ mod last_words;
 mod leaks;
 mod lints;
 mod looks;
+mod parents;
 mod proof;
 mod sites;
 mod timeline;
+mod tree;
 mod waits;
 mod why;
 
@@ -56,6 +58,6 @@ mod view;
 
 pub use config::{
     By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
-    TimelineView, View, WhyView,
+    TimelineView, TreeView, View, WhyView,
 };
 pub use run::{Status, is_broken_pipe, run};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ctp_trace::census::Coroutine;
+use ctp_trace::census::{Coroutine, stem};
 use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
 use symbolize::{Avma, FileOffset, Frame, FunctionAt, Lookup, Mapping, Miss, Places, Resolved};
 use symbolize::{SourceLine, Symbolizer};
@@ -65,6 +65,9 @@ pub fn source(file: &str, line: u32, in_function: bool) -> String {
     let on = if in_function { ".." } else { "" };
     format!("{file}:{line}{on}")
 }
+
+/// What a coroutine is called that has no name at a place of which nothing is known.
+pub const NO_NAME: &str = "(no name)";
 
 /// The labels of all places of a trace.
 #[derive(Debug, Default)]
@@ -148,7 +151,7 @@ impl Names {
         let function = self.of(site).and_then(|label| label.function.clone());
         function
             .or_else(|| tidy(name))
-            .unwrap_or_else(|| "(no name)".to_owned())
+            .unwrap_or_else(|| NO_NAME.to_owned())
     }
 
     /// What to call several coroutines at a place, of which one has this name: their function there,
@@ -309,9 +312,9 @@ fn elsewhere(miss: &Miss) -> &'static str {
 }
 
 /// `conn-*` for `conn-17`.
-fn numbered(name: &str) -> String {
-    match name.trim_end_matches(|last: char| last.is_ascii_digit()) {
-        stem if stem.is_empty() || stem == name => name.to_owned(),
+pub fn numbered(name: &str) -> String {
+    match stem(name) {
+        stem if stem == name => name.to_owned(),
         stem => format!("{stem}*"),
     }
 }

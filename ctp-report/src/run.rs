@@ -9,7 +9,7 @@ use ctp_trace::record::{CoroutineId, Nanos, Record};
 use crate::causes::Causes;
 use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
-    TimelineView, View, WhyView,
+    TimelineView, TreeView, View, WhyView,
 };
 use crate::crash::Crash;
 use crate::export::Exporter;
@@ -20,7 +20,8 @@ use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
 use crate::{
-    broken, crash, deadlocks, groups, histogram, json, leaks, lints, load, sites, text, view, why,
+    broken, crash, deadlocks, groups, histogram, json, leaks, lints, load, sites, text, tree, view,
+    why,
 };
 
 /// How it went.
@@ -44,6 +45,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Flame(view) => flame(config, view, out)?,
         View::Timeline(view) => timeline(config, view, out)?,
         View::LastWords(view) => words(config, view, out)?,
+        View::Tree(view) => tree(config, *view, out)?,
         View::Why(view) => why(config, *view, out)?,
         View::Histogram => histogram(config, out)?,
         View::Dump => dump(config, out)?,
@@ -192,9 +194,28 @@ fn words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
+fn tree(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> {
+    let (model, names) = read(config)?;
+    let tree = tree::tree(&model, &names, view.threshold);
+    if config.json {
+        let document = json::tree(&json::told(&model, &names), view.threshold, &tree);
+        return Ok(json::write(&document, out)?);
+    }
+    let mut page = Page::new(out);
+    head(config, &mut page, &model, &names)?;
+    alarms(&mut page, &model, &names)?;
+    view::tree::table(&mut page, &tree, view.all_ids)?;
+    if config.detail != Detail::Quiet {
+        let by_name = model.is_by_name();
+        view::tree::hints(&mut page, &tree, &again(config), by_name)?;
+    }
+    Ok(())
+}
+
 fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
     let mut causes = Causes::default();
-    let model = load::open(config)?.model(|_, record| causes.see(record), |_, _| {})?;
+    let see = |census: &Census, record: &Record| causes.see(census, record);
+    let model = load::open(config)?.model(see, |_, _| {})?;
     model.check_not_empty()?;
     let names = Names::resolve(&model, &config.places);
     let judged = model.census.judge(view.threshold);

@@ -16,4 +16,5 @@ pub mod lints;
 pub mod sites;
 pub mod stuck;
 pub mod timeline;
+pub mod tree;
 pub mod why;

@@ -8,6 +8,7 @@ mod blocks;
 mod broken;
 mod closings;
 mod coroutine;
+mod families;
 mod filtering;
 mod flight;
 mod habits;
@@ -34,6 +35,7 @@ use crate::record::{
 use crate::verdict::Past;
 use broken::Breakages;
 use closings::Closings;
+use families::Families;
 use habits::Habits;
 use holds::Holds;
 use looks::Looks;
@@ -48,12 +50,13 @@ pub use blocks::{Block, Blocks, Keeper};
 pub use broken::{Breach, Broken, Contradiction};
 pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
+pub use families::{Family, FamilyId, Parent};
 pub use filtering::Filtering;
 pub use holds::Holding;
 pub use looks::Looked;
 pub use losses::{LostRecords, ThreadLoss};
 pub use named::{Kin, Named};
-pub use names::NameId;
+pub use names::{NameId, stem};
 pub use site::SiteStats;
 pub use span::{Doing, Span};
 pub use step::Totals;
@@ -68,6 +71,7 @@ pub struct Census {
     coroutines: Population,
     places: Places,
     names: Names,
+    families: Families,
     runners: Map<ProcessId, Runners>,
     /// When processes ended that ended before the recording.
     ends: Map<ProcessId, ProcessEnd>,
@@ -305,12 +309,18 @@ impl Census {
     fn is_out_of_context(&self, run: &Event) -> bool {
         let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
         let one = self.get(run.coroutine).filter(is_first);
-        let runners = |one: &Coroutine| self.runners.get(&one.process);
-        let is_told = |one: &Coroutine| match &self.window {
-            Some(window) => window.since <= run.at,
-            None => runners(one).is_some_and(|them| them.has_history(run.tid)),
-        };
-        one.is_some_and(|one| !is_told(one))
+        one.is_some_and(|one| !self.is_told(one.process, run.tid, run.at))
+    }
+
+    /// Whether all that a thread did from that moment on is told in its order.
+    fn is_told(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
+        match &self.window {
+            Some(window) => window.since <= since,
+            None => {
+                let runners = self.runners.get(&process);
+                runners.is_some_and(|runners| runners.has_history(tid))
+            }
+        }
     }
 
     /// If this is its first run: the one that runs on that thread meanwhile.
@@ -326,6 +336,7 @@ impl Census {
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.see(event.at);
+        self.meet(event.coroutine, Some(event));
         let host = self.host(event);
         let is_out_of_context = self.is_out_of_context(event);
         let one = self.coroutines.of(event.coroutine);
@@ -333,10 +344,14 @@ impl Census {
         one.host = one.host.or(host);
         self.holds.event(one, event);
         one.surroundings_untold |= is_out_of_context;
-        if event.kind == EventKind::Run {
-            let ready = one.ready_before(event);
-            let runners = self.runners.entry(one.process).or_default();
-            runners.ran(one.id, event.tid, event.at, ready);
+        let runners = self.runners.entry(one.process).or_default();
+        match event.kind {
+            EventKind::Run => {
+                let ready = one.ready_before(event);
+                runners.ran(one.id, event.tid, event.at, ready);
+            }
+            EventKind::Suspend | EventKind::Death => runners.left(one.id, event.tid),
+            EventKind::Birth => {}
         }
         if let Some(contradiction) = one.contradiction(event) {
             one.broken = true;
@@ -357,6 +372,7 @@ impl Census {
     /// Replaces what it had summed up before.
     fn aggregate(&mut self, aggregate: &Aggregate) {
         self.see(aggregate.at);
+        self.meet(aggregate.coroutine, None);
         let one = self.coroutines.of(aggregate.coroutine);
         one.aggregate = Some(Box::new(aggregate.clone()));
     }
@@ -422,6 +438,7 @@ impl Census {
 
     /// The final account; whoever is over is forgotten.
     fn tally(&mut self, tally: &Tally) {
+        self.meet(tally.coroutine, None);
         let one = self.coroutines.of(tally.coroutine);
         one.account(tally);
         self.totals.filtered = self.totals.filtered.saturating_add(tally.filtered);

@@ -1,5 +1,6 @@
 //! What is kept of one coroutine: a few words, however long it lives.
 
+use super::families::{FamilyId, Parent};
 use super::named::Kin;
 use super::names::NameId;
 use super::site::Places;
@@ -35,6 +36,10 @@ pub struct Coroutine {
     pub spawn_site: SiteId,
     /// Its name.
     pub name: NameId,
+    /// Those like it that were spawned by the like; `None` if nothing was told but that it exists.
+    pub family: Option<FamilyId>,
+    /// Who spawned it, if that was a coroutine and is known.
+    pub parent: Option<Parent>,
     /// The latest event.
     pub last: Option<Event>,
     /// The latest wake word.

@@ -7,6 +7,9 @@ use crate::verdict::Served;
 /// Threads of which it is known whom they ran last.
 const THREADS: usize = 1 << 16;
 
+/// So many coroutines that run inside of each other are known of a thread, the innermost ones.
+const DEPTH: usize = 32;
+
 /// The runs of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
@@ -19,7 +22,7 @@ pub(super) struct Runners {
 }
 
 /// What one thread ran.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct OnThread {
     /// Whom last.
     who: CoroutineId,
@@ -29,6 +32,24 @@ struct OnThread {
     served: Option<Served>,
     /// It said that it ends, after that.
     has_ended: bool,
+    /// Those that it runs, each inside of the one before.
+    inside: Vec<CoroutineId>,
+}
+
+impl OnThread {
+    fn enter(&mut self, who: CoroutineId) {
+        if self.inside.len() == DEPTH {
+            self.inside.remove(0);
+        }
+        self.inside.push(who);
+    }
+
+    /// Whoever is said to run inside of this one has left before it, and that is lost.
+    fn leave(&mut self, who: CoroutineId) {
+        if let Some(depth) = self.inside.iter().rposition(|it| *it == who) {
+            self.inside.truncate(depth);
+        }
+    }
 }
 
 impl Runners {
@@ -43,6 +64,7 @@ impl Runners {
     pub(super) fn ends(&mut self, tid: u64) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.has_ended = true;
+            thread.inside.clear();
         }
     }
 
@@ -73,11 +95,24 @@ impl Runners {
         if thread.at <= at {
             (thread.who, thread.at, thread.has_ended) = (who, at, false);
         }
+        thread.enter(who);
         let run = ready.map(|ready| Served { ready, ran: at });
         for served in [&mut self.served, &mut thread.served] {
             let is_later = |it: &Served| served.is_none_or(|before| before.ready <= it.ready);
             *served = run.filter(is_later).or(*served);
         }
+    }
+
+    /// One that ran on this thread does so no more.
+    pub(super) fn left(&mut self, who: CoroutineId, tid: u64) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.leave(who);
+        }
+    }
+
+    /// Whom a thread runs, as far as is told; of those that run inside of each other the innermost.
+    pub(super) fn innermost(&self, tid: u64) -> Option<CoroutineId> {
+        self.threads.get(&tid)?.inside.last().copied()
     }
 
     /// Of all runs, the one of which the coroutine had become ready last.
@@ -113,6 +148,25 @@ mod tests {
         assert_eq!(runners.on(8), Some((CoroutineId(3), Nanos(30))));
         let there = |tid| runners.served_on(tid).map(|it| it.ready.0);
         assert_eq!([7, 8, 9].map(there), [Some(8), Some(5), None]);
+    }
+
+    #[test]
+    fn the_innermost_is_the_one_that_began_last_and_has_not_left() {
+        let mut runners = Runners::default();
+        for id in 1..=3 {
+            runners.ran(CoroutineId(id), 7, Nanos(id.into()), None);
+        }
+        let innermost = |runners: &Runners| runners.innermost(7).map(|id| id.0);
+        assert_eq!(innermost(&runners), Some(3));
+        runners.left(CoroutineId(3), 8);
+        runners.left(CoroutineId(2), 7);
+        assert_eq!(innermost(&runners), Some(1), "3 was inside of 2");
+        runners.left(CoroutineId(3), 7);
+        assert_eq!(innermost(&runners), Some(1));
+        runners.ends(7);
+        assert_eq!(innermost(&runners), None);
+        (0..1000).for_each(|id| runners.ran(CoroutineId(id), 9, Nanos(1), None));
+        assert_eq!(runners.threads[&9].inside.len(), DEPTH);
     }
 
     #[test]

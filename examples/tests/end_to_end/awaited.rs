@@ -66,7 +66,7 @@ fn chain(group: &Value) -> String {
     all.map(short).collect::<Vec<_>>().join(" ")
 }
 
-// CT-13
+// CT-13, STB-22
 #[test]
 fn the_functions_that_await_each_other_are_those_that_the_program_says() {
     let directory = tempdir().expect("room");

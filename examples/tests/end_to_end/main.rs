@@ -2,6 +2,7 @@
 
 mod awaited;
 mod deadlocks;
+mod family;
 mod interchange;
 mod lost_wakeup;
 mod other_languages;

@@ -168,6 +168,7 @@ pub fn chain() -> Vec<u8> {
         t.source("src/session.rs", 17),
     );
     let (queue, dispatch) = (t.source("src/session.rs", 22), t.source(NET, 127));
+    t.deed(MS, 4126, Act::Begin);
     let listener = t.born("listener", main, MS);
     let writer = t.born("writer", main, MS);
     t.run(listener, 2 * MS, 4126);

@@ -4,6 +4,7 @@ mod broken;
 mod builder;
 mod crash;
 mod deeds;
+mod family;
 mod filtered;
 mod flight;
 pub mod foreign;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("forgotten", deeds::forgotten()),
         ("marked", deeds::marked()),
         ("chain", deeds::chain()),
+        ("family", family::family()),
         ("robbed", deeds::robbed(Some(3))),
         ("robbed_of_others", deeds::robbed(None)),
         ("deadlock", locks::deadlock()),

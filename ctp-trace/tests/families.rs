@@ -1,0 +1,131 @@
+//! Who spawned whom, as far as that is told.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+#[expect(dead_code, reason = "other tests need more of them")]
+mod facts;
+
+use ctp_trace::Census;
+use ctp_trace::census::{Family, FamilyId};
+use ctp_trace::record::*;
+use facts::{census, event};
+
+use EventKind::{Birth as Born, Death, Run, Suspend};
+
+fn described(id: u32, name: &str) -> Record {
+    Record::Birth(Birth {
+        coroutine: CoroutineId(id),
+        name: name.into(),
+        ..Birth::default()
+    })
+}
+
+fn deed(at: u64, act: Act) -> Record {
+    Record::Deed(Deed {
+        at: Nanos(at),
+        act,
+        ..Deed::default()
+    })
+}
+
+/// One that runs while another one is born on its thread, and what is told before and in between.
+fn born_beside(before: &[Record], between: &[Record]) -> Census {
+    let runs = [described(1, "parent"), event(1, 0, 10, Run)];
+    let birth = [described(2, "child"), event(2, 0, 20, Born)];
+    census(&[before, &runs, between, &birth].concat())
+}
+
+fn parent(census: &Census, id: u32) -> Option<u32> {
+    Some(census.get(CoroutineId(id)).unwrap().parent?.id.0)
+}
+
+const BEGIN: Act = Act::Begin;
+
+// CT-25
+#[test]
+fn who_runs_where_one_is_born_has_spawned_it() {
+    let told = [deed(1, BEGIN)];
+    let census = born_beside(&told, &[]);
+    assert_eq!((parent(&census, 2), parent(&census, 1)), (Some(1), None));
+    let name = census.get(CoroutineId(2)).unwrap().parent.unwrap().name;
+    assert_eq!(census.name(name), "parent");
+    let waits = born_beside(&told, &[event(1, 1, 15, Suspend)]);
+    let is_over = born_beside(&told, &[event(1, 1, 15, Death)]);
+    assert_eq!((parent(&waits, 2), parent(&is_over, 2)), (None, None));
+}
+
+// CT-25
+#[test]
+fn nobody_is_said_to_have_spawned_another_where_something_may_be_missing() {
+    let stop = |stopped| {
+        Record::Control(Control {
+            at: Nanos(12),
+            stopped,
+            ..Control::default()
+        })
+    };
+    let lost = deed(15, Act::Loss(3));
+    let elsewhere = Record::Event(Event {
+        coroutine: CoroutineId(1),
+        n: 2,
+        at: Nanos(15),
+        tid: 9,
+        kind: Run,
+        ..Event::default()
+    });
+    let of = |before: &[Record], between: &[Record]| parent(&born_beside(before, between), 2);
+    let told = |between: &[Record]| of(&[deed(1, BEGIN)], between);
+    assert_eq!(of(&[], &[]), None, "what the thread did before is not told");
+    assert_eq!(told(&[lost]), None);
+    assert_eq!(told(&[stop(true), stop(false)]), None);
+    assert_eq!(told(&[elsewhere]), None);
+    assert_eq!(told(&[]), Some(1));
+}
+
+/// A run of one, in which another one is born, and so on.
+fn chain(names: &[&str]) -> Census {
+    let mut census = census(&[deed(1, BEGIN)]);
+    for (id, name) in (1..).zip(names) {
+        let at = u64::from(id) * 10;
+        census.feed(&described(id, name));
+        census.feed(&event(id, 0, at, Born));
+        census.feed(&event(id, 1, at + 1, Run));
+    }
+    census
+}
+
+fn families(census: &Census) -> Vec<(FamilyId, Family)> {
+    let all = census.families();
+    all.map(|(id, family)| (id, family.clone())).collect()
+}
+
+// CT-25
+#[test]
+fn those_that_spawn_their_like_are_one_family_however_deep_it_goes() {
+    let names: Vec<String> = (0..1000).map(|id| format!("{}-{id}", id % 2)).collect();
+    let census = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let families = families(&census);
+    let [(even, first), (_, second)] = families.as_slice() else {
+        panic!("{families:?}")
+    };
+    assert_eq!((first.parent, second.parent), (None, Some(*even)));
+    assert_eq!((first.coroutines, second.coroutines), (500, 500));
+    assert!(first.spawns_its_like && !second.spawns_its_like);
+    assert!(first.names_differ && census.name(first.name) == "0-0");
+    assert_eq!(parent(&census, 1000), Some(999), "each has its own");
+}
+
+// CT-25
+#[test]
+fn a_tree_is_bounded_whatever_a_trace_says() {
+    let letters = |id: u32| format!("{id:b}").replace('0', "o").replace('1', "i");
+    let names: Vec<String> = (0..1 << 17).map(letters).collect();
+    let census = chain(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let families = families(&census);
+    assert!(families.len() <= 1 << 16);
+    assert!(families.iter().all(|(_, family)| family.generation < 16));
+    let all: u64 = families.iter().map(|(_, family)| family.coroutines).sum();
+    assert_eq!(all, 1 << 17, "each is in one");
+    let is_later = |(id, family): &(FamilyId, Family)| family.parent.is_none_or(|it| it < *id);
+    assert!(families.iter().all(is_later));
+}

@@ -1,0 +1,88 @@
+//! Who spawned whom: as the program says it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ctp_trace::{Census, Reader};
+use serde_json::Value;
+use tempfile::tempdir;
+
+use crate::support::{record, report_json};
+
+/// The parent of each that was alive at the end, both by name; `-` for none.
+type Parents = BTreeMap<String, String>;
+
+/// How many children of a kind belong to each kind of parent.
+type Kinds = BTreeMap<(String, String), u64>;
+
+fn told(stdout: &str) -> Parents {
+    let lines = stdout.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .map(|(child, parent)| (child.to_owned(), parent.to_owned()))
+        .collect()
+}
+
+fn recorded(directory: &Path) -> Parents {
+    let bytes = fs::read(directory.join("ctp.data")).expect("there is a trace");
+    let mut census = Census::new();
+    for record in Reader::new(&bytes).expect("a trace").flatten() {
+        census.feed(&record);
+    }
+    let name = |id| census.name(id).to_owned();
+    let all = census.coroutines().into_iter();
+    all.map(|one| {
+        let parent = one.parent.map_or("-".to_owned(), |it| name(it.name));
+        (name(one.name), parent)
+    })
+    .collect()
+}
+
+fn kind(name: &str) -> String {
+    name.trim_end_matches(|last: char| last.is_ascii_digit())
+        .to_owned()
+}
+
+fn kinds(parents: &Parents) -> Kinds {
+    let mut kinds = Kinds::new();
+    for (child, parent) in parents {
+        // A tree of cousins is shown as one family.
+        let parent = match kind(child) == kind(parent) {
+            true => "aunt-".to_owned(),
+            false => kind(parent),
+        };
+        *kinds.entry((kind(child), parent)).or_default() += 1;
+    }
+    kinds
+}
+
+fn walk(parent: &str, branches: &Value, kinds: &mut Kinds) {
+    for branch in branches.as_array().expect("a list") {
+        let name = branch["name"].as_str().expect("a name");
+        let name = name.trim_end_matches('*');
+        let count = |field: &str| branch[field].as_u64().expect("a count");
+        let all = count("alive") + count("ended");
+        assert!(all > 0, "{branch}");
+        *kinds
+            .entry((name.to_owned(), parent.to_owned()))
+            .or_default() += all;
+        walk(name, &branch["children"], kinds);
+    }
+}
+
+// CT-25
+#[test]
+fn who_spawned_whom_is_as_the_program_says() {
+    let directory = tempdir().expect("room");
+    let output = record(directory.path(), "family", &[]);
+    let truth = told(&String::from_utf8(output.stdout).expect("text"));
+    assert!(300 < truth.len(), "{truth:?}");
+    let mut alive = truth.clone();
+    alive.retain(|child, _| !["uncle-", "guest-"].contains(&kind(child).as_str()));
+    assert_eq!(recorded(directory.path()), alive);
+
+    let json = report_json(directory.path(), &["--tree"]);
+    let mut shown = Kinds::new();
+    walk("-", &json["tree"], &mut shown);
+    assert_eq!(shown, kinds(&truth), "{json}");
+}
