@@ -136,15 +136,20 @@ impl Looks {
         let tables = tables_for(&sights);
         let watched = watched_for(&sights, now());
         self.note_who_watches(&sights, &watched);
-        let mut looks = Vec::new();
-        for sight in sights {
+        let with_seen = |sight: Sight| {
             let seen = seen_of(&sight, tables.get(&sight.pid));
-            let seen = match self.is_unwatched(&sight, &watched) {
-                true => unwatched(seen),
-                false => seen,
-            };
-            if is_still(sight.place, &sight.wait) {
-                self.tell(&sight, seen, now(), &mut looks);
+            match self.is_unwatched(&sight, &watched) {
+                true => (sight, Some(unwatched(seen.unwrap_or_default()))),
+                false => (sight, seen),
+            }
+        };
+        let sights: Vec<_> = sights.into_iter().map(with_seen).collect();
+        let at = now();
+        let ended = ended_of(&sights);
+        let mut looks = Vec::new();
+        for (sight, seen) in sights {
+            if !ended.contains(&sight.pid) && is_still(sight.place, &sight.wait) {
+                self.tell(&sight, seen, at, &mut looks);
             }
         }
         looks
@@ -194,7 +199,8 @@ impl Looks {
         })
     }
 
-    fn tell(&mut self, sight: &Sight, seen: Seen, at: Nanos, looks: &mut Vec<Look>) {
+    /// Of what this look could not see, all stays as it was told.
+    fn tell(&mut self, sight: &Sight, seen: Option<Seen>, at: Nanos, looks: &mut Vec<Look>) {
         let Sight { wait, held, .. } = sight;
         let look = |seen| Look {
             coroutine: wait.coroutine,
@@ -218,7 +224,9 @@ impl Looks {
         let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, held, at)) else {
             return;
         };
-        looks.extend(followed.see(held, look(seen), self.saves_room));
+        if let Some(seen) = seen {
+            looks.extend(followed.see(held, look(seen), self.saves_room));
+        }
         if followed.is_suspect() {
             self.suspects.push((sight.place, wait.coroutine));
         }
@@ -230,19 +238,30 @@ impl Looks {
     }
 }
 
+/// Their processes that have ended by now, as one number of each tells. It is asked when all else was
+/// read: while a process ends, its sockets leave the kernel's tables and what it has is closed, which
+/// says nothing of any wait.
+fn ended_of(sights: &[(Sight, Option<Seen>)]) -> HashSet<u32> {
+    let numbers = sights.iter().map(|(sight, _)| (sight.pid, sight.wait.fd));
+    let one_of_each: HashMap<u32, u64> = numbers.collect();
+    let has_ended = |(pid, fd)| (descriptor::look(pid, fd) == Held::Unknown).then_some(pid);
+    one_of_each.into_iter().filter_map(has_ended).collect()
+}
+
 /// What there is to read, if it waits for that; whether it is the same thing as before is not known
-/// here.
-fn seen_of(sight: &Sight, sockets: Option<&Sockets>) -> Seen {
-    match sight.held {
+/// here. Nothing of a socket whose process was left out this time.
+fn seen_of(sight: &Sight, sockets: Option<&Sockets>) -> Option<Seen> {
+    let seen = match sight.held {
         Held::Open(descriptor) if sight.wait.reads => match descriptor {
-            Descriptor::Socket(inode) => sockets.map_or(Seen::Open, |it| it.seen(inode)),
+            Descriptor::Socket(inode) => sockets?.seen(inode),
             Descriptor::Event => descriptor::seen_of_event(sight.pid, sight.wait.fd),
             _ => Seen::Open,
         },
         Held::Closed => Seen::Closed,
         Held::NumberClosed => Seen::NumberClosed,
         _ => Seen::Open,
-    }
+    };
+    Some(seen)
 }
 
 /// What the epolls watch of those processes in which somebody waits for longer.
@@ -285,4 +304,110 @@ fn tables_for(sights: &[Sight]) -> HashMap<u32, Sockets> {
     let some = wanted.into_iter().take(MOST_LISTS);
     some.map(|(pid, inodes)| (pid, Sockets::of(pid, &inodes)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::net::UdpSocket;
+    use std::os::fd::OwnedFd;
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    /// A process whose input is a socket that has something to read.
+    struct Reader(RefCell<Child>);
+
+    impl Reader {
+        fn start() -> Self {
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("can be bound");
+            let address = socket.local_addr().expect("it has one");
+            socket.send_to(b"frame", address).expect("it is bound");
+            let mut sleep = Command::new("sleep");
+            let child = sleep.arg("60").stdin(OwnedFd::from(socket)).spawn();
+            Reader(RefCell::new(child.expect("it is there")))
+        }
+
+        fn pid(&self) -> u32 {
+            self.0.borrow().id()
+        }
+
+        fn end(&self) {
+            let mut child = self.0.borrow_mut();
+            child.kill().expect("it is ours");
+            child.wait().expect("it was killed");
+        }
+    }
+
+    impl Drop for Reader {
+        fn drop(&mut self) {
+            self.end();
+        }
+    }
+
+    /// Waits of one coroutine in each of so many processes, for what its input has.
+    fn waits(processes: u32) -> Vec<(StationPlace, DescriptorWait)> {
+        let wait = |i| DescriptorWait {
+            coroutine: CoroutineId(i),
+            process: ProcessId(i),
+            since: Nanos(5),
+            fd: 0,
+            reads: true,
+        };
+        (1..=processes)
+            .map(|i| ((0, i as usize), wait(i)))
+            .collect()
+    }
+
+    fn seen(looks: &[Look]) -> Vec<Seen> {
+        looks.iter().map(|look| look.seen).collect()
+    }
+
+    // CT-15
+    #[test]
+    fn the_end_of_a_process_takes_nothing_back() {
+        let reader = Reader::start();
+        let mut looks = Looks::new(false);
+        let mut look = |at, pid_of: &dyn Fn(ProcessId) -> Option<u32>| {
+            let told = looks.look(waits(2), pid_of, |_, _| true, || Nanos(at));
+            seen(&told)
+        };
+        let only_first = |process: ProcessId| (process.0 == 1).then(|| reader.pid());
+        let readable = [Seen::Readable(1)];
+        assert_eq!(look(10, &only_first), readable);
+        assert_eq!(look(20, &only_first), readable);
+        // Its number has been looked at when it ends, its socket has not.
+        let ends_then = |process: ProcessId| {
+            let pid = only_first(process);
+            if pid.is_none() {
+                reader.end();
+            }
+            pid
+        };
+        assert_eq!(look(90, &ends_then), []);
+    }
+
+    // CT-15
+    #[test]
+    fn what_was_left_out_this_time_stays_as_it_was_told() {
+        let readers: Vec<Reader> = (0..=MOST_LISTS).map(|_| Reader::start()).collect();
+        let pid_of = |process: ProcessId| Some(readers[process.0 as usize - 1].pid());
+        let (mut looks, mut suspects) = (Looks::new(false), 0);
+        for at in 10..40 {
+            let told = looks.look(
+                waits(readers.len() as u32),
+                pid_of,
+                |_, _| true,
+                || Nanos(at),
+            );
+            // Earlier, before that was known, each was open.
+            let mut of_now = told.iter().filter(|look| look.at == Nanos(at));
+            assert!(
+                of_now.all(|look| look.seen == Seen::Readable(1)),
+                "{told:?}"
+            );
+            suspects = looks.suspects().len();
+        }
+        assert_eq!(suspects, readers.len());
+    }
 }

@@ -91,7 +91,8 @@ pub(super) fn look(pid: u32, fd: u64) -> Held {
     look_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
 }
 
-/// The same in a table of descriptors. One that is dead, or about to be, has no numbers at all.
+/// The same in a table of descriptors. One that is dead, or about to be, has no numbers at all: the
+/// kernel takes them all at once, before it closes what they stood for.
 pub(super) fn look_in(directory: &Path, fd: u64) -> Held {
     match Descriptor::at(&directory.join(fd.to_string())) {
         Ok(descriptor) => Held::Open(descriptor),
@@ -127,6 +128,9 @@ fn count_in(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd as _;
+    use std::process::Command;
+
+    use rustix::process::{Pid, WaitId, WaitIdOptions};
 
     use super::*;
 
@@ -141,6 +145,23 @@ mod tests {
         assert_eq!(writes, Held::Open(Descriptor::Pipe(inode, WRITE)));
         assert_eq!(look(me, u64::from(u32::MAX)), Held::Closed);
         assert_eq!(look(u32::MAX, 1), Held::Unknown);
+    }
+
+    #[test]
+    fn of_a_process_that_has_ended_nothing_is_known() {
+        let mut sleep = Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("it is there");
+        let (pid, of_it) = (sleep.id(), WaitId::Pid(Pid::from_child(&sleep)));
+        assert!(matches!(look(pid, 0), Held::Open(_)));
+        sleep.kill().expect("it is ours");
+        // It stays in `/proc`, dead.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(of_it, options).expect("it is ours");
+        assert_eq!(look(pid, 0), Held::Unknown);
+        sleep.wait().expect("it has ended");
+        assert_eq!(look(pid, 0), Held::Unknown);
     }
 
     #[test]
