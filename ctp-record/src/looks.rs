@@ -13,6 +13,7 @@ mod descriptor;
 mod followed;
 mod sockets;
 mod tables;
+mod unix;
 mod watched;
 
 use std::collections::{HashMap, HashSet};

@@ -1,10 +1,13 @@
-//! What the kernel's tables of TCP and UDP sockets say of some of them: is there anything to read?
+//! What the kernel tells of some sockets: is there anything to read? Of TCP and UDP it has tables, of
+//! local ones it is asked ([`unix`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 
 use ctp_trace::record::Seen;
+
+use super::unix;
 
 /// Sockets of one process, by inode. Of others than these it says nothing.
 #[derive(Debug, Default)]
@@ -37,12 +40,15 @@ const UDP: Sort = Sort {
 /// What a line of a table says of the socket with this inode.
 type Parse = fn(&str) -> Option<(u64, Seen)>;
 
-/// Those of TCP come last: for each of them the kernel goes through all of its hash table, which takes
-/// 5 ms on a machine of 24 GB however few there are.
-const TABLES: [(&str, Parse); 5] = [
+/// The name of a table, and what its lines say.
+type Table = (&'static str, Parse);
+
+const UDP_TABLES: [Table; 2] = [
     ("udp", |line| inet(line, UDP)),
     ("udp6", |line| inet(line, UDP)),
-    ("unix", unix),
+];
+const LOCAL_TABLES: [Table; 1] = [("unix", local)];
+const TCP_TABLES: [Table; 2] = [
     ("tcp", |line| inet(line, TCP)),
     ("tcp6", |line| inet(line, TCP)),
 ];
@@ -50,17 +56,37 @@ const TABLES: [(&str, Parse); 5] = [
 impl Sockets {
     /// Those of this process that are wanted. A table that cannot be read says nothing, and none is
     /// read beyond the last one that is wanted.
+    ///
+    /// Those of TCP come last: for each of them the kernel goes through all of its hash table, which
+    /// takes 5 ms on a machine of 24 GB however few there are.
     pub fn of(pid: u32, wanted: &HashSet<u64>) -> Self {
         let mut sockets = Sockets::default();
-        for (table, parse) in TABLES {
-            if sockets.0.len() == wanted.len() {
-                break;
+        sockets.read(pid, &UDP_TABLES, wanted);
+        sockets.ask(pid, wanted);
+        sockets.read(pid, &TCP_TABLES, wanted);
+        sockets
+    }
+
+    fn read(&mut self, pid: u32, tables: &[Table], wanted: &HashSet<u64>) {
+        for (table, parse) in tables {
+            if self.0.len() == wanted.len() {
+                return;
             }
             if let Ok(file) = File::open(format!("/proc/{pid}/net/{table}")) {
-                sockets.note(BufReader::new(file.take(MOST_BYTES)), parse, wanted);
+                self.note(BufReader::new(file.take(MOST_BYTES)), *parse, wanted);
             }
         }
-        sockets
+    }
+
+    /// Of local sockets the table does not tell what there is to read, but an answer may.
+    fn ask(&mut self, pid: u32, wanted: &HashSet<u64>) {
+        if self.0.len() == wanted.len() {
+            return;
+        }
+        match unix::seen_of(pid, wanted) {
+            Some(seen) => self.0.extend(seen),
+            None => self.read(pid, &LOCAL_TABLES, wanted),
+        }
     }
 
     fn note(&mut self, table: impl BufRead, parse: Parse, wanted: &HashSet<u64>) {
@@ -80,7 +106,7 @@ impl Sockets {
 }
 
 /// A line of `/proc/net/unix`: the seventh word is the inode. Nothing more is told of those.
-fn unix(line: &str) -> Option<(u64, Seen)> {
+fn local(line: &str) -> Option<(u64, Seen)> {
     let inode = line.split_whitespace().nth(6)?.parse().ok()?;
     Some((inode, Seen::Open))
 }
@@ -129,7 +155,7 @@ mod tests {
             "",
             "a: 3 0 0 1 3",
         ] {
-            assert_eq!(unix(line), None, "{line}");
+            assert_eq!(local(line), None, "{line}");
         }
     }
 
@@ -137,7 +163,7 @@ mod tests {
     fn no_table_is_read_beyond_what_is_wanted() {
         let mut table = b"a: 3 0 0 1 3 7\nb: 3 0 0 1 3 8 /run/x\nc: 3 0 0 1 3 9\n".as_slice();
         let mut sockets = Sockets::default();
-        sockets.note(&mut table, unix, &HashSet::from([8]));
+        sockets.note(&mut table, local, &HashSet::from([8]));
         assert_eq!(sockets.0, HashMap::from([(8, Seen::Open)]));
         assert_eq!(table, b"c: 3 0 0 1 3 9\n");
     }

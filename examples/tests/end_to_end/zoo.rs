@@ -65,8 +65,12 @@ fn names(directory: &Path) -> BTreeMap<u64, String> {
 
 /// Of each coroutine that is said to be stuck, or busy, or broken, what it is said to be.
 fn check(program: &str) {
+    check_with(program, &[]);
+}
+
+fn check_with(program: &str, arguments: &[&str]) {
     let directory = tempdir().expect("room");
-    let recorded = record(directory.path(), program, &[]);
+    let recorded = record(directory.path(), program, arguments);
     let stdout = String::from_utf8(recorded.stdout).expect("text");
     assert!(recorded.status.success(), "{program} ends by itself");
     let truth = truth(&stdout);
@@ -173,6 +177,39 @@ fn what_nobody_tells_is_seen_from_outside_in_every_mode() {
         let count: u64 = seen.map(|it| it["count"].as_u64().expect("a count")).sum();
         assert_eq!(count, 3, "{flag}: {json}");
     }
+}
+
+/// Whether the kernel answers what is asked of local sockets.
+fn local_sockets_are_told_of() -> bool {
+    use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+    use rustix::net::{netlink, recv, send, socket_with};
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::DGRAM,
+        flags,
+        Some(netlink::SOCK_DIAG),
+    );
+    // All of them, see `unix_diag.h`.
+    let mut question = [0; 40];
+    (question[0], question[4], question[6], question[7]) = (40, 20, 1, 3);
+    question[16] = 1;
+    question[20..24].fill(0xff);
+    let mut answer = [0; 64];
+    let is_answer = socket.is_ok_and(|socket| {
+        send(&socket, &question, SendFlags::empty()).is_ok()
+            && recv(&socket, &mut answer[..], RecvFlags::DONTWAIT).is_ok()
+    });
+    is_answer && answer[4] == question[4]
+}
+
+// CT-15
+#[test]
+fn what_there_is_to_read_from_local_sockets_is_seen_too() {
+    if !local_sockets_are_told_of() {
+        return eprintln!("skipped: this kernel does not tell of local sockets");
+    }
+    check_with("zoo_unread", &["local"]);
 }
 
 // CT-15

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
-use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use ctp_nostd as ctp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// What happens to a pipe that has nobody left to write into it.
@@ -85,9 +84,10 @@ impl Pipes {
     ///
     /// # Errors
     /// If the system does not let it be read without waiting.
-    pub fn connection(self: &Arc<Self>, stream: TcpStream) -> io::Result<Arc<Pipe>> {
-        stream.set_nonblocking(true)?;
-        Ok(self.reader_of(stream.into()))
+    pub fn connection(self: &Arc<Self>, stream: impl Into<OwnedFd>) -> io::Result<Arc<Pipe>> {
+        let stream = stream.into();
+        ioctl_fionbio(&stream, true)?;
+        Ok(self.reader_of(stream))
     }
 
     fn reader_of(self: &Arc<Self>, fd: OwnedFd) -> Arc<Pipe> {

@@ -1,8 +1,12 @@
 //! Six tasks read from connections. Who watches these forgets three of them; what comes for these,
-//! bytes or the other end's leave, is there to be read, and nobody is woken.
+//! bytes or the other end's leave, is there to be read, and nobody is woken. The connections are of TCP,
+//! or with `local` on the command line pairs of local sockets.
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
@@ -18,14 +22,31 @@ async fn read_all(pipe: Arc<Pipe>, name: String, ledger: Ledger) {
     }
 }
 
+/// Both ends.
+fn connect(listener: Option<&TcpListener>) -> io::Result<(File, OwnedFd)> {
+    let (client, server) = match listener {
+        None => {
+            let (client, server) = UnixStream::pair()?;
+            (OwnedFd::from(client), OwnedFd::from(server))
+        }
+        Some(listener) => {
+            let client = TcpStream::connect(listener.local_addr()?)?;
+            (client.into(), listener.accept()?.0.into())
+        }
+    };
+    Ok((client.into(), server))
+}
+
 fn main() -> io::Result<()> {
     ctp_nostd::attach();
+    let is_local = std::env::args().nth(1).is_some_and(|it| it == "local");
     let (toy, pipes, ledger) = (Toy::new(Order::FirstCome, 2), Pipes::new(), Ledger::new());
     let listener = TcpListener::bind("127.0.0.1:0")?;
+    let listener = Some(&listener).filter(|_| !is_local);
     let (mut kept, mut lost) = (Vec::new(), Vec::new());
     for i in 0..6 {
-        let client = TcpStream::connect(listener.local_addr()?)?;
-        let pipe = pipes.connection(listener.accept()?.0)?;
+        let (client, server) = connect(listener)?;
+        let pipe = pipes.connection(server)?;
         let name = format!("{}-{i}", if i < 3 { "kept" } else { "lost" });
         let reader = Arc::clone(&pipe);
         toy.spawn(&name, read_all(reader, name.clone(), ledger.clone()));

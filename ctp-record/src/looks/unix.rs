@@ -1,0 +1,264 @@
+//! What the kernel tells of local sockets that is not in its table of them: is there anything to
+//! read? It is asked through netlink, see `sock_diag(7)`; nothing of the program is touched.
+
+use std::collections::HashSet;
+use std::fs;
+
+use ctp_trace::record::Seen;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
+
+/// What is read of an answer at most: some twenty thousand sockets.
+const MOST_BYTES: usize = 1 << 20;
+/// What the kernel says at once.
+const BUFFER_BYTES: usize = 1 << 15;
+
+/// A message begins with its length, its sort, flags, a number and an address.
+const HEADER_BYTES: usize = 16;
+/// A question names a family, states, a socket, what to show, and a cookie of that socket.
+const QUESTION_BYTES: usize = 24;
+/// An answer begins with family, type, state, the inode, and a cookie.
+const ANSWER_BYTES: usize = 16;
+
+/// Numbers of `linux/netlink.h` and `linux/unix_diag.h`.
+const UNIX: u8 = 1;
+const BY_FAMILY: u16 = 20;
+const REQUEST_OF_ALL: u16 = 0x301;
+const ALL_STATES: u32 = u32::MAX;
+const SHOW_TO_READ: u32 = 0x10;
+const TO_READ: u16 = 4;
+const SHUTDOWN: u16 = 6;
+
+/// As the kernel numbers them.
+const STREAM: u8 = 1;
+const DATAGRAM: u8 = 2;
+const CONNECTED: u8 = 1;
+const LISTENING: u8 = 10;
+/// Nothing more is received.
+const RECEIVES_NO_MORE: u8 = 1;
+
+/// What is known of those with these inodes of a process, or nothing where the kernel does not tell:
+/// the process is in another network, or this cannot be asked here.
+pub(super) fn seen_of(pid: u32, wanted: &HashSet<u64>) -> Option<Vec<(u64, Seen)>> {
+    if !is_of_our_network(pid) {
+        return None;
+    }
+    let mut seen = Vec::new();
+    let is_wanted = |it: &(u64, Seen)| wanted.contains(&it.0);
+    ask(|answer| {
+        seen.extend(parse(answer).filter(is_wanted));
+        seen.len() < wanted.len()
+    })?;
+    Some(seen)
+}
+
+/// A socket of netlink sees the network that it was made in.
+fn is_of_our_network(pid: u32) -> bool {
+    let network = |process: &str| fs::read_link(format!("/proc/{process}/ns/net"));
+    match (network("self"), network(&pid.to_string())) {
+        (Ok(ours), Ok(theirs)) => ours == theirs,
+        _ => false,
+    }
+}
+
+/// Asks for all local sockets, and gives each part of the answer for as long as more is wanted.
+/// The kernel has an answer at once, so that it is never waited for.
+fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<()> {
+    let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG)).ok()?;
+    send(&socket, &question(), SendFlags::empty()).ok()?;
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut read = 0;
+    while read < MOST_BYTES {
+        let (length, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::DONTWAIT).ok()?;
+        read += length;
+        let mut messages = messages(&buffer[..length]).peekable();
+        match messages.peek()?.0 {
+            BY_FAMILY => {}
+            // Its last word, or that it cannot tell.
+            _ => return (length < read).then_some(()),
+        }
+        let is_enough = messages
+            .filter(|(sort, _)| *sort == BY_FAMILY)
+            .any(|(_, answer)| !wants_more(answer));
+        if is_enough {
+            break;
+        }
+    }
+    Some(())
+}
+
+fn question() -> Vec<u8> {
+    let length = (HEADER_BYTES + QUESTION_BYTES) as u32;
+    let mut bytes = length.to_ne_bytes().to_vec();
+    bytes.extend(BY_FAMILY.to_ne_bytes());
+    bytes.extend(REQUEST_OF_ALL.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend([UNIX, 0, 0, 0]);
+    for word in [ALL_STATES, 0, SHOW_TO_READ, 0, 0] {
+        bytes.extend(word.to_ne_bytes());
+    }
+    bytes
+}
+
+/// The messages in a part of an answer: what sort each is of, and what it says.
+fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    pieces(bytes, HEADER_BYTES, |head| {
+        let length = u32::from_ne_bytes(head.get(..4)?.try_into().ok()?);
+        let sort = u16::from_ne_bytes(head.get(4..6)?.try_into().ok()?);
+        Some((length as usize, sort))
+    })
+}
+
+/// What an answer adds to what it begins with: of what sort each piece is, and what it says.
+fn attributes(answer: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    pieces(answer.get(ANSWER_BYTES..).unwrap_or_default(), 4, |head| {
+        let length = u16::from_ne_bytes(head.get(..2)?.try_into().ok()?);
+        let sort = u16::from_ne_bytes(head.get(2..4)?.try_into().ok()?);
+        Some((length.into(), sort))
+    })
+}
+
+/// Pieces that follow each other at multiples of four bytes; `head` tells the length and the sort of the
+/// first. It ends at the first that does not fit.
+fn pieces(
+    bytes: &[u8],
+    head_bytes: usize,
+    head: impl Fn(&[u8]) -> Option<(usize, u16)>,
+) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (length, sort) = head(rest)?;
+        let said = rest.get(head_bytes..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((sort, said))
+    })
+}
+
+/// What an answer says of a socket, by its inode.
+fn parse(answer: &[u8]) -> Option<(u64, Seen)> {
+    let &[_, kind, state, _, ref rest @ ..] = answer else {
+        return None;
+    };
+    let inode = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?);
+    let of = |sort| attributes(answer).find(|(it, _)| *it == sort);
+    let to_read = of(TO_READ)?.1.get(..4)?.try_into().ok()?;
+    let shutdown = of(SHUTDOWN).map_or(0, |(_, said)| said.first().copied().unwrap_or_default());
+    let to_read = u32::from_ne_bytes(to_read).into();
+    let has_hung_up = shutdown & RECEIVES_NO_MORE != 0;
+    Some((inode.into(), seen(kind, state, to_read, has_hung_up)))
+}
+
+/// Of one that listens it is told how many knock; of a datagram, how long the first is that waits, and it
+/// may have no bytes at all.
+fn seen(kind: u8, state: u8, to_read: u64, has_hung_up: bool) -> Seen {
+    match (kind, state, to_read) {
+        (_, LISTENING, 0) => Seen::Empty,
+        (_, LISTENING, callers) => Seen::Readable(callers),
+        _ if has_hung_up => Seen::HungUp,
+        (DATAGRAM, _, 1..) => Seen::Readable(1),
+        (_, _, 1..) => Seen::Readable(to_read),
+        (STREAM, CONNECTED, 0) => Seen::Empty,
+        _ => Seen::Open,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::fd::{AsFd, AsRawFd as _};
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
+
+    use super::*;
+
+    fn inode_of(socket: impl AsFd) -> u64 {
+        let number = socket.as_fd().as_raw_fd();
+        let link = fs::read_link(format!("/proc/self/fd/{number}")).expect("it is open");
+        let digits = link
+            .to_string_lossy()
+            .replace(|c: char| !c.is_ascii_digit(), "");
+        digits.parse().expect("a number")
+    }
+
+    /// What is seen of this one; nothing where the kernel does not tell.
+    fn look(socket: impl AsFd) -> Option<Seen> {
+        let wanted = HashSet::from([inode_of(socket)]);
+        let seen = seen_of(std::process::id(), &wanted)?;
+        let [(_, seen)] = seen[..] else {
+            panic!("{seen:?}")
+        };
+        Some(seen)
+    }
+
+    fn is_told() -> bool {
+        let is_told = seen_of(std::process::id(), &HashSet::from([1])).is_some();
+        if !is_told {
+            eprintln!("skipped: this kernel does not tell of local sockets");
+        }
+        is_told
+    }
+
+    // CT-15
+    #[test]
+    fn what_can_be_read_from_a_stream_is_seen_and_who_has_hung_up() {
+        if !is_told() {
+            return;
+        }
+        let (mut near, mut far) = UnixStream::pair().expect("can be made");
+        assert_eq!(look(&near), Some(Seen::Empty));
+        far.write_all(b"frame").expect("it is connected");
+        assert_eq!(look(&near), Some(Seen::Readable(5)));
+        near.read_exact(&mut [0; 5]).expect("they are there");
+        assert_eq!(look(&near), Some(Seen::Empty));
+        drop(far);
+        assert_eq!(look(&near), Some(Seen::HungUp));
+    }
+
+    // CT-15
+    #[test]
+    fn who_knocks_is_seen_and_a_datagram() {
+        if !is_told() {
+            return;
+        }
+        let name = format!("ctp-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(name).expect("a good name");
+        let listener = UnixListener::bind_addr(&address).expect("can be bound");
+        assert_eq!(look(&listener), Some(Seen::Empty));
+        let _caller = UnixStream::connect_addr(&address).expect("it listens");
+        assert_eq!(look(&listener), Some(Seen::Readable(1)));
+
+        let (near, far) = UnixDatagram::pair().expect("can be made");
+        assert_eq!(
+            look(&near),
+            Some(Seen::Open),
+            "there may be one without bytes"
+        );
+        far.send(b"frame").expect("it is connected");
+        assert_eq!(look(&near), Some(Seen::Readable(1)));
+    }
+
+    #[test]
+    fn of_another_network_nothing_is_told() {
+        let nobody = u32::MAX;
+        assert_eq!(seen_of(nobody, &HashSet::from([1])), None);
+    }
+
+    #[test]
+    fn what_is_cut_off_says_nothing() {
+        let head = [1, STREAM, CONNECTED, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let to_read = [12, 0, 4, 0, 5, 0, 0, 0, 0, 0, 0, 0];
+        let answer = [head.as_slice(), &to_read].concat();
+        if cfg!(target_endian = "little") {
+            assert_eq!(parse(&answer), Some((7, Seen::Readable(5))));
+        }
+        for length in 0..answer.len() {
+            assert_eq!(parse(&answer[..length]), None, "{length}");
+        }
+        for bytes in [[0; 32], [0xff; 32], [3; 32]] {
+            assert!(messages(&bytes).count() <= 1);
+            assert!(attributes(&bytes).count() <= 4);
+        }
+    }
+}
