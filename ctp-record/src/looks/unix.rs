@@ -25,6 +25,7 @@ const ANSWER_BYTES: usize = 16;
 const UNIX: u8 = 1;
 const BY_FAMILY: u16 = 20;
 const REQUEST_OF_ALL: u16 = 0x301;
+const NO_MORE: u16 = 3;
 const ALL_STATES: u32 = u32::MAX;
 const SHOW_TO_READ: u32 = 0x10;
 const TO_READ: u16 = 4;
@@ -73,17 +74,12 @@ fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<()> {
     while read < MOST_BYTES {
         let (length, _) = recv(&socket, buffer.as_mut_slice(), RecvFlags::DONTWAIT).ok()?;
         read += length;
-        let mut messages = messages(&buffer[..length]).peekable();
-        match messages.peek()?.0 {
-            BY_FAMILY => {}
-            // Its last word, or that it cannot tell.
-            _ => return (length < read).then_some(()),
-        }
-        let is_enough = messages
-            .filter(|(sort, _)| *sort == BY_FAMILY)
-            .any(|(_, answer)| !wants_more(answer));
-        if is_enough {
-            break;
+        for (sort, answer) in messages(&buffer[..length]) {
+            match sort {
+                BY_FAMILY if wants_more(answer) => {}
+                BY_FAMILY | NO_MORE => return Some(()),
+                _ => return None, // that it cannot tell
+            }
         }
     }
     Some(())
