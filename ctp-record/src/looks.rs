@@ -1,9 +1,10 @@
 //! Looks from outside at the descriptors that coroutines wait for: closed, re-used, or readable?
 //!
-//! Only `/proc` is read. The program is not stopped, and nothing of it is touched: a duplicate of a
-//! descriptor would keep it open. What is not remarkable is not told, but for that there is nothing
-//! to read, which is why a wait may be long; and a descriptor is closed or
-//! re-used only if an earlier look of the same wait saw it open: its number may be of another sort.
+//! Only `/proc` is read, and the kernel asked of local sockets. The program is not stopped, and
+//! nothing of it is touched: a duplicate of a descriptor would keep it open. What is not remarkable is
+//! not told, but for that there is nothing to read, which is why a wait may be long; and a descriptor
+//! is closed or re-used only if an earlier look of the same wait saw it open: its number may be of
+//! another sort.
 //! Whether an epoll watches them is asked too, which the kernel tells under a lock of that epoll: of
 //! small processes only, and of long waits.
 //! The work is bounded: some hundred descriptors a second, in turns, and none while nobody waits long.
@@ -11,6 +12,7 @@
 mod changed;
 mod descriptor;
 mod followed;
+mod sight;
 mod sockets;
 mod tables;
 mod unix;
@@ -24,15 +26,14 @@ use ctp_trace::record::{CoroutineId, Look, Nanos, ProcessId, Seen};
 use crate::harvest::DescriptorWait;
 use crate::memories::StationPlace;
 use changed::Changed;
-use descriptor::{Descriptor, Held};
+use descriptor::Held;
 use followed::Followed;
-use sockets::Sockets;
-use watched::Watched;
+use sight::{
+    Lists, MOST_LISTS, Sight, ended_of, is_watched, seen_of, tables_for, unwatched, watched_for,
+};
 
 /// Whoever waits for so long is looked at.
 pub const LONG: Duration = Duration::from_millis(500);
-/// What watches a descriptor is asked after so long: that takes a lock of the program's.
-const LONGER: Duration = Duration::from_secs(2);
 /// Waits that are looked at in one go.
 pub const MOST_WAITS: usize = 256;
 /// Stations that are scanned for them in one go.
@@ -45,8 +46,6 @@ const SOON: Duration = Duration::from_millis(200);
 const SHARE: u32 = 100;
 /// Waits that are remembered; then all are forgotten.
 const MOST_FOLLOWED: usize = 1 << 16;
-/// Processes of which the sockets, or the descriptors, are listed in one go.
-const MOST_LISTS: usize = 4;
 
 /// What was seen so far, and when the next look is.
 #[derive(Debug)]
@@ -63,14 +62,6 @@ pub struct Looks {
     watching: HashSet<ProcessId>,
     /// What is as it should be is told at the end only.
     saves_room: bool,
-}
-
-/// One wait, with what its descriptor is now.
-struct Sight {
-    place: StationPlace,
-    wait: DescriptorWait,
-    pid: u32,
-    held: Held,
 }
 
 impl Looks {
@@ -139,10 +130,8 @@ impl Looks {
         self.note_who_watches(&sights, &watched);
         let with_seen = |sight: Sight| {
             let seen = seen_of(&sight, tables.get(&sight.pid));
-            match self.is_unwatched(&sight, &watched) {
-                true => (sight, Some(unwatched(seen.unwrap_or_default()))),
-                false => (sight, seen),
-            }
+            let seen = self.with_watchers(&sight, seen, &watched);
+            (sight, seen)
         };
         let sights: Vec<_> = sights.into_iter().map(with_seen).collect();
         let at = now();
@@ -161,15 +150,28 @@ impl Looks {
         self.followed.values().filter_map(Followed::untold)
     }
 
-    fn note_who_watches(&mut self, sights: &[Sight], watched: &HashMap<u32, Watched>) {
+    fn note_who_watches(&mut self, sights: &[Sight], watched: &Lists) {
         let is_watched = |sight: &&Sight| is_watched(sight, watched) == Some(true);
         let some = sights.iter().filter(is_watched);
         self.watching.extend(some.map(|sight| sight.wait.process));
     }
 
-    /// Does nobody there tell when it is ready, though somebody does of what others wait for?
-    fn is_unwatched(&self, sight: &Sight, watched: &HashMap<u32, Watched>) -> bool {
-        self.watching.contains(&sight.wait.process) && is_watched(sight, watched) == Some(false)
+    /// What is seen, with whether nobody there tells when it is ready, though somebody does of what
+    /// others wait for. Of a process that was left out this time, that stays as it was told.
+    fn with_watchers(&self, sight: &Sight, seen: Option<Seen>, watched: &Lists) -> Option<Seen> {
+        let is_asked = self.watching.contains(&sight.wait.process);
+        match is_watched(sight, watched) {
+            Some(false) if is_asked => seen.map(unwatched),
+            None if !watched.contains_key(&sight.pid) && self.was_unwatched(sight) => None,
+            _ => seen,
+        }
+    }
+
+    /// Is it open, and was it told last that nobody watches it?
+    fn was_unwatched(&self, sight: &Sight) -> bool {
+        let followed = self.followed.get(&sight.wait.coroutine);
+        let was = followed.is_some_and(|it| it.since == sight.wait.since && it.was_unwatched());
+        was && matches!(sight.held, Held::Open(_))
     }
 
     /// Looks once more, and closer, at what is not what it was.
@@ -225,7 +227,8 @@ impl Looks {
         let Some(mut followed) = followed.or_else(|| Followed::of(wait.since, held, at)) else {
             return;
         };
-        if let Some(seen) = seen {
+        let is_changed = followed.is_changed(held);
+        if let Some(seen) = seen.or(is_changed.then_some(Seen::Open)) {
             looks.extend(followed.see(held, look(seen), self.saves_room));
         }
         if followed.is_suspect() {
@@ -239,74 +242,6 @@ impl Looks {
     }
 }
 
-/// Their processes that have ended by now, as one number of each tells. It is asked when all else was
-/// read: while a process ends, its sockets leave the kernel's tables and what it has is closed, which
-/// says nothing of any wait.
-fn ended_of(sights: &[(Sight, Option<Seen>)]) -> HashSet<u32> {
-    let numbers = sights.iter().map(|(sight, _)| (sight.pid, sight.wait.fd));
-    let one_of_each: HashMap<u32, u64> = numbers.collect();
-    let has_ended = |(pid, fd)| (descriptor::look(pid, fd) == Held::Unknown).then_some(pid);
-    one_of_each.into_iter().filter_map(has_ended).collect()
-}
-
-/// What there is to read, if it waits for that; whether it is the same thing as before is not known
-/// here. Nothing of a socket whose process was left out this time.
-fn seen_of(sight: &Sight, sockets: Option<&Sockets>) -> Option<Seen> {
-    let seen = match sight.held {
-        Held::Open(descriptor) if sight.wait.reads => match descriptor {
-            Descriptor::Socket(inode) => sockets?.seen(inode),
-            Descriptor::Event => descriptor::seen_of_event(sight.pid, sight.wait.fd),
-            _ => Seen::Open,
-        },
-        Held::Closed => Seen::Closed,
-        Held::NumberClosed => Seen::NumberClosed,
-        _ => Seen::Open,
-    };
-    Some(seen)
-}
-
-/// What the epolls watch of those processes in which somebody waits for longer.
-fn watched_for(sights: &[Sight], now: Nanos) -> HashMap<u32, Watched> {
-    let is_longer = |sight: &&Sight| {
-        let is_open = matches!(sight.held, Held::Open(_));
-        is_open && LONGER.as_nanos() <= sight.wait.since.until(now).0.into()
-    };
-    let of_those: HashSet<u32> = sights.iter().filter(is_longer).map(|it| it.pid).collect();
-    let some = of_those.into_iter().take(MOST_LISTS);
-    some.filter_map(|pid| Some((pid, Watched::in_process(pid)?)))
-        .collect()
-}
-
-/// Nothing of one of which that is not known.
-fn is_watched(sight: &Sight, watched: &HashMap<u32, Watched>) -> Option<bool> {
-    let Held::Open(descriptor) = sight.held else {
-        return None;
-    };
-    let watched = watched.get(&sight.pid)?;
-    Some(watched.has(sight.wait.fd, descriptor, sight.wait.reads))
-}
-
-/// The same of one that nobody watches.
-fn unwatched(seen: Seen) -> Seen {
-    match seen {
-        Seen::Readable(amount) => Seen::Unwatched(amount),
-        _ => Seen::Unwatched(0),
-    }
-}
-
-/// The sockets of those processes in which somebody waits to read from one.
-fn tables_for(sights: &[Sight]) -> HashMap<u32, Sockets> {
-    let mut wanted: HashMap<u32, HashSet<u64>> = HashMap::new();
-    for sight in sights.iter().filter(|sight| sight.wait.reads) {
-        if let Held::Open(Descriptor::Socket(inode)) = sight.held {
-            wanted.entry(sight.pid).or_default().insert(inode);
-        }
-    }
-    let some = wanted.into_iter().take(MOST_LISTS);
-    some.map(|(pid, inodes)| (pid, Sockets::of(pid, &inodes)))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
@@ -314,6 +249,7 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::process::{Child, Command};
 
+    use super::descriptor::Descriptor;
     use super::*;
 
     /// A process whose input is a socket that has something to read.
@@ -386,6 +322,35 @@ mod tests {
             pid
         };
         assert_eq!(look(90, &ends_then), []);
+    }
+
+    // CT-15
+    #[test]
+    fn who_watches_is_not_known_of_a_process_that_was_left_out() {
+        let (place, wait) = waits(1).remove(0);
+        let sight = Sight {
+            place,
+            wait,
+            pid: 7,
+            held: Held::Open(Descriptor::Socket(4711)),
+        };
+        let mut looks = Looks::new(false);
+        let left_out = Lists::new();
+        let cannot_be_asked = Lists::from([(7, None)]);
+        let seen = Some(Seen::Empty);
+        assert_eq!(looks.with_watchers(&sight, seen, &left_out), seen);
+        looks.tell(&sight, Some(Seen::Unwatched(0)), Nanos(10), &mut Vec::new());
+        assert_eq!(looks.with_watchers(&sight, seen, &left_out), None);
+        assert_eq!(looks.with_watchers(&sight, seen, &cannot_be_asked), seen);
+        let replaced = Held::Open(Descriptor::Socket(4712));
+        let mut told = Vec::new();
+        let sight = Sight {
+            held: replaced,
+            ..sight
+        };
+        let seen = looks.with_watchers(&sight, seen, &left_out);
+        looks.tell(&sight, seen, Nanos(20), &mut told);
+        assert_eq!(self::seen(&told), [Seen::Replaced], "that needs no list");
     }
 
     // CT-15

@@ -113,7 +113,7 @@ struct ViewArgs {
     /// List what everybody did last who lived at the end, those that crashed first
     #[arg(long, group = "listing")]
     last_words: bool,
-    /// Show who spawned whom, those that are alike together
+    /// Show who spawned whom, as a tree: coroutines of one name and place in one row
     #[arg(long, group = "listing")]
     tree: bool,
     /// Tell what led this coroutine to where it is: who woke it, and who woke that one
@@ -252,7 +252,7 @@ impl Usage {
 /// If the user asked for help, which is printed, or got it wrong, which is explained.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage> {
     Cli::try_parse_from(words)
-        .and_then(Cli::check_stdout)
+        .and_then(Cli::check)
         .map(Cli::into_config)
         .map_err(|error| {
             // Nobody is left to tell if this fails too.
@@ -262,8 +262,26 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage>
 }
 
 impl Cli {
+    fn check(self) -> Result<Self, clap::Error> {
+        self.check_stdout()?;
+        self.check_gate()?;
+        Ok(self)
+    }
+
+    /// What a view does not heed must not look as if it did.
+    fn check_gate(&self) -> Result<(), clap::Error> {
+        let is_gate = self.stuck.fail || !self.stuck.ignore.is_empty();
+        if is_gate && !self.view.stuck {
+            return Err(Cli::command().error(
+                ErrorKind::ArgumentConflict,
+                "--fail and --ignore are for --stuck alone",
+            ));
+        }
+        Ok(())
+    }
+
     /// Two things on standard output could not be told apart.
-    fn check_stdout(self) -> Result<Self, clap::Error> {
+    fn check_stdout(&self) -> Result<(), clap::Error> {
         let picture = self.flame.flame.as_deref().is_some_and(output::is_stdout);
         let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
         if picture && (stacks || self.json) {
@@ -272,7 +290,7 @@ impl Cli {
                 "--flame - leaves no room for other things on standard output: name a file",
             ));
         }
-        Ok(self)
+        Ok(())
     }
 
     fn into_config(mut self) -> Config {

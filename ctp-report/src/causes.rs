@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use ctp_trace::Census;
+use ctp_trace::census::Occupant;
 use ctp_trace::record::{
     Act, Birth, CoroutineId, Deed, Event, EventKind, Nanos, Record, SiteId, Wake, WakeCall, Waker,
 };
@@ -120,8 +121,9 @@ impl Causes {
 
     fn is_born(&mut self, census: &Census, event: &Event) {
         let by = match census.runs_there(event) {
-            Some(parent) => Waker::Coroutine(parent.id),
-            None => Waker::Thread(event.tid as u32),
+            Occupant::Coroutine(parent) => Waker::Coroutine(parent.id),
+            Occupant::Nobody => Waker::Thread(event.tid as u32),
+            Occupant::NotTold => Waker::Foreign,
         };
         let head = self.heads.entry(event.coroutine).or_default();
         let site = head.who.spawn_site;

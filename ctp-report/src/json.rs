@@ -88,9 +88,14 @@ pub fn last_words(trace: &Value, words: &[LastWords]) -> Value {
 }
 
 /// Who spawned whom.
-pub fn tree(trace: &Value, threshold: Nanos, tree: &[Branch]) -> Value {
-    let threshold_ns = threshold.0;
-    json!({ "version": VERSION, "trace": trace, "threshold_ns": threshold_ns, "tree": tree })
+pub fn tree(trace: &Value, model: &Model, threshold: Nanos, tree: &[Branch]) -> Value {
+    json!({
+        "version": VERSION,
+        "trace": trace,
+        "threshold_ns": threshold.0,
+        "parents_unknown": model.census.parents_unknown(),
+        "tree": tree,
+    })
 }
 
 /// What led one coroutine to where it is.

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use ctp_trace::census::{Coroutine, Parent};
+use ctp_trace::census::{Coroutine, NameId, Parent};
+use ctp_trace::record::CoroutineId;
 use serde::Serialize;
 
 use crate::model::Model;
 use crate::names;
 use crate::text;
+use crate::units;
+
+/// So many are told of by name.
+const MOST: usize = 4;
 
 /// Coroutines of one name, which spawned others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,40 +23,61 @@ pub struct Spawner {
     pub ids: Vec<u32>,
     /// So many of them have ended since.
     pub ended: usize,
+    /// So many of the coroutines were spawned by them.
+    pub children: usize,
 }
 
-/// Those that spawned these; nobody who did so outside of any coroutine.
+/// A parent, and how many of the coroutines are its children.
+type Counted = BTreeMap<CoroutineId, (NameId, usize)>;
+
+/// Those that spawned these, with the most children first. Of those that were not spawned by a
+/// coroutine, or of which it is not known, nothing is said.
 pub fn of<'c>(model: &Model, children: impl Iterator<Item = &'c Coroutine>) -> Vec<Spawner> {
-    let parents: BTreeMap<u32, Parent> = children
-        .filter_map(|one| one.parent)
-        .map(|parent| (parent.id.0, parent))
-        .collect();
-    let mut by_name: BTreeMap<String, Vec<Parent>> = BTreeMap::new();
-    for parent in parents.into_values() {
-        let key = names::numbered(model.census.name(parent.name));
-        by_name.entry(key).or_default().push(parent);
+    let mut by_name: BTreeMap<String, Counted> = BTreeMap::new();
+    for Parent { id, name } in children.filter_map(|one| one.parent) {
+        let key = names::numbered(model.census.name(name));
+        let them = by_name.entry(key).or_default();
+        them.entry(id).or_insert((name, 0)).1 += 1;
     }
-    by_name.values().map(|them| spawner(model, them)).collect()
+    let all = by_name
+        .iter()
+        .map(|(name, them)| spawner(model, name, them));
+    let mut all: Vec<Spawner> = all.collect();
+    all.sort_by_key(|it| std::cmp::Reverse(it.children));
+    all
 }
 
-fn spawner(model: &Model, them: &[Parent]) -> Spawner {
-    let first = model.census.name(them[0].name);
-    let name = match them.iter().all(|one| one.name == them[0].name) {
-        true => first.to_owned(),
-        false => names::numbered(first),
+fn spawner(model: &Model, all_of: &str, them: &Counted) -> Spawner {
+    let mut names = them.values().map(|(name, _)| *name);
+    let first = names.next().unwrap_or_default();
+    let name = match names.all(|name| name == first) {
+        true => model.census.name(first),
+        false => all_of,
     };
-    let is_alive = |one: &&Parent| model.census.get(one.id).is_some_and(Coroutine::is_alive);
+    let is_alive = |id: &&CoroutineId| model.census.get(**id).is_some_and(Coroutine::is_alive);
     Spawner {
-        name: names::tidy(&name).unwrap_or_else(|| names::NO_NAME.to_owned()),
-        ids: them.iter().map(|one| one.id.0).collect(),
-        ended: them.len() - them.iter().filter(is_alive).count(),
+        name: names::tidy(name).unwrap_or_else(|| names::NO_NAME.to_owned()),
+        ids: them.keys().map(|id| id.0).collect(),
+        ended: them.len() - them.keys().filter(is_alive).count(),
+        children: them.values().map(|(_, children)| children).sum(),
     }
+}
+
+/// In words, a line each, of so many coroutines.
+pub fn describe(spawners: &[Spawner], of: usize) -> Vec<String> {
+    let lines = spawners.iter().take(MOST).map(|it| it.describe(of));
+    let more = spawners.len().saturating_sub(MOST);
+    let more = (more > 0).then(|| format!("and {} more", units::counted(more as u64, "name")));
+    lines.chain(more).collect()
 }
 
 impl Spawner {
-    /// The same in words.
-    pub fn describe(&self) -> String {
+    fn describe(&self, of: usize) -> String {
         let name = text::cut_middle(&self.name, 40);
+        let ids = match self.ids.as_slice() {
+            [id] => format!("id {id}"),
+            ids => format!("ids {}", text::few(ids)),
+        };
         let ended = match (self.ids.len(), self.ended) {
             (_, 0) => String::new(),
             (1, _) => ", which has ended".to_owned(),
@@ -59,9 +85,10 @@ impl Spawner {
             (_, 1) => ", one of which has ended".to_owned(),
             (_, ended) => format!(", of which {ended} have ended"),
         };
-        match self.ids.as_slice() {
-            [id] => format!("{name} (id {id}){ended}"),
-            ids => format!("{name} (ids {}){ended}", text::few(ids)),
-        }
+        let share = match self.children {
+            all if all == of => String::new(),
+            children => format!(": {} of them", units::count(children as u64)),
+        };
+        format!("{name} ({ids}){ended}{share}")
     }
 }

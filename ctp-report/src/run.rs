@@ -198,7 +198,7 @@ fn tree(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> {
     let (model, names) = read(config)?;
     let tree = tree::tree(&model, &names, view.threshold);
     if config.json {
-        let document = json::tree(&json::told(&model, &names), view.threshold, &tree);
+        let document = json::tree(&json::told(&model, &names), &model, view.threshold, &tree);
         return Ok(json::write(&document, out)?);
     }
     let mut page = Page::new(out);
@@ -206,8 +206,8 @@ fn tree(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> {
     alarms(&mut page, &model, &names)?;
     view::tree::table(&mut page, &tree, view.all_ids)?;
     if config.detail != Detail::Quiet {
-        let by_name = model.is_by_name();
-        view::tree::hints(&mut page, &tree, &again(config), by_name)?;
+        let unknown = model.census.parents_unknown();
+        view::tree::hints(&mut page, &tree, &again(config), unknown)?;
     }
     Ok(())
 }

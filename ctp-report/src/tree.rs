@@ -34,6 +34,9 @@ pub struct Branch {
     pub children: Vec<Branch>,
 }
 
+/// All for whom there was no room in the tree.
+const OTHERS: &str = "(others)";
+
 /// Members of a family that are not over.
 #[derive(Clone, Debug, Default)]
 struct Members {
@@ -54,8 +57,13 @@ pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
             family,
             members.remove(&id).unwrap_or_default(),
         );
+        if id == FamilyId::default() {
+            (branch.name, branch.spawned_at) = (OTHERS.to_owned(), None);
+        }
         branch.adopt(grown.remove(&Some(id)).unwrap_or_default());
-        grown.entry(family.parent).or_default().push(branch);
+        if branch.weight != [0; 3] {
+            grown.entry(family.parent).or_default().push(branch);
+        }
     }
     sorted(grown.remove(&None).unwrap_or_default())
 }

@@ -50,7 +50,7 @@ pub use blocks::{Block, Blocks, Keeper};
 pub use broken::{Breach, Broken, Contradiction};
 pub use closings::Closing;
 pub use coroutine::{Attempted, Coroutine, Total};
-pub use families::{Family, FamilyId, Parent};
+pub use families::{Family, FamilyId, Occupant, Parent};
 pub use filtering::Filtering;
 pub use holds::Holding;
 pub use looks::Looked;
@@ -350,7 +350,7 @@ impl Census {
                 let ready = one.ready_before(event);
                 runners.ran(one.id, event.tid, event.at, ready);
             }
-            EventKind::Suspend | EventKind::Death => runners.left(one.id, event.tid),
+            EventKind::Suspend | EventKind::Death => runners.left(one.id, event.tid, event.at),
             EventKind::Birth => {}
         }
         if let Some(contradiction) = one.contradiction(event) {
@@ -372,7 +372,6 @@ impl Census {
     /// Replaces what it had summed up before.
     fn aggregate(&mut self, aggregate: &Aggregate) {
         self.see(aggregate.at);
-        self.meet(aggregate.coroutine, None);
         let one = self.coroutines.of(aggregate.coroutine);
         one.aggregate = Some(Box::new(aggregate.clone()));
     }
@@ -404,7 +403,10 @@ impl Census {
                 .entry(deed.process)
                 .or_default()
                 .begins(deed.tid),
-            Act::Loss(records) => self.losses.note(deed, *records),
+            Act::Loss(records) => {
+                self.losses.note(deed, *records);
+                self.doubt_births(deed.process, deed.tid);
+            }
             Act::Close(close) => {
                 self.closings.note(deed, close, self.coroutines.all());
                 if let Some(it) = closings::resource(deed.process, close.wait, close.arg) {

@@ -73,13 +73,74 @@ fn nobody_is_said_to_have_spawned_another_where_something_may_be_missing() {
         kind: Run,
         ..Event::default()
     });
+    let later = [described(3, "later"), event(3, 0, 25, Run)];
     let of = |before: &[Record], between: &[Record]| parent(&born_beside(before, between), 2);
     let told = |between: &[Record]| of(&[deed(1, BEGIN)], between);
     assert_eq!(of(&[], &[]), None, "what the thread did before is not told");
     assert_eq!(told(&[lost]), None);
     assert_eq!(told(&[stop(true), stop(false)]), None);
     assert_eq!(told(&[elsewhere]), None);
+    assert_eq!(told(&later), None, "it is told out of its order");
     assert_eq!(told(&[]), Some(1));
+}
+
+// CT-25
+#[test]
+fn a_loss_that_is_told_late_puts_in_doubt_who_was_born_before() {
+    let beside = [deed(1, BEGIN), described(3, "other"), event(3, 0, 5, Run)];
+    let mut census = born_beside(&beside, &[]);
+    assert_eq!(parent(&census, 2), Some(1));
+    census.feed(&event(1, 1, 15, Suspend));
+    census.feed(&deed(30, Act::Loss(3)));
+    assert_eq!((parent(&census, 2), census.parents_unknown()), (None, 3));
+    let mut families = census.families();
+    assert!(families.all(|(_, family)| family.parent.is_none() || family.coroutines == 0));
+}
+
+// CT-25
+#[test]
+fn a_thread_that_begins_runs_nobody_whoever_had_its_number() {
+    let ran_before = [deed(15, BEGIN)];
+    assert_eq!(
+        parent(&born_beside(&[deed(1, BEGIN)], &ran_before), 2),
+        None
+    );
+    assert_eq!(parent(&born_beside(&[], &ran_before), 2), None);
+}
+
+// CT-25
+#[test]
+fn one_that_runs_before_the_one_before_it_says_that_it_waits_is_the_parent() {
+    let next = [
+        described(3, "next"),
+        event(3, 0, 12, Run),
+        event(1, 1, 13, Suspend),
+    ];
+    assert_eq!(parent(&born_beside(&[deed(1, BEGIN)], &next), 2), Some(3));
+}
+
+// CT-25
+#[test]
+fn a_flight_recorder_knows_parents_where_its_window_is_whole() {
+    let window = |since, unattributed| {
+        Record::Window(Window {
+            since: Nanos(since),
+            unattributed,
+            ..Window::default()
+        })
+    };
+    // All that is summed up of somebody comes before what it did.
+    let totals = Record::Aggregate(Box::new(Aggregate {
+        coroutine: CoroutineId(2),
+        at: Nanos(40),
+        ..Aggregate::default()
+    }));
+    let of = |window: Record| {
+        let census = born_beside(&[window], std::slice::from_ref(&totals));
+        (parent(&census, 2), census.parents_unknown())
+    };
+    assert_eq!(of(window(5, 0)), (Some(1), 1));
+    assert_eq!((of(window(11, 0)).0, of(window(5, 12)).0), (None, None));
 }
 
 /// A run of one, in which another one is born, and so on.

@@ -113,6 +113,12 @@ impl Followed {
         self.empty.filter(|look| !is_told(look))
     }
 
+    /// Was it told last that nobody watches it?
+    pub fn was_unwatched(&self) -> bool {
+        let told = self.told.map(|told| told.seen);
+        matches!(told, Some(Seen::Unwatched(_)))
+    }
+
     /// Was something remarkable told?
     pub fn is_suspect(&self) -> bool {
         self.told.is_some_and(|told| told.seen != Seen::Empty)

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, ErrorKind};
 
 use ctp_trace::record::Seen;
 
@@ -11,7 +11,11 @@ use super::unix;
 
 /// Sockets of one process, by inode. Of others than these it says nothing.
 #[derive(Debug, Default)]
-pub(super) struct Sockets(HashMap<u64, Seen>);
+pub(super) struct Sockets {
+    seen: HashMap<u64, Seen>,
+    /// A table could not be read, or not to its end.
+    is_cut: bool,
+}
 
 /// Bytes of each table that are read: of some ten thousand sockets.
 const MOST_BYTES: u64 = 1 << 20;
@@ -69,39 +73,53 @@ impl Sockets {
 
     fn read(&mut self, pid: u32, tables: &[Table], wanted: &HashSet<u64>) {
         for (table, parse) in tables {
-            if self.0.len() == wanted.len() {
+            if self.seen.len() == wanted.len() {
                 return;
             }
-            if let Ok(file) = File::open(format!("/proc/{pid}/net/{table}")) {
-                self.note(BufReader::new(file.take(MOST_BYTES)), *parse, wanted);
+            let file = File::open(format!("/proc/{pid}/net/{table}"));
+            match file {
+                Ok(file) => self.note(BufReader::new(file), *parse, wanted),
+                Err(error) => self.is_cut |= error.kind() != ErrorKind::NotFound,
             }
         }
     }
 
     /// Of local sockets the table does not tell what there is to read, but an answer may.
     fn ask(&mut self, pid: u32, wanted: &HashSet<u64>) {
-        if self.0.len() == wanted.len() {
+        if self.seen.len() == wanted.len() {
             return;
         }
         match unix::seen_of(pid, wanted) {
-            Some(seen) => self.0.extend(seen),
+            Some(seen) => self.seen.extend(seen),
             None => self.read(pid, &LOCAL_TABLES, wanted),
         }
     }
 
     fn note(&mut self, table: impl BufRead, parse: Parse, wanted: &HashSet<u64>) {
-        for line in table.lines().map_while(Result::ok) {
-            self.0
-                .extend(parse(&line).filter(|(inode, _)| wanted.contains(inode)));
-            if self.0.len() == wanted.len() {
-                return;
+        let mut table = table.take(MOST_BYTES);
+        let mut line = String::new();
+        while self.seen.len() < wanted.len() {
+            line.clear();
+            match table.read_line(&mut line) {
+                Ok(0) => break,
+                Ok(_) => {
+                    let one = parse(&line).filter(|(inode, _)| wanted.contains(inode));
+                    self.seen.extend(one);
+                }
+                Err(_) => {
+                    self.is_cut = true;
+                    break;
+                }
             }
         }
+        self.is_cut |= table.limit() == 0;
     }
 
-    /// What is known of this one.
-    pub fn seen(&self, inode: u64) -> Seen {
-        self.0.get(&inode).copied().unwrap_or_default()
+    /// What is known of this one. One that is in none of the tables is of another sort, or has been
+    /// cut off; nothing is known if not all of them were read.
+    pub fn seen(&self, inode: u64) -> Option<Seen> {
+        let open = (!self.is_cut).then_some(Seen::Open);
+        self.seen.get(&inode).copied().or(open)
     }
 }
 
@@ -164,7 +182,7 @@ mod tests {
         let mut table = b"a: 3 0 0 1 3 7\nb: 3 0 0 1 3 8 /run/x\nc: 3 0 0 1 3 9\n".as_slice();
         let mut sockets = Sockets::default();
         sockets.note(&mut table, local, &HashSet::from([8]));
-        assert_eq!(sockets.0, HashMap::from([(8, Seen::Open)]));
+        assert_eq!(sockets.seen, HashMap::from([(8, Seen::Open)]));
         assert_eq!(table, b"c: 3 0 0 1 3 9\n");
     }
 
@@ -172,7 +190,24 @@ mod tests {
     fn one_that_is_of_another_sort_is_found_too() {
         let (one, _other) = UnixStream::pair().expect("can be made");
         let wanted = HashSet::from([inode_of(&one)]);
-        assert_eq!(Sockets::of(std::process::id(), &wanted).0.len(), 1);
+        assert_eq!(Sockets::of(std::process::id(), &wanted).seen.len(), 1);
+    }
+
+    fn look(inode: u64) -> Seen {
+        let sockets = Sockets::of(std::process::id(), &HashSet::from([inode]));
+        sockets.seen(inode).expect("all tables can be read")
+    }
+
+    #[test]
+    fn nothing_is_known_of_one_that_may_stand_where_nobody_has_read() {
+        let line = b"a: 3 0 0 1 3 7\n".as_slice();
+        let many = line.repeat(MOST_BYTES as usize / line.len() + 1);
+        for (mut table, seen) in [(line, Some(Seen::Open)), (many.as_slice(), None)] {
+            let mut sockets = Sockets::default();
+            sockets.note(&mut table, local, &HashSet::from([7, 8]));
+            assert_eq!(sockets.seen(7), Some(Seen::Open));
+            assert_eq!(sockets.seen(8), seen);
+        }
     }
 
     fn inode_of(stream: &impl std::os::fd::AsRawFd) -> u64 {
@@ -187,7 +222,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("can be bound");
         let address = listener.local_addr().expect("it has one");
         let mut client = TcpStream::connect(address).expect("it listens");
-        let seen = |inode| Sockets::of(std::process::id(), &HashSet::from([inode])).seen(inode);
+        let seen = look;
         let listening = inode_of(&listener);
         assert_eq!(seen(listening), Seen::Readable(1), "somebody knocks");
         let (mut server, _) = listener.accept().expect("it does");
@@ -215,7 +250,7 @@ mod tests {
             let own_address = server.local_addr().expect("it has one");
             client.connect(own_address).expect("there is one");
             let [from, to] = [&client, &server].map(inode_of);
-            let seen = |inode| Sockets::of(std::process::id(), &HashSet::from([inode])).seen(inode);
+            let seen = look;
             assert_eq!([seen(from), seen(to)], [Seen::Empty; 2]);
             client.send(b"frame").expect("it is connected");
             server.peek(&mut [0; 8]).expect("it has come");

@@ -10,7 +10,7 @@ use crate::deadlocks::Deadlock;
 use crate::groups::Group;
 use crate::names::Names;
 use crate::page::Page;
-use crate::parents::Spawner;
+use crate::parents;
 use crate::source;
 use crate::text;
 use crate::units;
@@ -130,8 +130,9 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     let mut fields: Vec<(&str, String)> = spawned
         .map(|at| ("spawned at", text::cut_middle(&at, 80)))
         .collect();
-    let by = group.spawned_by.iter().map(Spawner::describe);
-    fields.extend(by.map(|by| ("spawned by", by)));
+    let by = parents::describe(&group.spawned_by, group.count);
+    let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));
+    fields.extend(words.zip(by));
     let first = waits
         .next()
         .unwrap_or_else(|| group.state_in_words().to_owned());

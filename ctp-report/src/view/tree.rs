@@ -23,9 +23,17 @@ const PLACE: usize = 4;
 /// Columns of text that a place has at least.
 const PLACE_WIDTH: usize = 30;
 
+/// Rows that are shown.
+const MOST: usize = 500;
+
+/// Why that may be so.
+const NOT_TOLD: &str = "who ran there is not told, or records are missing";
+
 /// Writes each family below the one from which it descends; `all_ids` tells the members of each.
 pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> {
-    let lines = lines(tree);
+    let mut lines = lines(tree);
+    let more = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
     let mut cells: Vec<Vec<String>> = lines.iter().map(cells).collect();
     fit(&mut cells);
     let table = table::lines(&COLUMNS, &cells);
@@ -37,7 +45,11 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
             true => ids(page, &line.branch.ids),
             false => Ok(()),
         }
-    })
+    })?;
+    match more {
+        0 => Ok(()),
+        more => page.line(&format!("  and {} more rows", units::count(more as u64))),
+    }
 }
 
 /// A family, and the lines to it that are drawn before its name.
@@ -75,7 +87,7 @@ fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
 fn cells(line: &Line) -> Vec<String> {
     let Line { twigs, branch } = line;
     let again = match branch.spawns_its_like {
-        true => ", and its like",
+        true => " (spawn each other)",
         false => "",
     };
     vec![
@@ -108,14 +120,13 @@ fn ids(page: &mut Page, ids: &[u32]) -> io::Result<()> {
     page.lines(&text::flow(&format!("{indent}ids "), &indent, ", ", &ids))
 }
 
-const NO_RUNS: &str = "# who spawned whom is not told: when somebody ran is in totals only";
-
-/// What to type next; `tool` is the program with the trace that it reads. If the program kept totals
-/// by name, why the tree is none.
-pub fn hints(page: &mut Page, tree: &[Branch], tool: &str, by_name: bool) -> io::Result<()> {
-    if by_name && tree.iter().all(|root| root.children.is_empty()) {
+/// What to type next; `tool` is the program with the trace that it reads. Of so many coroutines it is
+/// not known who spawned them.
+pub fn hints(page: &mut Page, tree: &[Branch], tool: &str, unknown: u64) -> io::Result<()> {
+    if unknown > 0 {
         page.gap()?;
-        page.line(NO_RUNS)?;
+        let of = units::counted(unknown, "coroutine");
+        page.line(&format!("# it is not known who spawned {of}: {NOT_TOLD}"))?;
     }
     if lines(tree).iter().all(|line| line.branch.stuck == 0) {
         return Ok(());

@@ -39,7 +39,7 @@ fn origin(origin: Origin) -> &'static str {
         Origin::Fd => "a descriptor that was ready",
         Origin::Timer => "a timer that was due",
         Origin::Thread => "a thread that ran no coroutine",
-        Origin::Unknown => "a wake by one that is not known",
+        Origin::Unknown => "somebody who is not known",
         Origin::NotTold => "a run of which it is not told what led to it",
         Origin::Earlier => "what is not kept any more: there is more before it",
     }

@@ -6,10 +6,10 @@
 //! recursions would be as deep as they go.
 
 use super::Census;
-use super::coroutine::Coroutine;
+use super::named::Kin;
 use super::names::NameId;
 use crate::hash::Map;
-use crate::record::{CoroutineId, Event, EventKind, SiteId};
+use crate::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, SiteId};
 
 /// Families at most; those beyond have one of their own.
 const MOST: usize = 1 << 16;
@@ -17,7 +17,7 @@ const MOST: usize = 1 << 16;
 /// So many generations are told apart: below these, nobody is said to have a parent.
 const GENERATIONS: u8 = 16;
 
-/// Number of a family; 0 is that of those for whom there was no room.
+/// Number of a family; the default is that of all for whom there was no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FamilyId(u32);
 
@@ -49,6 +49,18 @@ pub struct Parent {
     pub name: NameId,
 }
 
+/// Who ran on a thread at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occupant {
+    /// This one; of those that ran inside of each other, the innermost.
+    Coroutine(Parent),
+    /// No coroutine.
+    Nobody,
+    /// Something speaks against saying so: what the thread did is not told in its order, or records of
+    /// its process are missing.
+    NotTold,
+}
+
 /// What tells two children of one family apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
@@ -63,6 +75,7 @@ pub(super) struct Families {
     all: Vec<Family>,
     stems: Vec<NameId>,
     index: Map<Key, FamilyId>,
+    parents_unknown: u64,
 }
 
 impl Default for Families {
@@ -71,18 +84,19 @@ impl Default for Families {
             all: vec![Family::default()],
             stems: vec![NameId::default()],
             index: Map::default(),
+            parents_unknown: 0,
         }
     }
 }
 
 impl Families {
-    /// One more coroutine of this name and place, spawned by one of that family.
-    fn join(&mut self, parent: Option<FamilyId>, one: &Coroutine, stem: NameId) -> FamilyId {
+    /// So many more coroutines of this name and place, spawned by one of that family.
+    fn join(&mut self, parent: Option<FamilyId>, kin: Kin, stem: NameId, count: u64) -> FamilyId {
         let generation = |id: &FamilyId| self.all[id.0 as usize].generation;
         let parent = parent.filter(|id| generation(id) + 1 < GENERATIONS);
         let key = Key {
             parent,
-            spawn_site: one.spawn_site,
+            spawn_site: kin.spawn_site,
             stem,
         };
         let id = match self.index.get(&key) {
@@ -91,10 +105,10 @@ impl Families {
         };
         let family = &mut self.all[id.0 as usize];
         if family.coroutines == 0 {
-            family.name = one.name;
+            (family.name, family.names_differ) = (kin.name, false);
         }
-        family.names_differ |= family.name != one.name;
-        family.coroutines += 1;
+        family.names_differ |= family.name != kin.name;
+        family.coroutines = family.coroutines.saturating_add(count);
         family.spawns_its_like |= id != FamilyId::default() && family.parent != parent;
         id
     }
@@ -134,29 +148,67 @@ impl Families {
     }
 }
 
+impl Families {
+    fn leave(&mut self, id: Option<FamilyId>) {
+        if let Some(id) = id {
+            let family = &mut self.all[id.0 as usize];
+            family.coroutines = family.coroutines.saturating_sub(1);
+        }
+    }
+}
+
 impl Census {
     /// Who spawned whom: each family after the one from which it descends.
     pub fn families(&self) -> impl Iterator<Item = (FamilyId, &Family)> {
         let all = self.families.all.iter().enumerate();
         let all = all.map(|(index, family)| (FamilyId(index as u32), family));
-        all.filter(|(_, family)| family.coroutines > 0)
+        // One whose members were all put in doubt may have children.
+        all.skip_while(|(id, family)| *id == FamilyId::default() && family.coroutines == 0)
     }
 
-    /// The coroutine that runs, at the moment that was read last, on the thread of this event, as far
-    /// as nothing speaks against that: no record of its process is missing since it began to.
-    pub fn runs_there(&self, event: &Event) -> Option<Parent> {
-        let process = self.get(event.coroutine)?.process;
-        let innermost = self.runners.get(&process)?.innermost(event.tid)?;
-        let one = self.get(innermost)?;
-        let since = one.runs_since()?;
-        let is_there = one.last.is_some_and(|last| last.tid == event.tid);
-        let is_known = self.is_told(process, event.tid, since)
-            && !self.losses.any_since(process, since)
-            && !self.filtering.was_in_force_since(since);
-        (is_there && is_known).then_some(Parent {
-            id: one.id,
-            name: one.name,
+    /// Who runs, at the moment that was read last, on the thread of this event.
+    pub fn runs_there(&self, event: &Event) -> Occupant {
+        let Some(process) = self.get(event.coroutine).map(|one| one.process) else {
+            return Occupant::NotTold;
+        };
+        let told = self.runners.get(&process).map(|it| it.told(event.tid));
+        if told.is_some_and(|told| event.at < told) {
+            return Occupant::NotTold;
+        }
+        match self.innermost(process, event.tid) {
+            Some((parent, since)) if self.is_all_told(process, event.tid, since) => {
+                Occupant::Coroutine(parent)
+            }
+            None if self.is_all_told(process, event.tid, Nanos(0)) => Occupant::Nobody,
+            _ => Occupant::NotTold,
+        }
+    }
+
+    /// Who runs there as far as is told, and since when.
+    fn innermost(&self, process: ProcessId, tid: u64) -> Option<(Parent, Nanos)> {
+        let mut inside = self.runners.get(&process)?.inside(tid);
+        inside.find_map(|id| {
+            let one = self.get(id)?;
+            let since = one.runs_since()?;
+            let (id, name) = (one.id, one.name);
+            let is_there = one.last.is_some_and(|last| last.tid == tid);
+            is_there.then_some((Parent { id, name }, since))
         })
+    }
+
+    /// Whether all that a thread did since then is told in its order, and no record is missing of its
+    /// process.
+    fn is_all_told(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
+        let is_whole = self.window.is_none_or(|window| window.unattributed == 0);
+        self.is_told(process, tid, since)
+            && is_whole
+            && !self.losses.any_since(process, since)
+            && !self.filtering.was_in_force_since(since)
+    }
+
+    /// Coroutines of which it is not known who spawned them, or whether anybody did.
+    pub fn parents_unknown(&self) -> u64 {
+        self.families.parents_unknown
     }
 
     /// The first that is told of it: if that is its birth, whoever runs there has spawned it.
@@ -165,11 +217,49 @@ impl Census {
             return;
         }
         let birth = event.filter(|event| event.kind == EventKind::Birth);
-        let parent = birth.and_then(|birth| self.runs_there(birth));
+        let parent = match birth.map_or(Occupant::NotTold, |birth| self.runs_there(birth)) {
+            Occupant::Coroutine(parent) => Some(parent),
+            Occupant::Nobody => None,
+            Occupant::NotTold => {
+                self.families.parents_unknown += 1;
+                None
+            }
+        };
         let family = parent.and_then(|parent| self.get(parent.id)?.family);
         let one = self.coroutines.of(id);
-        let stem = self.names.stem(one.name);
         one.parent = parent;
-        one.family = Some(self.families.join(family, one, stem));
+        let kin = one.kin();
+        one.family = Some(
+            self.families
+                .join(family, kin, self.names.stem(kin.name), 1),
+        );
+        if let (Some(birth), Some(_)) = (birth, one.parent) {
+            let runners = self.runners.entry(one.process).or_default();
+            runners.born(id, birth.tid);
+        }
+    }
+
+    /// Those that a loss puts in doubt are not said to have a parent; those that are over stay where
+    /// they stand in the tree.
+    pub(super) fn doubt_births(&mut self, process: ProcessId, tid: u64) {
+        let runners = self.runners.entry(process).or_default();
+        for id in runners.lost(tid) {
+            let Some(one) = self.coroutines.known(id).filter(|one| one.parent.is_some()) else {
+                continue;
+            };
+            let kin = one.kin();
+            one.parent = None;
+            self.families.leave(one.family);
+            one.family = Some(self.families.join(None, kin, self.names.stem(kin.name), 1));
+            self.families.parents_unknown += 1;
+        }
+    }
+
+    /// So many of which nothing else is in the trace.
+    pub(super) fn meet_former(&mut self, kin: Kin, coroutines: u64) {
+        let stem = self.names.stem(kin.name);
+        self.families.join(None, kin, stem, coroutines);
+        let unknown = &mut self.families.parents_unknown;
+        *unknown = unknown.saturating_add(coroutines);
     }
 }

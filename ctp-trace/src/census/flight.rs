@@ -30,6 +30,7 @@ impl Census {
         };
         self.named.has_aggregates = true;
         self.named.of(kin).add_former(former);
+        self.meet_former(kin, former.coroutines);
     }
 }
 

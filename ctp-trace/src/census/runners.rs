@@ -1,5 +1,7 @@
 //! Whether the others went on: who was run in a process, and on which thread.
 
+use std::collections::VecDeque;
+
 use crate::hash::Map;
 use crate::record::{CoroutineId, Nanos};
 use crate::verdict::Served;
@@ -9,6 +11,9 @@ const THREADS: usize = 1 << 16;
 
 /// So many coroutines that run inside of each other are known of a thread, the innermost ones.
 const DEPTH: usize = 32;
+
+/// So many births are known of a thread that a loss may yet put in doubt, the latest ones.
+const BIRTHS: usize = 1 << 10;
 
 /// The runs of one process.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +37,13 @@ struct OnThread {
     served: Option<Served>,
     /// It said that it ends, after that.
     has_ended: bool,
-    /// Those that it runs, each inside of the one before.
+    /// Those that it runs, each inside of the one before, but for those of which it is not told that
+    /// they do so no more.
     inside: Vec<CoroutineId>,
+    /// Until when it is told what it does.
+    told: Nanos,
+    /// Those that were born there, with a parent, since its latest loss.
+    births: VecDeque<CoroutineId>,
 }
 
 impl OnThread {
@@ -44,10 +54,11 @@ impl OnThread {
         self.inside.push(who);
     }
 
-    /// Whoever is said to run inside of this one has left before it, and that is lost.
+    /// It need not be the innermost: where a scheduler runs the next one before the one that ran says
+    /// that it waits, it is the one before.
     fn leave(&mut self, who: CoroutineId) {
         if let Some(depth) = self.inside.iter().rposition(|it| *it == who) {
-            self.inside.truncate(depth);
+            self.inside.remove(depth);
         }
     }
 }
@@ -57,6 +68,9 @@ impl Runners {
     pub(super) fn begins(&mut self, tid: u64) {
         if self.histories.len() < THREADS {
             self.histories.insert(tid, ());
+        }
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.inside.clear();
         }
     }
 
@@ -95,6 +109,7 @@ impl Runners {
         if thread.at <= at {
             (thread.who, thread.at, thread.has_ended) = (who, at, false);
         }
+        thread.told = at.max(thread.told);
         thread.enter(who);
         let run = ready.map(|ready| Served { ready, ran: at });
         for served in [&mut self.served, &mut thread.served] {
@@ -104,15 +119,45 @@ impl Runners {
     }
 
     /// One that ran on this thread does so no more.
-    pub(super) fn left(&mut self, who: CoroutineId, tid: u64) {
+    pub(super) fn left(&mut self, who: CoroutineId, tid: u64, at: Nanos) {
         if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.told = at.max(thread.told);
             thread.leave(who);
         }
     }
 
-    /// Whom a thread runs, as far as is told; of those that run inside of each other the innermost.
-    pub(super) fn innermost(&self, tid: u64) -> Option<CoroutineId> {
-        self.threads.get(&tid)?.inside.last().copied()
+    /// Whom a thread runs, as far as is told; of those that run inside of each other the innermost
+    /// first.
+    pub(super) fn inside(&self, tid: u64) -> impl Iterator<Item = CoroutineId> {
+        let thread = self.threads.get(&tid).into_iter();
+        thread.flat_map(|thread| thread.inside.iter().rev().copied())
+    }
+
+    /// Until when it is told what a thread does. What is told of a moment before that is out of its
+    /// order.
+    pub(super) fn told(&self, tid: u64) -> Nanos {
+        let thread = self.threads.get(&tid);
+        thread.map(|thread| thread.told).unwrap_or_default()
+    }
+
+    /// One was born on this thread, of a parent that ran there.
+    pub(super) fn born(&mut self, child: CoroutineId, tid: u64) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            if thread.births.len() == BIRTHS {
+                thread.births.pop_front();
+            }
+            thread.births.push_back(child);
+        }
+    }
+
+    /// This thread has lost records, just before what it tells next. What is told of it before that may
+    /// have been found elsewhere, and out of its order: those whose births may be.
+    pub(super) fn lost(&mut self, tid: u64) -> VecDeque<CoroutineId> {
+        let thread = self.threads.get_mut(&tid);
+        thread.map_or_else(VecDeque::new, |thread| {
+            thread.inside.clear();
+            std::mem::take(&mut thread.births)
+        })
     }
 
     /// Of all runs, the one of which the coroutine had become ready last.
@@ -156,13 +201,21 @@ mod tests {
         for id in 1..=3 {
             runners.ran(CoroutineId(id), 7, Nanos(id.into()), None);
         }
-        let innermost = |runners: &Runners| runners.innermost(7).map(|id| id.0);
+        let innermost = |runners: &Runners| runners.inside(7).next().map(|id| id.0);
         assert_eq!(innermost(&runners), Some(3));
-        runners.left(CoroutineId(3), 8);
-        runners.left(CoroutineId(2), 7);
-        assert_eq!(innermost(&runners), Some(1), "3 was inside of 2");
-        runners.left(CoroutineId(3), 7);
+        runners.left(CoroutineId(3), 8, Nanos(4));
+        runners.left(CoroutineId(2), 7, Nanos(4));
+        assert_eq!(
+            innermost(&runners),
+            Some(3),
+            "3 ran before 2 had said that it waits"
+        );
+        runners.left(CoroutineId(3), 7, Nanos(5));
+        assert_eq!(runners.told(7), Nanos(5));
         assert_eq!(innermost(&runners), Some(1));
+        runners.begins(7);
+        assert_eq!(innermost(&runners), None, "it is another thread");
+        runners.ran(CoroutineId(1), 7, Nanos(4), None);
         runners.ends(7);
         assert_eq!(innermost(&runners), None);
         (0..1000).for_each(|id| runners.ran(CoroutineId(id), 9, Nanos(1), None));

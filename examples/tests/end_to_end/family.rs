@@ -8,7 +8,7 @@ use ctp_trace::{Census, Reader};
 use serde_json::Value;
 use tempfile::tempdir;
 
-use crate::support::{record, report_json};
+use crate::support::{record, record_with, report_json};
 
 /// The parent of each that was alive at the end, both by name; `-` for none.
 type Parents = BTreeMap<String, String>;
@@ -68,6 +68,38 @@ fn walk(parent: &str, branches: &Value, kinds: &mut Kinds) {
             .or_default() += all;
         walk(name, &branch["children"], kinds);
     }
+}
+
+/// Of those that were alive at the end, who has another parent than the program says, and of how many
+/// it is known.
+fn wrong_and_known(flags: &[&str]) -> (Vec<String>, usize) {
+    let directory = tempdir().expect("room");
+    let output = record_with(flags, directory.path(), "family", &[]);
+    let truth = told(&String::from_utf8(output.stdout).expect("text"));
+    let recorded = recorded(directory.path());
+    let claims = recorded.iter().filter(|(_, parent)| *parent != "-");
+    let wrong = claims
+        .clone()
+        .filter(|(child, parent)| truth[*child] != **parent)
+        .map(|(child, parent)| format!("{child} of {parent}"));
+    (wrong.collect(), claims.count())
+}
+
+// CT-25
+#[test]
+fn nobody_has_a_wrong_parent_where_records_are_lost() {
+    for _ in 0..4 {
+        let (wrong, _) = wrong_and_known(&["--buffer", "4K"]);
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+}
+
+// CT-25
+#[test]
+fn a_flight_recorder_knows_who_spawned_whom() {
+    let (wrong, known) = wrong_and_known(&["--flight-recorder=30s"]);
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(known, 320, "all but elders and strangers");
 }
 
 // CT-25
