@@ -30,7 +30,8 @@ pub fn family() -> Vec<u8> {
         hangup: t.source(NET, 141),
     };
     let listener = t.born("listener", main, MS);
-    (1..=4).for_each(|id| connection(&mut t, &sites, listener, id));
+    let connection = |id| connection(&mut t, &sites, listener, id);
+    let connections: Vec<Coroutine> = (1..=4).map(connection).collect();
     for id in 1..=4 {
         let at = 200 * MS + id * 20 * MS;
         t.close(at, TID, WaitKind::Readable, 30 + id, sites.hangup);
@@ -44,10 +45,11 @@ pub fn family() -> Vec<u8> {
     let other = t.born(name, deep, 900 * MS);
     t.run(other, 901 * MS, TID);
     t.suspend(other, 902 * MS, TID, wait(sites.accept, WaitKind::Timer, 0));
+    t.death(connections[1], SECOND);
     t.finish()
 }
 
-fn connection(t: &mut Trace, sites: &Sites, listener: Coroutine, id: u64) {
+fn connection(t: &mut Trace, sites: &Sites, listener: Coroutine, id: u64) -> Coroutine {
     let at = id * 20 * MS;
     t.run(listener, at, TID);
     let one = t.born(&format!("conn-{id}"), sites.session, at + MS);
@@ -68,9 +70,7 @@ fn connection(t: &mut Trace, sites: &Sites, listener: Coroutine, id: u64) {
         TID,
         wait(sites.wait, WaitKind::Readable, 30 + id),
     );
-    if id == 2 {
-        t.death(one, SECOND);
-    }
+    one
 }
 
 fn walks(t: &mut Trace) {
