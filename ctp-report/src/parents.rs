@@ -92,3 +92,49 @@ impl Spawner {
         format!("{name} ({ids}){ended}{share}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spawner(ids: std::ops::Range<u32>, ended: usize, children: usize) -> Spawner {
+        Spawner {
+            name: "conn-*".to_owned(),
+            ids: ids.collect(),
+            ended,
+            children,
+        }
+    }
+
+    // CT-25
+    #[test]
+    fn who_spawned_how_many_and_whether_they_have_ended() {
+        let all = [
+            (spawner(7..8, 0, 200), "conn-* (id 7)"),
+            (
+                spawner(7..8, 1, 1),
+                "conn-* (id 7), which has ended: 1 of them",
+            ),
+            (spawner(1..3, 2, 200), "conn-* (ids 1, 2), which have ended"),
+            (
+                spawner(1..3, 1, 200),
+                "conn-* (ids 1, 2), one of which has ended",
+            ),
+            (
+                spawner(1..9, 3, 1200),
+                "conn-* (ids 1, 2, 3 .. 8), of which 3 have ended: 1 200 of them",
+            ),
+        ];
+        for (spawner, words) in all {
+            assert_eq!(describe(&[spawner], 200), [words]);
+        }
+    }
+
+    // CT-25
+    #[test]
+    fn of_very_many_names_a_few_are_told() {
+        let many = vec![spawner(1..2, 0, 1); 300];
+        let lines = describe(&many, 300);
+        assert_eq!((lines.len(), lines[4].as_str()), (5, "and 296 names more"));
+    }
+}
