@@ -146,9 +146,7 @@ impl Families {
         // There are no more than `MOST`.
         FamilyId((self.all.len() - 1) as u32)
     }
-}
 
-impl Families {
     fn leave(&mut self, id: Option<FamilyId>) {
         if let Some(id) = id {
             let family = &mut self.all[id.0 as usize];
@@ -226,17 +224,20 @@ impl Census {
             }
         };
         let family = parent.and_then(|parent| self.get(parent.id)?.family);
+        self.enroll(id, family);
         let one = self.coroutines.of(id);
         one.parent = parent;
-        let kin = one.kin();
-        one.family = Some(
-            self.families
-                .join(family, kin, self.names.stem(kin.name), 1),
-        );
-        if let (Some(birth), Some(_)) = (birth, one.parent) {
+        if let (Some(birth), Some(_)) = (birth, parent) {
             let runners = self.runners.entry(one.process).or_default();
             runners.born(id, birth.tid);
         }
+    }
+
+    fn enroll(&mut self, id: CoroutineId, parent: Option<FamilyId>) {
+        let one = self.coroutines.of(id);
+        let kin = one.kin();
+        let stem = self.names.stem(kin.name);
+        one.family = Some(self.families.join(parent, kin, stem, 1));
     }
 
     /// Those that a loss puts in doubt are not said to have a parent; those that are over stay where
@@ -247,11 +248,10 @@ impl Census {
             let Some(one) = self.coroutines.known(id).filter(|one| one.parent.is_some()) else {
                 continue;
             };
-            let kin = one.kin();
             one.parent = None;
             self.families.leave(one.family);
-            one.family = Some(self.families.join(None, kin, self.names.stem(kin.name), 1));
             self.families.parents_unknown += 1;
+            self.enroll(id, None);
         }
     }
 
