@@ -100,17 +100,23 @@ fn with(stack: &Range<usize>, anchor: usize) -> Option<Range<usize>> {
     is_known.then(|| page_of(stack.start.min(anchor))..stack.end.max(anchor))
 }
 
-/// Where a page is not there, or may not be read, the kernel refuses; so does one before 5.14.
 fn is_readable(memory: &Range<usize>) -> bool {
     let bytes = memory.end.saturating_sub(memory.start);
-    let start = ptr::without_provenance_mut(memory.start);
+    0 < bytes && bytes <= MOST_BYTES && look(memory.start, bytes).is_ok()
+}
+
+/// Where a page is not there, or may not be read, the kernel refuses; so does one before 5.14, one whose
+/// pages are larger, and an emulator.
+fn look(start: usize, bytes: usize) -> rustix::io::Result<()> {
+    let start = ptr::without_provenance_mut(start);
     // SAFETY: makes the kernel look at pages as a read would; their content stays.
-    let looked = || unsafe { madvise(start, bytes, Advice::LinuxPopulateRead) };
-    0 < bytes && bytes <= MOST_BYTES && looked().is_ok()
+    unsafe { madvise(start, bytes, Advice::LinuxPopulateRead) }
 }
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
 
     #[test]
@@ -126,6 +132,9 @@ mod tests {
     #[test]
     fn a_stretch_with_a_gap_cannot_be_read() {
         let page = super::super::memory::private_page().expect("a page").addr();
+        if look(page, PAGE_BYTES) == Err(rustix::io::Errno::INVAL) {
+            return std::eprintln!("skipped: this kernel cannot be asked which pages are there");
+        }
         assert!(is_readable(&(page..page + PAGE_BYTES)));
         assert!(!is_readable(&(0..PAGE_BYTES)));
         assert!(!is_readable(&(page..page)));
