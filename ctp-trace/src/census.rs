@@ -326,12 +326,9 @@ impl Census {
     /// If this is its first run: the one that runs on that thread meanwhile.
     fn host(&self, run: &Event) -> Option<CoroutineId> {
         let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
-        let one = self.get(run.coroutine).filter(is_first);
-        let runners = one.and_then(|one| self.runners.get(&one.process));
-        let host = runners.and_then(|runners| runners.on(run.tid));
-        let host = host.and_then(|(host, _)| self.get(host))?;
-        let is_there = host.last.is_some_and(|last| last.tid == run.tid);
-        (is_there && host.runs_since().is_some()).then_some(host.id)
+        let one = self.get(run.coroutine).filter(is_first)?;
+        let (host, _) = self.innermost(one.process, run.tid)?;
+        Some(host.id)
     }
 
     fn event(&mut self, event: &Event) -> Option<Span> {

@@ -113,6 +113,27 @@ fn it_is_likely_where_it_may_have_been_polled_inside_of_one_that_found_no_room()
 
 // CT-15
 #[test]
+fn it_is_polled_by_others_where_it_runs_inside_of_one_that_has_polled_another_before() {
+    let born = |id| {
+        Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            dialect: Dialect::Extended,
+            ..Birth::default()
+        })
+    };
+    let outer = [begins(), born(2), event(2, 0, 0, EventKind::Run)];
+    let inner = [
+        born(3),
+        event(3, 0, 0, EventKind::Run),
+        event(3, 1, 0, EventKind::Suspend),
+    ];
+    let verdict = |others: &[Record]| one_without_wakers(others).verdict;
+    assert_ne!(verdict(&[&outer[..], &inner].concat()), Verdict::Stuck);
+    assert_eq!(verdict(&[&outer[..1], &inner].concat()), Verdict::Stuck);
+}
+
+// CT-15
+#[test]
 fn it_is_likely_where_a_window_began_after_its_first_poll() {
     let window = |since| {
         Record::Window(Window {

@@ -183,7 +183,7 @@ impl Census {
     }
 
     /// Who runs there as far as is told, and since when.
-    fn innermost(&self, process: ProcessId, tid: u64) -> Option<(Parent, Nanos)> {
+    pub(super) fn innermost(&self, process: ProcessId, tid: u64) -> Option<(Parent, Nanos)> {
         let mut inside = self.runners.get(&process)?.inside(tid);
         inside.find_map(|id| {
             let one = self.get(id)?;
