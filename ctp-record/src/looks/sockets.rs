@@ -90,7 +90,10 @@ impl Sockets {
             return;
         }
         match unix::seen_of(pid, wanted) {
-            Some(seen) => self.seen.extend(seen),
+            Some(answer) => {
+                self.seen.extend(answer.seen);
+                self.is_cut |= answer.is_cut;
+            }
             None => self.read(pid, &LOCAL_TABLES, wanted),
         }
     }

@@ -39,19 +39,28 @@ const LISTENING: u8 = 10;
 /// Nothing more is received.
 const RECEIVES_NO_MORE: u8 = 1;
 
+/// What the kernel told of local sockets.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// Of those that are wanted, by inode.
+    pub seen: Vec<(u64, Seen)>,
+    /// There are more than were read.
+    pub is_cut: bool,
+}
+
 /// What is known of those with these inodes of a process, or nothing where the kernel does not tell:
 /// the process is in another network, or this cannot be asked here.
-pub(super) fn seen_of(pid: u32, wanted: &HashSet<u64>) -> Option<Vec<(u64, Seen)>> {
+pub(super) fn seen_of(pid: u32, wanted: &HashSet<u64>) -> Option<Answer> {
     if !is_of_our_network(pid) {
         return None;
     }
     let mut seen = Vec::new();
     let is_wanted = |it: &(u64, Seen)| wanted.contains(&it.0);
-    ask(|answer| {
+    let is_cut = !ask(|answer| {
         seen.extend(parse(answer).filter(is_wanted));
         seen.len() < wanted.len()
     })?;
-    Some(seen)
+    Some(Answer { seen, is_cut })
 }
 
 /// A socket of netlink sees the network that it was made in.
@@ -64,8 +73,9 @@ fn is_of_our_network(pid: u32) -> bool {
 }
 
 /// Asks for all local sockets, and gives each part of the answer for as long as more is wanted.
-/// The kernel has an answer at once, so that it is never waited for.
-fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<()> {
+/// The kernel has an answer at once, so that it is never waited for. Whether that was all that is
+/// wanted; nothing if the kernel does not tell.
+fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<bool> {
     let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
     let socket = socket_with(family, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG)).ok()?;
     send(&socket, &question(), SendFlags::empty()).ok()?;
@@ -77,12 +87,12 @@ fn ask(mut wants_more: impl FnMut(&[u8]) -> bool) -> Option<()> {
         for (sort, answer) in messages(&buffer[..length]) {
             match sort {
                 BY_FAMILY if wants_more(answer) => {}
-                BY_FAMILY | NO_MORE => return Some(()),
+                BY_FAMILY | NO_MORE => return Some(true),
                 _ => return None, // that it cannot tell
             }
         }
     }
-    Some(())
+    Some(false)
 }
 
 fn question() -> Vec<u8> {
@@ -167,23 +177,18 @@ mod tests {
     use std::os::linux::net::SocketAddrExt as _;
     use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 
+    use super::super::descriptor::{self, Descriptor, Held};
     use super::*;
-
-    fn inode_of(socket: impl AsFd) -> u64 {
-        let number = socket.as_fd().as_raw_fd();
-        let link = fs::read_link(format!("/proc/self/fd/{number}")).expect("it is open");
-        let digits = link
-            .to_string_lossy()
-            .replace(|c: char| !c.is_ascii_digit(), "");
-        digits.parse().expect("a number")
-    }
 
     /// What is seen of this one; nothing where the kernel does not tell.
     fn look(socket: impl AsFd) -> Option<Seen> {
-        let wanted = HashSet::from([inode_of(socket)]);
-        let seen = seen_of(std::process::id(), &wanted)?;
-        let [(_, seen)] = seen[..] else {
-            panic!("{seen:?}")
+        let (pid, number) = (std::process::id(), socket.as_fd().as_raw_fd());
+        let Held::Open(Descriptor::Socket(inode)) = descriptor::look(pid, number as u64) else {
+            panic!("{number} is no socket")
+        };
+        let answer = seen_of(pid, &HashSet::from([inode]))?;
+        let [(_, seen)] = answer.seen[..] else {
+            panic!("{answer:?}")
         };
         Some(seen)
     }
