@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ctp_benches::{recorder, storm, this_program};
+use ctp_benches::{machine, recorder, storm, this_program};
 use ctp_nostd::TracedExt as _;
 use ctp_trace::Reader;
 use ctp_trace::record::Record;
@@ -52,6 +52,7 @@ fn compare() {
         tell(&trace);
     }
     std::fs::remove_file(&trace).expect("was made");
+    machine::describe();
     print(&ways);
 }
 

@@ -1,6 +1,7 @@
 //! What the benchmarks share. Timing is by medians of many rounds, because the machines are
 //! shared and noisy.
 
+pub mod machine;
 pub mod memory;
 pub mod storm;
 pub mod traces;

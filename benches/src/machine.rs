@@ -1,0 +1,76 @@
+//! What a machine is like where figures alone do not carry over: of two processors that share a
+//! core, or are far from each other, the same program takes another time.
+
+use std::hint::spin_loop;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::thread;
+use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+const TURNS: u32 = 20_000;
+const ROUNDS: usize = 21;
+
+/// Says how long a cache line takes from the first processor to the second and back, if there are
+/// two.
+pub fn describe() {
+    if thread::available_parallelism().is_ok_and(|processors| processors.get() < 2) {
+        return;
+    }
+    println!(
+        "a cache line takes {:.0} ns from one processor to the other and back",
+        there_and_back_ns()
+    );
+}
+
+/// The median of some rounds; two threads write one word in turns.
+fn there_and_back_ns() -> f64 {
+    let mut rounds: Vec<f64> = (0..ROUNDS).map(|_| round_ns()).collect();
+    rounds.sort_by(f64::total_cmp);
+    rounds[ROUNDS / 2]
+}
+
+fn round_ns() -> f64 {
+    let word = Word(AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            stay_on(1);
+            (0..TURNS).for_each(|turn| word.pass(2 * turn + 1));
+        });
+        let first = scope.spawn(|| {
+            stay_on(0);
+            // The other one is there when it has answered once.
+            word.pass(0);
+            word.wait_for(2);
+            let begin = Instant::now();
+            (1..TURNS).for_each(|turn| word.pass(2 * turn));
+            begin.elapsed().as_nanos() as f64 / f64::from(TURNS - 1)
+        });
+        first.join().expect("it counts")
+    })
+}
+
+fn stay_on(processor: usize) {
+    let mut only = CpuSet::new();
+    only.set(processor);
+    sched_setaffinity(None, &only).expect("there are two processors");
+}
+
+/// Alone in its cache line, and in the one that is fetched with it.
+#[repr(align(128))]
+struct Word(AtomicU32);
+
+impl Word {
+    /// Waits for a turn, and gives the next one to the other.
+    fn pass(&self, turn: u32) {
+        self.wait_for(turn);
+        self.0.store(turn + 1, Release);
+    }
+
+    fn wait_for(&self, turn: u32) {
+        while self.0.load(Acquire) != turn {
+            spin_loop();
+        }
+    }
+}
