@@ -19,6 +19,7 @@ mod losses;
 mod named;
 mod names;
 mod population;
+mod recent;
 mod runners;
 mod site;
 mod span;
@@ -43,6 +44,7 @@ use losses::Losses;
 use named::ByName;
 use names::Names;
 use population::Population;
+use recent::Recent;
 use runners::Runners;
 use site::Places;
 
@@ -72,7 +74,7 @@ pub struct Census {
     places: Places,
     names: Names,
     families: Families,
-    runners: Map<ProcessId, Runners>,
+    runners: Recent<ProcessId, Runners>,
     /// When processes ended that ended before the recording.
     ends: Map<ProcessId, ProcessEnd>,
     breakages: Breakages,
@@ -304,44 +306,43 @@ impl Census {
         self.breakages.others
     }
 
-    /// Is this its first run that is known, and is not all known of its thread until then? Where a
-    /// thread has no history, events of several coroutines are not in their order.
-    fn is_out_of_context(&self, run: &Event) -> bool {
-        let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
-        let one = self.get(run.coroutine).filter(is_first);
-        one.is_some_and(|one| !self.is_told(one.process, run.tid, run.at))
-    }
-
     /// Whether all that a thread did from that moment on is told in its order.
     fn is_told(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
         match &self.window {
             Some(window) => window.since <= since,
             None => {
-                let runners = self.runners.get(&process);
+                let runners = self.runners.get(process);
                 runners.is_some_and(|runners| runners.has_history(tid))
             }
         }
     }
 
-    /// If this is its first run: the one that runs on that thread meanwhile.
-    fn host(&self, run: &Event) -> Option<CoroutineId> {
-        let is_first = |one: &&Coroutine| run.kind == EventKind::Run && one.ran_at.is_none();
-        let one = self.get(run.coroutine).filter(is_first)?;
-        let (host, _) = self.innermost(one.process, run.tid)?;
-        Some(host.id)
+    /// The first run of a coroutine that is known: inside of whom it runs, if all is known of its
+    /// thread until then. Where a thread has no history, events of several coroutines are not in their
+    /// order.
+    fn enter(&mut self, run: &Event, process: ProcessId) {
+        let host = self.innermost(process, run.tid).map(|(host, _)| host.id);
+        let is_told = self.is_told(process, run.tid, run.at);
+        let one = self.coroutines.of(run.coroutine);
+        one.polled_by_others |= host.is_some();
+        one.host = one.host.or(host);
+        one.surroundings_untold |= !is_told;
     }
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.see(event.at);
-        self.meet(event.coroutine, Some(event));
-        let host = self.host(event);
-        let is_out_of_context = self.is_out_of_context(event);
         let one = self.coroutines.of(event.coroutine);
-        one.polled_by_others |= host.is_some();
-        one.host = one.host.or(host);
+        let is_first_run = event.kind == EventKind::Run && one.ran_at.is_none();
+        let (process, is_met) = (one.process, one.family.is_some());
+        if !is_met {
+            self.meet(event.coroutine, Some(event));
+        }
+        if is_first_run {
+            self.enter(event, process);
+        }
+        let one = self.coroutines.of(event.coroutine);
         self.holds.event(one, event);
-        one.surroundings_untold |= is_out_of_context;
-        let runners = self.runners.entry(one.process).or_default();
+        let runners = self.runners.of(process);
         match event.kind {
             EventKind::Run => {
                 let ready = one.ready_before(event);
@@ -395,11 +396,7 @@ impl Census {
                     one.called(deed, call, &mut self.places);
                 }
             }
-            Act::Begin => self
-                .runners
-                .entry(deed.process)
-                .or_default()
-                .begins(deed.tid),
+            Act::Begin => self.runners.of(deed.process).begins(deed.tid),
             Act::Loss(records) => {
                 self.losses.note(deed, *records);
                 self.doubt_births(deed.process, deed.tid);
@@ -416,7 +413,7 @@ impl Census {
                 self.holds.acquire(deed, hold, waited_since);
             }
             Act::Release(hold) => self.holds.release(deed, hold),
-            Act::End => self.runners.entry(deed.process).or_default().ends(deed.tid),
+            Act::End => self.runners.of(deed.process).ends(deed.tid),
         }
     }
 
@@ -437,7 +434,9 @@ impl Census {
 
     /// The final account; whoever is over is forgotten.
     fn tally(&mut self, tally: &Tally) {
-        self.meet(tally.coroutine, None);
+        if self.coroutines.of(tally.coroutine).family.is_none() {
+            self.meet(tally.coroutine, None);
+        }
         let one = self.coroutines.of(tally.coroutine);
         one.account(tally);
         self.totals.filtered = self.totals.filtered.saturating_add(tally.filtered);

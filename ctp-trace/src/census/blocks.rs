@@ -246,9 +246,7 @@ impl Census {
 
     /// Whether all of its threads that ran coroutines told all that they did.
     fn tells_all_runs(&self, process: ProcessId) -> bool {
-        self.runners
-            .get(&process)
-            .is_none_or(|them| them.are_told())
+        self.runners.get(process).is_none_or(|them| them.are_told())
     }
 
     /// What the rule is to know of what keeps a coroutine, but for those that others keep.

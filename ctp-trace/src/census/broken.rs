@@ -83,14 +83,18 @@ impl Breakages {
 
 impl Coroutine {
     /// What is wrong with its next event, if anything.
+    #[inline]
     pub(super) fn contradiction(&self, after: &Event) -> Option<Contradiction> {
-        let before = self.last?;
+        let before = self.last.as_ref()?;
+        let breach = breach(before, after)?;
         let is_next = before.n.checked_add(1) == Some(after.n) && !after.after_filtered;
-        let trusted = self.dialect == Dialect::Extended && !self.inexact && !self.shaken;
-        let breach = (is_next && trusted).then(|| breach(&before, after))??;
+        let is_trusted = self.dialect == Dialect::Extended && !self.inexact && !self.shaken;
+        if !is_next || !is_trusted {
+            return None;
+        }
         Some(Contradiction {
             breach,
-            before,
+            before: *before,
             after: *after,
         })
     }
@@ -98,6 +102,7 @@ impl Coroutine {
 
 /// A coroutine that runs may be resumed again on the same thread (its run was told twice). Another
 /// thread may end it, and may tell that it was suspended: a scheduler may do so on its own thread.
+#[inline]
 fn breach(before: &Event, after: &Event) -> Option<Breach> {
     use EventKind::{Birth, Death, Run, Suspend};
     let elsewhere = before.tid != after.tid && before.tid != 0 && after.tid != 0;

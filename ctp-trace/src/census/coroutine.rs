@@ -306,11 +306,11 @@ impl Coroutine {
     /// When it became ready for this run, at the earliest: not before it waited, and not before it
     /// was woken, if that was once and was told. `None` if what it did before is missing.
     pub(super) fn ready_before(&self, run: &Event) -> Option<Nanos> {
-        let is_next = |last: &Event| last.n.checked_add(1) == Some(run.n) && !run.after_filtered;
-        let from = self.last.filter(is_next)?;
+        let is_next = |last: &&Event| last.n.checked_add(1) == Some(run.n) && !run.after_filtered;
+        let from = self.last.as_ref().filter(is_next)?;
         match from.kind {
             EventKind::Birth => Some(from.at),
-            EventKind::Suspend if wakes_between(&from, run) == 1 => {
+            EventKind::Suspend if wakes_between(from, run) == 1 => {
                 let wakes = [self.wake.map(|it| it.at), self.woken.map(|it| it.at)];
                 let within = wakes.into_iter().flatten().filter(|at| *at <= run.at);
                 Some(within.fold(from.at, Nanos::max))

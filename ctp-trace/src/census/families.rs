@@ -169,7 +169,7 @@ impl Census {
         let Some(process) = self.get(event.coroutine).map(|one| one.process) else {
             return Occupant::NotTold;
         };
-        let told = self.runners.get(&process).map(|it| it.told(event.tid));
+        let told = self.runners.get(process).map(|it| it.told(event.tid));
         if told.is_some_and(|told| event.at < told) {
             return Occupant::NotTold;
         }
@@ -184,7 +184,7 @@ impl Census {
 
     /// Who runs there as far as is told, and since when.
     pub(super) fn innermost(&self, process: ProcessId, tid: u64) -> Option<(Parent, Nanos)> {
-        let mut inside = self.runners.get(&process)?.inside(tid);
+        let mut inside = self.runners.get(process)?.inside(tid);
         inside.find_map(|id| {
             let one = self.get(id)?;
             let since = one.runs_since()?;
@@ -211,9 +211,6 @@ impl Census {
 
     /// The first that is told of it: if that is its birth, whoever runs there has spawned it.
     pub(super) fn meet(&mut self, id: CoroutineId, event: Option<&Event>) {
-        if self.coroutines.of(id).family.is_some() {
-            return;
-        }
         let birth = event.filter(|event| event.kind == EventKind::Birth);
         let parent = match birth.map_or(Occupant::NotTold, |birth| self.runs_there(birth)) {
             Occupant::Coroutine(parent) => Some(parent),
@@ -228,7 +225,7 @@ impl Census {
         let one = self.coroutines.of(id);
         one.parent = parent;
         if let (Some(birth), Some(_)) = (birth, parent) {
-            let runners = self.runners.entry(one.process).or_default();
+            let runners = self.runners.of(one.process);
             runners.born(id, birth.tid);
         }
     }
@@ -243,7 +240,7 @@ impl Census {
     /// Those that a loss puts in doubt are not said to have a parent; those that are over stay where
     /// they stand in the tree.
     pub(super) fn doubt_births(&mut self, process: ProcessId, tid: u64) {
-        let runners = self.runners.entry(process).or_default();
+        let runners = self.runners.of(process);
         for id in runners.lost(tid) {
             let Some(one) = self.coroutines.known(id).filter(|one| one.parent.is_some()) else {
                 continue;

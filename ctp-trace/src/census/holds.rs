@@ -136,10 +136,14 @@ impl Holds {
     }
 
     /// Something happened to this coroutine.
+    #[inline]
     pub(super) fn event(&mut self, one: &Coroutine, event: &Event) {
-        if self.own.is_empty() && self.bereft.is_empty() {
-            return;
+        if !(self.own.is_empty() && self.bereft.is_empty()) {
+            self.happened(one, event);
         }
+    }
+
+    fn happened(&mut self, one: &Coroutine, event: &Event) {
         let (id, is_over) = (event.coroutine, event.kind == EventKind::Death);
         if let Some(process) = self.bereft.remove(&id)
             && !is_over

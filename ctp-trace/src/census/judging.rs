@@ -77,7 +77,7 @@ impl Census {
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);
         standing.polls_untold = self.polls_untold(one);
-        if let Some(runners) = self.runners.get(&one.process) {
+        if let Some(runners) = self.runners.get(one.process) {
             standing.served = runners.served();
             standing.served_there = served_there(one, runners);
             standing.thread_ended = one.last.is_some_and(|last| runners.has_ended(last.tid));

@@ -16,11 +16,15 @@ pub(super) struct Population {
 
 impl Population {
     pub(super) fn get(&self, id: CoroutineId) -> Option<&Coroutine> {
-        let &at = self.index.get(&id)?;
-        Some(&self.coroutines[at as usize])
+        let latest = self.coroutines.get(self.latest);
+        latest.filter(|one| one.id == id).or_else(|| {
+            let &at = self.index.get(&id)?;
+            self.coroutines.get(at as usize)
+        })
     }
 
     /// The coroutine of this id, of which nothing is known yet if it was never asked for.
+    #[inline]
     pub(super) fn of(&mut self, id: CoroutineId) -> &mut Coroutine {
         let is_latest = |one: &Coroutine| one.id == id;
         if !self.coroutines.get(self.latest).is_some_and(is_latest) {
@@ -38,6 +42,7 @@ impl Population {
         self.coroutines.get_mut(self.latest)
     }
 
+    #[inline(never)]
     fn place_of(&mut self, id: CoroutineId) -> usize {
         let at = *self.index.entry(id).or_insert_with(|| {
             self.coroutines.push(Coroutine::named(id));

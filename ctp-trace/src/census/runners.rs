@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::recent::Recent;
 use crate::hash::Map;
 use crate::record::{CoroutineId, Nanos};
 use crate::verdict::Served;
@@ -19,7 +20,7 @@ const BIRTHS: usize = 1 << 10;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
     served: Option<Served>,
-    threads: Map<u64, OnThread>,
+    threads: Recent<u64, OnThread>,
     /// Those of which all that they do is told in its order.
     histories: Map<u64, ()>,
     /// Another one ran coroutines: what it did besides is not told.
@@ -69,14 +70,14 @@ impl Runners {
         if self.histories.len() < THREADS {
             self.histories.insert(tid, ());
         }
-        if let Some(thread) = self.threads.get_mut(&tid) {
+        if let Some(thread) = self.threads.get_mut(tid) {
             thread.inside.clear();
         }
     }
 
     /// A thread says that it ends.
     pub(super) fn ends(&mut self, tid: u64) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+        if let Some(thread) = self.threads.get_mut(tid) {
             thread.has_ended = true;
             thread.inside.clear();
         }
@@ -84,9 +85,7 @@ impl Runners {
 
     /// Whether a thread said so after its latest run.
     pub(super) fn has_ended(&self, tid: u64) -> bool {
-        self.threads
-            .get(&tid)
-            .is_some_and(|thread| thread.has_ended)
+        self.threads.get(tid).is_some_and(|thread| thread.has_ended)
     }
 
     /// Whether it told when it began, so that its runs are known and in their order.
@@ -101,11 +100,10 @@ impl Runners {
 
     /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
     pub(super) fn ran(&mut self, who: CoroutineId, tid: u64, at: Nanos, ready: Option<Nanos>) {
-        self.has_untold |= !self.has_history(tid);
-        if self.threads.len() == THREADS && !self.threads.contains_key(&tid) {
-            self.threads.clear();
+        if self.threads.get(tid).is_none() {
+            self.meet(tid);
         }
-        let thread = self.threads.entry(tid).or_default();
+        let thread = self.threads.of(tid);
         if thread.at <= at {
             (thread.who, thread.at, thread.has_ended) = (who, at, false);
         }
@@ -118,9 +116,17 @@ impl Runners {
         }
     }
 
+    /// A thread that was not seen before, or was forgotten.
+    fn meet(&mut self, tid: u64) {
+        if self.threads.len() == THREADS {
+            self.threads.clear();
+        }
+        self.has_untold |= !self.has_history(tid);
+    }
+
     /// One that ran on this thread does so no more.
     pub(super) fn left(&mut self, who: CoroutineId, tid: u64, at: Nanos) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+        if let Some(thread) = self.threads.get_mut(tid) {
             thread.told = at.max(thread.told);
             thread.leave(who);
         }
@@ -129,20 +135,20 @@ impl Runners {
     /// Whom a thread runs, as far as is told; of those that run inside of each other the innermost
     /// first.
     pub(super) fn inside(&self, tid: u64) -> impl Iterator<Item = CoroutineId> {
-        let thread = self.threads.get(&tid).into_iter();
+        let thread = self.threads.get(tid).into_iter();
         thread.flat_map(|thread| thread.inside.iter().rev().copied())
     }
 
     /// Until when it is told what a thread does. What is told of a moment before that is out of its
     /// order.
     pub(super) fn told(&self, tid: u64) -> Nanos {
-        let thread = self.threads.get(&tid);
+        let thread = self.threads.get(tid);
         thread.map(|thread| thread.told).unwrap_or_default()
     }
 
     /// One was born on this thread, of a parent that ran there.
     pub(super) fn born(&mut self, child: CoroutineId, tid: u64) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+        if let Some(thread) = self.threads.get_mut(tid) {
             if thread.births.len() == BIRTHS {
                 thread.births.pop_front();
             }
@@ -153,7 +159,7 @@ impl Runners {
     /// This thread has lost records, just before what it tells next. What is told of it before that may
     /// have been found elsewhere, and out of its order: those whose births may be.
     pub(super) fn lost(&mut self, tid: u64) -> VecDeque<CoroutineId> {
-        let thread = self.threads.get_mut(&tid);
+        let thread = self.threads.get_mut(tid);
         thread.map_or_else(VecDeque::new, |thread| {
             thread.inside.clear();
             std::mem::take(&mut thread.births)
@@ -167,12 +173,12 @@ impl Runners {
 
     /// Whom a thread ran last, and since when.
     pub(super) fn on(&self, tid: u64) -> Option<(CoroutineId, Nanos)> {
-        self.threads.get(&tid).map(|thread| (thread.who, thread.at))
+        self.threads.get(tid).map(|thread| (thread.who, thread.at))
     }
 
     /// Of all runs on a thread, the one of which the coroutine had become ready last.
     pub(super) fn served_on(&self, tid: u64) -> Option<Served> {
-        self.threads.get(&tid)?.served
+        self.threads.get(tid)?.served
     }
 }
 
@@ -219,7 +225,7 @@ mod tests {
         runners.ends(7);
         assert_eq!(innermost(&runners), None);
         (0..1000).for_each(|id| runners.ran(CoroutineId(id), 9, Nanos(1), None));
-        assert_eq!(runners.threads[&9].inside.len(), DEPTH);
+        assert_eq!(runners.inside(9).count(), DEPTH);
     }
 
     #[test]

@@ -67,6 +67,8 @@ impl SiteStats {
 pub(super) struct Places {
     sites: Vec<SiteStats>,
     index: Map<(SiteId, WaitKind), u32>,
+    /// The one that was asked for last: many wait at the same one.
+    latest: u32,
 }
 
 /// What is usual at each of [`Places`], worked out once for many judgements.
@@ -78,6 +80,14 @@ pub(super) struct Pasts<'a> {
 impl Places {
     /// Number of a site, which is new if it was never asked for.
     pub(super) fn number(&mut self, site: SiteId, wait: WaitKind) -> u32 {
+        let latest = self.sites.get(self.latest as usize);
+        if latest.is_none_or(|latest| (latest.site, latest.wait) != (site, wait)) {
+            self.latest = self.look_up(site, wait);
+        }
+        self.latest
+    }
+
+    fn look_up(&mut self, site: SiteId, wait: WaitKind) -> u32 {
         *self.index.entry((site, wait)).or_insert_with(|| {
             self.sites.push(SiteStats {
                 site,
