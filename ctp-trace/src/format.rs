@@ -5,9 +5,12 @@ pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
 /// Grows when an older reader would misread a file.
 pub const MAJOR: u16 = 1;
 /// Grows when something is added that an older reader skips.
-pub const MINOR: u16 = 2;
-/// Feature bits of the file header that this version understands: none yet.
-pub const FEATURES: u64 = 0;
+pub const MINOR: u16 = 3;
+/// Feature bit, since 1.3: a block may have as many rows as [`MAX_ROWS`] says, and not only as many as
+/// [`MAX_RECORDS`].
+pub const LONG_BLOCKS: u64 = 1;
+/// Feature bits of the file header that this version understands, and writes.
+pub const FEATURES: u64 = LONG_BLOCKS;
 /// Bytes of the file header that every version has.
 pub const FILE_HEADER_BYTES: usize = 32;
 /// Largest file header that a reader accepts.
@@ -56,8 +59,10 @@ pub const LOOK: u16 = 16;
 
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
-/// Most records in one chunk.
+/// Most records in one chunk that is no block.
 pub const MAX_RECORDS: usize = 4096;
+/// Most rows in one block: each begins to learn anew what to foretell, and how to compress.
+pub const MAX_ROWS: usize = 16384;
 /// Largest definition that the writer accepts, so that it fits behind those that wait.
 pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;
 /// Payload at which the writer ends a chunk.

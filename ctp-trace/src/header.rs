@@ -100,8 +100,8 @@ mod tests {
         assert_eq!(
             with(23, 0x80),
             Err(Error::Features {
-                found: 1 << 63,
-                supported: 0
+                found: 1 << 63 | FEATURES,
+                supported: FEATURES
             })
         );
     }

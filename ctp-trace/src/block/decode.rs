@@ -7,7 +7,7 @@ use super::{
     wait, wait_code,
 };
 use crate::error::Malformed;
-use crate::format::MAX_RECORDS;
+use crate::format::MAX_ROWS;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId, Tally, Wake, Waker};
 use crate::varint::{Input, unzigzag};
 
@@ -16,7 +16,7 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
     let mut decoder = Decoder::new(payload)?;
     let rows = decoder.column(Column::Control).len();
     let deeds = decoder.column(Column::Act).len();
-    if rows.saturating_add(deeds) > MAX_RECORDS {
+    if rows.saturating_add(deeds) > MAX_ROWS {
         return Err(Malformed("it has too many rows"));
     }
     let mut records = Vec::with_capacity(rows + deeds);

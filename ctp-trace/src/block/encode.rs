@@ -6,7 +6,7 @@ use super::{
     RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
 use crate::chunk::Payload;
-use crate::format::{FULL_PAYLOAD_BYTES, MAX_RECORDS};
+use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
 use crate::varint::{put_bytes, put_int, put_uint, zigzag};
@@ -124,7 +124,7 @@ impl Encoder {
         let records = self.rows() + self.columns[Column::Act.index()].len();
         let bytes = || self.columns.iter().map(Vec::len).sum::<usize>();
         let may_be_full = records.is_multiple_of(ROWS_A_LOOK);
-        records >= MAX_RECORDS || (may_be_full && FULL_PAYLOAD_BYTES <= bytes())
+        records >= MAX_ROWS || (may_be_full && FULL_PAYLOAD_BYTES <= bytes())
     }
 
     /// Appends the block to `out` and begins the next one.

@@ -30,7 +30,7 @@ const FORMAT: &str = include_str!("../../FORMAT.md");
 fn old_traces_mean_what_they_meant() {
     bless();
     let traces = traces();
-    assert!(traces.len() > make::V1_2.len());
+    assert!(traces.len() > make::ALL.len());
     for trace in traces {
         let bytes = fs::read(&trace).expect("a golden trace");
         let text = fs::read_to_string(trace.with_extension("txt")).expect("a golden text");
@@ -64,14 +64,14 @@ fn a_field_that_was_added_is_absent_from_old_traces() {
 #[test]
 fn what_is_written_has_not_changed() {
     bless();
-    let golden = fs::read(directory().join("v1.2-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.3-minimal.ctp")).expect("a golden trace");
     assert_eq!(make::minimal(), golden);
 }
 
 #[test]
 fn the_example_in_the_format_document_is_a_trace() {
     bless();
-    let golden = fs::read(directory().join("v1.2-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.3-minimal.ctp")).expect("a golden trace");
     let example = FORMAT.split("\n## Example\n").nth(1).expect("a section");
     let lines = example
         .split("```")
@@ -94,7 +94,7 @@ fn bless() {
     if std::env::var_os("CTP_BLESS").is_none() {
         return;
     }
-    for (name, make) in make::V1_2 {
+    for (name, make) in make::ALL {
         let trace = directory().join(name);
         if !trace.exists() {
             let bytes = make();

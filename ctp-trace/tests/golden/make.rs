@@ -15,8 +15,8 @@ use since_1_2::{
 /// Makes the bytes of a trace.
 pub type Make = fn() -> Vec<u8>;
 
-/// Each trace of version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const V1_2: [(&str, Make); 19] = [
+/// Each trace since version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
+pub const ALL: [(&str, Make); 20] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -36,6 +36,7 @@ pub const V1_2: [(&str, Make); 19] = [
     ("v1.2-nothing-to-read.ctp", nothing_to_read),
     ("v1.2-unwatched.ctp", unwatched),
     ("v1.2-precise-chains.ctp", precise_chains),
+    ("v1.3-minimal.ctp", minimal),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.

@@ -105,6 +105,52 @@ fn each_damaged_byte_costs_at_most_its_chunk() {
     }
 }
 
+/// Rows of a block at most, as the format document says.
+const ROWS: u32 = 16_384;
+
+#[test]
+fn a_block_is_as_long_as_it_may_be() {
+    let event = |n: u32| {
+        Record::Event(Event {
+            coroutine: CoroutineId(1),
+            n: n.into(),
+            ..Event::default()
+        })
+    };
+    let start = Record::Start(Start::default());
+    let records: Vec<Record> = [start].into_iter().chain((0..=ROWS).map(event)).collect();
+    any_records_survive(&records);
+    let bytes = written(&records);
+    let starts = frames(&bytes);
+    let blocks = starts.iter().filter(|&&start| bytes[start + 4] == 6);
+    assert_eq!(blocks.count(), 2);
+}
+
+#[test]
+fn a_block_that_is_too_long_is_skipped() {
+    let control = |rows: u32| {
+        let length = [
+            rows as u8 | 0x80,
+            (rows >> 7) as u8 | 0x80,
+            (rows >> 14) as u8,
+        ];
+        [&[1][..], &length, &vec![0; rows as usize]].concat()
+    };
+    let skipped = |rows| {
+        let mut bytes = written(&[]);
+        bytes.truncate(frames(&bytes)[1]);
+        bytes.extend(frame(6, 0, 1, &control(rows)));
+        let errors = Reading::of(&bytes).unwrap().errors();
+        errors.iter().map(Error::to_string).collect::<String>()
+    };
+    assert!(skipped(ROWS + 1).contains("too many rows"));
+    assert!(
+        skipped(ROWS).contains("ends too early"),
+        "{}",
+        skipped(ROWS)
+    );
+}
+
 #[test]
 fn a_trace_that_ends_in_zeros_is_truncated() {
     let mut bytes = sample();
