@@ -6,6 +6,7 @@
 mod decode;
 mod deed;
 mod encode;
+mod rows;
 
 use crate::hash::Map;
 use crate::record::{Event, EventKind, SiteId, WaitKind, WaitMarks};

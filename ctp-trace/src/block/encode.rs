@@ -1,6 +1,7 @@
 //! Rows to columns.
 
 use super::deed::Expected;
+use super::rows::{Rows, step};
 use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
     RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
@@ -9,14 +10,19 @@ use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
-use crate::varint::{put_bytes, put_int, put_uint, zigzag};
+use crate::varint::{put_bytes, put_int, put_uint};
 
-/// How often its length is looked at, in rows: they are of less than a hundred bytes.
-const ROWS_A_LOOK: usize = 64;
+/// How often its length is looked at, in records: they are of less than a hundred bytes.
+const RECORDS_A_LOOK: usize = 64;
+const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_A_LOOK));
 
 /// The block being written.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
+    /// The latest rows, behind those of the columns.
+    at_hand: Rows,
+    /// Records until the length is looked at.
+    until_look: usize,
     oracle: Oracle,
     pub(super) expected: Expected,
     spots: Map<Spot, u64>,
@@ -29,6 +35,8 @@ impl Encoder {
         let (columns, spots) = (Default::default(), Map::default());
         Encoder {
             columns,
+            at_hand: Rows::default(),
+            until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
             spots,
@@ -56,16 +64,14 @@ impl Encoder {
                 event.wake_seen.into(),
                 foretold.seen.into(),
             );
-        self.column(Column::Control).push(control);
-        self.time(event.at);
+        self.row(control, event.at);
         // The oracle has the same two; it costs time to read back at once what was just stored.
         self.expected.row(event.at.0, event.tid);
     }
 
     pub(crate) fn wake(&mut self, wake: &Wake) {
         let control = WAKE | self.coroutine(wake.coroutine);
-        self.column(Column::Control).push(control);
-        self.time(wake.at);
+        self.row(control, wake.at);
         let state = self.oracle.state(wake.coroutine.0);
         let before = core::mem::replace(&mut state.wakes, wake.count);
         let step = i64::from(wake.count) - i64::from(before);
@@ -79,6 +85,7 @@ impl Encoder {
             self.filtered(tally);
         }
         let control = TALLY | self.coroutine(tally.coroutine);
+        self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         let column = self.column(Column::Tally);
         let torn = if tally.torn.is_some() { TORN } else { 0 };
@@ -117,18 +124,28 @@ impl Encoder {
     }
 
     fn rows(&self) -> usize {
-        self.columns[Column::Control.index()].len()
+        self.columns[Column::Control.index()].len() + self.at_hand.len()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    /// Asked once after each record.
+    #[inline]
+    pub(crate) fn is_full(&mut self) -> bool {
+        self.until_look -= 1;
+        self.until_look == 0 && self.is_full_now()
+    }
+
+    fn is_full_now(&mut self) -> bool {
+        self.until_look = RECORDS_A_LOOK;
+        self.at_hand.settle(&mut self.columns);
         let records = self.rows() + self.columns[Column::Act.index()].len();
-        let bytes = || self.columns.iter().map(Vec::len).sum::<usize>();
-        let may_be_full = records.is_multiple_of(ROWS_A_LOOK);
-        records >= MAX_ROWS || (may_be_full && FULL_PAYLOAD_BYTES <= bytes())
+        let bytes = self.columns.iter().map(Vec::len).sum::<usize>();
+        records >= MAX_ROWS || FULL_PAYLOAD_BYTES <= bytes
     }
 
     /// Appends the block to `out` and begins the next one.
     pub(crate) fn finish(&mut self, out: &mut Payload) {
+        self.at_hand.settle(&mut self.columns);
+        self.until_look = RECORDS_A_LOOK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
                 out.cut();
@@ -152,9 +169,20 @@ impl Encoder {
         self.number(Column::Coroutine, COROUTINE_HIT, id.into(), before.into())
     }
 
-    fn time(&mut self, Nanos(at): Nanos) {
-        let before = core::mem::replace(&mut self.oracle.at, at);
-        let step = zigzag(at.wrapping_sub(before) as i64);
+    /// Appends a control byte and a time.
+    #[inline]
+    fn row(&mut self, control: u8, at: Nanos) {
+        let before = core::mem::replace(&mut self.oracle.at, at.0);
+        let step = step(Nanos(before), at);
+        if !self.at_hand.push(control, step) {
+            self.long_row(control, step);
+        }
+    }
+
+    #[inline(never)]
+    fn long_row(&mut self, control: u8, step: u64) {
+        self.at_hand.settle(&mut self.columns);
+        self.column(Column::Control).push(control);
         self.column(Column::Time).push(step as u8);
         put_uint(self.column(Column::TimeHigh), step >> 8);
     }
