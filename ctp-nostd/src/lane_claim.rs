@@ -95,7 +95,7 @@ impl<'m> Pool<'m> {
     }
 
     /// How many were ever taken, found in as many steps as that number has bits.
-    fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         let of = |lanes: &[Lane]| lanes.partition_point(is_used);
         match of(self.long) {
             long if long < self.long.len() => long,

@@ -90,6 +90,11 @@ impl<'m> Ring<'m> {
         }
     }
 
+    /// Has the place of the next record mapped, before there is a thread that would wait for that.
+    pub(crate) fn touch(&self) {
+        self.stretch(self.head());
+    }
+
     /// The thread: how many places there are from this one to the end of the stretch in which the next
     /// one is, which is read from: there are two for who takes two.
     fn stretch(&self, at: u64) -> u64 {

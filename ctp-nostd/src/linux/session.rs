@@ -311,6 +311,7 @@ fn begin(
 ) -> Result<(), Errno> {
     let region = mapping.region;
     let attachment = ATTACHMENTS.load(Ordering::Relaxed);
+    touch_lanes(&region);
     if region.extended {
         CLOCK.store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
     }
@@ -325,6 +326,17 @@ fn begin(
     })?;
     page.attachment.store(attachment, Ordering::Release);
     Ok(())
+}
+
+/// So many lanes, which is what most programs have of threads, are mapped before these come.
+const LANES_TOUCHED: u32 = 16;
+
+/// The first event of a thread takes a lane, and would wait until the kernel has mapped that.
+fn touch_lanes(region: &Region<'_>) {
+    let used = u32::try_from(region.pool().used()).unwrap_or(u32::MAX);
+    let next = used..used.saturating_add(LANES_TOUCHED);
+    let rings = next.filter_map(|number| region.ring(number));
+    rings.for_each(|ring| ring.touch());
 }
 
 /// Has the recorder declared that it issues a `membarrier` before each sleep, and does it reach

@@ -64,6 +64,20 @@ fn of_two_thousand_threads_at_a_time_each_has_a_lane_and_loses_nothing() {
     assert_eq!(lab.trace().end().lost, 0);
 }
 
+// LT-12
+#[test]
+fn the_lanes_of_the_first_threads_are_mapped_before_these_come() {
+    let mapped = |flags: &[&str]| -> u64 {
+        let said = Lab::new().record(flags, "brief", &["mapped"]).stdout;
+        said.trim().parse().expect("a number")
+    };
+    let (none, some) = (
+        mapped(&["-n", "16", "--buffer", "0"]),
+        mapped(&["-n", "16"]),
+    );
+    assert!(none + 16 * 4 <= some, "{none} and {some} KiB");
+}
+
 /// What a program has room for: the long lanes of this size, and not the short ones as well.
 const ADDRESSES_KIB: &str = "ulimit -v 1200000; exec \"$0\" \"$@\"";
 
