@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ctp_benches::{machine, recorder, storm, this_program};
+use ctp_benches::machine::Distance;
+use ctp_benches::{recorder, storm, this_program};
 use ctp_nostd::TracedExt as _;
 use ctp_trace::Reader;
 use ctp_trace::record::Record;
@@ -47,12 +48,14 @@ fn compare() {
             Way::new("tokio-console's", &[], &console, "--as=subscribed"),
         ]);
     }
+    let mut distance = Distance::default();
     for _ in 0..ROUNDS {
+        distance.measure();
         ways.iter_mut().for_each(Way::go);
         tell(&trace);
     }
     std::fs::remove_file(&trace).expect("was made");
-    machine::describe();
+    distance.report();
     print(&ways);
 }
 
