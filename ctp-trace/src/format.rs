@@ -61,7 +61,7 @@ pub const LOOK: u16 = 16;
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Most records in one chunk that is no block.
 pub const MAX_RECORDS: usize = 4096;
-/// Most rows in one block: each begins to learn anew what to foretell, and how to compress.
+/// Most rows and deeds in one block: each begins to learn anew what to foretell, and how to compress.
 pub const MAX_ROWS: usize = 16384;
 /// Largest definition that the writer accepts, so that it fits behind those that wait.
 pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;

@@ -195,6 +195,7 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
         }
         Err(reason) => return Err(reason),
     };
+    touch_lanes(&mapping.region);
     let page = memory::wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
     WIPED.store(ptr::from_ref(page).cast_mut(), Ordering::Release);
     let path = Path::from_slice(path).unwrap_or_default();
@@ -311,7 +312,6 @@ fn begin(
 ) -> Result<(), Errno> {
     let region = mapping.region;
     let attachment = ATTACHMENTS.load(Ordering::Relaxed);
-    touch_lanes(&region);
     if region.extended {
         CLOCK.store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
     }
@@ -331,7 +331,8 @@ fn begin(
 /// So many lanes, which is what most programs have of threads, are mapped before these come.
 const LANES_TOUCHED: u32 = 16;
 
-/// The first event of a thread takes a lane, and would wait until the kernel has mapped that.
+/// The first event of a thread takes a lane, and would wait until the kernel has mapped that. Not in a
+/// fork, which attaches amid such an event, and may be there for a moment only.
 fn touch_lanes(region: &Region<'_>) {
     let used = u32::try_from(region.pool().used()).unwrap_or(u32::MAX);
     let next = used..used.saturating_add(LANES_TOUCHED);

@@ -20,8 +20,8 @@ mod make;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ctp_trace::Reader;
 use ctp_trace::record::Record;
+use ctp_trace::{Reader, format};
 use dump::dump;
 
 const FORMAT: &str = include_str!("../../FORMAT.md");
@@ -97,6 +97,8 @@ fn bless() {
     for (name, make) in make::ALL {
         let trace = directory().join(name);
         if !trace.exists() {
+            let version = format!("v{}.{}-", format::MAJOR, format::MINOR);
+            assert!(name.starts_with(&version), "{name} cannot be made any more");
             let bytes = make();
             fs::write(trace.with_extension("txt"), dump(&bytes)).expect("a writable directory");
             fs::write(&trace, bytes).expect("a writable directory");
