@@ -21,11 +21,18 @@ use core::ptr;
 use crate::lane::{LAP_SHIFT, Ring};
 use crate::lane_record::{Payload, low_bits};
 use crate::layout::LaneRecord;
+use crate::prefetch;
 use crate::sync::Ordering;
 
 /// A quarter of what Linux maps at once around an address that is read from (`fault_around_bytes`):
 /// the rest of that may not be there yet when the first quarter is begun.
 const STRETCH_BYTES: usize = 1 << 14;
+
+/// Records from one that is written to the one that is asked for then: about as many as come while a
+/// line travels from one processor to another.
+const AHEAD: usize = 16;
+/// Two records are in one line, which is asked for once.
+const LINE_BYTES: usize = 64;
 
 /// Places in a ring that are known to be free, {lap 15 | the one behind them 49}: from the thread's
 /// head on, all in one lap.
@@ -64,6 +71,10 @@ impl Place<'_> {
         record.arg.store(payload.arg, Ordering::Relaxed);
         let commit = payload.to_commit() | lap << LAP_SHIFT;
         record.commit.store(commit, Ordering::Release); // T6, pairs with R2
+        let ahead = ptr::from_ref(record).wrapping_add(AHEAD);
+        if ahead.addr() % LINE_BYTES == 0 {
+            prefetch::for_write(ahead);
+        }
     }
 }
 

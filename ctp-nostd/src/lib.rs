@@ -121,6 +121,7 @@ mod own_ring;
 mod platform;
 #[cfg(feature = "alloc")]
 mod polling;
+mod prefetch;
 mod probe;
 mod region;
 pub mod request;
