@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ctp_benches::{recorder, this_program};
+use ctp_benches::{machine, recorder, this_program};
 use ctp_nostd::{Task, Wait};
 use ctp_trace::Reader;
 use ctp_trace::record::Record;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 const COROUTINES: u64 = 64;
 const ROUNDS: u64 = 78_125;
@@ -41,10 +40,8 @@ fn main() {
 
 /// This thread, and those that come from it, have only this processor, if that is asked for.
 fn stay_on(processor: usize, is_asked_for: bool) {
-    let mut only = CpuSet::new();
-    only.set(processor);
     if is_asked_for {
-        sched_setaffinity(None, &only).expect("there are two processors");
+        machine::stay_on(processor).expect("there are two processors");
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 use std::time::Instant;
 
+use rustix::io;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const TURNS: u32 = 5_000;
@@ -56,11 +57,12 @@ fn round_ns(first: usize, second: usize) -> f64 {
     let word = Word(AtomicU32::new(0));
     thread::scope(|scope| {
         scope.spawn(|| {
-            stay_on(second);
+            // On another one it counts all the same; to panic would have the other thread spin for ever.
+            let _ = stay_on(second);
             (0..TURNS).for_each(|turn| word.pass(2 * turn + 1));
         });
         let timed = scope.spawn(|| {
-            stay_on(first);
+            let _ = stay_on(first);
             // The other one is there when it has answered once.
             word.pass(0);
             word.wait_for(2);
@@ -72,11 +74,14 @@ fn round_ns(first: usize, second: usize) -> f64 {
     })
 }
 
-fn stay_on(processor: usize) {
+/// This thread, and those that come from it, have only this processor.
+///
+/// # Errors
+/// Those of the kernel, as where there is no such one.
+pub fn stay_on(processor: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(processor);
-    // On another one it counts all the same; to panic would have the other thread spin for ever.
-    let _ = sched_setaffinity(None, &only);
+    sched_setaffinity(None, &only)
 }
 
 /// Alone in its cache line, and in the one that is fetched with it.
