@@ -16,40 +16,36 @@ pub(super) struct Population {
 
 impl Population {
     pub(super) fn get(&self, id: CoroutineId) -> Option<&Coroutine> {
-        let latest = self.coroutines.get(self.latest);
-        latest.filter(|one| one.id == id).or_else(|| {
-            let &at = self.index.get(&id)?;
-            self.coroutines.get(at as usize)
-        })
+        self.coroutines.get(self.find(id)?)
     }
 
     /// The coroutine of this id, of which nothing is known yet if it was never asked for.
     #[inline]
     pub(super) fn of(&mut self, id: CoroutineId) -> &mut Coroutine {
-        let is_latest = |one: &Coroutine| one.id == id;
-        if !self.coroutines.get(self.latest).is_some_and(is_latest) {
-            self.latest = self.place_of(id);
-        }
+        self.latest = self.find(id).unwrap_or_else(|| self.add(id));
         &mut self.coroutines[self.latest]
     }
 
     /// The coroutine of this id, if it is known and not yet forgotten.
     pub(super) fn known(&mut self, id: CoroutineId) -> Option<&mut Coroutine> {
-        let is_latest = |one: &Coroutine| one.id == id;
-        if !self.coroutines.get(self.latest).is_some_and(is_latest) {
-            self.latest = *self.index.get(&id)? as usize;
-        }
+        self.latest = self.find(id)?;
         self.coroutines.get_mut(self.latest)
     }
 
-    #[inline(never)]
-    fn place_of(&mut self, id: CoroutineId) -> usize {
-        let at = *self.index.entry(id).or_insert_with(|| {
-            self.coroutines.push(Coroutine::named(id));
-            // Ids have 32 bits, so there are no more coroutines than that.
-            (self.coroutines.len() - 1) as u32
-        });
-        at as usize
+    #[inline]
+    fn find(&self, id: CoroutineId) -> Option<usize> {
+        match self.coroutines.get(self.latest) {
+            Some(latest) if latest.id == id => Some(self.latest),
+            _ => self.index.get(&id).map(|at| *at as usize),
+        }
+    }
+
+    fn add(&mut self, id: CoroutineId) -> usize {
+        let at = self.coroutines.len();
+        self.coroutines.push(Coroutine::named(id));
+        // Ids have 32 bits, so there are no more coroutines than that.
+        self.index.insert(id, at as u32);
+        at
     }
 
     /// Forgets one. The last one takes its place.
