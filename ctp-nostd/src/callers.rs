@@ -25,10 +25,11 @@ const MOST_OF_A_WAKE: usize = 12;
 const ENOUGH_OF_A_WAKE: usize = 4;
 
 /// Where to look for callers.
-struct Search<'s> {
-    here: &'s Here,
-    /// Of the thread that asks, and readable.
-    stack: Range<usize>,
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    here: Here,
+    /// Up to here the stack of the thread that asks can be read, from where it is.
+    end: usize,
     /// Frame pointer of the last one.
     base: usize,
     /// Addresses that are told at most, and those with which it is a chain though it is not whole.
@@ -43,7 +44,7 @@ struct Search<'s> {
 pub(crate) fn of_a_clone(
     probe: &Probe<Linux>,
     polled: &Polled,
-    here: &Here,
+    here: Here,
     limits: Limits,
     site: u32,
 ) -> u32 {
@@ -54,7 +55,7 @@ pub(crate) fn of_a_clone(
     }
     let search = Search {
         here,
-        stack,
+        end: limits.top,
         base: limits.base,
         most: MOST_ADDRESSES,
         enough: MOST_ADDRESSES,
@@ -66,7 +67,7 @@ pub(crate) fn of_a_clone(
 /// Where the waker is called, up to the function that polls the traced future that runs here, or to
 /// the thread's first.
 #[inline(always)]
-pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> SiteWord {
+pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> SiteWord {
     if !here.may_have_a_record() {
         return SiteWord::default();
     }
@@ -77,7 +78,7 @@ pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> S
     };
     let search = Search {
         here,
-        stack: here.sp..limits.map_or(known.end, |it| it.top.min(known.end)),
+        end: limits.map_or(known.end, |it| it.top.min(known.end)),
         base: limits.map_or(0, |it| it.base),
         most: MOST_OF_A_WAKE,
         enough: ENOUGH_OF_A_WAKE,
@@ -89,7 +90,7 @@ pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> S
     }
 }
 
-impl Search<'_> {
+impl Search {
     /// Its id, 0 if it is none.
     #[inline(always)]
     fn chain(self, probe: &Probe<Linux>) -> u32 {
@@ -97,20 +98,24 @@ impl Search<'_> {
         digest.add(self.here.pc as u64, self.most);
         let add = |address| digest.add(address, self.most);
         // SAFETY: whoever made the search has the stack for readable.
-        let is_whole = unsafe { walk::walk(self.here, self.stack.clone(), self.base, add) };
+        let is_whole = unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
         let hash = digest.end(is_whole, self.enough);
         hash.map_or(0, |hash| probe.chain(hash, || self.found()))
+    }
+
+    fn stack(&self) -> Range<usize> {
+        self.here.sp..self.end
     }
 
     /// The same again, to keep it.
     #[cold]
     #[inline(never)]
-    fn found(&self) -> Chain {
+    fn found(self) -> Chain {
         let mut addresses = Addresses::new();
         let mut add = |address| addresses.len() < self.most && addresses.push(address).is_ok();
         add(self.here.pc as u64);
         // SAFETY: as before, in the same function.
-        let is_whole = unsafe { walk::walk(self.here, self.stack.clone(), self.base, add) };
+        let is_whole = unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
         Chain {
             site: self.site,
             is_whole,

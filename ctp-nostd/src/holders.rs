@@ -1,33 +1,42 @@
-//! Who holds what the wakers of a future share: the future itself, clones, each of which can wake it,
-//! and those that are used up by a wake that goes on. The station counts all clones as one
-//! (`live.rs`), so that most cost what clones of the executor's own waker do.
+//! Who holds what the wakers of a future share: the future itself, and clones, each of which can wake
+//! it. The station counts all clones as one (`live.rs`), so that most cost what clones of the executor's
+//! own waker do.
 //!
 //! ```text
 //!   clone                                  drop
 //!   H1 clones += 1                         H4 clones -= 1; none is left: counted = no
 //!   H2 not counted: wakers += 1            H5 it was counted: wakers -= 1   = L3 of `live.rs`
 //!   H3              counted = yes
-//!                                          wake, which uses up a clone
+//!                                          wake, by the only clone there is
 //!   end of the poll                        L1 count the wake
-//!   H6 no clone: counted = no              H8 clones -= 1, waking += 1
+//!   H6 none is left: counted = no          H8 claim = not used              (release)
 //!   H7 it was counted: wakers -= 1         L2 the real wake
-//!                                          H9 waking -= 1; nobody is left: as in a drop
+//!                                          H9 clones -= 1, used = claim     (one step)
 //! ```
 //! Between H1 and H2 nobody else has that clone yet, so wakers are never fewer than those who have
 //! one. H4, H6 and H8 bring what earlier clones did, so that H5 and H7 come after all their wakes.
 //!
-//! The last clone is still counted when H8 has used it up, as long as the future is there: L2 has it
+//! From H8 on that clone is used up: where claim and used differ, one of those that are counted is none
+//! that is left. The claim is a word of its own, which only who has the only clone writes, so that a wake
+//! takes one locked step. It is looked at after the others, and is so never older than they are; if a
+//! later wake has written it meanwhile, the poll that this one leads to is yet to come, and tells.
+//!
+//! The last clone is still counted when it is used up, as long as the future is there: L2 has it
 //! polled again, where it takes a clone or is told apart at the end of that poll (H6). So one that waits
 //! is never counted as if it had a waker, and one that is woken each time, as it mostly is, has the
 //! station changed for its first clone only. Where there are other clones a wake is as one by
 //! reference, and a drop.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Counts them: {clones 40 bits | waking 22 | does the station count them? 1 | does the future hold it?
-/// 1}.
+/// Counts them.
 #[derive(Debug)]
-pub struct Holders(AtomicU64);
+pub struct Holders {
+    /// {clones 61 bits | used 1 | does the station count them? 1 | does the future hold it? 1}.
+    word: AtomicU64,
+    /// 0 or 1.
+    claim: AtomicU32,
+}
 
 /// What is to be done by who lets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,51 +49,57 @@ pub struct Duty {
 
 const FUTURE: u64 = 1;
 const COUNTED: u64 = 2;
-/// No more threads than there can be are in a wake at a time.
-const WAKING: u64 = 4;
-const CLONE: u64 = WAKING << 22;
+const USED: u64 = 4;
+const CLONE: u64 = 8;
 /// Who forgets so many clones, without dropping one, has a program that cannot go on.
 const MOST: u64 = u64::MAX / 2;
 
 impl Holders {
     /// The future alone.
     pub fn new() -> Self {
-        Holders(AtomicU64::new(FUTURE))
+        Holders {
+            word: AtomicU64::new(FUTURE),
+            claim: AtomicU32::new(0),
+        }
     }
 
     /// One clone more. Is the station to count it? Then [`is_counted`](Self::is_counted) is next.
     #[inline]
     pub fn add(&self) -> bool {
-        let before = self.0.fetch_add(CLONE, Ordering::Relaxed); // H1
+        let before = self.word.fetch_add(CLONE, Ordering::Relaxed); // H1
         if before > MOST {
             too_many();
         }
-        before < CLONE && before & COUNTED == 0
+        before & COUNTED == 0 && self.is_first(before)
+    }
+
+    /// None was left, so that this one is to be counted.
+    #[cold]
+    fn is_first(&self, before: u64) -> bool {
+        fence(Ordering::Acquire); // pairs with H9
+        self.left(before) == 0
     }
 
     /// The station counts it now.
     pub fn is_counted(&self) {
-        self.0.fetch_or(COUNTED, Ordering::Relaxed); // H3
+        self.word.fetch_or(COUNTED, Ordering::Relaxed); // H3
     }
 
     /// One clone less.
     #[inline(always)]
     pub fn subtract(&self) -> Duty {
-        // H4
-        self.change(|now| match now - CLONE {
-            without if without < CLONE => without & !COUNTED,
-            others => others,
-        })
+        self.change(|now| self.without_count(now - CLONE)) // H4
     }
 
-    /// A clone is about to be used up by a wake. If it is the only one it is a clone no more, until
-    /// [`has_woken`](Self::has_woken); else it is to be [dropped](Self::subtract) afterwards, which
-    /// takes a step less.
+    /// A clone is about to be used up by a wake. If it is the only one it is none that is left, until
+    /// [`has_woken`](Self::has_woken); else it is to be [dropped](Self::subtract) afterwards.
     #[inline(always)]
     pub fn wakes(&self) -> bool {
-        let is_only_one = self.clones() == 1;
+        let now = self.word.load(Ordering::Relaxed);
+        let is_only_one = now / CLONE == 1;
         if is_only_one {
-            self.0.fetch_sub(CLONE - WAKING, Ordering::AcqRel); // H8
+            let claim = u32::from(now & USED == 0);
+            self.claim.store(claim, Ordering::Release); // H8, pairs with the look at it
         }
         is_only_one
     }
@@ -92,50 +107,65 @@ impl Holders {
     /// That is over.
     #[inline(always)]
     pub fn has_woken(&self) -> Duty {
-        self.change(|now| nobody_is_counted(now - WAKING)) // H9
+        let change = match self.claim.load(Ordering::Relaxed) {
+            0 => CLONE + USED,
+            _ => CLONE - USED,
+        };
+        let before = self.word.fetch_sub(change, Ordering::AcqRel); // H9
+        Duty::of_one_of_the_last(before - change)
     }
 
     /// The future needs it no more.
     pub fn let_go(&self) -> Duty {
-        self.change(|now| nobody_is_counted(now - FUTURE))
+        let before = self.word.fetch_sub(FUTURE, Ordering::AcqRel);
+        Duty::of_one_of_the_last(before - FUTURE)
     }
 
-    /// A poll of the future ends.
+    /// A poll of the future ends: what is to be done, and are several clones left?
     #[inline]
-    pub fn end_poll(&self) -> Duty {
-        let now = self.0.load(Ordering::Relaxed);
-        match now < CLONE && now & COUNTED != 0 {
-            true => self.change(|now| now & !COUNTED), // H6
+    pub fn end_poll(&self) -> (Duty, bool) {
+        let now = self.word.load(Ordering::Acquire);
+        let left = self.left(now);
+        let duty = match left == 0 && now & COUNTED != 0 {
+            true => self.change(|now| self.without_count(now)), // H6
             false => Duty::NOTHING,
-        }
+        };
+        (duty, 1 < left)
     }
 
-    /// So many.
-    #[inline]
+    /// So many are left.
     pub fn clones(&self) -> usize {
-        (self.0.load(Ordering::Relaxed) / CLONE) as usize
+        self.left(self.word.load(Ordering::Acquire)) as usize
+    }
+
+    /// The clones of this word but for one that is used up.
+    #[inline(always)]
+    fn left(&self, word: u64) -> u64 {
+        let is_claimed = self.claim.load(Ordering::Acquire) != 0; // pairs with H8
+        let used_up = u64::from(is_claimed != (word & USED != 0));
+        (word / CLONE).saturating_sub(used_up)
+    }
+
+    /// Where no clone is left none is counted.
+    #[inline(always)]
+    fn without_count(&self, word: u64) -> u64 {
+        match self.left(word) {
+            0 => word & !COUNTED,
+            _ => word,
+        }
     }
 
     #[inline(always)]
     fn change(&self, next: impl Fn(u64) -> u64) -> Duty {
-        let mut now = self.0.load(Ordering::Relaxed);
+        let mut now = self.word.load(Ordering::Acquire);
         loop {
             let after = next(now);
-            let (done, not) = (Ordering::AcqRel, Ordering::Relaxed);
-            match self.0.compare_exchange_weak(now, after, done, not) {
+            let (done, not) = (Ordering::AcqRel, Ordering::Acquire);
+            match self.word.compare_exchange_weak(now, after, done, not) {
                 Ok(_) => return Duty::of(now, after),
                 Err(other) => now = other,
             }
         }
-    }
-}
-
-/// Where nobody is left, none is counted.
-#[inline(always)]
-fn nobody_is_counted(now: u64) -> u64 {
-    match now {
-        COUNTED => 0,
-        some => some,
     }
 }
 
@@ -149,7 +179,17 @@ impl Duty {
     fn of(before: u64, after: u64) -> Self {
         Duty {
             uncount: (before ^ after) & COUNTED != 0,
-            free: after == 0,
+            free: after & !USED == 0,
+        }
+    }
+
+    /// Of who goes while the count stays, unless nobody is left.
+    #[inline(always)]
+    fn of_one_of_the_last(after: u64) -> Self {
+        let is_last = after & !(USED | COUNTED) == 0;
+        Duty {
+            uncount: is_last && after & COUNTED != 0,
+            free: is_last,
         }
     }
 }
@@ -191,12 +231,16 @@ mod tests {
         holders
     }
 
+    fn end_poll(holders: &Holders) -> Duty {
+        holders.end_poll().0
+    }
+
     #[test]
     fn who_comes_first_and_who_is_left_is_told() {
         let holders = with_clone();
         assert!(!holders.add());
         assert_eq!((holders.clones(), holders.subtract()), (2, Duty::NOTHING));
-        assert_eq!(holders.end_poll(), Duty::NOTHING, "there is one");
+        assert_eq!(end_poll(&holders), Duty::NOTHING, "there is one");
         assert_eq!(holders.subtract(), UNCOUNT);
         assert!(holders.add(), "there was none");
         holders.is_counted();
@@ -215,10 +259,10 @@ mod tests {
         let holders = with_clone();
         assert_eq!(wake(&holders), Duty::NOTHING);
         assert!(!holders.add(), "it is still counted");
-        assert_eq!(holders.end_poll(), Duty::NOTHING);
+        assert_eq!(end_poll(&holders), Duty::NOTHING);
         assert_eq!(wake(&holders), Duty::NOTHING);
-        assert_eq!(holders.end_poll(), UNCOUNT);
-        assert_eq!(holders.end_poll(), Duty::NOTHING);
+        assert_eq!(end_poll(&holders), UNCOUNT);
+        assert_eq!(end_poll(&holders), Duty::NOTHING);
         assert!(holders.add());
     }
 
@@ -226,12 +270,12 @@ mod tests {
     fn a_poll_that_comes_amid_the_wake_sees_that_clone_used_up() {
         let holders = with_clone();
         assert!(holders.wakes());
-        assert_eq!((holders.clones(), holders.end_poll()), (0, UNCOUNT));
+        assert_eq!((holders.clones(), end_poll(&holders)), (0, UNCOUNT));
         assert_eq!(holders.has_woken(), Duty::NOTHING);
         let holders = with_clone();
         assert!(holders.wakes());
         assert!(!holders.add());
-        assert_eq!(holders.end_poll(), Duty::NOTHING, "it has taken one");
+        assert_eq!(end_poll(&holders), Duty::NOTHING, "it has taken one");
         assert_eq!(holders.has_woken(), Duty::NOTHING);
         assert_eq!(holders.subtract(), UNCOUNT);
     }
@@ -250,7 +294,7 @@ mod tests {
         assert_eq!(holders.has_woken(), BOTH);
         let holders = with_clone();
         assert!(holders.wakes());
-        assert_eq!(holders.end_poll(), UNCOUNT);
+        assert_eq!(end_poll(&holders), UNCOUNT);
         assert_eq!(holders.let_go(), Duty::NOTHING);
         assert_eq!(holders.has_woken(), FREE);
     }

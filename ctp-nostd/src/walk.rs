@@ -99,7 +99,7 @@ pub(crate) unsafe fn walk(
             return false;
         }
         // SAFETY: just checked to lie in `stack`, both words of it, aligned.
-        let (next, returns_to) = unsafe { (load(fp), load(fp + WORD_BYTES)) };
+        let (next, returns_to) = unsafe { record(fp) };
         if !told(returns_to as u64) {
             return false;
         }
@@ -114,42 +114,43 @@ fn is_record(fp: usize, stack: Range<usize>) -> bool {
     fp.is_multiple_of(WORD_BYTES) && stack.start <= fp && room.is_some_and(|last| fp <= last)
 }
 
-/// By an instruction of its own: to the compiler the word may belong to anybody.
+/// By instructions of its own: to the compiler the words may belong to anybody.
 ///
 /// # Safety
-/// The word at `address` can be read.
+/// The two words at `address` can be read.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn load(address: usize) -> usize {
-    let word;
+unsafe fn record(address: usize) -> (usize, usize) {
+    let (next, returns_to);
     // SAFETY: the caller's promise; nothing else is touched.
     unsafe {
         core::arch::asm!(
-            "mov {word}, qword ptr [{address}]",
-            address = in(reg) address, word = out(reg) word,
+            "mov {returns_to}, qword ptr [{address} + 8]",
+            "mov {next}, qword ptr [{address}]",
+            address = in(reg) address, next = lateout(reg) next, returns_to = out(reg) returns_to,
             options(nostack, readonly, preserves_flags),
         );
     }
-    word
+    (next, returns_to)
 }
 
 /// As on x86-64.
 ///
 /// # Safety
-/// The word at `address` can be read.
+/// The two words at `address` can be read.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-unsafe fn load(address: usize) -> usize {
-    let word;
+unsafe fn record(address: usize) -> (usize, usize) {
+    let (next, returns_to);
     // SAFETY: the caller's promise; nothing else is touched.
     unsafe {
         core::arch::asm!(
-            "ldr {word}, [{address}]",
-            address = in(reg) address, word = out(reg) word,
+            "ldp {next}, {returns_to}, [{address}]",
+            address = in(reg) address, next = out(reg) next, returns_to = out(reg) returns_to,
             options(nostack, readonly, preserves_flags),
         );
     }
-    word
+    (next, returns_to)
 }
 
 /// Where frames are not known, nothing is read.
@@ -158,8 +159,8 @@ unsafe fn load(address: usize) -> usize {
 /// None needed.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
-unsafe fn load(_: usize) -> usize {
-    0
+unsafe fn record(_: usize) -> (usize, usize) {
+    (0, 0)
 }
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -31,6 +31,7 @@ use crate::chain::Found;
 use crate::holders::{Duty, Holders};
 use crate::linux;
 use crate::noted;
+use crate::polling::{Limits, Polled};
 use crate::walk::{self, Here};
 
 /// What the wakers of a future share, as long as any is left.
@@ -101,6 +102,7 @@ impl Drop for Held {
 
 impl Wrapped {
     /// Does the executor still give the waker that this is around?
+    #[inline(always)]
     pub fn is_around(&self, given: &Waker) -> bool {
         self.inner.will_wake(given) || is_lent_anew(&self.inner, given)
     }
@@ -114,10 +116,11 @@ impl Wrapped {
     /// of the wait.
     #[inline]
     pub fn end_poll(&self, found: Found) -> Found {
-        if 1 < self.holders.clones() {
+        let (duty, are_several) = self.holders.end_poll();
+        if are_several {
             noted::doubt(linux::local()); // what was announced may not be all
         }
-        if self.holders.end_poll().uncount {
+        if duty.uncount {
             self.trace.count().subtract();
         }
         match found.is_one_of_several() {
@@ -141,7 +144,7 @@ impl Wrapped {
     fn tell_wake(&self) {
         if self.is_latest.load(Ordering::Relaxed) {
             let here = walk::here();
-            let site = |probe: &_| callers::of_a_wake(probe, &linux::local().polled, &here);
+            let site = |probe: &_| callers::of_a_wake(probe, &linux::local().polled, here);
             self.trace.wake_from(site);
         }
     }
@@ -162,13 +165,11 @@ impl Wrapped {
         polled.limits(ptr::from_ref(self).addr()).is_some()
     }
 
-    /// That poll takes this waker at the end of a chain of functions, the innermost of which is at
-    /// `here`.
-    #[inline(never)]
-    fn note_chain(&self, here: &Here) {
-        let polled = &linux::local().polled;
-        let limits = polled.limits(ptr::from_ref(self).addr());
-        if let Some((limits, probe)) = limits.zip(self.trace.live_probe()) {
+    /// The poll with these limits takes this waker at the end of a chain of functions, the innermost of
+    /// which is at `here`.
+    #[inline(always)]
+    fn note_chain(&self, polled: &Polled, limits: Limits, here: Here) {
+        if let Some(probe) = self.trace.live_probe() {
             polled.note(callers::of_a_clone(probe, polled, here, limits, self.site));
         }
     }
@@ -209,8 +210,9 @@ unsafe fn clone(data: *const ()) -> RawWaker {
     if wrapped.holders.add() {
         wrapped.count_first();
     }
-    if wrapped.is_polled_here() {
-        wrapped.note_chain(&walk::here());
+    let polled = &linux::local().polled;
+    if let Some(limits) = polled.limits(data.addr()) {
+        wrapped.note_chain(polled, limits, walk::here());
     }
     RawWaker::new(data, &FUNCTIONS)
 }

@@ -98,7 +98,7 @@ impl Future {
     }
 
     fn end_poll(&self) {
-        self.do_duty(self.holders.end_poll()); // H6
+        self.do_duty(self.holders.end_poll().0); // H6
         self.suspend();
     }
 
@@ -174,10 +174,10 @@ fn without_order_among_those_who_drop_it_looks_abandoned() {
 }
 
 /// The only clone is used up by a wake while a poll ends that takes none, and the recorder looks.
-fn a_poll_that_takes_none_tells_of_the_wake(end_poll: fn(&Future)) {
+fn a_poll_that_takes_none_tells_of_the_wake(wake: fn(&Future), end_poll: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        let threads = [Future::wake_by_one, end_poll];
+        let threads = [wake, end_poll];
         run(&future, threads, |future| future.station.look());
         end_poll(&future);
         assert_eq!(future.wakers(), Some(0), "it waits without");
@@ -187,25 +187,30 @@ fn a_poll_that_takes_none_tells_of_the_wake(end_poll: fn(&Future)) {
 // CT-15
 #[test]
 fn who_waits_without_a_waker_has_been_woken_by_the_last_one() {
-    a_poll_that_takes_none_tells_of_the_wake(Future::end_poll);
+    a_poll_that_takes_none_tells_of_the_wake(Future::wake_by_one, Future::end_poll);
 }
 
 #[test]
 #[should_panic = "nobody could wake it"]
 fn without_order_at_the_end_of_a_poll_it_looks_abandoned() {
-    a_poll_that_takes_none_tells_of_the_wake(|future| {
-        // H6 as if it were relaxed.
-        if future.holders.clones() == 0 && future.dropped.fetch_add(1, Relaxed) == 0 {
+    // H8 as if it were relaxed: that the clone is used up is told by a word that brings nothing.
+    fn wake_by_one(future: &Future) {
+        future.station.wake();
+        future.dropped.swap(1, Relaxed);
+    }
+    fn end_poll(future: &Future) {
+        if future.dropped.swap(0, Relaxed) == 1 {
             live::subtract(&future.station.wakers, GENERATION);
         }
         future.suspend();
-    });
+    }
+    a_poll_that_takes_none_tells_of_the_wake(wake_by_one, end_poll);
 }
 
 #[test]
 #[should_panic = "it waits without"]
 fn without_a_look_at_the_end_of_a_poll_one_that_has_none_seems_to_have_one() {
-    a_poll_that_takes_none_tells_of_the_wake(Future::suspend);
+    a_poll_that_takes_none_tells_of_the_wake(Future::wake_by_one, Future::suspend);
 }
 
 /// A wake that uses up the only clone has the future polled, which takes none, and waits. If that was
@@ -267,6 +272,45 @@ fn without_a_count_of_each_first_clone_it_looks_abandoned() {
         }
         future.suspend();
     });
+}
+
+/// The only clone wakes. The poll which that leads to takes another one, which goes while the wake may
+/// still go on.
+fn the_next_one_was_the_last(poll: fn(&Future)) {
+    check(move || {
+        let future = Future::with_clones(1);
+        run(&future, [Future::wake_by_one, poll], |_| {});
+        if !future.is_suspended.load(Acquire) {
+            future.end_poll();
+        }
+        assert_eq!(future.wakers(), Some(0), "it waits without");
+        assert!(future.holders.let_go().free);
+    });
+}
+
+/// If it was woken, and then the clone does that.
+fn poll_that_takes_one_which(goes: fn(&Future), future: &Future) {
+    if future.is_queued.load(Acquire) {
+        poll_that_takes_one(future);
+        assert_eq!(future.wakers(), Some(1), "it has one");
+        goes(future);
+    }
+}
+
+// CT-15
+#[test]
+fn a_clone_that_is_dropped_while_the_one_before_still_wakes_was_the_last() {
+    the_next_one_was_the_last(|future| poll_that_takes_one_which(Future::drop_one, future));
+}
+
+// CT-15
+#[test]
+fn a_clone_that_wakes_while_the_one_before_still_does_was_the_last() {
+    fn wakes(future: &Future) {
+        future.wake_by_one();
+        future.end_poll();
+    }
+    the_next_one_was_the_last(|future| poll_that_takes_one_which(wakes, future));
 }
 
 #[test]
