@@ -135,6 +135,7 @@ struct Run<'t> {
 }
 
 impl Drop for Run<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         if self.is_last {
             *self.task = Task::mute();

@@ -99,10 +99,20 @@ impl Payload {
 
     /// The word that is stored last, but for the lap in the bits above.
     pub(crate) const fn to_commit(self) -> u64 {
-        ((self.kind % 32) as u64) << Self::KIND_SHIFT
-            | low_bits(self.n, N_BITS) << N_SHIFT
-            | (self.uses as u64) << STATION_BITS
-            | (self.station % MOST_STATIONS) as u64
+        self.to_commit_of(
+            (self.uses as u64) << STATION_BITS | (self.station % MOST_STATIONS) as u64,
+        )
+    }
+
+    /// The same, of [somebody](Payload::whose), whatever the payload says of that.
+    pub(crate) const fn to_commit_of(self, whose: u64) -> u64 {
+        ((self.kind % 32) as u64) << Self::KIND_SHIFT | low_bits(self.n, N_BITS) << N_SHIFT | whose
+    }
+
+    /// The bits of that word which say of whom an event is, for all events of one.
+    pub(crate) const fn whose(station: u32, generation: u32) -> u64 {
+        let uses = (generation / 2) % (1 << u8::BITS);
+        (uses as u64) << STATION_BITS | (station % MOST_STATIONS) as u64
     }
 
     pub(crate) const fn to_site(self) -> u64 {

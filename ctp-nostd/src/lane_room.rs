@@ -65,11 +65,22 @@ impl Place<'_> {
     /// The thread: fills it in.
     #[inline(always)]
     pub fn commit(&self, at: u64, payload: Payload) {
+        self.commit_words(at, payload, payload.to_commit());
+    }
+
+    /// The thread: the same of [somebody](Payload::whose), whatever the payload says of that.
+    #[inline(always)]
+    pub(crate) fn commit_of(&self, whose: u64, at: u64, payload: Payload) {
+        self.commit_words(at, payload, payload.to_commit_of(whose));
+    }
+
+    #[inline(always)]
+    fn commit_words(&self, at: u64, payload: Payload, commit: u64) {
         let Place { record, lap } = *self;
         record.at.store(at, Ordering::Relaxed); // T5
         record.site.store(payload.to_site(), Ordering::Relaxed);
         record.arg.store(payload.arg, Ordering::Relaxed);
-        let commit = payload.to_commit() | lap << LAP_SHIFT;
+        let commit = commit | lap << LAP_SHIFT;
         record.commit.store(commit, Ordering::Release); // T6, pairs with R2
         let ahead = ptr::from_ref(record).wrapping_add(AHEAD);
         if ahead.addr() % LINE_BYTES == 0 {
@@ -102,6 +113,7 @@ impl<'m> Ring<'m> {
     }
 
     /// Has the place of the next record mapped, before there is a thread that would wait for that.
+    #[cfg(feature = "linux")]
     pub(crate) fn touch(&self) {
         self.stretch(self.head());
     }

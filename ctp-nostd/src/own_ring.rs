@@ -2,31 +2,31 @@
 //!
 //! ```text
 //!   G1 nothing is at hand: room = none              a handler that comes before G3 finds no room, and
-//!   G2 lane, records                                goes the slow way
+//!   G2 lane, records, mask                          goes the slow way
 //!   G3 room                   (`lane_room.rs`)
 //! ```
 //! Only the thread itself and its signal handlers come here. One that comes amid the looks at these
 //! words may set another ring where the program has become another one, by a fork in it. So who has
-//! looked asks for the word of the thread's lane once more, which then is another one too.
+//! looked asks for the word of the thread's lane once more, which then is another one too, before the
+//! words are taken to be of one ring.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
+use core::hint::assert_unchecked;
 use core::ptr;
 use core::slice;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use crate::lane::{Ring, Room};
 use crate::layout::{Lane, LaneRecord};
-
-/// Low bits of the word of the records: the logarithm of how many there are.
-const LENGTH: usize = 31;
-const _: () = assert!(align_of::<LaneRecord>() > LENGTH);
 
 /// The ring of the lane that this thread has, and how much of it is known to be free.
 #[derive(Debug)]
 pub(crate) struct OwnRing {
     lane: AtomicPtr<Lane>,
-    /// Where they begin, and how many there are: in one word, between whose parts nobody comes.
+    /// Where they begin.
     records: AtomicPtr<LaneRecord>,
+    /// One less than there are.
+    mask: AtomicUsize,
     room: AtomicU64,
 }
 
@@ -36,6 +36,7 @@ impl OwnRing {
         OwnRing {
             lane: AtomicPtr::new(ptr::null_mut()),
             records: AtomicPtr::new(ptr::null_mut()),
+            mask: AtomicUsize::new(0),
             room: AtomicU64::new(Room::NONE.0),
         }
     }
@@ -44,15 +45,14 @@ impl OwnRing {
     /// [looked](OwnRing::look).
     pub fn set(&self, ring: Ring<'static>) {
         self.forget(); // G1
-        let Some(bits) = ring.records.len().checked_ilog2() else {
+        let Some(mask) = ring.records.len().checked_sub(1) else {
             return;
         };
-        let length = LENGTH.min(bits as usize);
-        let records = ring.records.as_ptr().cast_mut();
         let lane = ptr::from_ref(ring.lane).cast_mut();
+        let records = ring.records.as_ptr().cast_mut();
         self.lane.store(lane, Ordering::Relaxed); // G2
-        self.records
-            .store(records.map_addr(|it| it | length), Ordering::Relaxed);
+        self.records.store(records, Ordering::Relaxed);
+        self.mask.store(mask, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
 
@@ -69,9 +69,10 @@ impl OwnRing {
         }
     }
 
-    /// The ring that was set, and the room as of the latest look.
+    /// The ring that was set, and the room as of the latest look, if nobody has set another one
+    /// meanwhile.
     #[inline(always)]
-    pub fn at_hand(&self) -> Option<(Ring<'static>, Room)> {
+    pub fn at_hand(&self, is_undisturbed: impl FnOnce() -> bool) -> Option<(Ring<'static>, Room)> {
         let room = Room(self.room.load(Ordering::Relaxed));
         if room == Room::NONE {
             return None;
@@ -79,14 +80,17 @@ impl OwnRing {
         compiler_fence(Ordering::SeqCst);
         let lane = self.lane.load(Ordering::Relaxed);
         let records = self.records.load(Ordering::Relaxed);
+        let mask = self.mask.load(Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let length = 1 << (records.addr() & LENGTH);
-        // SAFETY: there is room, so somebody has looked since `set` stored both words, and they are
-        // read after that. Each was taken, whole, from a reference for good, and is so valid by itself,
-        // whatever handlers have come between these looks and set another ring.
+        if !is_undisturbed() {
+            return None;
+        }
+        // SAFETY: there is room, so somebody has looked since `set` stored the words, and they are
+        // read after that; nobody has come between these looks and set another ring. So they were
+        // taken from references for good, to a lane and to as many records as that, one or more.
         let (lane, records) = unsafe {
-            let records = slice::from_raw_parts(records.map_addr(|it| it & !LENGTH), length);
-            (&*lane, records)
+            assert_unchecked(mask < usize::MAX);
+            (&*lane, slice::from_raw_parts(records, mask + 1))
         };
         Some((Ring::new(lane, records), room))
     }

@@ -16,6 +16,7 @@ use crate::region::Region;
 use crate::site::{self, SiteWord};
 use crate::slot::EventKind;
 use crate::sync::Ordering;
+use crate::thread_lane;
 use crate::wait::Wait;
 
 /// Ids of chains, by their hashes.
@@ -27,6 +28,8 @@ pub struct Probe<P> {
     pub(crate) region: Region<'static>,
     pub(crate) attach_id: u16,
     pub(crate) attachment: u32,
+    /// By which a thread's word of its lane is known to be of this attachment.
+    pub(crate) lane_mark: u64,
     /// The recorder orders events and its sleep, so that no event needs a fence.
     pub(crate) is_ordered: bool,
     /// Set if this recording keeps aggregates. That does not change while it lasts.
@@ -54,6 +57,7 @@ impl<P: Platform> Probe<P> {
             region,
             attach_id,
             attachment,
+            lane_mark: thread_lane::lane_mark(attachment),
             is_ordered: false,
             bins: region.header.bins().filter(|_| region.extended),
             platform: PhantomData,

@@ -34,6 +34,8 @@ pub(crate) struct Seat<P> {
     pub generation: u32,
     /// What stands for this coroutine in the word of its thread.
     pub word: u32,
+    /// The same in a lane's record.
+    whose: u64,
     pub probe: Probe<P>,
 }
 
@@ -175,24 +177,7 @@ impl<P: Platform> Seat<P> {
         };
         slot::publish(&self.station.slots[slot::index_of(n)], n, &epoch);
         if let Some(place) = &begun.place {
-            place.commit(at, self.record(kind, n, said));
-        }
-    }
-
-    /// The same event as a lane has it.
-    #[inline(always)]
-    fn record(&self, kind: u8, n: u64, said: &Said) -> Payload {
-        Payload {
-            kind,
-            wait_kind: said.wait_code,
-            uses: (self.generation / 2) as u8,
-            station: self.index,
-            n,
-            site: said.site.0,
-            arg: match said.kind {
-                EventKind::Run => said.wake_seen.into(),
-                _ => said.arg,
-            },
+            place.commit_of(self.whose, at, record(kind, n, said));
         }
     }
 
@@ -233,6 +218,7 @@ impl<P: Platform> Seat<P> {
             index,
             generation,
             word: seat_word(index, generation),
+            whose: Payload::whose(index, generation),
             probe,
         };
         station
@@ -271,5 +257,21 @@ impl<P: Platform> Seat<P> {
         if self.probe.region.extended {
             station.ext_rev.store(EXT_REV, Ordering::Relaxed);
         }
+    }
+}
+
+/// An event as a lane has it, but for whose it is.
+#[inline(always)]
+fn record(kind: u8, n: u64, said: &Said) -> Payload {
+    Payload {
+        kind,
+        wait_kind: said.wait_code,
+        n,
+        site: said.site.0,
+        arg: match said.kind {
+            EventKind::Run => said.wake_seen.into(),
+            _ => said.arg,
+        },
+        ..Payload::default()
     }
 }

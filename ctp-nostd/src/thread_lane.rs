@@ -19,6 +19,12 @@ const LOOK_EVERY: u32 = 256;
 /// Where the oldest one is to be found it asks of all long lanes, at every so many looks.
 const ASK_ALL_EVERY: u32 = 16;
 
+/// The upper half of a thread's word, and the bit below it: a lane of this attachment, with no loss to
+/// tell.
+pub(crate) fn lane_mark(attachment: u32) -> u64 {
+    lane_word(attachment, 0) >> OVERRUN.ilog2()
+}
+
 /// {attachment | number of a lane + 1}.
 fn lane_word(attachment: u32, number: u32) -> u64 {
     u64::from(attachment) << 32 | u64::from(number)
@@ -30,17 +36,15 @@ impl<P: Platform> Probe<P> {
     #[inline(always)]
     pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);
-        if word >> OVERRUN.ilog2() != u64::from(self.attachment) << 1 {
+        if word >> OVERRUN.ilog2() != self.lane_mark {
             return None; // of another attachment, or with a loss to tell
         }
-        if word as u32 == 0 {
-            return Some(None);
+        // Where a handler has been here, the ring may be another one.
+        let is_undisturbed = || local.lane.load(Ordering::Relaxed) == word;
+        match local.own_ring.at_hand(is_undisturbed) {
+            Some((ring, room)) => Some(Some((ring.overwritten(self.region.is_overwritten), room))),
+            None => (word as u32 == 0).then_some(None),
         }
-        let (ring, room) = local.own_ring.at_hand()?;
-        if local.lane.load(Ordering::Relaxed) != word {
-            return None; // a handler has been here, and the ring may be another one
-        }
-        Some(Some((ring.overwritten(self.region.is_overwritten), room)))
     }
 
     /// The same, as of a look at the lane now; also where none was found for this thread.

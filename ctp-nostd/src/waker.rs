@@ -203,6 +203,7 @@ impl Target {
 }
 
 /// The coroutine that runs on this thread, else the thread; 0 where that is not known.
+#[inline]
 fn who<P: Platform>(stations: &[Station]) -> u32 {
     match RunsHere::find::<P>(stations) {
         RunsHere::Coroutine(seat_word) => seat_word,

@@ -18,6 +18,7 @@ pub(crate) struct Wakers(Option<Held>);
 impl Wakers {
     /// Polls with a waker that tells; with the executor's own if nobody records. `site` is where
     /// it is said to wait where no chain is found.
+    #[inline(always)]
     pub fn poll<F: Future>(
         &mut self,
         future: Pin<&mut F>,
@@ -35,17 +36,24 @@ impl Wakers {
         (polled, wrapped.end_poll(found))
     }
 
+    #[inline(always)]
     fn around(&mut self, inner: &Waker, task: &Task, site: SiteWord) -> Option<&Held> {
         let is_same = |wrapped: &Held| wrapped.is_around(inner);
         if !self.0.as_ref().is_some_and(is_same) || !task.is_recorded() {
-            if let Some(wrapped) = &self.0 {
-                wrapped.retire();
-            }
-            let trace = trace_of(inner, task);
-            let wrap = |trace| Held::new(inner.clone(), trace, site.interned(), wants_each_chain());
-            self.0 = trace.map(wrap);
+            self.renew(inner, task, site);
         }
         self.0.as_ref()
+    }
+
+    /// The executor gives this one now, or somebody has begun or ceased to record.
+    #[cold]
+    #[inline(never)]
+    fn renew(&mut self, inner: &Waker, task: &Task, site: SiteWord) {
+        if let Some(wrapped) = &self.0 {
+            wrapped.retire();
+        }
+        let wrap = |trace| Held::new(inner.clone(), trace, site.interned(), wants_each_chain());
+        self.0 = trace_of(inner, task).map(wrap);
     }
 }
 
