@@ -75,6 +75,7 @@ fn wakes(lent: &Lent) {
 
 /// Of a clone outside of the poll that wakes, and is so used up: the executor's waker, and that of a
 /// traced future around it.
+#[expect(clippy::waker_clone_wake, reason = "that pair is what is measured")]
 fn pairs(lent: &Lent) {
     let before = || lent.empty_lanes();
     let pair = |waker: &Waker| times(1, before, || black_box(waker).clone().wake()).least_ns;

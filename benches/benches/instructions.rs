@@ -11,6 +11,16 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+#[cfg(feature = "wakers")]
+use {
+    ctp_nostd::TracedExt as _,
+    std::cell::RefCell,
+    std::future::{Future as _, poll_fn},
+    std::pin::pin,
+    std::sync::Arc,
+    std::task::{Context, Poll, Wake, Waker},
+};
+
 use ctp_benches::memory::{Lent, Memory};
 use ctp_benches::this_program;
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
@@ -18,7 +28,7 @@ use ctp_nostd::control::Control;
 use ctp_nostd::{Task, Wait};
 
 /// What is counted: its name, in how many lanes and in which mode, and how often a round does it.
-const STEPS: [(&str, u32, u32, u64); 8] = [
+const STEPS: &[(&str, u32, u32, u64)] = &[
     ("not attached", 0, MODE_HISTORY, 2),
     ("slot", 0, MODE_HISTORY, 2),
     ("slot and lane", 4, MODE_HISTORY, 2),
@@ -27,6 +37,8 @@ const STEPS: [(&str, u32, u32, u64); 8] = [
     ("wake", 4, MODE_HISTORY, 1),
     ("kept out", 4, MODE_HISTORY, 2),
     ("stopped", 4, MODE_HISTORY, 2),
+    #[cfg(feature = "wakers")]
+    ("yield of a traced future", 4, MODE_HISTORY, 1),
 ];
 /// The difference between so many rounds and twice as many is what counts. Both fit into a lane.
 const ROUNDS: u32 = 1_000;
@@ -128,6 +140,8 @@ fn perform(step: &str, rounds: u32) {
     match step {
         "switch_to, both events" => switches(&task, &other, rounds),
         "wake" => wakes(&task, rounds),
+        #[cfg(feature = "wakers")]
+        "yield of a traced future" => yields(rounds),
         _ => {
             lent.command(control(step));
             events(&task, rounds);
@@ -164,4 +178,31 @@ fn wakes(task: &Task, rounds: u32) {
     for _ in 0..rounds {
         black_box(&waker).wake();
     }
+}
+
+/// A poll whose leaf clones the waker, and the wake that uses the clone up.
+#[cfg(feature = "wakers")]
+fn yields(rounds: u32) {
+    let given = RefCell::new(None);
+    let leaf = poll_fn(|context: &mut Context<'_>| {
+        given.replace(Some(context.waker().clone()));
+        Poll::<()>::Pending
+    });
+    let mut future = pin!(leaf.traced());
+    let waker = Waker::from(Arc::new(Nobody));
+    for _ in 0..rounds {
+        let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        given.take().expect("the leaf gave it").wake();
+    }
+}
+
+/// An executor that does nothing.
+#[cfg(feature = "wakers")]
+struct Nobody;
+
+#[cfg(feature = "wakers")]
+impl Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+    fn wake_by_ref(self: &Arc<Self>) {}
 }
