@@ -1,0 +1,242 @@
+//! Waits and runs, from which event to which, and what is known of a coroutine by its events.
+
+use ctp_trace::Census;
+use ctp_trace::census::{Coroutine, Doing};
+use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
+use ctp_trace::record::*;
+use ctp_trace::verdict::{Fact, Verdict};
+
+use super::{SECOND, birth, read_site, wake};
+use crate::facts::{READ, census, end, event, tally};
+
+#[test]
+fn a_wait_lasts_from_a_suspend_to_the_next_event() {
+    let mut census = census(&[birth(1), event(1, 0, 0, Born), event(1, 1, 10, Run)]);
+    let ran = census.feed(&event(1, 2, 15, Suspend)).unwrap();
+    assert_eq!((ran.doing, ran.length()), (Doing::Running(None), Nanos(5)));
+    let waited = census.feed(&event(1, 3, 115, Run)).unwrap();
+    assert_eq!(waited.doing, Doing::Waiting(READ, WaitKind::Readable));
+    let ran = census.feed(&event(1, 4, 118, Suspend)).unwrap();
+    assert_eq!(ran.doing, Doing::Running(Some((READ, WaitKind::Readable))));
+    census.feed(&end(200));
+    let site = read_site(&census);
+    assert_eq!((site.waits.count(), site.waits.sum()), (1, Nanos(100)));
+    assert_eq!((site.open.count(), site.open.sum()), (1, Nanos(82)));
+    assert_eq!(
+        (site.events, site.coroutines, site.approximate),
+        (2, 1, false)
+    );
+    assert_eq!(site.runs.sum(), Nanos(3));
+    assert_eq!(site.waited(), Nanos(182));
+    assert_eq!(census.totals().first_runs.sum(), Nanos(5));
+}
+
+/// CT-16
+#[test]
+fn a_wait_that_ends_in_death_is_no_completed_wait() {
+    let census = census(&[
+        birth(1),
+        event(1, 0, 0, Run),
+        event(1, 1, 10, Suspend),
+        event(1, 2, 5_000_000_000, Death),
+        end(9_000_000_000),
+    ]);
+    let site = read_site(&census);
+    assert_eq!(
+        (
+            site.waits.count(),
+            site.cancelled.count(),
+            site.open.count()
+        ),
+        (0, 1, 0)
+    );
+    assert_eq!(census.totals().cancelled, 1);
+    assert_eq!((census.judge(SECOND), census.stuck(SECOND)), (vec![], 0));
+}
+
+/// CT-24
+#[test]
+fn a_gap_voids_the_span_and_marks_what_it_touches() {
+    let mut census = census(&[birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)]);
+    assert_eq!(census.feed(&event(1, 5, 900, Run)), None);
+    let site = read_site(&census);
+    assert_eq!((site.waits.count(), site.approximate), (0, true));
+    assert_eq!(census.lost(), 3);
+    assert!(census.coroutines()[0].is_approximate());
+}
+
+/// CT-24
+#[test]
+fn a_torn_newest_event_makes_the_state_unknown() {
+    let told = |torn, inexact| {
+        let mut census = census(&[birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)]);
+        let coroutine = CoroutineId(1);
+        let tally = Tally {
+            coroutine,
+            attempted: 3,
+            recorded: 2,
+            torn,
+            inexact,
+            ..Tally::default()
+        };
+        census.feed(&Record::Tally(tally));
+        census.feed(&end(9_000_000_000));
+        census.judge(SECOND)[0].1.verdict
+    };
+    assert_eq!(told(Some(2), false), Verdict::Unknown);
+    assert_eq!(told(None, true), Verdict::Unknown);
+    assert_eq!(
+        told(Some(0), false),
+        Verdict::Waiting,
+        "older than what was read"
+    );
+}
+
+/// CT-24
+#[test]
+fn events_that_could_not_be_read_make_the_state_unknown() {
+    let begin = [birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)];
+    let mut unread = census(&begin);
+    unread.feed(&tally(1, 4, 4));
+    assert_eq!(unread.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
+    assert_eq!(unread.lost(), 2);
+    let mut damaged = census(&begin);
+    damaged.damaged();
+    assert_eq!(damaged.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
+    damaged.feed(&tally(1, 2, 2));
+    assert_ne!(damaged.judge(Nanos(0))[0].1.verdict, Verdict::Unknown);
+    let mut gap = census(&begin);
+    gap.feed(&event(1, 4, 50, Suspend));
+    gap.feed(&tally(1, 5, 5));
+    assert_ne!(
+        gap.judge(Nanos(0))[0].1.verdict,
+        Verdict::Unknown,
+        "all that is missing is before"
+    );
+}
+
+/// Wakes are sampled after the events of a pass, so a wake may be told after the run it led to.
+#[test]
+fn queueing_is_counted_once_whichever_comes_first() {
+    let begin = [birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)];
+    let (wake, run) = (wake(1, 1, 20), event(1, 2, 25, Run));
+    let orders: [&[&Record]; 3] = [&[&wake, &run], &[&run, &wake], &[&wake, &run, &wake]];
+    for order in orders {
+        let mut census = census(&begin);
+        order.iter().for_each(|record| {
+            census.feed(record);
+        });
+        let site = read_site(&census);
+        assert_eq!((site.queued.count(), site.queued.sum()), (1, Nanos(5)));
+    }
+}
+
+#[test]
+fn wakes_outside_the_wait_tell_nothing_of_queueing() {
+    for at in [5, 10, 30] {
+        let census = census(&[
+            birth(1),
+            event(1, 0, 0, Run),
+            event(1, 1, 10, Suspend),
+            event(1, 2, 25, Run),
+            wake(1, 1, at),
+        ]);
+        assert_eq!(read_site(&census).queued.count(), 0, "{at}");
+    }
+}
+
+/// CT-15
+#[test]
+fn the_fact_follows_from_the_wake_word() {
+    let fact = |wakes: &[Record]| {
+        let mut census = census(&[birth(1), event(1, 0, 0, Run), event(1, 1, 10, Suspend)]);
+        wakes.iter().for_each(|record| {
+            census.feed(record);
+        });
+        census.judge(Nanos(0))[0].1.fact
+    };
+    assert_eq!(fact(&[]), Fact::Suspended, "the runtime does not tell");
+    assert_eq!(fact(&[wake(1, 0, 0)]), Fact::NotWoken);
+    assert_eq!(fact(&[wake(1, 0, 0), wake(1, 1, 20)]), Fact::WokenNotRun);
+    assert_eq!(
+        fact(&[wake(1, 0xf_ffff, 0)]),
+        Fact::Suspended,
+        "read before the suspend"
+    );
+}
+
+#[test]
+fn who_is_over_and_accounted_for_is_forgotten() {
+    let mut census = Census::new();
+    for id in 1..=1000 {
+        for record in [
+            birth(id),
+            event(id, 0, 0, Run),
+            event(id, 2, 9, Death),
+            tally(id, 3, 2),
+        ] {
+            census.feed(&record);
+        }
+    }
+    assert_eq!(
+        (census.coroutines().len(), census.totals().coroutines),
+        (0, 1000)
+    );
+    assert_eq!((census.lost(), census.totals().events), (1000, 2000));
+}
+
+#[test]
+fn a_coroutine_costs_little() {
+    assert!(
+        size_of::<Coroutine>() <= 400,
+        "{} bytes",
+        size_of::<Coroutine>()
+    );
+}
+
+fn process_end(process: u32, at: u64, how: ProcessEnding) -> Record {
+    Record::ProcessEnd(ProcessEnd {
+        process: ProcessId(process),
+        at: Nanos(at),
+        how,
+    })
+}
+
+/// A coroutine of a process that suspends for ever at once.
+fn waits(id: u32, process: u32) -> [Record; 2] {
+    let birth = Record::Birth(Birth {
+        coroutine: CoroutineId(id),
+        process: ProcessId(process),
+        ..Birth::default()
+    });
+    [birth, event(id, 0, 100, EventKind::Suspend)]
+}
+
+// CTP-33, CTP-34
+#[test]
+fn ages_are_measured_to_the_end_of_the_process_and_an_image_that_was_replaced_is_over() {
+    let mut census = Census::new();
+    let records = [waits(1, 1), waits(2, 2), waits(3, 3)]
+        .into_iter()
+        .flatten();
+    for record in records {
+        census.feed(&record);
+    }
+    census.feed(&process_end(1, 500, ProcessEnding::Gone));
+    census.feed(&process_end(2, 600, ProcessEnding::Exec));
+    census.feed(&Record::End(End {
+        at: Nanos(1100),
+        ..End::default()
+    }));
+    let ages: Vec<_> = census
+        .judge(SECOND)
+        .into_iter()
+        .map(|(id, judgement)| (id.0, judgement.age.0))
+        .collect();
+    assert_eq!(ages, [(1, 400), (3, 1000)]);
+    let sites = census.sites();
+    assert_eq!(
+        (sites[0].open.count(), sites[0].open.sum()),
+        (2, Nanos(1400))
+    );
+}
