@@ -17,9 +17,13 @@
 //! one. H4, H6 and H8 bring what earlier clones did, so that H5 and H7 come after all their wakes.
 //!
 //! From H8 on that clone is used up: where claim and used differ, one of those that are counted is none
-//! that is left. The claim is a word of its own, which only who has the only clone writes, so that a wake
-//! takes one locked step. It is looked at after the others, and is so never older than they are; if a
-//! later wake has written it meanwhile, the poll that this one leads to is yet to come, and tells.
+//! that is left. The claim is a word of its own, so that a wake takes one locked step; only who has the
+//! only clone writes it, one after the other, since H8 comes after the H9 that it finds (acquire). It is
+//! looked at after the other word, and so is never older than that is.
+//!
+//! It may be newer. Then the poll that this wake leads to is yet to come, and H6 tells. But another clone
+//! may be dropped at that time, by who has looked at the claim before H8: so where H6 finds one of several
+//! used up it changes the word (looks += 1), and that H4 begins anew, and sees it too.
 //!
 //! The last clone is still counted when it is used up, as long as the future is there: L2 has it
 //! polled again, where it takes a clone or is told apart at the end of that poll (H6). So one that waits
@@ -32,7 +36,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 /// Counts them.
 #[derive(Debug)]
 pub struct Holders {
-    /// {clones 61 bits | used 1 | does the station count them? 1 | does the future hold it? 1}.
+    /// {clones 48 bits | looks 13 | used 1 | does the station count them? 1 | does the future hold it? 1}.
     word: AtomicU64,
     /// 0 or 1.
     claim: AtomicU32,
@@ -50,7 +54,10 @@ pub struct Duty {
 const FUTURE: u64 = 1;
 const COUNTED: u64 = 2;
 const USED: u64 = 4;
-const CLONE: u64 = 8;
+/// Polls that ended while one of several clones was used up, modulo 2^13.
+const LOOK: u64 = 8;
+const LOOKS: u64 = CLONE - LOOK;
+const CLONE: u64 = 1 << 16;
 /// Who forgets so many clones, without dropping one, has a program that cannot go on.
 const MOST: u64 = u64::MAX / 2;
 
@@ -76,7 +83,7 @@ impl Holders {
     /// None was left, so that this one is to be counted.
     #[cold]
     fn is_first(&self, before: u64) -> bool {
-        fence(Ordering::Acquire); // pairs with H9
+        fence(Ordering::Acquire); // pairs with H4, H6 and H9
         self.left(before) == 0
     }
 
@@ -95,7 +102,7 @@ impl Holders {
     /// [`has_woken`](Self::has_woken); else it is to be [dropped](Self::subtract) afterwards.
     #[inline(always)]
     pub fn wakes(&self) -> bool {
-        let now = self.word.load(Ordering::Relaxed);
+        let now = self.word.load(Ordering::Acquire); // pairs with H9
         let is_only_one = now / CLONE == 1;
         if is_only_one {
             let claim = u32::from(now & USED == 0);
@@ -126,8 +133,9 @@ impl Holders {
     pub fn end_poll(&self) -> (Duty, bool) {
         let now = self.word.load(Ordering::Acquire);
         let left = self.left(now);
-        let duty = match left == 0 && now & COUNTED != 0 {
-            true => self.change(|now| self.without_count(now)), // H6
+        let is_any_used_up = left != now / CLONE;
+        let duty = match now & COUNTED != 0 && (left == 0 || is_any_used_up) {
+            true => self.change(|now| self.looked_at(now)), // H6
             false => Duty::NOTHING,
         };
         (duty, 1 < left)
@@ -155,6 +163,15 @@ impl Holders {
         }
     }
 
+    /// The same at the end of a poll, which changes the word where one of several is used up.
+    fn looked_at(&self, word: u64) -> u64 {
+        match self.left(word) {
+            0 => word & !COUNTED,
+            left if left == word / CLONE => word,
+            _ => word & !LOOKS | word.wrapping_add(LOOK) & LOOKS,
+        }
+    }
+
     #[inline(always)]
     fn change(&self, next: impl Fn(u64) -> u64) -> Duty {
         let mut now = self.word.load(Ordering::Acquire);
@@ -179,14 +196,14 @@ impl Duty {
     fn of(before: u64, after: u64) -> Self {
         Duty {
             uncount: (before ^ after) & COUNTED != 0,
-            free: after & !USED == 0,
+            free: after & !(USED | LOOKS) == 0,
         }
     }
 
     /// Of who goes while the count stays, unless nobody is left.
     #[inline(always)]
     fn of_one_of_the_last(after: u64) -> Self {
-        let is_last = after & !(USED | COUNTED) == 0;
+        let is_last = after & !(USED | COUNTED | LOOKS) == 0;
         Duty {
             uncount: is_last && after & COUNTED != 0,
             free: is_last,
@@ -278,6 +295,21 @@ mod tests {
         assert_eq!(end_poll(&holders), Duty::NOTHING, "it has taken one");
         assert_eq!(holders.has_woken(), Duty::NOTHING);
         assert_eq!(holders.subtract(), UNCOUNT);
+    }
+
+    #[test]
+    fn one_that_is_dropped_amid_a_wake_by_the_other_was_the_last() {
+        let holders = with_clone();
+        assert!(holders.wakes());
+        assert!(!holders.add(), "the one before is still counted");
+        assert_eq!(
+            (holders.clones(), holders.end_poll()),
+            (1, (Duty::NOTHING, false))
+        );
+        assert!(!holders.wakes(), "to be dropped after its wake");
+        assert_eq!(holders.subtract(), UNCOUNT);
+        assert_eq!(holders.has_woken(), Duty::NOTHING);
+        assert_eq!(holders.let_go(), FREE);
     }
 
     #[test]

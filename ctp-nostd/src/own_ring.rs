@@ -5,10 +5,11 @@
 //!   G2 lane, records, mask                          goes the slow way
 //!   G3 room                   (`lane_room.rs`)
 //! ```
-//! Only the thread itself and its signal handlers come here. One that comes amid the looks at these
-//! words may set another ring where the program has become another one, by a fork in it. So who has
-//! looked asks for the word of the thread's lane once more, which then is another one too, before the
-//! words are taken to be of one ring.
+//! Only the thread itself and its signal handlers come here. One that comes amid these steps may set
+//! another ring where the program has become another one, by a fork in it. Who has set one or has looked
+//! for room finds that out, and forgets the ring: of the set ring by the word of the thread's lane
+//! (`thread_lane.rs`), which the handler has written too. Who has looked for the ring asks for that word
+//! once more, before what it has read is taken to be of one ring.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
 use core::hint::assert_unchecked;
@@ -41,7 +42,8 @@ impl OwnRing {
         }
     }
 
-    /// The thread has this ring from now on. There is no room in it before somebody has
+    /// The thread has this ring from now on, unless a handler has set another one meanwhile: then it is to
+    /// be [forgotten](OwnRing::forget). There is no room in it before somebody has
     /// [looked](OwnRing::look).
     pub fn set(&self, ring: Ring<'static>) {
         self.forget(); // G1
@@ -64,9 +66,18 @@ impl OwnRing {
 
     /// Looks how much room there is in this ring, if no handler has set another one since it was found.
     pub fn look(&self, ring: Ring<'static>) {
-        if ptr::eq(self.lane.load(Ordering::Relaxed), ring.lane) {
-            self.room.store(ring.room().0, Ordering::Relaxed); // G3
+        if !self.is(ring) {
+            return;
         }
+        self.room.store(ring.room().0, Ordering::Relaxed); // G3
+        compiler_fence(Ordering::SeqCst);
+        if !self.is(ring) {
+            self.forget(); // one has come amid this
+        }
+    }
+
+    fn is(&self, ring: Ring<'static>) -> bool {
+        ptr::eq(self.lane.load(Ordering::Relaxed), ring.lane)
     }
 
     /// The ring that was set, and the room as of the latest look, if nobody has set another one
@@ -85,9 +96,9 @@ impl OwnRing {
         if !is_undisturbed() {
             return None;
         }
-        // SAFETY: there is room, so somebody has looked since `set` stored the words, and they are
-        // read after that; nobody has come between these looks and set another ring. So they were
-        // taken from references for good, to a lane and to as many records as that, one or more.
+        // SAFETY: there is room, so somebody has looked since `set` stored the words, undisturbed, and
+        // they are read after that; nobody has come between these looks and set another ring. So they
+        // were taken from references for good, to a lane and to as many records as that, one or more.
         let (lane, records) = unsafe {
             assert_unchecked(mask < usize::MAX);
             (&*lane, slice::from_raw_parts(records, mask + 1))

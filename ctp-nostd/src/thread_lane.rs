@@ -145,11 +145,16 @@ impl<P: Platform> Probe<P> {
         lane_word(self.attachment, OVERRUN)
     }
 
-    /// This is what the thread has from now on.
+    /// This is what the thread has from now on, whose handlers are [kept out](Self::kept_out). One that
+    /// was not, since it is of another program by now, may have set a ring amid this.
     fn settle(&self, local: &Local, number: u32) {
         match self.region.ring(number.wrapping_sub(1)) {
             Some(ring) => local.own_ring.set(ring),
             None => local.own_ring.forget(),
+        }
+        if local.lane.load(Ordering::Relaxed) != self.kept_out() {
+            local.own_ring.forget();
+            return local.lane.store(0, Ordering::Relaxed);
         }
         let word = lane_word(self.attachment, number);
         local.lane.store(word, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 use ctp_nostd::holders::{Duty, Holders};
 use ctp_nostd::live;
 use loom::sync::Arc;
-use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::thread;
 
@@ -12,9 +12,9 @@ use crate::check;
 use crate::live::{GENERATION, Station};
 
 /// What a future's wakers share, and the count in the station.
-struct Future {
-    station: Arc<Station>,
-    holders: Holders,
+pub struct Future {
+    pub station: Arc<Station>,
+    pub holders: Holders,
     /// It is to be polled.
     is_queued: AtomicBool,
     /// Its poll has ended with a suspend.
@@ -27,7 +27,7 @@ struct Future {
 
 impl Future {
     /// One that somebody has so many clones of.
-    fn with_clones(clones: usize) -> Arc<Self> {
+    pub fn with_clones(clones: usize) -> Arc<Self> {
         let future = Arc::new(Future {
             station: Station::new(),
             holders: Holders::new(),
@@ -40,14 +40,14 @@ impl Future {
         future
     }
 
-    fn clone_one(&self) {
+    pub fn clone_one(&self) {
         if self.holders.add() {
             live::add(&self.station.wakers, GENERATION); // H2
             self.holders.is_counted(); // H3
         }
     }
 
-    fn drop_one(&self) {
+    pub fn drop_one(&self) {
         self.do_duty(self.holders.subtract());
     }
 
@@ -57,10 +57,10 @@ impl Future {
     }
 
     /// The wake itself uses it up, and has it polled.
-    fn wake_by_one(&self) {
+    pub fn wake_by_one(&self) {
         self.station.wake(); // L1
         let is_only_one = self.holders.wakes(); // H8
-        self.is_queued.store(true, Release); // L2
+        self.is_queued.swap(true, AcqRel); // L2
         self.station.take_turn();
         self.do_duty(match is_only_one {
             true => self.holders.has_woken(), // H9
@@ -77,6 +77,30 @@ impl Future {
         self.do_duty(self.holders.has_woken());
     }
 
+    /// The poll that such a wake leads to, if it came to that, takes none.
+    pub fn poll_if_woken(&self) {
+        if self.is_woken() {
+            self.end_poll();
+        }
+    }
+
+    /// It is to be polled, by who asks.
+    pub fn is_woken(&self) -> bool {
+        self.is_queued.swap(false, AcqRel)
+    }
+
+    pub fn is_freed_once(&self) -> bool {
+        self.freed.load(Acquire) == 1
+    }
+
+    /// All who had one are through: nobody is counted, and it goes.
+    pub fn is_over(&self) {
+        self.poll_if_woken();
+        assert_eq!(self.wakers(), Some(0), "it waits without");
+        self.let_go();
+        assert!(self.is_freed_once());
+    }
+
     /// A poll that such a wake leads to, and which takes none.
     fn poll_if_queued(&self) {
         if self.is_queued.load(Acquire) {
@@ -84,7 +108,7 @@ impl Future {
         }
     }
 
-    fn let_go(&self) {
+    pub fn let_go(&self) {
         self.do_duty(self.holders.let_go());
     }
 
@@ -97,17 +121,17 @@ impl Future {
         }
     }
 
-    fn end_poll(&self) {
+    pub fn end_poll(&self) {
         self.do_duty(self.holders.end_poll().0); // H6
         self.suspend();
     }
 
-    fn suspend(&self) {
+    pub fn suspend(&self) {
         self.station.take_turn();
         self.is_suspended.store(true, Release);
     }
 
-    fn wakers(&self) -> Option<u32> {
+    pub fn wakers(&self) -> Option<u32> {
         live::count(&self.station.wakers, GENERATION)
     }
 }

@@ -16,6 +16,7 @@ mod control;
 mod dialect;
 mod doorbell;
 mod holders;
+mod holders_amid;
 mod intern;
 mod lane;
 mod live;
