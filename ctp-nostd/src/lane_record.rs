@@ -99,9 +99,7 @@ impl Payload {
 
     /// The word that is stored last, but for the lap in the bits above.
     pub(crate) const fn to_commit(self) -> u64 {
-        self.to_commit_of(
-            (self.uses as u64) << STATION_BITS | (self.station % MOST_STATIONS) as u64,
-        )
+        self.to_commit_of(Self::whose(self.station, self.uses))
     }
 
     /// The same, of [somebody](Payload::whose), whatever the payload says of that.
@@ -109,9 +107,8 @@ impl Payload {
         ((self.kind % 32) as u64) << Self::KIND_SHIFT | low_bits(self.n, N_BITS) << N_SHIFT | whose
     }
 
-    /// The bits of that word which say of whom an event is, for all events of one.
-    pub(crate) const fn whose(station: u32, generation: u32) -> u64 {
-        let uses = (generation / 2) % (1 << u8::BITS);
+    /// The bits of that word which say of whom a record is.
+    pub(crate) const fn whose(station: u32, uses: u8) -> u64 {
         (uses as u64) << STATION_BITS | (station % MOST_STATIONS) as u64
     }
 

@@ -218,7 +218,7 @@ impl<P: Platform> Seat<P> {
             index,
             generation,
             word: seat_word(index, generation),
-            whose: Payload::whose(index, generation),
+            whose: Payload::whose(index, (generation / 2) as u8),
             probe,
         };
         station
