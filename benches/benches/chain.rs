@@ -11,10 +11,10 @@ use std::hint::black_box;
 use std::pin::{Pin, pin};
 use std::process::Command;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::{CALLS, report, this_program, times};
+use ctp_benches::{CALLS, Nobody, report, this_program, times};
 use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::{Task, TracedExt as _};
 
@@ -178,11 +178,4 @@ fn descend(depth: u32, leaf: Boxed<'_>) -> Boxed<'_> {
         0 => leaf,
         _ => Box::pin(async move { descend(depth - 1, leaf).await }),
     }
-}
-
-struct Nobody;
-
-impl Wake for Nobody {
-    fn wake(self: Arc<Self>) {}
-    fn wake_by_ref(self: &Arc<Self>) {}
 }

@@ -3,32 +3,28 @@
 //! Counted by valgrind's callgrind, and compared with `benches/instructions.txt`: a step that takes
 //! a tenth more than it says there fails. `CTP_BLESS=1` writes the file anew. Without valgrind
 //! nothing is counted, and it says so.
+//! `cargo bench -p ctp-benches --features wakers --bench instructions`
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::future::{Future as _, poll_fn};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{Command, ExitCode};
-
-#[cfg(feature = "wakers")]
-use {
-    ctp_nostd::TracedExt as _,
-    std::cell::RefCell,
-    std::future::{Future as _, poll_fn},
-    std::pin::pin,
-    std::sync::Arc,
-    std::task::{Context, Poll, Wake, Waker},
-};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::this_program;
+use ctp_benches::{Nobody, this_program};
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::control::Control;
-use ctp_nostd::{Task, Wait};
+use ctp_nostd::{Task, TracedExt as _, Wait};
 
 /// What is counted: its name, in how many lanes and in which mode, and how often a round does it.
-const STEPS: &[(&str, u32, u32, u64)] = &[
+const STEPS: [(&str, u32, u32, u64); 9] = [
     ("not attached", 0, MODE_HISTORY, 2),
     ("slot", 0, MODE_HISTORY, 2),
     ("slot and lane", 4, MODE_HISTORY, 2),
@@ -37,7 +33,6 @@ const STEPS: &[(&str, u32, u32, u64)] = &[
     ("wake", 4, MODE_HISTORY, 1),
     ("kept out", 4, MODE_HISTORY, 2),
     ("stopped", 4, MODE_HISTORY, 2),
-    #[cfg(feature = "wakers")]
     ("yield of a traced future", 4, MODE_HISTORY, 1),
 ];
 /// The difference between so many rounds and twice as many is what counts. Both fit into a lane.
@@ -140,7 +135,6 @@ fn perform(step: &str, rounds: u32) {
     match step {
         "switch_to, both events" => switches(&task, &other, rounds),
         "wake" => wakes(&task, rounds),
-        #[cfg(feature = "wakers")]
         "yield of a traced future" => yields(rounds),
         _ => {
             lent.command(control(step));
@@ -181,7 +175,6 @@ fn wakes(task: &Task, rounds: u32) {
 }
 
 /// A poll whose leaf clones the waker, and the wake that uses the clone up.
-#[cfg(feature = "wakers")]
 fn yields(rounds: u32) {
     let given = RefCell::new(None);
     let leaf = poll_fn(|context: &mut Context<'_>| {
@@ -195,14 +188,4 @@ fn yields(rounds: u32) {
         assert!(polled.is_pending());
         given.take().expect("the leaf gave it").wake();
     }
-}
-
-/// An executor that does nothing.
-#[cfg(feature = "wakers")]
-struct Nobody;
-
-#[cfg(feature = "wakers")]
-impl Wake for Nobody {
-    fn wake(self: Arc<Self>) {}
-    fn wake_by_ref(self: &Arc<Self>) {}
 }

@@ -7,6 +7,8 @@ pub mod storm;
 pub mod traces;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::Wake;
 use std::time::{Duration, Instant};
 
 /// Nanoseconds of one call: the median of `rounds` rounds of `calls` calls each.
@@ -94,4 +96,13 @@ pub fn recorder() -> Option<PathBuf> {
         return None;
     }
     Some(recorder)
+}
+
+/// An executor's waker that does nothing.
+#[derive(Debug)]
+pub struct Nobody;
+
+impl Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+    fn wake_by_ref(self: &Arc<Self>) {}
 }

@@ -71,7 +71,7 @@ impl Future {
     /// The same in the order of a wake by reference, and a drop that leaves the last one counted.
     fn wake_and_drop_as_woken(&self) {
         self.station.wake();
-        self.is_queued.store(true, Release);
+        self.is_queued.swap(true, AcqRel);
         self.station.take_turn();
         assert!(self.holders.wakes());
         self.do_duty(self.holders.has_woken());
@@ -99,13 +99,6 @@ impl Future {
         assert_eq!(self.wakers(), Some(0), "it waits without");
         self.let_go();
         assert!(self.is_freed_once());
-    }
-
-    /// A poll that such a wake leads to, and which takes none.
-    fn poll_if_queued(&self) {
-        if self.is_queued.load(Acquire) {
-            self.end_poll();
-        }
     }
 
     pub fn let_go(&self) {
@@ -242,7 +235,7 @@ fn without_a_look_at_the_end_of_a_poll_one_that_has_none_seems_to_have_one() {
 fn who_was_polled_and_took_none_has_none(wake: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        run(&future, [wake, Future::poll_if_queued], |_| {});
+        run(&future, [wake, Future::poll_if_woken], |_| {});
         if !future.is_suspended.load(Acquire) {
             future.end_poll();
         }
@@ -314,7 +307,7 @@ fn the_next_one_was_the_last(poll: fn(&Future)) {
 
 /// If it was woken, and then the clone does that.
 fn poll_that_takes_one_which(goes: fn(&Future), future: &Future) {
-    if future.is_queued.load(Acquire) {
+    if future.is_woken() {
         poll_that_takes_one(future);
         assert_eq!(future.wakers(), Some(1), "it has one");
         goes(future);
