@@ -249,7 +249,8 @@ impl Harvest {
             sink,
             found: Found::default(),
         };
-        if !self.is_flight {
+        // Of a thread that lives nothing is the last: what it is amid will be there later.
+        if !self.is_flight && self.lanes.have_told_of(process) {
             self.drain_lanes(Reach::End, &mut pass);
         }
         self.count_filtered(&mut pass);

@@ -16,7 +16,7 @@ use super::{Harvest, Pass, convert};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Author {
     pub tid: u64,
-    process: ProcessId,
+    pub process: ProcessId,
     told_lost: u32,
 }
 

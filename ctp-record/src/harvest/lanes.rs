@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, Payload};
+use ctp_trace::record::ProcessId;
 
 use super::LEEWAY_NS;
 use super::ahead::Ahead;
@@ -172,6 +173,12 @@ impl Lanes {
     /// The thread whose records come out of this lane now.
     pub fn author(&mut self, lane: usize) -> &mut Author {
         &mut self.cursors[lane].author
+    }
+
+    /// Has, or had, a thread of this process a lane? Others have lanes beside it only if the recorder
+    /// had no memory to give.
+    pub fn have_told_of(&self, process: ProcessId) -> bool {
+        self.authors().any(|author| author.process == process)
     }
 
     /// All threads that have, or had, a lane.

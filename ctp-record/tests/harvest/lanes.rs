@@ -17,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 14] = [const { [const { Local::new() }; THREADS] }; 14];
-static ON_STAGE: [AtomicUsize; 14] = [const { AtomicUsize::new(0) }; 14];
-static NOW: [AtomicU64; 14] = [const { AtomicU64::new(0) }; 14];
+static LOCALS: [[Local; THREADS]; 15] = [const { [const { Local::new() }; THREADS] }; 15];
+static ON_STAGE: [AtomicUsize; 15] = [const { AtomicUsize::new(0) }; 15];
+static NOW: [AtomicU64; 15] = [const { AtomicU64::new(0) }; 15];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -155,6 +155,30 @@ fn deeds_in(records: &[Record]) -> Vec<(usize, u64, Act)> {
         _ => None,
     };
     records.iter().enumerate().filter_map(deed).collect()
+}
+
+// CTP-34, LT-28
+#[test]
+fn what_a_thread_is_amid_is_read_once_it_is_done_also_where_another_process_dies_meanwhile() {
+    const TEST: usize = 14;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let task = probe.born("lives on");
+    cycles(&task, 3);
+    let ring = region.ring(0).expect("there is one");
+    let (at_ns, begun) = ring.reserve(Stage::<TEST>::now_ns);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    harvest.bury(ProcessId(2), &region, &mut nowhere, &mut tray);
+    let close = Payload {
+        kind: Deed::Close as u8,
+        ..Payload::default()
+    };
+    begun.expect("there is room").commit(at_ns, close);
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    let last = deeds_in(&tray.0).pop().map(|(_, _, act)| act);
+    assert!(matches!(last, Some(Act::Close(_))), "{last:?}");
 }
 
 // LT-07
