@@ -13,6 +13,7 @@
 //! - `crowd N CYCLES MICROSECONDS`: as many forks work at the same time;
 //! - `team N CYCLES MICROSECONDS`: as many threads work at the same time;
 //! - `await FILE`: waits until there is such a file;
+//! - `tick MILLISECONDS`: from now on a signal comes each time so much has gone by;
 //! - `scribble`: writes nonsense over all shared memory that it has mapped;
 //! - `kill`: SIGKILL to itself; `pause`: waits for a signal.
 //!
@@ -81,6 +82,10 @@ fn go_on(truth: &str, steps: &[&str]) {
             while !Path::new(file).exists() {
                 std::thread::sleep(Duration::from_millis(1));
             }
+            go_on(truth, rest);
+        }
+        ["tick", milliseconds, ref rest @ ..] => {
+            tick(number(milliseconds));
             go_on(truth, rest);
         }
         ["scribble", ref rest @ ..] => {
@@ -246,6 +251,26 @@ fn filter() {
 fn become_nobody() {
     // SAFETY: changes this process's user; where that is not allowed it stays.
     unsafe { libc::setuid(65534) };
+}
+
+/// Calls that wait are interrupted by it.
+fn tick(milliseconds: u64) {
+    extern "C" fn nothing(_: i32) {}
+    let pause = libc::timeval {
+        tv_sec: 0,
+        tv_usec: milliseconds as libc::suseconds_t * 1000,
+    };
+    let timer = libc::itimerval {
+        it_interval: pause,
+        it_value: pause,
+    };
+    // SAFETY: a handler that does nothing, without SA_RESTART, and a timer that is whole.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(i32) as libc::sighandler_t;
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
+    }
 }
 
 fn scribble() {

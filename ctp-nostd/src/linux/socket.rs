@@ -14,6 +14,7 @@ use rustix::net::{
     SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, send, shutdown, socket_with,
 };
 
+use super::kernel_ns;
 use crate::request::{GRANTED, REQUEST};
 
 /// Longest path of a socket that the kernel takes.
@@ -38,10 +39,7 @@ pub(super) enum Rung {
 }
 
 /// How long a process waits for memory of its own. A recorder that is there answers at once.
-const PATIENCE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 500_000_000,
-};
+const PATIENCE_NS: u64 = 500_000_000;
 
 const QUIETLY: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
 
@@ -72,11 +70,17 @@ impl Socket {
     /// sent any more, so that the recorder knows of it.
     pub fn ask(&self) -> Option<OwnedFd> {
         send(&self.fd, &REQUEST, QUIETLY).ok()?;
-        let mut answer = [PollFd::new(&self.fd, PollFlags::IN)];
-        while poll(&mut answer, Some(&PATIENCE)) == Err(Errno::INTR) {}
+        self.await_answer();
         // Where that fails, nobody is there any more. What was sent before is there all the same.
         let _ = shutdown(&self.fd, Shutdown::Read);
         self.receive()
+    }
+
+    /// No longer than that, however many signals come meanwhile.
+    fn await_answer(&self) {
+        let end_ns = kernel_ns().saturating_add(PATIENCE_NS);
+        let mut answer = [PollFd::new(&self.fd, PollFlags::IN)];
+        while poll(&mut answer, Some(&time_until(end_ns))) == Err(Errno::INTR) {}
     }
 
     fn receive(&self) -> Option<OwnedFd> {
@@ -110,6 +114,15 @@ impl Socket {
     /// A program may close every descriptor that it does not know, and use the number again.
     fn is_still_ours(&self) -> bool {
         identity_of(&self.fd) == Some(self.identity)
+    }
+}
+
+/// What is left until then, at most [`PATIENCE_NS`], which is less than a second.
+fn time_until(end_ns: u64) -> Timespec {
+    let left_ns = end_ns.saturating_sub(kernel_ns());
+    Timespec {
+        tv_sec: 0,
+        tv_nsec: left_ns as _,
     }
 }
 

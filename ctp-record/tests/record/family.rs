@@ -199,8 +199,18 @@ fn a_process_that_did_all_it_did_between_two_looks_ends_with_its_coroutines() {
 // CTP-32, LT-19
 #[test]
 fn a_fork_that_waits_for_the_recorder_in_vain_lives_untraced_and_is_told_of() {
+    waits_in_vain("fork work child 3 0");
+}
+
+// CTP-17, CTP-32
+#[test]
+fn signals_that_interrupt_such_a_fork_have_it_wait_no_longer() {
+    waits_in_vain("fork tick 20 work child 3 0");
+}
+
+fn waits_in_vain(fork: &str) {
     let lab = Lab::new();
-    let steps = "truth work parent 3 1000 await go fork work child 3 0";
+    let steps = format!("truth work parent 3 1000 await go {fork}");
     let mut command = lab.recorder(&[], fixture("family"));
     let recorder = command.args(steps.split(' ')).spawn().expect("starts");
     lab.wait_for_file("truth");
