@@ -4,14 +4,17 @@
 //! Nothing is removed but what a recorder of this user made, and only once that one is gone.
 
 use std::ffi::{CString, OsStr};
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, openat, unlinkat};
+use ctp_trace::format::MAGIC;
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
@@ -34,7 +37,13 @@ pub fn remove_sockets(parent: &Path) {
     }
 }
 
-/// Removes the drafts `FILE.new-PID` beside `file` whose process is gone.
+/// Nobody takes this file for left over as long as it is open, wherever its recorder runs. Where files
+/// cannot be locked, that one's number has to do.
+pub fn claim(draft: &File) {
+    let _ = flock(draft, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Removes the drafts `FILE.new-PID-N` beside `file` whose process is gone.
 pub fn remove_drafts(file: &Path) {
     let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
         return;
@@ -46,11 +55,31 @@ pub fn remove_drafts(file: &Path) {
     };
     let prefix = format!("{}.new-", name.to_string_lossy());
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && names_a_dead_owner(&entry.file_name(), &prefix) {
+        if names_a_dead_owner(&entry.file_name(), &prefix) && is_left_draft(&entry.path()) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// A file of this user's with a trace, or nothing yet, that nobody has [claimed](claim)?
+fn is_left_draft(path: &Path) -> bool {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = openat(CWD, path, flags, Mode::empty()).map(File::from) else {
+        return false;
+    };
+    let is_file_of_ours = |stat: Stat| {
+        let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
+        is_file && stat.st_uid == geteuid().as_raw()
+    };
+    fstat(&file).is_ok_and(is_file_of_ours)
+        && begins_as_a_trace(&file)
+        && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+fn begins_as_a_trace(file: &File) -> bool {
+    let mut beginning = Vec::new();
+    let read = file.take(MAGIC.len() as u64).read_to_end(&mut beginning);
+    read.is_ok() && MAGIC.starts_with(&beginning)
 }
 
 /// Is it `PREFIX` with the number of a process that does not exist, and perhaps `-N`?
@@ -63,9 +92,14 @@ fn names_a_dead_owner(name: &OsStr, prefix: &str) -> bool {
     is_number(number) && is_number(pid) && pid.parse().is_ok_and(is_gone)
 }
 
+/// Not if it is the number of no process, such as a date.
 fn is_gone(pid: i32) -> bool {
-    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+    let pid = Pid::from_raw(pid).filter(|_| pid < PIDS);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
+
+/// The ids of processes are smaller (`PID_MAX_LIMIT` of the kernel).
+const PIDS: i32 = 4_194_304;
 
 /// By way of an open directory, so that nobody can put another in its place meanwhile.
 fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
@@ -109,24 +143,54 @@ fn is_dead_socket(directory: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+    use std::process::{Command, id};
+
+    /// Of a process that was there just now.
+    fn dead_pid() -> u32 {
+        let mut child = Command::new("true").spawn().expect("starts");
+        child.wait().expect("ends");
+        child.id()
+    }
 
     #[test]
     fn only_names_that_recorders_give_are_taken_for_leftovers() {
-        // Above the largest process id that Linux gives.
-        for name in ["ctp-4194305-0", "ctp-4194305-17"] {
-            assert!(names_a_dead_owner(OsStr::new(name), "ctp-"), "{name}");
+        let (dead, alive) = (dead_pid(), id());
+        let is_left = |name: &str| names_a_dead_owner(OsStr::new(name), "ctp-");
+        assert!(is_left(&format!("ctp-{dead}-0")));
+        assert!(is_left(&format!("ctp-{dead}-17")));
+        assert!(!is_left(&format!("ctp-{dead}-x")));
+        assert!(!is_left(&format!("ctp-{dead}-0-1")));
+        assert!(!is_left(&format!("ctp-{alive}-0")));
+        for name in ["ctp-", "ctp-x-0", "ctp--0", "ctp-0-0", "ctp-20261123"] {
+            assert!(!is_left(name), "{name}");
         }
-        let alive = format!("ctp-{}-0", std::process::id());
-        for name in [
-            "ctp-",
-            "ctp-x-0",
-            "ctp-4194305-x",
-            "ctp-4194305-0-1",
-            "ctp--0",
-            "ctp-0-0",
-            &alive,
-        ] {
-            assert!(!names_a_dead_owner(OsStr::new(name), "ctp-"), "{name}");
-        }
+    }
+
+    #[test]
+    fn only_traces_that_nobody_writes_are_removed() {
+        let directory = std::env::temp_dir().join(format!("ctp-drafts-{}", id()));
+        fs::create_dir(&directory).expect("can be made");
+        let dead = dead_pid();
+        let write = |number: u32, bytes: &[u8]| {
+            let path = directory.join(format!("trace.new-{dead}-{number}"));
+            let mut file = File::create_new(&path).expect("can be made");
+            file.write_all(bytes).expect("can be written");
+            file
+        };
+        write(0, &[MAGIC.as_slice(), b"some blocks"].concat());
+        write(1, b"");
+        write(2, b"of somebody");
+        let elsewhere = write(3, &MAGIC);
+        claim(&elsewhere);
+        remove_drafts(&directory.join("trace"));
+        let left = |number: &u32| {
+            directory
+                .join(format!("trace.new-{dead}-{number}"))
+                .exists()
+        };
+        let left: Vec<u32> = (0..4).filter(left).collect();
+        fs::remove_dir_all(&directory).expect("can be removed");
+        assert_eq!(left, [2, 3]);
     }
 }

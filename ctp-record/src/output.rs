@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use rustix::fs::fstat;
+use rustix::io::Errno;
 
 use crate::backlog::Backlog;
 use crate::encoder::{Encoder, Watched};
@@ -36,7 +37,34 @@ pub struct Output {
 #[derive(Debug)]
 struct Draft(PathBuf);
 
+/// What is in the way of so many names is none of ours.
+const MOST_NAMES: u32 = 100;
+
 impl Draft {
+    /// Makes one beside its place, where nothing is yet. As long as it is open nobody takes it for left
+    /// over, see `leftovers.rs`.
+    fn make(place: &Path) -> io::Result<(Self, File)> {
+        let pid = std::process::id();
+        let mut last = io::ErrorKind::AlreadyExists.into();
+        for number in 0..MOST_NAMES {
+            let name = with_suffix(place, &format!(".new-{pid}-{number}"));
+            match File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&name)
+            {
+                Ok(file) => {
+                    leftovers::claim(&file);
+                    return Ok((Draft(name), file));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
     /// It stays, under a name by which nobody takes it for left over.
     fn keep(self, place: &Path) -> PathBuf {
         let kept = with_suffix(place, &format!(".{}", std::process::id()));
@@ -61,9 +89,7 @@ impl Place {
     /// [`Error::Output`].
     pub fn open(path: &Path) -> Result<(Self, File), Error> {
         let place = behind_link(path);
-        let draft = draft_of(&place);
-        let file = open(&place, draft.as_ref().map(|draft| draft.0.as_path()));
-        let file = file.map_err(|error| Error::Output(path.to_owned(), error))?;
+        let (draft, file) = open(&place).map_err(|error| Error::Output(path.to_owned(), error))?;
         Ok((Place { place, draft }, file))
     }
 
@@ -72,9 +98,12 @@ impl Place {
     /// # Errors
     /// [`Error::Output`].
     pub fn check(path: &Path) -> Result<(), Error> {
-        match draft_of(&behind_link(path)) {
-            Some(_) => Place::open(path).map(drop),
-            None => Ok(()),
+        let place = behind_link(path);
+        match () {
+            () if place.is_dir() => Err(Error::Output(path.to_owned(), Errno::ISDIR.into())),
+            () if has_draft(&place) => Place::open(path).map(drop),
+            // A pipe would be waited for.
+            () => Ok(()),
         }
     }
 
@@ -124,10 +153,10 @@ impl Output {
         watched: Option<Watched>,
     ) -> Result<Self, Error> {
         let place = behind_link(path);
-        let draft = draft_of(&place);
-        let encoder = open(&place, draft.as_ref().map(|draft| draft.0.as_path()))
-            .and_then(|file| Encoder::start(file, start, draft.is_some(), backlog, watched))
-            .map_err(|error| Error::Output(path.to_owned(), error))?;
+        let failed = |error| Error::Output(path.to_owned(), error);
+        let (draft, file) = open(&place).map_err(failed)?;
+        let encoder = Encoder::start(file, start, draft.is_some(), backlog, watched);
+        let encoder = encoder.map_err(failed)?;
         Ok(Output {
             path: path.to_owned(),
             place,
@@ -230,13 +259,18 @@ fn is_stream(path: &Path, stream: impl AsFd + IsTerminal) -> bool {
 
 /// A draft for writing, and for reading it back; anything else for writing only, so that a pipe
 /// whose reader went away is noticed.
-fn open(place: &Path, draft: Option<&Path>) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    match draft {
-        Some(draft) => options.read(true).open(draft),
-        None => options.open(place),
+fn open(place: &Path) -> io::Result<(Option<Draft>, File)> {
+    if has_draft(place) {
+        let (draft, file) = Draft::make(place)?;
+        return Ok((Some(draft), file));
     }
+    let mut options = File::options();
+    let file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(place)?;
+    Ok((None, file))
 }
 
 /// The file that a link leads to, also if it does not exist yet: that is the one to be kept as
@@ -257,9 +291,8 @@ fn behind_link(path: &Path) -> PathBuf {
 const MOST_LINKS: usize = 40;
 
 /// Only what is or will be a regular file is written elsewhere first.
-fn draft_of(path: &Path) -> Option<Draft> {
-    let is_file = fs::symlink_metadata(path).map_or(true, |metadata| metadata.is_file());
-    is_file.then(|| Draft(with_suffix(path, &format!(".new-{}", std::process::id()))))
+fn has_draft(place: &Path) -> bool {
+    fs::symlink_metadata(place).map_or(true, |metadata| metadata.is_file())
 }
 
 /// Whether this file is what the user finds there. A device or a pipe is nowhere else.

@@ -138,13 +138,16 @@ fn where_no_file_can_be_made_nothing_is_started_and_one_sentence_says_why() {
     let lab = Lab::new();
     fs::create_dir(lab.path("locked")).expect("can be made");
     fs::write(lab.path("file"), "").expect("can be written");
-    for place in [
+    let places = [
         "missing/ctp.data",
         "locked",
         "file/ctp.data",
         "/proc/ctp.data",
-    ] {
-        let mut command = lab.recorder(&["-o", place], fixture("args_echo"));
+    ];
+    let modes: [&[&str]; 2] = [&[], &["--flight-recorder"]];
+    for (place, mode) in places.iter().flat_map(|it| modes.map(|mode| (*it, mode))) {
+        let flags = [&["-o", place], mode].concat();
+        let mut command = lab.recorder(&flags, fixture("args_echo"));
         let outcome = lab.run(command.arg("started"));
         assert_eq!(outcome.status.code(), Some(1), "{place}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
