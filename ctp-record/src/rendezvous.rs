@@ -125,7 +125,8 @@ impl Rendezvous {
     }
 }
 
-fn pid_of(stream: &UnixStream) -> Option<u32> {
+/// Whose the other end is: who connected, or who listens there.
+pub fn pid_of(stream: &UnixStream) -> Option<u32> {
     let credentials = socket_peercred(stream).ok();
     credentials.map(|them| them.pid.as_raw_nonzero().get() as u32)
 }

@@ -58,7 +58,7 @@ impl Status {
         let words = [
             ("recording", recording.to_owned()),
             ("filter", self.orders.filter.to_string()),
-            ("output", self.output.escape_default().to_string()),
+            ("output", self.output.clone()),
         ];
         let numbers = [
             ("recorder", self.recorder.into()),
@@ -108,9 +108,14 @@ pub fn to_json(facts: &Facts) -> String {
     format!("{{{}}}\n", members.join(", "))
 }
 
-/// As JSON wants it: what comes has no control characters in it.
+/// As JSON wants it.
 fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"")
+    let escape = |text: String, c: char| match c {
+        '"' | '\\' => text + "\\" + c.encode_utf8(&mut [0; 4]),
+        c if c.is_control() => text + &format!("\\u{:04x}", u32::from(c)),
+        c => text + c.encode_utf8(&mut [0; 4]),
+    };
+    value.chars().fold(String::new(), escape)
 }
 
 /// What a command came to, in a line or two.
@@ -177,7 +182,7 @@ mod tests {
     #[test]
     fn a_status_is_aligned_text_or_one_object() {
         let status = Status {
-            output: "a\"b".to_owned(),
+            output: "\u{e9}\"b\u{1b}".to_owned(),
             events: 12,
             ..Status::default()
         };
@@ -190,7 +195,10 @@ mod tests {
             json.contains(r#""recording": "on", "filter": "none""#),
             "{json}"
         );
-        assert!(json.contains(r#""output": "a\\\"b""#), "{json}");
+        assert!(
+            json.contains("\"output\": \"\u{e9}\\\"b\\u001b\""),
+            "{json}"
+        );
         assert!(json.contains(r#""events": 12"#), "{json}");
     }
 }

@@ -5,6 +5,7 @@
 //! answer     ok \n             then a line `name value` for each fact
 //!            error SENTENCE \n
 //! ```
+//! In a value `\n` stands for the end of a line, and `\\` for one of these strokes.
 //! A recorder of another version answers with an error that names its own. It reads no more than
 //! [`LONGEST`] bytes of a question.
 
@@ -130,7 +131,7 @@ pub type Answer = Result<Vec<(String, String)>, String>;
 pub fn answer_to_text(answer: &Answer) -> String {
     match answer {
         Ok(facts) => facts.iter().fold("ok\n".to_owned(), |text, (name, value)| {
-            text + name + " " + value + "\n"
+            text + name + " " + &in_a_line(value) + "\n"
         }),
         Err(sentence) => format!("error {sentence}\n"),
     }
@@ -145,9 +146,18 @@ pub fn answer_from_text(text: &str) -> Option<Answer> {
     let facts = body.strip_prefix("ok")?.lines().filter(|it| !it.is_empty());
     let fact = |line: &str| {
         let (name, value) = line.split_once(' ')?;
-        Some((name.to_owned(), value.to_owned()))
+        Some((name.to_owned(), from_a_line(value)))
     };
     Some(Ok(facts.filter_map(fact).collect()))
+}
+
+fn in_a_line(value: &str) -> String {
+    value.replace('\\', r"\\").replace('\n', r"\n")
+}
+
+fn from_a_line(line: &str) -> String {
+    let parts = line.split(r"\\").map(|part| part.replace(r"\n", "\n"));
+    parts.collect::<Vec<_>>().join(r"\")
 }
 
 #[cfg(test)]
@@ -162,7 +172,9 @@ mod tests {
         }
         arrives(Errand::Snapshot(None));
         arrives(Errand::Snapshot(Some("/srv/a b.ctp".into())));
-        let facts = vec![("events".to_owned(), "12".to_owned())];
+        let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let output = fact("output", "caf\u{e9}'s \\\\n \n.ctp");
+        let facts = vec![fact("events", "12"), output];
         for answer in [Ok(facts), Ok(Vec::new()), Err("no such process".to_owned())] {
             let text = answer_to_text(&answer);
             assert_eq!(answer_from_text(&text), Some(answer));

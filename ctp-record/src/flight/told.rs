@@ -32,10 +32,7 @@ pub fn answer(path: &Path, written: &Result<Snapshot, Error>) -> Answer {
     let snapshot = written.as_ref().map_err(Error::to_string)?;
     let composed = &snapshot.composed;
     let facts = [
-        (
-            "snapshot",
-            path.display().to_string().escape_default().to_string(),
-        ),
+        ("snapshot", path.display().to_string()),
         ("bytes", bytes(snapshot).to_string()),
         ("since_ns", composed.since.0.to_string()),
         ("at_ns", composed.end.at.0.to_string()),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::process::Child;
 
 use ctp_nostd::request::FIRST_OWN_ID;
@@ -279,6 +280,25 @@ fn of_two_filters_in_turn_each_event_meets_one() {
     );
     let workers = ["worker-0", "worker-1"].map(|name| trace.named(name));
     assert!(workers.into_iter().all(|one| !late(one).is_empty()));
+}
+
+/// Anybody can bind a path that looks like a recorder's.
+#[test]
+fn the_recorder_answers_and_nobody_who_is_called_like_it() {
+    let recording = Recording::start(&[]);
+    let pid = recording.recorder.id();
+    let imitated = |number: u32| recording.lab.path(&format!("ctp-{pid}-{number}"));
+    // Enough that some of them come before the recorder's own in the kernel's list.
+    let imitations = (1..300).map(|number| {
+        fs::create_dir(imitated(number)).expect("can be made");
+        UnixListener::bind(imitated(number).join("control")).expect("can be bound")
+    });
+    let _imitations: Vec<UnixListener> = imitations.collect();
+    let status = recording.try_control(pid, &["status"]);
+    assert!(status.stdout.contains("recording      on\n"), "{status:?}");
+    recording.step("during");
+    recording.step("after");
+    recording.end();
 }
 
 #[test]
