@@ -277,7 +277,7 @@ impl Session<'_> {
         asked: &mut bool,
     ) -> io::Result<Option<(Over, Nanos)>> {
         if happened.knocked {
-            self.let_in()?;
+            self.let_in();
         }
         if happened.rang {
             self.grant_memory();
@@ -303,7 +303,7 @@ impl Session<'_> {
             }
             let at = self.bury(self.running.pid(), ended.process_ending(), at);
             self.ended = Some((ended, at));
-            if self.nobody_is_left()? {
+            if self.nobody_is_left() {
                 return Ok(Some((over, self.vigil.last_alive())));
             }
         }
@@ -337,9 +337,9 @@ impl Session<'_> {
     }
 
     /// One at a time: to look at its maps takes long enough for others to lose events.
-    fn let_in(&mut self) -> io::Result<()> {
+    fn let_in(&mut self) {
         let Some(caller) = self.rendezvous.accept() else {
-            return Ok(());
+            return;
         };
         if let Some(pid) = caller.pid {
             if self.wait.lines().has_hung_up(pid) {
@@ -350,17 +350,15 @@ impl Session<'_> {
                 Some(_) => self.processes.look_while(pid, is_there, &mut self.output),
                 None => drop(self.processes.meet_while(pid, is_there, &mut self.output)),
             }
-            self.watch(pid)?;
+            self.watch(pid);
         }
-        self.turned_away += u32::from(caller.socket.is_none());
-        self.wait.add(caller)
+        self.turned_away += u32::from(!self.wait.add(caller));
     }
 
     /// The program is waited for anyway.
-    fn watch(&mut self, pid: u32) -> io::Result<()> {
-        match pid == self.running.pid() {
-            true => Ok(()),
-            false => self.wait.watch(pid),
+    fn watch(&mut self, pid: u32) {
+        if pid != self.running.pid() {
+            self.wait.watch(pid);
         }
     }
 
@@ -409,13 +407,13 @@ impl Session<'_> {
     }
 
     /// No process that came from the program lives on. Those that do are waited for from now on.
-    fn nobody_is_left(&mut self) -> io::Result<bool> {
+    fn nobody_is_left(&mut self) -> bool {
         if self.wait.watched() == 0 {
             for (pid, _) in survivors::of(&self.rendezvous.path()) {
-                self.wait.watch(pid)?;
+                self.wait.watch(pid);
             }
         }
-        Ok(self.wait.watched() == 0)
+        self.wait.watched() == 0
     }
 
     fn pass_on(&self, arrived: Arrived) {

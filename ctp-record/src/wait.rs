@@ -101,42 +101,40 @@ impl Wait {
         Ok(epoll::add(&self.epoll, program, data, EventFlags::IN)?)
     }
 
-    /// From now on also for what this one sends.
-    ///
-    /// # Errors
-    /// Those of the kernel.
-    pub fn add(&mut self, caller: Caller) -> io::Result<()> {
+    /// From now on also for what this one sends. False if nothing will be heard of it: no descriptor
+    /// was left for it, or the kernel waits for no more.
+    pub fn add(&mut self, caller: Caller) -> bool {
         let Some(socket) = caller.socket else {
-            return Ok(());
+            return false;
         };
         let data = EventData::new_u64(LINE | u64::from(self.lines.next()));
-        epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
-        self.lines.add(socket, caller.pid);
-        Ok(())
+        let is_heard = epoll::add(&self.epoll, &socket, data, EventFlags::IN).is_ok();
+        if is_heard {
+            self.lines.add(socket, caller.pid);
+        }
+        is_heard
     }
 
     /// From now on also for the end of this process; one that is there no more has departed.
-    ///
-    /// # Errors
-    /// Those of the kernel.
-    pub fn watch(&mut self, pid: u32) -> io::Result<()> {
+    pub fn watch(&mut self, pid: u32) {
         if self.watched.iter().any(|(watched, _)| *watched == pid) {
-            return Ok(());
+            return;
         }
-        let handle = Pid::from_raw(pid as i32)
-            .ok_or(Errno::SRCH)
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
-        match handle {
-            Ok(handle) => {
-                let data = EventData::new_u64(PROCESS | u64::from(pid));
-                epoll::add(&self.epoll, &handle, data, EventFlags::IN)?;
-                self.watched.push((pid, handle));
-            }
+        match self.handle_of(pid) {
+            Ok(handle) => self.watched.push((pid, handle)),
             Err(Errno::SRCH) => self.departed.push(pid),
             // Too many files, say: its end is not noticed.
             Err(_) => {}
         }
-        Ok(())
+    }
+
+    /// Becomes readable, here too, when the process ends.
+    fn handle_of(&self, pid: u32) -> rustix::io::Result<OwnedFd> {
+        let process = Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
+        let handle = pidfd_open(process, PidfdFlags::empty())?;
+        let data = EventData::new_u64(PROCESS | u64::from(pid));
+        epoll::add(&self.epoll, &handle, data, EventFlags::IN)?;
+        Ok(handle)
     }
 
     /// The program has ended, once for all.

@@ -1,12 +1,13 @@
 //! The connections of programs: what they send means "look", but for the request for memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::os::fd::OwnedFd;
 
 use ctp_nostd::request::REQUEST;
 use rustix::io::{Errno, read};
 
-/// All connections, by number. One that hung up is remembered until its process is forgotten.
+/// All connections, by number. Of those of a process that hung up one is remembered until the process is
+/// forgotten.
 #[derive(Debug, Default)]
 pub struct Lines {
     all: BTreeMap<u32, Line>,
@@ -50,9 +51,22 @@ impl Lines {
 
     /// Reads what was sent on this one.
     pub fn hear(&mut self, number: u32) {
-        if let Some(line) = self.all.get_mut(&number) {
-            line.hear();
+        let Some(line) = self.all.get_mut(&number) else {
+            return;
+        };
+        line.hear();
+        if line.socket.is_none() {
+            self.remember_once();
         }
+    }
+
+    /// Who connects and hangs up without end leaves no more than one line.
+    fn remember_once(&mut self) {
+        let mut remembered = HashSet::new();
+        self.all.retain(|_, line| {
+            let mut is_first = || line.pid.is_some_and(|pid| remembered.insert(pid));
+            line.socket.is_some() || is_first()
+        });
     }
 
     /// Reads what was sent on all of them.
@@ -101,5 +115,34 @@ impl Line {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Ok(_) | Err(_) => self.socket = None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    /// One that this process makes, and drops its end of.
+    fn hangs_up(lines: &mut Lines, pid: Option<u32>) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
+        let number = lines.next();
+        lines.add(ours.into(), pid);
+        drop(theirs);
+        lines.hear(number);
+    }
+
+    // CTP-33
+    #[test]
+    fn of_connections_that_hung_up_one_is_remembered_of_each_process() {
+        let mut lines = Lines::default();
+        for _ in 0..10 {
+            hangs_up(&mut lines, Some(7));
+            hangs_up(&mut lines, None);
+        }
+        hangs_up(&mut lines, Some(8));
+        assert_eq!(lines.all.len(), 2);
+        assert!(lines.has_hung_up(7) && lines.has_hung_up(8));
+        assert_eq!(lines.connected(), 0);
     }
 }
