@@ -41,14 +41,20 @@ impl Mapping {
             .or_else(|error| map_less(error, file, offset_of!(Header, lanes)))
             .map_err(|error| NotAttached::Os("mapping the memory", error))?;
         // SAFETY: `bytes` bytes were just mapped shared, readable and writable, and are unmapped
-        // by `discard` only. Only this crate's atomics touch them. The recorder seals the size.
-        let region =
-            unsafe { Region::new(base.cast(), bytes, limit) }.map_err(NotAttached::Memory)?;
-        Ok(Mapping {
-            region,
-            base,
-            bytes,
-        })
+        // by `discard`, or here where there is no region. Only this crate's atomics touch them. The
+        // recorder seals the size.
+        match unsafe { Region::new(base.cast(), bytes, limit) } {
+            Ok(region) => Ok(Mapping {
+                region,
+                base,
+                bytes,
+            }),
+            Err(refused) => {
+                // SAFETY: mapped above with this length, and nobody has a reference into it.
+                let _ = unsafe { munmap(base, bytes) };
+                Err(NotAttached::Memory(refused))
+            }
+        }
     }
 
     /// Unmaps it.

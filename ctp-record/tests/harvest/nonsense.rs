@@ -192,7 +192,10 @@ fn a_head_that_is_far_ahead_of_its_events_does_not_hold_up_a_pass() {
     for _ in 0..100 {
         desk.pass();
     }
-    desk.finish();
+    let records = desk.finish();
+    let totals = desk.totals();
+    assert_eq!((totals.events, totals.lost), (1, 0), "what the slots hold");
+    assert_eq!(tallies_in(&records)[0].attempted, 1);
 }
 
 // CTP-29
