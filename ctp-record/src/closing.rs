@@ -10,6 +10,7 @@ use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::backlog::Backlog;
 use crate::size::typed;
+use crate::words::{counted, grouped, seconds, shell_word, size};
 
 /// What there is to say.
 #[derive(Clone, Debug)]
@@ -347,52 +348,6 @@ impl<'c> Closing<'c> {
     }
 }
 
-pub(crate) fn seconds(ns: u64) -> String {
-    match ns {
-        0..1_000_000_000 => format!("{:.0} ms", ns as f64 / 1e6),
-        _ => format!("{:.1} s", ns as f64 / 1e9),
-    }
-}
-
-/// In powers of 1000.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} B"),
-        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
-}
-
-/// A file's name, in quotes where a shell would need them.
-pub(crate) fn shell_word(path: &Path) -> String {
-    let name = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    match name.chars().all(plain) {
-        true => name,
-        false => format!("'{}'", name.replace('\'', r"'\''")),
-    }
-}
-
-/// `1 event`, `2 events`.
-fn counted(number: u64, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{plural}", grouped(number))
-}
-
-/// Digits in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 fn signal_name(number: i32) -> String {
     signal_hook::low_level::signal_name(number)
         .map_or_else(|| format!("signal {number}"), str::to_owned)
@@ -401,15 +356,6 @@ fn signal_name(number: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_204_551), "1 204 551");
-        assert_eq!(counted(1, "event"), "1 event");
-        assert_eq!(counted(1_000, "event"), "1 000 events");
-    }
 
     // LT-12
     #[test]
@@ -433,11 +379,5 @@ mod tests {
         let said = closing.laneless().expect("there are such threads");
         let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
         assert!(said.ends_with(remedy), "{said}");
-    }
-
-    #[test]
-    fn the_next_command_can_be_pasted() {
-        assert_eq!(shell_word(Path::new("./a-1.data")), "./a-1.data");
-        assert_eq!(shell_word(Path::new("it's mine")), r"'it'\''s mine'");
     }
 }

@@ -48,6 +48,7 @@ mod status;
 mod store;
 mod survivors;
 mod wait;
+mod words;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write as _};

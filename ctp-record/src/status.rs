@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use crate::args::Talk;
-use crate::closing::{grouped, size};
+use crate::words::{grouped, size};
 
 /// The line.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::Orders;
-use crate::closing::shell_word;
+use crate::words::shell_word;
 
 /// Figures of a recording that goes on.
 #[derive(Clone, Debug, Default)]

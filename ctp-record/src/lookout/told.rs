@@ -6,7 +6,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Confidence;
 
 use super::Finding;
-use crate::closing::{grouped, seconds};
+use crate::words::{grouped, seconds};
 
 /// Places that are told one by one after a look.
 const MOST_LINES: usize = 10;

@@ -1,0 +1,70 @@
+//! How numbers and names are written for the user.
+
+use std::path::Path;
+
+/// A length of time, in what fits it.
+pub(crate) fn seconds(ns: u64) -> String {
+    match ns {
+        0..1_000_000_000 => format!("{:.0} ms", ns as f64 / 1e6),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}
+
+/// In powers of 1000.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// A file's name, in quotes where a shell would need them.
+pub(crate) fn shell_word(path: &Path) -> String {
+    let name = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    match name.chars().all(plain) {
+        true => name,
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}
+
+/// `1 event`, `2 events`.
+pub(crate) fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", grouped(number))
+}
+
+/// Digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_204_551), "1 204 551");
+        assert_eq!(counted(1, "event"), "1 event");
+        assert_eq!(counted(1_000, "event"), "1 000 events");
+    }
+
+    #[test]
+    fn the_next_command_can_be_pasted() {
+        assert_eq!(shell_word(Path::new("./a-1.data")), "./a-1.data");
+        assert_eq!(shell_word(Path::new("it's mine")), r"'it'\''s mine'");
+    }
+}
