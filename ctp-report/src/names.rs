@@ -53,6 +53,12 @@ impl Label {
         is_same_file && self.line.is_some() && self.line == other.line
     }
 
+    /// Whether it is what the program calls so: that knows a body without a name of its own as a closure.
+    fn is_called(&self, name: &str) -> bool {
+        let function = self.function.as_deref();
+        function.is_some_and(|it| symbolize::enclosing(it) == symbolize::enclosing(name))
+    }
+
     /// The same without the directories.
     pub fn short(&self) -> Option<String> {
         let at = self.at()?;
@@ -384,7 +390,7 @@ fn of_function(found: &Resolved, name: &str) -> Label {
         .map(|frame| at_frame(frame, found))
         .unwrap_or_default();
     match tidy(name) {
-        Some(name) if label.function.as_ref() != Some(&name) => Label {
+        Some(name) if !label.is_called(&name) => Label {
             function: Some(name),
             module: label.module,
             ..Label::default()

@@ -85,6 +85,7 @@ pub use addr::{Avma, FileOffset, Lookup, Svma};
 pub use demangle::demangle;
 pub use error::Miss;
 pub use mapping::Mapping;
+pub use path::enclosing;
 pub use places::Places;
 pub use source_line::{FunctionAt, SourceLine};
 pub use symbolizer::{Frame, Resolved, Symbolizer};

@@ -98,6 +98,29 @@ impl Braces {
     }
 }
 
+/// What bodies are called that have no name of their own.
+const KINDS: [&str; 6] = [
+    "async block",
+    "gen block",
+    "async gen block",
+    "coroutine",
+    "async closure",
+    "closure",
+];
+
+/// The function of a tidy name, or the one whose body it names: a type name of the compiler's
+/// ([`core::any::type_name`]) says `closure` of each, where debug info knows better.
+///
+/// ```
+/// assert_eq!(symbolize::enclosing("async block in app::serve"), "app::serve");
+/// assert_eq!(symbolize::enclosing("closure in app::serve"), "app::serve");
+/// assert_eq!(symbolize::enclosing("app::serve"), "app::serve");
+/// ```
+pub fn enclosing(name: &str) -> &str {
+    let function = |kind| name.strip_prefix(kind)?.strip_prefix(" in ");
+    KINDS.into_iter().find_map(function).unwrap_or(name)
+}
+
 /// Says in a demangled name what its last `{..}` really is, where DWARF knows: legacy names have only `{{closure}}`.
 pub(crate) fn with_last_body(name: &str, from_dwarf: &str) -> String {
     // The function's own name has no generic arguments either.

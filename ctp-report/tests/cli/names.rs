@@ -1,6 +1,10 @@
 //! CT-13: names come from the program's own file; here that is this test.
 
+use std::any::type_name;
 use std::fs;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 
 use ctp_trace::Writer;
 use ctp_trace::record::*;
@@ -149,6 +153,35 @@ fn a_chain_that_nothing_proves_names_nobody() {
         assert!(!text.contains("awaited by"), "{text}");
         assert!(text.contains("force-frame-pointers=yes"), "{text}");
     }
+}
+
+/// What a program calls a place that polls this future: where, and by its type's name.
+fn polled<F: Future>(_: &F) -> Place {
+    let poll: fn(Pin<&mut F>, &mut Context<'_>) -> Poll<F::Output> = F::poll;
+    Place::Function {
+        address: poll as usize as u64,
+        name: type_name::<F>().to_owned(),
+    }
+}
+
+/// To the compiler's names of types each body is a closure.
+#[test]
+fn a_block_has_its_line() {
+    let outer = async {
+        let inner = async { std::future::pending::<()>().await };
+        let place = polled(&inner);
+        drop(inner);
+        place
+    };
+    let mut context = Context::from_waker(Waker::noop());
+    let Poll::Ready(place) = pin!(outer).poll(&mut context) else {
+        panic!("it awaits nothing");
+    };
+    let text = stuck(&trace(modules(), place));
+    assert!(
+        text.contains("1 x async block in ") && text.contains("cli/names.rs:"),
+        "{text}"
+    );
 }
 
 #[test]
