@@ -183,6 +183,7 @@ pub fn sureness(doubt: Option<Doubt>) -> &'static str {
         Some(Doubt::PolledInside) => {
             "but one was woken, and goes on if the one inside of which it ran polls it"
         }
+        Some(Doubt::DroppedInside) => "but the one inside of which it ran may drop it",
         Some(Doubt::OfItsKeeper) => "but whether that one is stuck is not certain",
         Some(Doubt::Recent) => "but for a short time only",
         Some(_) => "no wake counted since",

@@ -191,13 +191,19 @@ impl Census {
         };
         let doubt = of_wake
             .or(doubt)
-            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakers));
+            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakers))
+            .or_else(|| self.host_of(one).map(|_| Doubt::DroppedInside));
         Some(Block { by, doubt })
+    }
+
+    /// The one inside of which it ran first, if that is there.
+    fn host_of(&self, one: &Coroutine) -> Option<CoroutineId> {
+        one.host.filter(|host| self.get(*host).is_some())
     }
 
     /// It was woken, and goes on once the one polls it inside of which it ran first.
     fn unpolled(&self, one: &Coroutine) -> Option<Block> {
-        let host = one.host.filter(|host| self.get(*host).is_some())?;
+        let host = self.host_of(one)?;
         Some(Block {
             by: vec![Keeper::Host(host)],
             doubt: Some(Doubt::PolledInside),
@@ -211,10 +217,26 @@ impl Census {
         }
         let resource = closings::resource(one.process, wait.wait, wait.arg)?;
         let held = self.holds.get(&resource)?;
+        if held.holders.iter().any(|it| self.may_be_given_back(it)) {
+            return None;
+        }
         let mut holders = held.holders.clone();
         holders.dedup_by_key(|it| it.by); // one may take it again
         let by = holders.into_iter().map(Keeper::Holder).collect();
         Some((by, self.doubt_of_holders(one, held)))
+    }
+
+    /// While recording is stopped nobody tells what is given back. Who has not run since has not done so.
+    fn may_be_given_back(&self, holding: &Holding) -> bool {
+        let last_ran = match (holding.ended, holding.by) {
+            (Some(ended), _) => Some(ended),
+            (None, Waker::Coroutine(id)) => {
+                self.get(id).and_then(Coroutine::suspend).map(|it| it.at)
+            }
+            (None, _) => None,
+        };
+        let until = last_ran.unwrap_or(Nanos(u64::MAX));
+        self.filtering.was_stopped_between(holding.at, until)
     }
 
     /// Why those that took it may not be those that have it.

@@ -232,6 +232,8 @@ pub enum Doubt {
     Recent,
     /// It could go on if the one inside of which it ran polled it, or dropped it.
     PolledInside,
+    /// It could go on if the one inside of which it ran dropped another one, as a timeout does.
+    DroppedInside,
     /// It has several wakers: it may wait for something else too, which is not told.
     SeveralWakers,
     /// Several hold what it waits for, and may not all be needed.
@@ -264,6 +266,7 @@ impl Doubt {
             Doubt::Shared => "shared",
             Doubt::Moved => "moved",
             Doubt::PolledInside => "polled-inside",
+            Doubt::DroppedInside => "dropped-inside",
             Doubt::OfItsKeeper => "of-its-keeper",
             Doubt::UsedAgain => "used-again",
             Doubt::OtherNumber => "other-number",

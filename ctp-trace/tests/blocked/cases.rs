@@ -98,6 +98,51 @@ fn what_was_given_back_or_closed_keeps_nobody() {
     assert!(!reasons.contains(&"deadlock"), "{reasons:?}");
 }
 
+/// Recording is stopped for a moment then.
+fn stopped_at(ms: u64) -> Told {
+    let control = |stopped, generation| {
+        Record::Control(Control {
+            at: Nanos(ms * 1_000_000),
+            generation,
+            stopped,
+            ..Control::default()
+        })
+    };
+    let mut stopped = crossed();
+    let is_later = |it: &Record| matches!(it, Record::Event(event) if ms * 1_000_000 < event.at.0);
+    let records = &mut stopped.records;
+    let at = records.iter().position(is_later).unwrap_or(records.len());
+    records.splice(at..at, [control(true, 1), control(false, 2)]);
+    stopped
+}
+
+// CT-24
+#[test]
+fn who_ran_after_a_stop_may_have_given_back_what_it_held_untold() {
+    assert!(stopped_at(15).stuck().is_empty());
+    assert_eq!(stopped_at(30).stuck().len(), 2, "nobody has run since");
+}
+
+// CT-15
+#[test]
+fn a_deadlock_of_one_inside_of_another_ends_where_that_drops_it() {
+    let mut told = hosted();
+    told.runs(3, 13);
+    told.born(2, probe_id(2));
+    told.runs(2, 14);
+    told.takes(2, 15, B);
+    told.wants(3, 20, B);
+    told.waits(1, 21, WaitKind::Timer, 0);
+    told.wants(2, 22, A);
+    let doubt = Some(Doubt::DroppedInside);
+    let all: Vec<_> = told
+        .stuck()
+        .into_iter()
+        .map(|(id, it)| (id, it.2))
+        .collect();
+    assert_eq!(all, [2, 3].map(|id| (id, Reason::Deadlock { doubt })));
+}
+
 // CT-24
 #[test]
 fn what_may_be_missing_makes_nothing_certain() {
@@ -129,18 +174,7 @@ fn what_may_be_missing_makes_nothing_certain() {
         "a thread without a lane"
     );
 
-    let mut stopped = crossed();
-    let control = |stopped, generation| {
-        Record::Control(Control {
-            at: Nanos(15_000_000),
-            generation,
-            stopped,
-            ..Control::default()
-        })
-    };
-    let at = stopped.records.len() - 1;
-    stopped.records.insert(at, control(true, 1));
-    stopped.records.insert(at + 1, control(false, 2));
+    let stopped = stopped_at(30);
     assert_eq!(doubt(&stopped), Some(Doubt::Incomplete));
 
     let mut window = crossed();
