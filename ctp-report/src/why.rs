@@ -260,8 +260,46 @@ impl Why {
 
     /// Of that, time that some coroutine of the chain ran, and that one was ready and did not.
     pub fn split_ns(&self) -> (u64, u64) {
-        let ran = self.links.iter().map(|link| link.ran_ns).sum();
-        let queued: u64 = self.links.iter().map(|link| link.queued_ns).sum();
-        (ran, queued.saturating_add(self.queued_ns))
+        let ran = self.links.iter().map(|link| link.ran_ns);
+        let queued = self.links.iter().map(|link| link.queued_ns);
+        (
+            ran.fold(0, u64::saturating_add),
+            queued.fold(self.queued_ns, u64::saturating_add),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_of_runs_that_took_for_ever_has_a_length() {
+        let link = Link {
+            id: 1,
+            name: String::new(),
+            waited_for: None,
+            waited_ns: 0,
+            ready: None,
+            queued_ns: u64::MAX,
+            began_ns: 0,
+            ran_ns: u64::MAX,
+        };
+        let why = Why {
+            id: 1,
+            name: String::new(),
+            state: "",
+            verdict: "",
+            origin: Origin::NotTold,
+            links: vec![link.clone(), link],
+            waits_for: None,
+            waits_at: None,
+            waits_ns: 0,
+            kept: None,
+            ready: None,
+            queued_ns: 1,
+            end_ns: 0,
+        };
+        assert_eq!(why.split_ns(), (u64::MAX, u64::MAX));
     }
 }

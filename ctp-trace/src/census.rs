@@ -376,7 +376,7 @@ impl Census {
 
     fn birth(&mut self, birth: &Birth) {
         self.see(birth.at);
-        self.totals.coroutines += 1;
+        self.totals.coroutines = self.totals.coroutines.saturating_add(1);
         let name = self.names.intern(&birth.name);
         self.coroutines.of(birth.coroutine).describe(birth, name);
     }

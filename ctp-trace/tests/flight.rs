@@ -98,6 +98,33 @@ fn those_that_ended_before_the_window_are_in_the_totals_of_their_name() {
     assert_eq!(census.summed_up(), 990 + 70);
 }
 
+/// A trace may say that there were any number of them.
+#[test]
+fn sums_that_are_full_stay_so() {
+    let former = Record::Former(Box::new(Former {
+        name: "worker".into(),
+        coroutines: u64::MAX,
+        ..Former::default()
+    }));
+    let begins = Record::Deed(Deed::default());
+    let lost = Record::Deed(Deed {
+        act: Act::Loss(1),
+        ..Deed::default()
+    });
+    let spawned = [event(1, 0, 10, Run), event(2, 0, 20, EventKind::Birth)];
+    let told = [former, begins, birth(1), birth(2)];
+    let mut census = census(&[&told[..], &spawned].concat());
+    assert!(
+        census
+            .get(CoroutineId(2))
+            .is_some_and(|it| it.parent.is_some())
+    );
+    census.feed(&lost);
+    assert_eq!(census.by_name()[0].coroutines, u64::MAX);
+    assert_eq!(census.totals().coroutines, u64::MAX);
+    assert_eq!(census.parents_unknown(), u64::MAX);
+}
+
 fn verdict(census: &Census) -> Verdict {
     census.judge(Nanos(SECOND))[0].1.verdict
 }

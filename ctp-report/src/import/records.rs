@@ -30,7 +30,7 @@ pub fn trace(run: &[Line], quarantined: u64) -> Result<Vec<u8>> {
         at: events.last().map(|event| event.at).unwrap_or_default(),
         how: Ending::Stopped,
         events: events.len() as u64,
-        lost: lost.sum(),
+        lost: lost.fold(0, u64::saturating_add),
         coroutines: births.len() as u64,
         quarantined,
         ..End::default()
@@ -110,5 +110,25 @@ fn event(coroutine: CoroutineId, n: u64, line: &Line, zero: u64) -> Event {
         },
         arg: line.addr,
         ..Event::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_may_be_more_than_can_be_counted() {
+        let late = |probe_id: u64| Line {
+            number: 1,
+            probe_id,
+            tid: 1,
+            addr: 0,
+            seq: 1 << 48,
+            is_active: true,
+            ts: 1 << 50,
+        };
+        let run: Vec<Line> = (1..=20_000).map(late).collect();
+        assert!(trace(&run, 0).is_ok());
     }
 }

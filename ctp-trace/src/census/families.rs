@@ -147,6 +147,11 @@ impl Families {
         FamilyId((self.all.len() - 1) as u32)
     }
 
+    /// Of so many more it is not known who spawned them.
+    fn miss_parents(&mut self, coroutines: u64) {
+        self.parents_unknown = self.parents_unknown.saturating_add(coroutines);
+    }
+
     fn leave(&mut self, id: Option<FamilyId>) {
         if let Some(id) = id {
             let family = &mut self.all[id.0 as usize];
@@ -216,7 +221,7 @@ impl Census {
             Occupant::Coroutine(parent) => Some(parent),
             Occupant::Nobody => None,
             Occupant::NotTold => {
-                self.families.parents_unknown += 1;
+                self.families.miss_parents(1);
                 None
             }
         };
@@ -247,7 +252,7 @@ impl Census {
             };
             one.parent = None;
             self.families.leave(one.family);
-            self.families.parents_unknown += 1;
+            self.families.miss_parents(1);
             self.enroll(id, None);
         }
     }
@@ -256,7 +261,6 @@ impl Census {
     pub(super) fn meet_former(&mut self, kin: Kin, coroutines: u64) {
         let stem = self.names.stem(kin.name);
         self.families.join(None, kin, stem, coroutines);
-        let unknown = &mut self.families.parents_unknown;
-        *unknown = unknown.saturating_add(coroutines);
+        self.families.miss_parents(coroutines);
     }
 }

@@ -116,7 +116,7 @@ impl ByName {
     pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
         self.has_aggregates |= one.aggregate.is_some();
         let named = self.of(one.kin());
-        named.coroutines += 1;
+        named.coroutines = named.coroutines.saturating_add(1);
         named.cancelled += u64::from(one.cancelled);
         named.approximate |= one.is_approximate();
         if let Some(wait) = one.suspend() {
