@@ -24,6 +24,7 @@ mod runners;
 mod site;
 mod span;
 mod step;
+mod visited;
 mod wakers;
 
 use std::collections::BTreeMap;
@@ -59,7 +60,7 @@ pub use looks::Looked;
 pub use losses::{LostRecords, ThreadLoss};
 pub use named::{Kin, Named};
 pub use names::{NameId, stem};
-pub use site::SiteStats;
+pub use site::{MOST_SITES, SiteStats};
 pub use span::{Doing, Span};
 pub use step::Totals;
 pub use wakers::{Wakers, Woken};

@@ -5,14 +5,17 @@ use crate::record::Nanos;
 /// One bin for zero and one for each power of two.
 const BINS: usize = 65;
 
+const NONE: [u64; BINS] = [0; BINS];
+
 /// What is kept of many durations. Bin 0 counts zeros, bin i counts 2^(i-1) up to 2^i - 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     count: u64,
     sum: u128,
     min: u64,
     max: u64,
-    bins: [u64; BINS],
+    /// There once there is anything to count: a trace may have many sites, and no wait at most.
+    bins: Option<Box<[u64; BINS]>>,
 }
 
 impl Histogram {
@@ -27,7 +30,7 @@ impl Histogram {
         self.max = self.max.max(ns);
         self.count += 1;
         self.sum += u128::from(ns);
-        self.bins[bin_of(ns)] += 1;
+        self.bins_mut()[bin_of(ns)] += 1;
     }
 
     /// Takes all of another one's durations into account.
@@ -43,9 +46,17 @@ impl Histogram {
         self.max = self.max.max(other.max);
         self.count += other.count;
         self.sum += other.sum;
-        for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
+        for (mine, theirs) in self.bins_mut().iter_mut().zip(other.all_bins()) {
             *mine += theirs;
         }
+    }
+
+    fn bins_mut(&mut self) -> &mut [u64; BINS] {
+        self.bins.get_or_insert_with(|| Box::new(NONE))
+    }
+
+    fn all_bins(&self) -> &[u64; BINS] {
+        self.bins.as_deref().unwrap_or(&NONE)
     }
 
     /// How many there were.
@@ -80,7 +91,7 @@ impl Histogram {
         (0..BINS).map(|bin| {
             let first = bin.checked_sub(1).map_or(0, |before| last_of(before) + 1);
             let below = last_of(bin).checked_add(1).map(Nanos);
-            (Nanos(first), below, self.bins[bin])
+            (Nanos(first), below, self.all_bins()[bin])
         })
     }
 
@@ -94,23 +105,11 @@ impl Histogram {
             .div_ceil(100)
             .max(1);
         let mut seen = 0;
-        let bin = self.bins.iter().position(|&n| {
+        let bin = self.all_bins().iter().position(|&n| {
             seen += u128::from(n);
             wanted <= seen
         })?;
         Some(Nanos(last_of(bin).min(self.max)))
-    }
-}
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Histogram {
-            count: 0,
-            sum: 0,
-            min: 0,
-            max: 0,
-            bins: [0; BINS],
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use ctp_nostd::Region;
 use ctp_nostd::chain;
 use ctp_nostd::intern::{self, EntryKind, Found};
 use ctp_nostd::site::SiteWord;
+use ctp_trace::census::MOST_SITES;
 use ctp_trace::record::{Chain, Place, ProcessId, Record, Site, SiteId};
 
 use super::{Outside, Pass};
@@ -21,9 +22,6 @@ pub(crate) struct Places {
     /// Waits whose site found no room.
     pub unnamed: u64,
 }
-
-/// No program has so many places where it waits: addresses beyond this are made up.
-const MOST_SITES: usize = 1 << 17;
 
 /// Addresses of v1 peers that are remembered; then all are forgotten.
 const MOST_PLAIN: usize = 4096;

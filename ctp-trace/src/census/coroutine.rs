@@ -4,6 +4,7 @@ use super::families::{FamilyId, Parent};
 use super::named::Kin;
 use super::names::NameId;
 use super::site::Places;
+use super::visited::Visited;
 use super::wakers::Woken;
 use crate::record::{
     Aggregate, Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, ProcessId,
@@ -89,7 +90,7 @@ pub struct Coroutine {
     /// The wait that ended in the latest run.
     pub(super) resumed: Option<Resumed>,
     /// Sites where it has waited, by number.
-    pub(super) seen: Vec<u32>,
+    pub(super) visited: Visited,
 }
 
 /// Spans, counted and summed up.
@@ -370,8 +371,8 @@ impl Coroutine {
 
     /// What is missing of it may have been at any site where it was seen.
     pub(super) fn doubt_its_sites(&self, places: &mut Places) {
-        for &site in self.seen.iter().filter(|_| self.misses_events()) {
-            places.by_number(site).approximate = true;
+        if self.misses_events() {
+            places.doubt(self.visited.sites());
         }
     }
 }

@@ -7,6 +7,10 @@ use crate::histogram::Histogram;
 use crate::record::{Nanos, SiteId, WaitKind};
 use crate::verdict::Past;
 
+/// No program has so many places where it waits: those beyond are made up, and are counted as the
+/// site that is not known.
+pub const MOST_SITES: usize = 1 << 17;
+
 /// All waits of one sort at one site.
 #[derive(Clone, Debug, Default)]
 pub struct SiteStats {
@@ -62,7 +66,7 @@ impl SiteStats {
     }
 }
 
-/// The sites, each sort of wait at each place once.
+/// The sites, each sort of wait at each place once, up to [`MOST_SITES`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     sites: Vec<SiteStats>,
@@ -87,15 +91,39 @@ impl Places {
         self.latest
     }
 
+    #[inline]
     fn look_up(&mut self, site: SiteId, wait: WaitKind) -> u32 {
-        *self.index.entry((site, wait)).or_insert_with(|| {
-            self.sites.push(SiteStats {
-                site,
-                wait,
-                ..SiteStats::default()
-            });
-            u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
-        })
+        match self.index.get(&(site, wait)) {
+            Some(&known) => known,
+            None => self.meet(site, wait),
+        }
+    }
+
+    #[cold]
+    fn meet(&mut self, site: SiteId, wait: WaitKind) -> u32 {
+        match self.sites.len() < MOST_SITES || site == SiteId(0) {
+            true => self.add(site, wait),
+            false => self.look_up(SiteId(0), wait),
+        }
+    }
+
+    fn add(&mut self, site: SiteId, wait: WaitKind) -> u32 {
+        // There are not many more than the most: as many as there are sorts of waits.
+        let number = self.sites.len() as u32;
+        self.sites.push(SiteStats {
+            site,
+            wait,
+            ..SiteStats::default()
+        });
+        self.index.insert((site, wait), number);
+        number
+    }
+
+    /// Figures of these may be short.
+    pub(super) fn doubt(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            self.by_number(*number).approximate = true;
+        }
     }
 
     pub(super) fn at(&mut self, site: SiteId, wait: WaitKind) -> &mut SiteStats {
@@ -136,5 +164,38 @@ impl Pasts<'_> {
         number
             .map(|&number| self.pasts[number as usize])
             .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_beyond_the_most_are_counted_as_the_one_that_is_not_known() {
+        let mut places = Places::default();
+        let most = MOST_SITES as u32;
+        for site in 1..=2 * most {
+            places.at(SiteId(site), WaitKind::Lock).events += 1;
+            places.at(SiteId(site % 7), WaitKind::Timer).events += 1;
+        }
+        let events = |site| {
+            places
+                .find(SiteId(site), WaitKind::Lock)
+                .map(|it| it.events)
+        };
+        assert_eq!([1, most / 2, most].map(events), [Some(1), Some(1), None]);
+        let unknown = events(0).expect("some were beyond the most");
+        let sites = places.into_sites();
+        let known = |it: &&SiteStats| it.wait == WaitKind::Lock && it.site != SiteId(0);
+        assert_eq!(
+            sites.iter().filter(known).count() as u64 + unknown,
+            2 * u64::from(most)
+        );
+        assert!(sites.len() <= MOST_SITES + 1);
+        assert!(
+            size_of::<SiteStats>() < 512,
+            "a site without figures is small"
+        );
     }
 }

@@ -77,7 +77,10 @@ impl Coroutine {
     fn jump(&mut self, gap: u64, places: &mut Places) -> Option<Span> {
         self.gaps = self.gaps.saturating_add(gap);
         self.resumed = None;
-        self.doubt_its_sites(places);
+        // A site that was put in doubt stays so: many gaps take no longer where it was at many sites.
+        if self.misses_events() {
+            places.doubt(self.visited.take_new());
+        }
         None
     }
 
@@ -86,13 +89,12 @@ impl Coroutine {
         let stats = places.by_number(number);
         stats.events += 1;
         stats.approximate |= gap > 0;
-        if !self.seen.contains(&number) {
+        if self.visited.insert(number) {
             if stats.coroutines == 0 {
                 stats.name = self.name;
             }
             stats.names_differ |= stats.name != self.name;
             stats.coroutines += 1;
-            self.seen.push(number);
         }
     }
 

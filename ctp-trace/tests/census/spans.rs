@@ -1,7 +1,7 @@
 //! Waits and runs, from which event to which, and what is known of a coroutine by its events.
 
 use ctp_trace::Census;
-use ctp_trace::census::{Coroutine, Doing};
+use ctp_trace::census::{Coroutine, Doing, MOST_SITES};
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Fact, Verdict};
@@ -29,6 +29,32 @@ fn a_wait_lasts_from_a_suspend_to_the_next_event() {
     assert_eq!(site.runs.sum(), Nanos(3));
     assert_eq!(site.waited(), Nanos(182));
     assert_eq!(census.totals().first_runs.sum(), Nanos(5));
+}
+
+#[test]
+fn of_however_many_sites_no_wait_is_missing() {
+    let mut census = census(&[birth(1), event(1, 0, 0, Run)]);
+    let sites = MOST_SITES as u32 + 1000;
+    for at in 1..u64::from(sites) {
+        let waits = Event {
+            coroutine: CoroutineId(1),
+            n: 2 * at - 1,
+            at: Nanos(20 * at),
+            kind: Suspend,
+            site: SiteId(at as u32),
+            ..Event::default()
+        };
+        census.feed(&Record::Event(waits));
+        census.feed(&event(1, 2 * at, 20 * at + 7, Run));
+    }
+    let all = census.sites();
+    let waited: u64 = all.iter().map(|site| site.waits.sum().0).sum();
+    assert_eq!(all.len(), MOST_SITES + 1);
+    assert_eq!(waited, census.get(CoroutineId(1)).unwrap().waited.sum.0);
+    assert!(
+        all.iter()
+            .all(|site| site.coroutines == 1 && !site.approximate)
+    );
 }
 
 /// CT-16
