@@ -13,7 +13,7 @@ use crate::units;
 use crate::waits;
 
 /// One site; or where programs keep totals, all coroutines of one name.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// The function that waits, else the name of the first coroutine seen there; or the name.
     pub function: String,

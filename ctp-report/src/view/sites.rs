@@ -1,5 +1,6 @@
 //! The table of sites.
 
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use crate::leaks::Leak;
@@ -45,13 +46,14 @@ pub fn table(page: &mut Page, rows: &[Row], by_name: bool) -> io::Result<()> {
             "No site to show: no coroutine waited, or --percent-limit is above all of them.",
         );
     }
-    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, rows)).collect();
+    let twins = Twins::of(rows);
+    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, &twins)).collect();
     fit(&mut cells);
     let columns = if by_name { &COLUMNS_BY_NAME } else { &COLUMNS };
     page.lines(&table::lines(columns, &cells))
 }
 
-fn cells(row: &Row, rows: &[Row]) -> Vec<String> {
+fn cells(row: &Row, twins: &Twins) -> Vec<String> {
     let doubt = if row.exact { "" } else { "~" };
     vec![
         format!("{doubt}{:.2}%", row.share),
@@ -59,7 +61,7 @@ fn cells(row: &Row, rows: &[Row]) -> Vec<String> {
         units::count(row.events),
         length(row, row.mean_ns),
         length(row, row.max_ns),
-        function(row, rows),
+        function(row, twins),
         row.at(),
     ]
 }
@@ -85,18 +87,37 @@ fn fit(cells: &mut [Vec<String>]) {
 }
 
 /// The function, with what it waits for or who awaits it where that tells two rows apart.
-fn function(row: &Row, rows: &[Row]) -> String {
-    let is_twin = |other: &&Row| other.function == row.function && other.at() == row.at();
-    let twins: Vec<&Row> = rows.iter().filter(is_twin).collect();
-    let alike = |other: &&&Row| other.waits_for == row.waits_for;
-    match (
-        twins.len(),
-        twins.iter().filter(alike).count(),
-        &row.awaited_by,
-    ) {
+fn function(row: &Row, twins: &Twins) -> String {
+    let (all, alike) = twins.count(row);
+    match (all, alike, &row.awaited_by) {
         (0 | 1, ..) => row.function.clone(),
         (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.function),
         _ => format!("{} ({})", row.function, row.waits_for),
+    }
+}
+
+/// How many rows there are of one function and place, by what they wait for.
+struct Twins<'r>(HashMap<(&'r str, String), BTreeMap<&'static str, usize>>);
+
+impl<'r> Twins<'r> {
+    fn of(rows: &'r [Row]) -> Self {
+        let mut twins = Twins(HashMap::new());
+        for row in rows {
+            let place = (row.function.as_str(), row.at());
+            let of_place = twins.0.entry(place).or_default();
+            *of_place.entry(row.waits_for).or_default() += 1;
+        }
+        twins
+    }
+
+    /// All rows of the function and place of this one, and those of them that wait for the same.
+    fn count(&self, row: &'r Row) -> (usize, usize) {
+        let of_place = self.0.get(&(row.function.as_str(), row.at()));
+        let alike = of_place.and_then(|it| it.get(row.waits_for));
+        (
+            of_place.map_or(0, |it| it.values().sum()),
+            alike.copied().unwrap_or_default(),
+        )
     }
 }
 
@@ -164,4 +185,26 @@ pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
         },
     ];
     page.lines(&text::flow("# ", "# ", HINT_GAP, &next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// None of them is compared with each other one.
+    #[test]
+    fn of_very_many_rows_those_of_one_place_are_told_apart() {
+        let row = |i: usize| Row {
+            function: "accept".to_owned(),
+            waits_for: ["readable", "timer", "lock"][i.min(2)],
+            ..Row::default()
+        };
+        let rows: Vec<Row> = (0..200_000).map(row).collect();
+        let table = Twins::of(&rows);
+        let mut names = rows.iter().map(|row| function(row, &table));
+        assert_eq!(names.next().as_deref(), Some("accept (readable)"));
+        assert!(names.skip(1).all(|name| name == "accept (lock)"));
+        let alone = Twins::of(&rows[..1]);
+        assert_eq!(function(&rows[0], &alone), "accept");
+    }
 }
