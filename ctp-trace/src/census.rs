@@ -139,7 +139,8 @@ impl Census {
     }
 
     fn shake(&mut self) {
-        for one in self.coroutines.all_mut() {
+        // A damaged trace may shake without end: all others are as the latest time left them.
+        for one in self.coroutines.take_changed() {
             one.shaken = one.attempted.is_none();
         }
     }
@@ -379,7 +380,7 @@ impl Census {
         self.see(birth.at);
         self.totals.coroutines = self.totals.coroutines.saturating_add(1);
         let name = self.names.intern(&birth.name);
-        self.coroutines.of(birth.coroutine).describe(birth, name);
+        self.coroutines.describe(birth, name);
     }
 
     fn wake(&mut self, wake: &Wake) {
@@ -467,14 +468,7 @@ impl Census {
             self.ends.insert(end.process, *end);
             return;
         }
-        let of_it = |one: &&Coroutine| one.process == end.process;
-        let over: Vec<_> = self
-            .coroutines
-            .all()
-            .iter()
-            .filter(of_it)
-            .map(|one| one.id)
-            .collect();
+        let over = self.coroutines.of_process(end.process);
         over.into_iter().for_each(|id| self.forget(id));
     }
 

@@ -1,8 +1,11 @@
 //! The coroutines that a census knows, by id.
 
+use std::collections::BTreeSet;
+
 use super::coroutine::Coroutine;
+use super::names::NameId;
 use crate::hash::Map;
-use crate::record::CoroutineId;
+use crate::record::{Birth, CoroutineId, ProcessId};
 
 /// Coroutines side by side, and where each is. A map of them alone would take twice the room:
 /// half of it is empty, and while it grows there are two.
@@ -10,8 +13,14 @@ use crate::record::CoroutineId;
 pub(super) struct Population {
     coroutines: Vec<Coroutine>,
     index: Map<CoroutineId, u32>,
-    /// Where the one is that was asked for last: a trace tells several things of it in a row.
+    /// Where the one is that was asked for last to change it: a trace tells several things of it in a
+    /// row. It is never one of the unchanged.
     latest: usize,
+    /// So many of them, those in front, nobody asked for to change them since
+    /// [`take_changed`](Population::take_changed).
+    unchanged: usize,
+    /// Whose each is, once that was asked: most programs execute no other image.
+    by_process: Option<BTreeSet<(ProcessId, CoroutineId)>>,
 }
 
 impl Population {
@@ -22,14 +31,37 @@ impl Population {
     /// The coroutine of this id, of which nothing is known yet if it was never asked for.
     #[inline]
     pub(super) fn of(&mut self, id: CoroutineId) -> &mut Coroutine {
-        self.latest = self.find(id).unwrap_or_else(|| self.add(id));
+        let latest = self.coroutines.get(self.latest);
+        if latest.is_none_or(|latest| latest.id != id) {
+            self.latest = self.look_up(id);
+        }
         &mut self.coroutines[self.latest]
+    }
+
+    #[inline]
+    fn look_up(&mut self, id: CoroutineId) -> usize {
+        match self.index.get(&id) {
+            Some(at) => self.change(*at as usize),
+            None => self.add(id),
+        }
     }
 
     /// The coroutine of this id, if it is known and not yet forgotten.
     pub(super) fn known(&mut self, id: CoroutineId) -> Option<&mut Coroutine> {
-        self.latest = self.find(id)?;
+        let at = self.find(id)?;
+        self.latest = self.change(at);
         self.coroutines.get_mut(self.latest)
+    }
+
+    /// Takes down what a birth tells.
+    pub(super) fn describe(&mut self, birth: &Birth, name: NameId) {
+        let one = self.of(birth.coroutine);
+        let before = one.process;
+        one.describe(birth, name);
+        if let Some(by_process) = &mut self.by_process {
+            by_process.remove(&(before, birth.coroutine));
+            by_process.insert((birth.process, birth.coroutine));
+        }
     }
 
     #[inline]
@@ -45,15 +77,42 @@ impl Population {
         self.coroutines.push(Coroutine::named(id));
         // Ids have 32 bits, so there are no more coroutines than that.
         self.index.insert(id, at as u32);
+        if let Some(by_process) = &mut self.by_process {
+            by_process.insert((ProcessId::default(), id));
+        }
         at
+    }
+
+    /// Where the one at this place is from now on, since it may be changed.
+    #[inline]
+    fn change(&mut self, at: usize) -> usize {
+        if self.unchanged <= at {
+            return at;
+        }
+        self.move_behind_the_unchanged(at)
+    }
+
+    #[cold]
+    fn move_behind_the_unchanged(&mut self, at: usize) -> usize {
+        self.unchanged -= 1;
+        self.coroutines.swap(at, self.unchanged);
+        for at in [at, self.unchanged] {
+            self.index.insert(self.coroutines[at].id, at as u32);
+        }
+        self.unchanged
     }
 
     /// Forgets one. The last one takes its place.
     pub(super) fn remove(&mut self, id: CoroutineId) -> Option<Coroutine> {
-        let at = self.index.remove(&id)?;
-        let removed = self.coroutines.swap_remove(at as usize);
-        if let Some(moved) = self.coroutines.get(at as usize) {
-            self.index.insert(moved.id, at);
+        let at = *self.index.get(&id)?;
+        let at = self.change(at as usize);
+        self.index.remove(&id);
+        let removed = self.coroutines.swap_remove(at);
+        if let Some(moved) = self.coroutines.get(at) {
+            self.index.insert(moved.id, at as u32);
+        }
+        if let Some(by_process) = &mut self.by_process {
+            by_process.remove(&(removed.process, id));
         }
         Some(removed)
     }
@@ -63,15 +122,118 @@ impl Population {
         &self.coroutines
     }
 
-    /// In no order.
-    pub(super) fn all_mut(&mut self) -> &mut [Coroutine] {
-        &mut self.coroutines
+    /// Those that are new, or were asked for to change them, since this was last called. In no order.
+    pub(super) fn take_changed(&mut self) -> &mut [Coroutine] {
+        let unchanged = std::mem::replace(&mut self.unchanged, self.coroutines.len());
+        self.latest = self.unchanged;
+        &mut self.coroutines[unchanged..]
+    }
+
+    /// Those of a process, by id.
+    pub(super) fn of_process(&mut self, process: ProcessId) -> Vec<CoroutineId> {
+        let all = self.coroutines.iter();
+        let by_process = self
+            .by_process
+            .get_or_insert_with(|| all.map(|one| (one.process, one.id)).collect());
+        let of_it = (process, CoroutineId(0))..=(process, CoroutineId(u32::MAX));
+        by_process.range(of_it).map(|(_, id)| *id).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Of,
+        Describe(u32),
+        Get,
+        Remove,
+        TakeChanged,
+        OfProcess,
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            Just(Step::Of),
+            (0u32..3).prop_map(Step::Describe),
+            Just(Step::Get),
+            Just(Step::Remove),
+            Just(Step::TakeChanged),
+            Just(Step::OfProcess),
+        ]
+    }
+
+    /// Each and its process, and those that were asked for to change them.
+    #[derive(Debug, Default)]
+    struct Plain {
+        all: BTreeMap<CoroutineId, ProcessId>,
+        changed: BTreeSet<CoroutineId>,
+    }
+
+    impl Plain {
+        /// Does the same with both, and says whether they answer the same.
+        fn agrees(&mut self, population: &mut Population, step: Step, id: CoroutineId) -> bool {
+            match step {
+                Step::Of => {
+                    self.changed.insert(id);
+                    population.of(id).process == *self.all.entry(id).or_default()
+                }
+                Step::Describe(process) => {
+                    let process = ProcessId(process);
+                    let birth = Birth {
+                        coroutine: id,
+                        process,
+                        ..Birth::default()
+                    };
+                    population.describe(&birth, NameId::default());
+                    self.changed.insert(id);
+                    self.all.insert(id, process);
+                    true
+                }
+                Step::Get => {
+                    let process = population.get(id).map(|one| one.process);
+                    process == self.all.get(&id).copied()
+                }
+                Step::Remove => {
+                    self.changed.remove(&id);
+                    population.remove(id).map(|one| one.process) == self.all.remove(&id)
+                }
+                Step::TakeChanged => {
+                    let changed = population.take_changed().iter().map(|one| one.id);
+                    changed.collect::<BTreeSet<_>>() == std::mem::take(&mut self.changed)
+                }
+                Step::OfProcess => {
+                    let process = ProcessId(id.0 % 3);
+                    let of_it = self.all.iter().filter(|(_, it)| **it == process);
+                    population
+                        .of_process(process)
+                        .iter()
+                        .eq(of_it.map(|(id, _)| id))
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn who_was_changed_and_whose_each_is(
+            steps in prop::collection::vec((any_step(), 0u32..12), 0..200),
+        ) {
+            let (mut population, mut plain) = (Population::default(), Plain::default());
+            for (step, id) in steps {
+                let id = CoroutineId(id);
+                prop_assert!(plain.agrees(&mut population, step, id), "{step:?} {id:?}: {plain:?}");
+                let ids: BTreeSet<_> = population.all().iter().map(|one| one.id).collect();
+                prop_assert!(ids.iter().eq(plain.all.keys()));
+            }
+        }
+    }
 
     #[test]
     fn each_is_found_by_its_id_whoever_is_forgotten() {

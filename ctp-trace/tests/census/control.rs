@@ -111,3 +111,28 @@ fn until_it_is_told_what_was_kept_out_nothing_is_sure_of_a_recording_that_was_st
     let stopped = census.filtering().stopped_until(Nanos(1900));
     assert_eq!(stopped, Nanos(400));
 }
+
+/// None of them goes through all coroutines, of which each is a process of its own here.
+#[test]
+fn a_trace_of_very_many_changes_and_execs_is_read_to_its_end() {
+    let mut census = Census::new();
+    for id in 1..=100_000 {
+        census.feed(&Record::Birth(Birth {
+            coroutine: CoroutineId(id),
+            process: ProcessId(id),
+            ..Birth::default()
+        }));
+    }
+    for id in 1..100_000 {
+        census.feed(&stop(id.into()));
+        census.damaged();
+        census.feed(&Record::ProcessEnd(ProcessEnd {
+            process: ProcessId(id),
+            how: ProcessEnding::Exec,
+            ..ProcessEnd::default()
+        }));
+    }
+    let left = census.coroutines();
+    assert_eq!(left.len(), 1);
+    assert!(left[0].shaken && left[0].id == CoroutineId(100_000));
+}

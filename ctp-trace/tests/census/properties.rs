@@ -1,7 +1,8 @@
 //! What holds of any stream of records.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use ctp_trace::Census;
 use ctp_trace::record::EventKind::{Birth as Born, Death, Run, Suspend};
 use ctp_trace::record::*;
 use proptest::prelude::*;
@@ -31,6 +32,20 @@ proptest! {
         census.lost();
     }
 
+    /// Beside a list of which each shake goes through all, and each exec too.
+    #[test]
+    fn who_is_shaken_and_who_is_over(steps in prop::collection::vec(any_step(), 0..150)) {
+        let (mut census, mut plain) = (Census::new(), Plain::default());
+        for step in steps {
+            step.tell(&mut census, &plain);
+            plain.take(step);
+            let known = census.coroutines();
+            let shaken = known.iter().map(|one| (one.id.0, one.shaken));
+            let expected = plain.all.iter().map(|(id, one)| (*id, one.shaken));
+            prop_assert!(shaken.eq(expected), "{step:?}: {plain:?}");
+        }
+    }
+
     /// Without a loss, the spans fill each coroutine's life, and the sums are those of the spans.
     #[test]
     fn spans_are_complete(steps in prop::collection::vec((1u32..4, 1u64..1000), 1..100)) {
@@ -49,5 +64,106 @@ proptest! {
         let all = census.coroutines();
         prop_assert_eq!(all.iter().map(|one| one.waited.sum.0 + one.ran.sum.0).sum::<u64>(), spans);
         prop_assert_eq!(census.lost(), 0);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Birth(u32, u32),
+    Event(u32, EventKind),
+    Tally(u32),
+    Control(bool),
+    Damage,
+    Exec(u32),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let kind = prop::sample::select(vec![Born, Run, Suspend, Death]);
+    prop_oneof![
+        (1u32..9, 1u32..4).prop_map(|(id, process)| Step::Birth(id, process)),
+        (1u32..9, kind).prop_map(|(id, kind)| Step::Event(id, kind)),
+        (1u32..9).prop_map(Step::Tally),
+        any::<bool>().prop_map(Step::Control),
+        Just(Step::Damage),
+        (0u32..4).prop_map(Step::Exec),
+    ]
+}
+
+impl Step {
+    fn tell(self, census: &mut Census, plain: &Plain) {
+        let record = match self {
+            Step::Birth(id, process) => Record::Birth(Birth {
+                coroutine: CoroutineId(id),
+                process: ProcessId(process),
+                ..Birth::default()
+            }),
+            Step::Event(id, kind) => {
+                let n = plain.all.get(&id).map_or(0, |one| one.events);
+                event(id, n, 0, kind)
+            }
+            Step::Tally(id) => tally(id, 0, 0),
+            Step::Control(stopped) => Record::Control(Control {
+                stopped,
+                ..Control::default()
+            }),
+            Step::Damage => return census.damaged(),
+            Step::Exec(process) => Record::ProcessEnd(ProcessEnd {
+                process: ProcessId(process),
+                how: ProcessEnding::Exec,
+                ..ProcessEnd::default()
+            }),
+        };
+        census.feed(&record);
+    }
+}
+
+/// What a census knows of a coroutine, as far as it matters for that.
+#[derive(Debug, Default)]
+struct One {
+    process: u32,
+    events: u64,
+    is_over: bool,
+    is_told: bool,
+    shaken: bool,
+}
+
+#[derive(Debug, Default)]
+struct Plain {
+    all: BTreeMap<u32, One>,
+    stopped: bool,
+}
+
+impl Plain {
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Birth(id, process) => self.of(id).process = process,
+            Step::Event(id, kind) => {
+                let stopped = self.stopped;
+                let one = self.of(id);
+                one.events += 1;
+                (one.is_over, one.shaken) = (kind == Death, stopped);
+            }
+            Step::Tally(id) => {
+                let one = self.of(id);
+                (one.is_told, one.shaken) = (true, false);
+                self.all.retain(|of, one| *of != id || !one.is_over);
+            }
+            Step::Control(stopped) => {
+                self.stopped = stopped;
+                self.shake(stopped);
+            }
+            Step::Damage => self.shake(true),
+            Step::Exec(process) => self.all.retain(|_, one| one.process != process),
+        }
+    }
+
+    fn of(&mut self, id: u32) -> &mut One {
+        self.all.entry(id).or_default()
+    }
+
+    fn shake(&mut self, is_in_force: bool) {
+        for one in self.all.values_mut().filter(|_| is_in_force) {
+            one.shaken = !one.is_told;
+        }
     }
 }
