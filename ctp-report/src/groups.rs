@@ -206,14 +206,14 @@ pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
 }
 
 fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
-    let site = place(model, one);
+    let site = model.census.place_of(one);
     let function = names.function(site, model.census.name(one.name));
     let at = names.of(site).and_then(Label::at);
     ignore.is_of(&function, at.as_deref())
 }
 
 fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
-    let site = place(model, one);
+    let site = model.census.place_of(one);
     let name = names.function_of_several(site, model.census.name(one.name), true);
     (
         judgement.verdict,
@@ -222,15 +222,6 @@ fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> 
         site,
         name,
     )
-}
-
-/// Where a coroutine is: where it waits, else where it waited last, else where it was spawned.
-fn place(model: &Model, one: &Coroutine) -> SiteId {
-    let resumed = || model.census.resumed_from(one).map(|stats| stats.site);
-    one.suspend()
-        .map(|wait| wait.site)
-        .or_else(resumed)
-        .unwrap_or(one.spawn_site)
 }
 
 fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &Others) -> Group {

@@ -181,6 +181,13 @@ impl Census {
         self.names.get(name)
     }
 
+    /// Where a coroutine is: where it waits, else where it waited last, else where it was spawned.
+    pub fn place_of(&self, one: &Coroutine) -> SiteId {
+        let waits = one.suspend().map(|wait| wait.site);
+        let waited = || self.resumed_from(one).map(|stats| stats.site);
+        waits.or_else(waited).unwrap_or(one.spawn_site)
+    }
+
     /// Where this coroutine waited before its latest run; `None` if that is not known.
     pub fn resumed_from(&self, coroutine: &Coroutine) -> Option<&SiteStats> {
         coroutine

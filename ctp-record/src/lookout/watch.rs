@@ -14,7 +14,7 @@ use crate::harvest::Standstill;
 /// A site where somebody is stuck.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
-    /// Where they wait, or where they were spawned if they never ran.
+    /// Where they wait, else where they waited last, else where they were spawned.
     pub site: SiteId,
     /// The same in words.
     pub place: String,
@@ -107,8 +107,51 @@ impl Watch {
 
     fn site_of(&self, id: CoroutineId) -> SiteId {
         let one = self.census.get(id);
-        one.map_or(SiteId(0), |one| {
-            one.suspend().map_or(one.spawn_site, |wait| wait.site)
+        one.map_or(SiteId(0), |one| self.census.place_of(one))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ctp_trace::record::{Act, Birth, Deed, Event, EventKind};
+
+    const READ: SiteId = SiteId(7);
+    const SECOND: u64 = 1_000_000_000;
+
+    fn event(n: u64, kind: EventKind, site: SiteId) -> Record {
+        Record::Event(Event {
+            n,
+            at: Nanos(n),
+            tid: 9,
+            kind,
+            site,
+            ..Event::default()
         })
+    }
+
+    // CT-26
+    #[test]
+    fn one_that_ran_on_a_thread_that_ended_is_where_it_waited_last() {
+        let spawn_site = SiteId(3);
+        let birth = Record::Birth(Birth {
+            spawn_site,
+            ..Birth::default()
+        });
+        let ends = Record::Deed(Deed {
+            at: Nanos(3),
+            tid: 9,
+            act: Act::End,
+            ..Deed::default()
+        });
+        let mut watch = Watch::new(&Start::default(), vec![Nanos(SECOND)]);
+        watch.take(&birth);
+        watch.take(&event(0, EventKind::Run, SiteId(0)));
+        watch.take(&event(1, EventKind::Suspend, READ));
+        watch.take(&event(2, EventKind::Run, SiteId(0)));
+        watch.take(&ends);
+        let sighting = watch.look(Nanos(5 * SECOND), Standstill::default());
+        let sites: Vec<SiteId> = sighting.findings[0].iter().map(|it| it.site).collect();
+        assert_eq!(sites, [READ]);
     }
 }

@@ -152,7 +152,7 @@ fn member(census: &Census, one: &Coroutine, until: Nanos, rule: (Verdict, Fact))
         id: one.id,
         process: one.process,
         name: one.name,
-        site: place(census, one),
+        site: census.place_of(one),
         spawned: one.spawn_site,
         born: one.born,
         since,
@@ -160,11 +160,4 @@ fn member(census: &Census, one: &Coroutine, until: Nanos, rule: (Verdict, Fact))
         verdict: rule.0,
         fact: rule.1,
     }
-}
-
-/// Where a coroutine is: where it waits, else where it waited last, else where it was spawned.
-fn place(census: &Census, one: &Coroutine) -> SiteId {
-    let resumed = || census.resumed_from(one).map(|stats| stats.site);
-    let waits = one.suspend().map(|wait| wait.site);
-    waits.or_else(resumed).unwrap_or(one.spawn_site)
 }
