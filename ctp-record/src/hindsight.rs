@@ -7,11 +7,9 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-use ctp_trace::record::Nanos;
+use ctp_trace::verdict::THRESHOLD;
 use ctp_trace::{Census, Reader};
 
-/// What `ctp-report --stuck` takes for long when it is not told otherwise.
-pub const THRESHOLD: Nanos = Nanos(1_000_000_000);
 /// A larger trace is left to the report, so that the prompt comes back soon.
 const MOST_BYTES: u64 = 32 << 20;
 

@@ -440,4 +440,12 @@ mod tests {
         };
         assert_eq!((stuck.threshold.0, stuck.fail), (200_000_000, false));
     }
+
+    #[test]
+    fn what_nobody_says_is_what_the_recorder_takes() {
+        let View::Stuck(stuck) = view(&["--stuck"]) else {
+            panic!()
+        };
+        assert_eq!(stuck.threshold, ctp_trace::verdict::THRESHOLD);
+    }
 }

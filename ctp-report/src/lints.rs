@@ -7,8 +7,8 @@ mod sole_runs;
 use std::collections::BTreeMap;
 
 use ctp_trace::census::{Census, Coroutine, NameId};
-use ctp_trace::record::{Nanos, Record, SiteId};
-use ctp_trace::verdict::Fact;
+use ctp_trace::record::{Record, SiteId};
+use ctp_trace::verdict::{Fact, THRESHOLD};
 use serde::Serialize;
 
 use crate::model::Model;
@@ -18,9 +18,6 @@ use sole_runs::SoleRuns;
 
 /// Numbers of coroutines that are kept of one finding: the lowest.
 const IDS: usize = 8;
-
-/// What is shorter is worth no word: the threshold of `--stuck`, unless that is told.
-const LONG: Nanos = Nanos(1_000_000_000);
 
 /// The sorts of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
@@ -126,7 +123,7 @@ pub fn lints(model: &Model, names: &Names, watch: Watch, allowed: &[Lint]) -> Ve
 /// What the rule does not call stuck may be polled by somebody who needs no waker of it.
 fn without_wakers(census: &Census) -> Groups {
     let mut groups = Groups::default();
-    for (id, judged) in census.judge(LONG) {
+    for (id, judged) in census.judge(THRESHOLD) {
         let lost = judged.fact == Fact::NoWaker && judged.verdict.is_stuck();
         if let Some(one) = census.get(id).filter(|_| lost) {
             let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);

@@ -17,6 +17,9 @@ pub use standing::{
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
 
+/// What lasts less long is worth no word, unless the user says otherwise.
+pub const THRESHOLD: Nanos = Nanos(1_000_000_000);
+
 /// So many waits, or delays in the run queue, make the past of a site an argument.
 pub const ENOUGH: u64 = 8;
 

@@ -9,13 +9,11 @@ use ctp_report::{
     TimelineView, View, WhyView, run,
 };
 use ctp_trace::record::Nanos;
+use ctp_trace::verdict::THRESHOLD;
 use symbolize::Places;
 
 use crate::elf::own_place;
 use crate::trace::file;
-
-/// What is younger is worth no word.
-const THRESHOLD: Nanos = Nanos(1_000_000_000);
 
 /// Every page is written, as text and as JSON, or refused in words.
 pub fn report(bytes: &[u8]) {

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use ctp_trace::Census;
-use ctp_trace::record::{Nanos, Record};
+use ctp_trace::record::Record;
+use ctp_trace::verdict::THRESHOLD;
 
 use crate::frames::frame;
 use crate::properties::{Reading, any_bytes_can_be_read, written};
@@ -38,8 +39,8 @@ pub fn count(records: &[Record]) -> Census {
     for record in records {
         census.feed(record);
     }
-    let judged = census.judge(Nanos(1_000_000_000));
-    assert!(census.stuck(Nanos(1_000_000_000)) <= judged.len());
+    let judged = census.judge(THRESHOLD);
+    assert!(census.stuck(THRESHOLD) <= judged.len());
     assert!(census.sites().len() <= records.len() * 2);
     census.lost();
     census

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ctp_trace::record::{Ending, Start};
+use ctp_trace::verdict::THRESHOLD;
 use rustix::process::setpriority_process;
 use rustix::thread::gettid;
 
@@ -21,7 +22,6 @@ use super::when::Trigger;
 use crate::args::Talk;
 use crate::control::desk::Reply;
 use crate::error::Error;
-use crate::hindsight::THRESHOLD;
 
 /// All of it.
 #[derive(Debug)]

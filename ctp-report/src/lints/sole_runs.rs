@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use ctp_trace::census::{Census, Coroutine};
 use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
-use ctp_trace::verdict::Verdict;
+use ctp_trace::verdict::{THRESHOLD, Verdict};
 
-use super::{Figures, Groups, LONG};
+use super::{Figures, Groups};
 
 /// The first runs that go on, and what those come to that ended.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl SoleRuns {
         let length = first
             .since
             .until(died.unwrap_or_else(|| census.end_of(one.process)));
-        if !first.hosts && LONG <= length {
+        if !first.hosts && THRESHOLD <= length {
             let figures = Figures {
                 longest_ns: length.0,
                 still_run: died.is_none().into(),
@@ -99,7 +99,7 @@ impl SoleRuns {
 
     /// All that ran so for long. Of those that still do, the rule tells that nothing is missing.
     pub fn finish(mut self, census: &Census) -> Groups {
-        for (id, judged) in census.judge(LONG) {
+        for (id, judged) in census.judge(THRESHOLD) {
             let first = self.going_on.get(&id).copied();
             if let Some(first) = first.filter(|_| judged.verdict == Verdict::Busy) {
                 self.put(census, id, first, None);
@@ -128,7 +128,7 @@ mod tests {
         runs: SoleRuns,
     }
 
-    const SECOND: u64 = LONG.0;
+    const SECOND: u64 = THRESHOLD.0;
 
     impl Told {
         fn event(&mut self, id: u32, n: u64, at: u64, kind: EventKind) {
