@@ -67,6 +67,13 @@ pub enum Seen {
     Empty,
 }
 
+impl Seen {
+    /// Whether both say the same but for an amount.
+    pub fn is_like(self, other: Seen) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
 impl Look {
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_uint(out, self.coroutine.0.into());
@@ -113,5 +120,17 @@ impl Look {
                 _ => Seen::Open,
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_makes_no_other_finding() {
+        assert!(Seen::Readable(1).is_like(Seen::Readable(9)));
+        assert!(!Seen::Readable(1).is_like(Seen::Unwatched(1)));
+        assert!(!Seen::Closed.is_like(Seen::NumberClosed));
     }
 }

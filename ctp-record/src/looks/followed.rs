@@ -63,7 +63,7 @@ impl Followed {
             ..look
         };
         self.empty = (seen == Seen::Empty).then_some(look);
-        let told = self.told.filter(|told| is_same(told.seen, seen));
+        let told = self.told.filter(|told| told.seen.is_like(seen));
         match (told, self.told) {
             (None, None) if seen == Seen::Open => Vec::new(),
             (None, None) if seen == Seen::Empty && saves_room => Vec::new(),
@@ -129,11 +129,6 @@ impl Followed {
         let told = self.told.filter(|_| self.is_suspect());
         told.is_some_and(|told| told.first == told.last)
     }
-}
-
-/// Whether both say the same but for an amount.
-fn is_same(one: Seen, other: Seen) -> bool {
-    std::mem::discriminant(&one) == std::mem::discriminant(&other)
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Looks {
                 (looked.first, looked.latest) = (None, None);
                 looked.open = Some(*look);
             }
-            seen if looked.first.is_some_and(|first| is_same(first.seen, seen)) => {
+            seen if looked.first.is_some_and(|first| first.seen.is_like(seen)) => {
                 looked.latest = Some(*look);
             }
             _ => (looked.first, looked.latest) = (Some(*look), None),
@@ -131,11 +131,6 @@ impl Looks {
     pub(super) fn longest(&self, site: SiteId) -> Nanos {
         self.longest.get(&site).copied().unwrap_or_default()
     }
-}
-
-/// Whether both say the same but for an amount.
-fn is_same(one: Seen, other: Seen) -> bool {
-    std::mem::discriminant(&one) == std::mem::discriminant(&other)
 }
 
 #[cfg(test)]
