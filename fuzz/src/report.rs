@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anstream::ColorChoice;
 use ctp_report::{
     By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
-    TimelineView, View, WhyView, run,
+    TimelineView, TreeView, View, WhyView, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -73,6 +73,10 @@ fn views(id: u32) -> Vec<View> {
             title: None,
         }),
         View::LastWords(LastWordsView { all_ids: true }),
+        View::Tree(TreeView {
+            threshold: THRESHOLD,
+            all_ids: true,
+        }),
         View::Why(WhyView {
             id,
             threshold: THRESHOLD,

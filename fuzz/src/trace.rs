@@ -42,6 +42,8 @@ pub fn count(records: &[Record]) -> Census {
     let judged = census.judge(THRESHOLD);
     assert!(census.stuck(THRESHOLD) <= judged.len());
     assert!(census.sites().len() <= records.len() * 2);
+    assert!(census.families().count() <= records.len() * 2 + 1);
+    assert!(census.by_name().len() <= records.len() * 2 + 1);
     census.lost();
     census
 }
