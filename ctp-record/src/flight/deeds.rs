@@ -46,8 +46,9 @@ impl Rows<'_> {
 
     /// So many records found no room since the thread took the lane; at least so many just before.
     pub(super) fn refused(&mut self, index: usize, at: u64, count: u32, least: u32) {
-        let told = self.streams[index].told_refused.replace(count);
-        let records = told.map_or(least, |told| count.wrapping_sub(told));
+        let told = &mut self.streams[index].told_refused;
+        let records = told.map_or(least, |told| convert::newly_lost(told, count));
+        *told = Some(told.map_or(count, |told| told.wrapping_add(records)));
         if records > 0 {
             self.tell_deed(index, at, Act::Loss(records.into()));
         }

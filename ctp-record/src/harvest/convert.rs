@@ -124,11 +124,31 @@ pub(crate) fn birth(identity: &Identity, plain: Option<Numbering>, at: Nanos) ->
     }
 }
 
+/// What is new in a lane's count of losses, modulo 2^32. One that goes back is not to be believed, or was
+/// read amid others: it tells of none.
+pub(crate) fn newly_lost(told: u32, now: u32) -> u32 {
+    let more = now.wrapping_sub(told);
+    if more > u32::MAX / 2 { 0 } else { more }
+}
+
 pub(crate) fn wake(coroutine: CoroutineId, count: u32, waker: Waker, at: Nanos) -> Wake {
     Wake {
         coroutine,
         count,
         waker,
         at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // LT-07
+    #[test]
+    fn a_count_of_losses_goes_round_but_never_back() {
+        assert_eq!([newly_lost(7, 7), newly_lost(7, 10)], [0, 3]);
+        assert_eq!(newly_lost(u32::MAX - 1, 3), 5, "it comes round");
+        assert_eq!([newly_lost(10, 7), newly_lost(3, u32::MAX)], [0, 0]);
     }
 }

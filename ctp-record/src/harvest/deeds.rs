@@ -23,7 +23,9 @@ pub(super) struct Author {
 impl Author {
     /// What is new in the count of losses.
     fn newly_lost(&mut self, lost: u32) -> u32 {
-        lost.wrapping_sub(std::mem::replace(&mut self.told_lost, lost))
+        let records = convert::newly_lost(self.told_lost, lost);
+        self.told_lost = self.told_lost.wrapping_add(records);
+        records
     }
 }
 
@@ -133,14 +135,14 @@ impl Harvest {
         let losses: Vec<_> = losses.filter_map(|(lane, it)| Some((lane, it?))).collect();
         let untold = |(lane, lost): (usize, u32)| {
             let author = *self.lanes.author(lane);
-            let records = lost.wrapping_sub(author.told_lost);
+            let records = convert::newly_lost(author.told_lost, lost);
             let deed = record::Deed {
                 process: author.process,
                 tid: author.tid,
                 at,
                 act: Act::Loss(records.into()),
             };
-            (records.cast_signed() > 0).then_some(Fact::Deed(deed))
+            (records > 0).then_some(Fact::Deed(deed))
         };
         let told = losses.into_iter().filter_map(untold).collect();
         [told, self.losses_without_a_lane(region, at)].concat()

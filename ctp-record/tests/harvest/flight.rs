@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use ctp_nostd::aggregate::{Bins, MODE_FLIGHT};
 use ctp_nostd::create::{Plan, Recording};
+use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_record::{Chronicle, Composed, Memory, snapshot_of};
-use ctp_trace::record::Event;
+use ctp_trace::record::{Act, Event, Record};
 
 use crate::desk::{Nowhere, Tray, events_in};
 
@@ -22,8 +23,8 @@ const RECORDS: u64 = 32;
 /// Two threads that take turns. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static ON_STAGE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-static LOCALS: [[Local; 2]; 2] = [const { [const { Local::new() }; 2] }; 2];
+static ON_STAGE: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+static LOCALS: [[Local; 2]; 3] = [const { [const { Local::new() }; 2] }; 3];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -56,7 +57,7 @@ fn memory() -> Arc<Memory> {
     Arc::new(Memory::create(plan, &recording, false).expect("there is room"))
 }
 
-fn snapshot(memory: &Arc<Memory>) -> (Composed, Vec<Event>) {
+fn snapshot(memory: &Arc<Memory>) -> (Composed, Vec<Record>) {
     let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
     let (mut harvest, mut chronicle) = (Harvest::new(0).in_flight(0), Chronicle::default());
     let composed = snapshot_of(
@@ -66,7 +67,7 @@ fn snapshot(memory: &Arc<Memory>) -> (Composed, Vec<Event>) {
         &mut chronicle,
         &mut tray,
     );
-    (composed, events_in(&tray.0))
+    (composed, tray.0)
 }
 
 fn cycles<const TEST: usize>(region: Region<'static>, thread: usize, count: u64) {
@@ -87,14 +88,16 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
     cycles::<0>(region, 0, 100);
     cycles::<0>(region, 1, 10);
-    let (before, sane) = snapshot(&memory);
+    let (before, records) = snapshot(&memory);
+    let sane = events_in(&records);
     assert_eq!((before.damaged_lanes, before.lanes), (0, 2));
     assert!(sane.iter().any(|event| event.tid == 1));
 
     let lane = (&raw const region.lanes[0]).cast::<AtomicU64>();
     // SAFETY: within the memory, which is made of atomics; the head is a lane's first word.
     unsafe { &*lane }.store(u64::MAX - 3, Relaxed);
-    let (after, events) = snapshot(&memory);
+    let (after, records) = snapshot(&memory);
+    let events = events_in(&records);
     assert_eq!((after.damaged_lanes, after.lanes), (1, 2));
     let of_the_other = |events: &[Event]| -> Vec<u64> {
         let its = events.iter().filter(|event| event.tid == 2);
@@ -102,6 +105,32 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     };
     assert_eq!(of_the_other(&events), of_the_other(&sane));
     assert_eq!(of_the_other(&events), (0..21).collect::<Vec<u64>>());
+}
+
+// LT-07, LT-16
+#[test]
+fn a_count_of_losses_that_goes_back_tells_of_none() {
+    let memory = memory();
+    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
+    cycles::<2>(region, 0, 1);
+    let ring = region.ring(0).expect("there is one");
+    // The lane itself says that nothing was lost.
+    for lost in [5, 3, 7] {
+        let (at_ns, begun) = ring.reserve(Stage::<2>::now_ns);
+        let loss = Payload {
+            kind: Deed::Loss as u8,
+            n: lost,
+            ..Payload::default()
+        };
+        begun.expect("there is room").commit(at_ns, loss);
+    }
+    let (_, records) = snapshot(&memory);
+    let losses = records.iter().filter_map(|record| match record {
+        Record::Deed(deed) => Some(deed.act).filter(|act| *act != Act::Begin),
+        _ => None,
+    });
+    assert_eq!(losses.collect::<Vec<_>>(), [Act::Loss(5), Act::Loss(2)]);
 }
 
 // CTP-22

@@ -17,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 15] = [const { [const { Local::new() }; THREADS] }; 15];
-static ON_STAGE: [AtomicUsize; 15] = [const { AtomicUsize::new(0) }; 15];
-static NOW: [AtomicU64; 15] = [const { AtomicU64::new(0) }; 15];
+static LOCALS: [[Local; THREADS]; 16] = [const { [const { Local::new() }; THREADS] }; 16];
+static ON_STAGE: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
+static NOW: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -213,6 +213,33 @@ fn a_loss_is_told_at_its_place_and_before_the_next_thread() {
         (first + second, THREADS as u64, Act::Begin),
     ];
     assert_eq!(deeds_in(&tray.0), expected);
+}
+
+// LT-07, LT-16
+#[test]
+fn a_count_of_losses_that_goes_back_tells_of_none() {
+    const TEST: usize = 15;
+    let region = memory(1);
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let _loser = probe.born("loser");
+    let ring = region.ring(0).expect("there is one");
+    // The lane itself says that nothing was lost.
+    for lost in [5, 3, 7] {
+        let (at_ns, begun) = ring.reserve(Stage::<TEST>::now_ns);
+        let loss = Payload {
+            kind: Deed::Loss as u8,
+            n: lost,
+            ..Payload::default()
+        };
+        begun.expect("there is room").commit(at_ns, loss);
+    }
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    Harvest::new(0).finish(&region, &mut nowhere, &mut tray);
+    let told = deeds_in(&tray.0).into_iter().map(|(_, _, act)| act);
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [Act::Begin, Act::Loss(5), Act::Loss(2)]
+    );
 }
 
 /// What two threads did, after somebody has written these words all over the second one's lane.
