@@ -1,5 +1,7 @@
 //! A dump of a program's memory, read with the same pass as a live one.
 
+mod place;
+
 use std::fs;
 
 use ctp_nostd::Region;
@@ -11,6 +13,7 @@ use crate::args::Image;
 use crate::error::Error;
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::shm::Copy;
+use place::memory_in;
 
 /// The one program of a dump.
 #[derive(Debug)]
@@ -26,9 +29,9 @@ pub struct Firmware {
 /// The dump cannot be read, or holds none, or a damaged one.
 pub fn load(image: &Image) -> Result<Copy, Error> {
     let dump = fs::read(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
-    match Copy::find(&dump).map_err(Error::Memory)? {
-        Some((copy, Ok(()))) => Ok(copy),
-        Some((_, Err(refused))) => Err(Error::BadImage(image.dump.clone(), refused)),
+    match memory_in(&dump) {
+        Some(Ok(memory)) => Copy::of(memory).map_err(Error::Memory),
+        Some(Err(refused)) => Err(Error::BadImage(image.dump.clone(), refused)),
         None => Err(Error::NoImage(image.dump.clone())),
     }
 }

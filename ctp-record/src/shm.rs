@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use ctp_nostd::create::{Plan, Recording};
-use ctp_nostd::layout::{Header, LaneRecord, MAGIC};
+use ctp_nostd::layout::LaneRecord;
 use ctp_nostd::{Refused, Region};
 use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
@@ -92,26 +92,14 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// From the first place in `dump` that starts with the magic and is cTP; nothing if there
-    /// is none.
+    /// Of these bytes.
     ///
     /// # Errors
     /// Those of the kernel, when there is no memory for the copy.
-    pub fn find(dump: &[u8]) -> io::Result<Option<(Self, Result<(), Refused>)>> {
-        let magic = MAGIC.to_le_bytes();
-        let mut damaged = None;
-        for start in places_of(dump, &magic) {
-            let mut map = MmapMut::map_anon(dump.len() - start)?;
-            map.copy_from_slice(&dump[start..]);
-            let copy = Copy { map };
-            match copy.check() {
-                Ok(()) => return Ok(Some((copy, Ok(())))),
-                // The magic alone may be a constant of the program's code.
-                Err(Refused::Version(_)) if damaged.is_some() => {}
-                refused => damaged = Some((copy, refused)),
-            }
-        }
-        Ok(damaged)
+    pub fn of(memory: &[u8]) -> io::Result<Self> {
+        let mut map = MmapMut::map_anon(memory.len())?;
+        map.copy_from_slice(memory);
+        Ok(Copy { map })
     }
 
     /// The view of it.
@@ -124,31 +112,6 @@ impl Copy {
         // `self` hands out nothing but this view.
         unsafe { Region::new(base, self.map.len(), u32::MAX) }
     }
-
-    /// Besides what a region wants: nothing is missing behind the stations, where the tables of
-    /// sites and names are.
-    fn check(&self) -> Result<(), Refused> {
-        let (found, needed) = (self.map.len(), self.promised_bytes());
-        match self.region()?.extended && found < needed {
-            true => Err(Refused::TooShort(found, needed)),
-            false => Ok(()),
-        }
-    }
-
-    /// The length that the header tells of; 0 if it tells none.
-    fn promised_bytes(&self) -> usize {
-        let fields = Header::FIELDS.iter();
-        let mut places = fields.filter_map(|&(name, at, _)| (name == "file_bytes").then_some(at));
-        let bytes = places.next().and_then(|at| self.map.get(at..at + 8));
-        let word = bytes.and_then(|bytes| bytes.try_into().ok());
-        word.map_or(0, |word| u64::from_le_bytes(word) as usize)
-    }
-}
-
-fn places_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usize> + 'd {
-    dump.windows(magic.len())
-        .enumerate()
-        .filter_map(move |(start, bytes)| (bytes == magic).then_some(start))
 }
 
 #[cfg(test)]
