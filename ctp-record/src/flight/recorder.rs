@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -114,30 +115,42 @@ impl FlightRecorder {
     /// next number. Who asked is told when it is there.
     ///
     /// # Errors
-    /// Those of the kernel: there are too many threads.
+    /// Those of the kernel: there are too many threads. Who asked is told of them too.
     pub fn begin(
         &mut self,
         gathered: Gathered,
         path: Option<PathBuf>,
         reply: Option<Reply>,
-    ) -> io::Result<()> {
+    ) -> Result<(), Error> {
         self.wait();
         let path = path.unwrap_or_else(|| self.next_path());
+        let wanted = path.clone();
         let (talk, threshold) = (self.talk, self.threshold());
         self.is_written.store(false, Ordering::Release);
         let is_written = self.is_written.clone();
         let thread = thread::Builder::new().name("snapshot".into());
+        // The reply is handed over once there is a thread: without one it is needed here.
+        let (hand_over, handed) = channel::<Reply>();
         let write = move || {
             // It is written at the usual priority if it may not be at a lower one.
             let _ = setpriority_process(Some(gettid()), NICE);
             let written = file::write(gathered, &path);
             is_written.store(true, Ordering::Release);
             say(talk, &told::sentence(&path, &written, threshold));
-            if let Some(reply) = reply {
+            // None comes where nobody asked.
+            if let Ok(reply) = handed.recv() {
                 reply.answer(&told::answer(&path, &written));
             }
         };
-        self.writing = Some(thread.spawn(write)?);
+        let begun = thread.spawn(write);
+        let begun = begun.map_err(|error| Error::Output(wanted, error));
+        match (&begun, reply) {
+            // It takes it, since it waits for it.
+            (Ok(_), Some(reply)) => drop(hand_over.send(reply)),
+            (Err(error), Some(reply)) => reply.answer(&Err(error.to_string())),
+            (_, None) => {}
+        }
+        self.writing = Some(begun?);
         Ok(())
     }
 
@@ -159,7 +172,7 @@ impl FlightRecorder {
     }
 
     /// Says that one could not even be begun.
-    pub fn regret(&self, why: &io::Error) {
+    pub fn regret(&self, why: &Error) {
         say(self.talk, &format!("ctp-record: no snapshot: {why}\n"));
     }
 

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_trace::record::{Act, Dialect, EventKind, Former, Nanos, ProcessEnding};
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use crate::family::{everything_is_there, record};
 use crate::killed;
@@ -151,6 +151,15 @@ impl Flight {
                 .expect("a number")
         };
         (figure("events "), figure("lanes "))
+    }
+
+    /// Memory of the recorder, as the kernel tells it under this name.
+    fn recorder_kib(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.recorder.id()));
+        let status = status.expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        kib.expect("the kernel tells")
     }
 
     fn read(&self, name: &str) -> Trace {
@@ -351,13 +360,7 @@ fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
 #[test]
 fn neither_the_file_nor_the_memory_grows_with_time() {
     let flight = mortal(&["--flight-recorder=64K"]);
-    let resident = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", flight.recorder.id()));
-        let status = status.expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        kib.expect("the kernel tells")
-    };
+    let resident = || flight.recorder_kib("VmRSS:");
     let took = |name: &str| {
         let trace = flight.snapshot_to(name);
         (
@@ -425,6 +428,31 @@ fn only_a_flight_recorder_takes_snapshots() {
         "{said}"
     );
     assert!(!Path::new("ctp.data.1").exists());
+    flight.kill();
+}
+
+// LT-09
+#[test]
+fn who_asks_for_a_snapshot_is_told_why_there_is_none() {
+    let flags = ["--flight-recorder=64K"];
+    let flight = Flight::start(&flags, "mortal", &[killed::TRUTH, "1", "4", "400"]);
+    // Room for what the snapshot is of, and none for the stack of a thread.
+    let limit = 1024 * flight.recorder_kib("VmSize:") + (3 << 19);
+    let limited = |limit| {
+        let limit = Rlimit {
+            current: limit,
+            maximum: None,
+        };
+        let pid = Pid::from_raw(flight.recorder.id() as i32);
+        prlimit(pid, Resource::As, limit).expect("it is ours");
+    };
+    limited(Some(limit));
+    let output = flight.snapshot(&["-o", "none.ctp"]);
+    limited(None);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot start a thread"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    is_whole(&flight.snapshot_to("one.ctp"));
     flight.kill();
 }
 
