@@ -128,7 +128,7 @@ impl Look {
 /// Of D1 nothing tells that the oldest event is being overwritten, nor, while others are, which.
 fn leave_out_torn(events: &mut Vec<(u64, Epoch)>, seqs: &[u64; SLOTS], still: bool) {
     let next = seqs.iter().max().copied().unwrap_or_default();
-    events.retain(|(n, _)| still && next < n + SLOTS as u64);
+    events.retain(|(n, _)| still && next.saturating_sub(*n) < SLOTS as u64);
 }
 
 fn events_of(copies: &[Copy; SLOTS], dialect: Option<Dialect>) -> Vec<(u64, Epoch)> {
@@ -150,4 +150,22 @@ fn fall_in(seqs: &[u64; SLOTS], copies: &[Copy; SLOTS], after: &[u64; SLOTS]) ->
         fall.next().map(|two| (slot, two[0], two[1]))
     };
     (0..SLOTS).find_map(in_slot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CTP-28
+    #[test]
+    fn of_the_last_numbers_that_there_are_the_oldest_is_left_out_as_of_others() {
+        let events_from = |first: u64| {
+            let seqs: [u64; SLOTS] = std::array::from_fn(|slot| first + slot as u64);
+            let mut events = seqs.map(|seq| (seq - 1, Epoch::default())).to_vec();
+            leave_out_torn(&mut events, &seqs, true);
+            events.first().map(|(n, _)| n - (first - 1))
+        };
+        assert_eq!(events_from(64), Some(1));
+        assert_eq!(events_from(u64::MAX - 7), Some(1));
+    }
 }

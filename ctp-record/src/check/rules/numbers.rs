@@ -103,7 +103,7 @@ pub(super) fn one_writer(pair: &Pair<'_>) -> Judged {
     let recent = |slot: &usize| {
         let n = pair.now.event_in(*slot);
         n.zip(pair.now.newest())
-            .is_some_and(|(n, newest)| n + 1 >= newest)
+            .is_some_and(|(n, newest)| newest.saturating_sub(n) <= 1)
     };
     let left = pair
         .before
