@@ -30,7 +30,7 @@ use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
-use ctp_trace::record::{Event, Nanos, ProcessId, Record};
+use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record};
 
 pub use crate::backlog::Backlog;
 use crate::pace::Found;
@@ -398,7 +398,8 @@ impl Harvest {
         pass.found.short = true;
     }
 
-    /// First sight of a coroutine: its birth becomes a record. False while it is moving in.
+    /// First sight of a coroutine: its birth becomes a record. False while it is moving in, and if the
+    /// trace has no number left for it.
     fn introduce(&mut self, index: usize, plain: Option<Dialect>, pass: &mut Pass<'_>) -> bool {
         let station = &pass.region.stations[index];
         let Some(identity) = station.identity() else {
@@ -407,12 +408,15 @@ impl Harvest {
         if plain.is_none() && !(identity.extended && self.cells[index].is_new(&identity)) {
             return false;
         }
+        let Some(id) = pass.outside.numbers().coroutine() else {
+            self.refuse(index, &identity);
+            return false;
+        };
         let process = pass
             .outside
             .process(pass.peer_of(station, &identity), pass.sink);
         self.totals.coroutines += 1;
         self.totals.plain += u32::from(plain.is_some());
-        let id = pass.outside.numbers().coroutine();
         self.cells[index] = Cell::new(id, process, plain, &identity);
         let name = self.places.name(pass.region, identity.meta);
         let spawn_site = self.places.interned(process, name.site, pass);
@@ -428,6 +432,13 @@ impl Harvest {
         birth.spawn_site = spawn_site;
         pass.sink.take(Record::Birth(birth));
         true
+    }
+
+    /// Remembers that this coroutine was there, so that it is counted once. It keeps its station.
+    fn refuse(&mut self, index: usize, identity: &Identity) {
+        let unknown = Cell::new(CoroutineId(0), ProcessId(0), None, identity);
+        self.cells[index] = unknown.vacant();
+        self.totals.refused = self.totals.refused.saturating_add(1);
     }
 
     fn nanos(&self, monotonic_ns: u64) -> Nanos {

@@ -75,7 +75,10 @@ struct Account {
 
 impl Account {
     fn add(&mut self, held: &Held) {
-        self.totals += held.harvest.totals();
+        let totals = held.harvest.totals();
+        self.totals += totals;
+        let refused = &mut self.counters.refused;
+        *refused = refused.saturating_add(totals.refused);
         match held.memory.region().is_intact() {
             true => self.counters += held.header().counters(),
             false => self.damaged += 1,
@@ -430,7 +433,8 @@ impl Memories {
         }
     }
 
-    /// Counters of all of them, also of those that were given up.
+    /// Counters of all of them, also of those that were given up. Whoever was left out here counts like
+    /// who found no station.
     pub fn counters(&self) -> Counters {
         self.account().counters
     }

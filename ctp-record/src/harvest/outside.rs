@@ -29,25 +29,36 @@ pub struct Numbers {
 type PlaceOf = (u32, Place);
 
 impl Numbers {
-    pub(super) fn coroutine(&mut self) -> CoroutineId {
-        self.coroutines += 1;
-        CoroutineId(self.coroutines)
+    /// Goes on after so many coroutines and sites.
+    pub fn after(coroutines: u32, sites: u32) -> Self {
+        Numbers {
+            coroutines,
+            sites,
+            ..Numbers::default()
+        }
     }
 
-    pub(super) fn site(&mut self) -> SiteId {
-        self.sites += 1;
-        SiteId(self.sites)
+    /// Nothing if all are used up: none is given to two.
+    pub(super) fn coroutine(&mut self) -> Option<CoroutineId> {
+        self.coroutines = self.coroutines.checked_add(1)?;
+        Some(CoroutineId(self.coroutines))
+    }
+
+    /// The same.
+    pub(super) fn site(&mut self) -> Option<SiteId> {
+        self.sites = self.sites.checked_add(1)?;
+        Some(SiteId(self.sites))
     }
 
     /// The number of a place that another process of the same program has told of, else a new one.
     /// True if it is new.
-    pub(super) fn shared(&mut self, place: PlaceOf) -> (SiteId, bool) {
+    pub(super) fn shared(&mut self, place: PlaceOf) -> Option<(SiteId, bool)> {
         if let Some(known) = self.shared.get(&place) {
-            return (*known, false);
+            return Some((*known, false));
         }
-        let id = self.site();
+        let id = self.site()?;
         self.shared.insert(place, id);
-        (id, true)
+        Some((id, true))
     }
 }
 

@@ -172,13 +172,14 @@ impl Places {
         if let Some(known) = self.ids.get(&(process, key)) {
             return *known;
         }
-        if self.ids.len() >= MOST_SITES {
+        let number = match key {
+            _ if self.ids.len() >= MOST_SITES => None,
+            Key::Chain(_) => pass.outside.numbers().site().map(|id| (id, true)),
+            _ => number_of(process, &place, pass),
+        };
+        let Some((id, is_new)) = number else {
             self.unnamed += 1;
             return SiteId(0);
-        }
-        let (id, is_new) = match key {
-            Key::Chain(_) => (pass.outside.numbers().site(), true),
-            _ => number_of(process, &place, pass),
         };
         self.ids.insert((process, key), id);
         if is_new {
@@ -188,14 +189,14 @@ impl Places {
     }
 }
 
-/// A place that all processes of a program have in common is told once.
-fn number_of(process: ProcessId, place: &Place, pass: &mut Pass<'_>) -> (SiteId, bool) {
+/// A place that all processes of a program have in common is told once. Nothing if no number is left.
+fn number_of(process: ProcessId, place: &Place, pass: &mut Pass<'_>) -> Option<(SiteId, bool)> {
     let program = pass.outside.program(process);
     let in_program = in_program(process, place, pass.outside);
     let numbers = pass.outside.numbers();
     match in_program {
         Some(place) => numbers.shared((program, place)),
-        None => (numbers.site(), true),
+        None => numbers.site().map(|id| (id, true)),
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Totals {
     pub coroutines: u32,
     /// Coroutines of plain v1 peers.
     pub plain: u32,
+    /// Coroutines that were left out since the trace had no number for them.
+    pub refused: u32,
     /// Waits whose site found no room.
     pub unnamed: u64,
     /// Coroutines that are over, or were at the end, and of which the counts cannot be trusted.
@@ -39,6 +41,7 @@ impl AddAssign for Totals {
         self.quarantined += other.quarantined;
         self.coroutines += other.coroutines;
         self.plain += other.plain;
+        self.refused = self.refused.saturating_add(other.refused);
         self.unnamed += other.unnamed;
         self.doubtful += other.doubtful;
         self.lanes += other.lanes;

@@ -6,6 +6,7 @@ use std::thread;
 
 use ctp_nostd::{Coroutine, Wait};
 use ctp_trace::record::EventKind::{Birth, Death, Run, Suspend};
+use ctp_trace::record::Record;
 use proptest::prelude::*;
 
 use crate::desk::{Bare, Desk, births_in, events_in, tallies_in};
@@ -193,6 +194,41 @@ fn a_station_that_somebody_is_moving_into_is_waited_for() {
     assert_eq!(desk.finish(), []);
     let second = desk.born("second");
     assert_eq!(births_in(&desk.pass().1)[0].probe_id, second.id());
+}
+
+// CTP-05, CTP-24
+#[test]
+fn no_number_is_given_twice_and_who_finds_none_is_refused_once() {
+    let mut desk = Desk::after(u32::MAX - 2, 0);
+    let coroutines: Vec<_> = (0..4).map(|_| desk.born("one of the last")).collect();
+    let births = births_in(&desk.pass().1);
+    let ids: Vec<_> = births.iter().map(|birth| birth.coroutine.0).collect();
+    assert_eq!(ids, [u32::MAX - 1, u32::MAX]);
+    for coroutine in &coroutines {
+        steps(coroutine, 3);
+    }
+    let events = desk.events();
+    assert!(events.iter().all(|event| ids.contains(&event.coroutine.0)));
+    assert_eq!(events.len(), 6);
+    drop(coroutines);
+    assert_eq!(tallies_in(&desk.finish()).len(), 2);
+    let totals = desk.totals();
+    assert_eq!((totals.coroutines, totals.refused), (2, 2));
+}
+
+#[test]
+fn a_place_for_which_there_is_no_number_is_unknown() {
+    let mut desk = Desk::after(0, u32::MAX - 1);
+    let coroutine = desk.born("at several places");
+    coroutine.suspend(Wait::user(0));
+    coroutine.suspend(Wait::user(1));
+    let records = desk.pass().1;
+    let is_site = |record: &&Record| matches!(record, Record::Site(_));
+    assert_eq!(records.iter().filter(is_site).count(), 1);
+    let sites = events_in(&records).into_iter().map(|event| event.site.0);
+    assert!(sites.clone().all(|site| [0, u32::MAX].contains(&site)));
+    assert!(sites.clone().any(|site| site == 0), "of those that wait");
+    assert!(desk.totals().unnamed > 0);
 }
 
 proptest! {

@@ -117,6 +117,18 @@ fn the_oldest_slot_of_a_d1_station_is_never_trusted() {
     assert_eq!(tallies_in(&records)[0].attempted, 20);
 }
 
+#[test]
+fn one_for_whom_the_trace_has_no_number_is_refused_once() {
+    let mut desk = Desk::after(u32::MAX, 0);
+    let mut peer = Peer::born(&mut desk, false);
+    for _ in 0..3 {
+        peer.writes(2);
+        assert_eq!(peer.desk.pass().1, []);
+    }
+    assert_eq!(desk.finish(), []);
+    assert_eq!((desk.totals().refused, desk.totals().plain), (1, 0));
+}
+
 // CTP-20
 #[test]
 fn a_death_without_an_event_is_told_once_and_last() {
