@@ -66,7 +66,7 @@ pub trait Sink {
 }
 
 /// How far a probe's clock may be ahead of ours, or behind it at the start.
-const LEEWAY_NS: u64 = 1_000_000_000;
+pub(crate) const LEEWAY_NS: u64 = 1_000_000_000;
 
 /// Stations without an event that a pass looks at.
 const SETTLED_A_PASS: usize = 4096;

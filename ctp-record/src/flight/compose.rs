@@ -3,12 +3,10 @@
 
 use std::collections::HashSet;
 
-use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{Copied, Deed};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{
-    CoroutineId, Earlier, End, Ending, Event, EventKind, Look, Nanos, ProcessId, Record, Waker,
-    Window,
+    CoroutineId, Earlier, End, Ending, Look, Nanos, ProcessId, Record, Wake, Waker, Window,
 };
 
 use super::attribution::Whose;
@@ -214,36 +212,32 @@ fn tell_looks(rows: &mut Rows<'_>, looks: &[Look]) {
 fn tell_wakes(rows: &mut Rows<'_>, person: usize) {
     let occupant = rows.plan.people[person].occupant();
     let (coroutine, memory, birth_ts) = (occupant.coroutine, occupant.memory, occupant.birth_ts);
-    let Some(mut wakes) = rows.plan.people[person].wakes() else {
+    let Some(wakes) = rows.plan.people[person].wakes() else {
         return;
     };
-    if wakes.at_ns < birth_ts {
-        // Somebody who woke the previous occupant was slow to say so.
-        (wakes.by, wakes.at_ns) = (WokenBy::Nobody, 0);
-    }
+    let wakes = convert::own_wakes(wakes, birth_ts);
     let part = rows.parts.iter().position(|part| part.number == memory);
     let waker = part.map_or(Waker::Foreign, |part| {
         rows.waker(part, wakes.at_ns, wakes.by)
     });
-    let at = Nanos(wakes.at_ns.saturating_sub(rows.zero_ns));
-    let wake = convert::wake(coroutine, wakes.count, waker, at);
-    rows.sink.take(Record::Wake(wake));
+    rows.sink.take(Record::Wake(Wake {
+        coroutine,
+        count: wakes.count,
+        waker,
+        at: Nanos(wakes.at_ns.saturating_sub(rows.zero_ns)),
+    }));
 }
 
-/// A v1 peer marks a station dead without an event; the trace gets one all the same.
+/// Tells that a v1 peer's station is dead.
 fn tell_plain_death(rows: &mut Rows<'_>, person: usize) {
     let one = &mut rows.plan.people[person];
     let occupant = one.occupant();
     if !(occupant.is_plain && occupant.has_ended) {
         return;
     }
-    let death = Event {
-        coroutine: occupant.coroutine,
-        n: one.number_of(occupant.end_n),
-        at: Nanos(occupant.last_ts.saturating_sub(rows.zero_ns)),
-        kind: EventKind::Death,
-        ..Event::default()
-    };
+    let (n, at_ns) = (one.number_of(occupant.end_n), occupant.last_ts);
+    let at = Nanos(at_ns.saturating_sub(rows.zero_ns));
+    let death = convert::plain_death(occupant.coroutine, n, at);
     one.recorded += 1;
     rows.events += 1;
     rows.sink.take_event(&death);

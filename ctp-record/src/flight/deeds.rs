@@ -103,15 +103,10 @@ impl Rows<'_> {
 
     /// Who woke at that time.
     pub(super) fn waker(&self, part: usize, at: u64, by: WokenBy) -> Waker {
-        match by {
-            WokenBy::Nobody => Waker::Foreign,
-            WokenBy::Thread(tid) => Waker::Thread(tid),
-            WokenBy::Coroutine(word) => {
-                let seated = self.plan.attributions[part].seated(at, word);
-                let told = seated.and_then(|person| self.told(person));
-                told.map_or(Waker::Foreign, Waker::Coroutine)
-            }
-        }
+        convert::waker(by, |word| {
+            let seated = self.plan.attributions[part].seated(at, word);
+            seated.and_then(|person| self.told(person))
+        })
     }
 
     fn told(&self, person: usize) -> Option<CoroutineId> {

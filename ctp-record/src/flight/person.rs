@@ -8,7 +8,7 @@ use ctp_nostd::slot::Epoch;
 use ctp_trace::record::Tally;
 
 use super::chronicle::Resident;
-use crate::harvest::Occupant;
+use crate::harvest::{Occupant, convert};
 
 /// A coroutine, and how far its events have been told.
 #[derive(Debug)]
@@ -116,9 +116,8 @@ impl Person {
 
     /// The index of a record's event, of which some bits are known: it is near the next one.
     pub fn index_of(&self, payload: &Payload) -> u64 {
-        let unknown = u64::BITS - payload.n_bits();
-        let ahead = payload.n.wrapping_sub(self.next_n) << unknown;
-        self.next_n.wrapping_add_signed(ahead as i64 >> unknown)
+        self.next_n
+            .wrapping_add_signed(convert::distance(self.next_n, payload))
     }
 
     /// The number of event `n` in the trace.

@@ -8,8 +8,7 @@ use super::attribution::{Attribution, Whose};
 use super::gathered::Gathered;
 use super::lane_copy::LaneCopy;
 use super::person::Person;
-/// How far a probe's clock may be ahead of ours.
-const LEEWAY_NS: u64 = 1_000_000_000;
+use crate::harvest::LEEWAY_NS;
 
 /// So long may a coroutine be about to be born, with a record in a lane and no station yet.
 const BIRTH_NS: u64 = 10_000_000;

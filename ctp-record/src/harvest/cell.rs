@@ -6,7 +6,7 @@ use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
 use ctp_nostd::layout::{SLOTS, Station, seat_word, station_of};
 use ctp_nostd::slot::Epoch;
-use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record};
+use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, Wake, Waker};
 
 use super::lanes::Lanes;
 use super::{Harvest, Pass, convert};
@@ -439,35 +439,21 @@ impl Harvest {
     }
 
     pub(super) fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
-        let mut state = station.wakes();
-        if state.at_ns < self.cells[index].birth_ts {
-            // Somebody who woke the previous occupant was slow to say so.
-            (state.by, state.at_ns) = (WokenBy::Nobody, 0);
-        }
+        let state = convert::own_wakes(station.wakes(), self.cells[index].birth_ts);
         if self.cells[index].wakes == Some(state) {
             return;
         }
         self.cells[index].wakes = Some(state);
-        let coroutine = self.cells[index].coroutine;
-        let waker = self.waker(state.by);
-        let at = self.nanos(state.at_ns);
-        pass.sink.take(Record::Wake(convert::wake(
-            coroutine,
-            state.count,
-            waker,
-            at,
-        )));
+        pass.sink.take(Record::Wake(Wake {
+            coroutine: self.cells[index].coroutine,
+            count: state.count,
+            waker: self.waker(state.by),
+            at: self.nanos(state.at_ns),
+        }));
     }
 
-    pub(super) fn waker(&self, by: WokenBy) -> ctp_trace::record::Waker {
-        use ctp_trace::record::Waker;
-        match by {
-            WokenBy::Nobody => Waker::Foreign,
-            WokenBy::Thread(tid) => Waker::Thread(tid),
-            WokenBy::Coroutine(word) => {
-                self.occupant(word).map_or(Waker::Foreign, Waker::Coroutine)
-            }
-        }
+    pub(super) fn waker(&self, by: WokenBy) -> Waker {
+        convert::waker(by, |word| self.occupant(word))
     }
 
     /// The coroutine with this seat word, while it has its station.
@@ -477,7 +463,7 @@ impl Harvest {
         (cell.is_known() && seat_word(index, cell.generation) == word).then_some(cell.coroutine)
     }
 
-    /// A v1 peer marks a station dead without an event; the trace gets one all the same.
+    /// Tells that a v1 peer's station is dead, once.
     fn tell_plain_death(&mut self, index: usize, is_dead: bool, pass: &mut Pass<'_>) {
         let cell = &mut self.cells[index];
         if !is_dead || cell.death_told {
@@ -488,13 +474,8 @@ impl Harvest {
         cell.accounted += 1;
         self.totals.events += 1;
         let cell = &self.cells[index];
-        let at = self.nanos(cell.last_ts);
-        pass.sink.take(Record::Event(Event {
-            coroutine: cell.coroutine,
-            n: cell.next_n.wrapping_sub(cell.base_n),
-            at,
-            kind: EventKind::Death,
-            ..Event::default()
-        }));
+        let n = cell.next_n.wrapping_sub(cell.base_n);
+        let death = convert::plain_death(cell.coroutine, n, self.nanos(cell.last_ts));
+        pass.sink.take(Record::Event(death));
     }
 }

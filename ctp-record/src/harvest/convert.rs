@@ -3,13 +3,13 @@
 use ctp_nostd::WaitKind as Stored;
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Dialect as Numbering;
-use ctp_nostd::inspect::Identity;
+use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
 use ctp_nostd::lane::Payload;
 use ctp_nostd::slot::{Epoch, EventKind as StoredKind, Tail};
 use ctp_nostd::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL};
 use ctp_trace::record::{
     Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, SiteId, WaitKind,
-    WaitMarks, Wake, Waker,
+    WaitMarks, Waker,
 };
 
 /// What an event says, or nothing if it cannot be one.
@@ -131,12 +131,44 @@ pub(crate) fn newly_lost(told: u32, now: u32) -> u32 {
     if more > u32::MAX / 2 { 0 } else { more }
 }
 
-pub(crate) fn wake(coroutine: CoroutineId, count: u32, waker: Waker, at: Nanos) -> Wake {
-    Wake {
+/// How far ahead of this one a record's event is, of whose index it has the low bits: as near as it can
+/// be, negative if it is behind.
+#[inline]
+pub(crate) fn distance(n: u64, payload: &Payload) -> i64 {
+    let unknown = u64::BITS - payload.n_bits();
+    (payload.n.wrapping_sub(n) << unknown).cast_signed() >> unknown
+}
+
+/// The wakes of a coroutine that was born then: somebody who woke the one before it may have been slow
+/// to say so.
+pub(crate) fn own_wakes(state: WakeState, birth_ts: u64) -> WakeState {
+    match state.at_ns < birth_ts {
+        true => WakeState {
+            by: WokenBy::Nobody,
+            at_ns: 0,
+            ..state
+        },
+        false => state,
+    }
+}
+
+/// Who woke; `seated` knows who has a [seat word](ctp_nostd::layout::seat_word).
+pub(crate) fn waker(by: WokenBy, seated: impl FnOnce(u32) -> Option<CoroutineId>) -> Waker {
+    match by {
+        WokenBy::Nobody => Waker::Foreign,
+        WokenBy::Thread(tid) => Waker::Thread(tid),
+        WokenBy::Coroutine(word) => seated(word).map_or(Waker::Foreign, Waker::Coroutine),
+    }
+}
+
+/// A v1 peer marks a station dead without an event; the trace gets one all the same.
+pub(crate) fn plain_death(coroutine: CoroutineId, n: u64, at: Nanos) -> Event {
+    Event {
         coroutine,
-        count,
-        waker,
+        n,
         at,
+        kind: EventKind::Death,
+        ..Event::default()
     }
 }
 

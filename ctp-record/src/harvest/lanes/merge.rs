@@ -205,8 +205,6 @@ impl Cell {
 
     /// How many events there are between the one to read next and this; nothing if it was read.
     fn ahead_of(&self, payload: &Payload) -> Option<u64> {
-        let unknown = u64::BITS - payload.n_bits();
-        let ahead = payload.n.wrapping_sub(self.next_n()) << unknown;
-        (ahead <= u64::MAX / 2).then_some(ahead >> unknown)
+        u64::try_from(convert::distance(self.next_n(), payload)).ok()
     }
 }
