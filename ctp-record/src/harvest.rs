@@ -4,6 +4,7 @@
 //! reads each event once, in order, and counts exactly what was overwritten before it came.
 
 mod account;
+pub(crate) mod acts;
 mod ahead;
 mod cell;
 pub(crate) mod convert;

@@ -1,10 +1,11 @@
 //! What threads did between the rows of a snapshot.
 
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
-use ctp_trace::record::{self, Act, Close, CoroutineId, Hold, Nanos, Record, WakeCall, Waker};
+use ctp_nostd::lane::{Deed, Payload};
+use ctp_trace::record::{self, Act, CoroutineId, Nanos, Record, SiteId, Waker};
 
 use super::rows::Rows;
+use crate::harvest::acts::{self, Witness};
 use crate::harvest::convert;
 
 impl Rows<'_> {
@@ -20,16 +21,12 @@ impl Rows<'_> {
             let stream = &mut self.streams[index];
             stream.author = (payload.arg, process.unwrap_or(stream.author.1));
         }
-        let act = match deed {
-            Deed::Begin => Some(Act::Begin),
-            Deed::End => Some(Act::End),
-            Deed::Loss | Deed::Void => None,
-            Deed::Wake => self.wake_call(index, at, payload).map(Act::Wake),
-            Deed::Close => Some(Act::Close(self.closing(index, payload))),
-            Deed::Acquire => Some(Act::Acquire(self.hold(index, at, payload))),
-            Deed::Release => Some(Act::Release(self.hold(index, at, payload))),
+        let mut then = Then {
+            rows: self,
+            index,
+            at,
         };
-        if let Some(act) = act {
+        if let Some(act) = acts::act(deed, payload, &mut then) {
             self.tell_deed(index, at, act);
         }
     }
@@ -54,53 +51,6 @@ impl Rows<'_> {
         }
     }
 
-    /// Nothing if nobody knows who was woken, or nothing else is told of that one.
-    fn wake_call(&mut self, index: usize, at: u64, payload: &Payload) -> Option<WakeCall> {
-        let (part, process) = (self.streams[index].part, self.streams[index].author.1);
-        let woken = self.plan.attributions[part].woken(at, payload)?;
-        let coroutine = self.told(woken)?;
-        Some(WakeCall {
-            coroutine,
-            count: payload.n as u32,
-            by: self.waker(part, at, WokenBy::from_word(payload.arg as u32)),
-            site: self.site(part, process, payload.site),
-        })
-    }
-
-    fn closing(&mut self, index: usize, payload: &Payload) -> Close {
-        let (part, process) = (self.streams[index].part, self.streams[index].author.1);
-        Close {
-            wait: convert::wait_kind(payload.wait_kind),
-            arg: payload.arg,
-            site: self.site(part, process, payload.site),
-        }
-    }
-
-    fn hold(&mut self, index: usize, at: u64, payload: &Payload) -> Hold {
-        let by = self.doer(index, at, payload);
-        let Close { wait, arg, site } = self.closing(index, payload);
-        Hold {
-            wait,
-            arg,
-            by,
-            site,
-        }
-    }
-
-    /// Who ran where the deed was told.
-    fn doer(&self, index: usize, at: u64, payload: &Payload) -> Waker {
-        let stream = &self.streams[index];
-        match payload.n {
-            HELD_BY_THREAD => Waker::Thread(stream.author.0 as u32),
-            HELD_BY_COROUTINE => {
-                let told = self.plan.attributions[stream.part].woken(at, payload);
-                let told = told.and_then(|person| self.told(person));
-                told.map_or(Waker::Foreign, Waker::Coroutine)
-            }
-            _ => Waker::Foreign,
-        }
-    }
-
     /// Who woke at that time.
     pub(super) fn waker(&self, part: usize, at: u64, by: WokenBy) -> Waker {
         convert::waker(by, |word| {
@@ -112,5 +62,39 @@ impl Rows<'_> {
     fn told(&self, person: usize) -> Option<CoroutineId> {
         let one = &self.plan.people[person];
         one.is_told.then(|| one.occupant().coroutine)
+    }
+}
+
+/// What a snapshot knows of what a thread did then.
+struct Then<'t, 'r> {
+    rows: &'t mut Rows<'r>,
+    index: usize,
+    at: u64,
+}
+
+impl Then<'_, '_> {
+    fn part(&self) -> usize {
+        self.rows.streams[self.index].part
+    }
+}
+
+impl Witness for Then<'_, '_> {
+    fn tid(&self) -> u64 {
+        self.rows.streams[self.index].author.0
+    }
+
+    fn coroutine(&mut self, payload: &Payload) -> Option<CoroutineId> {
+        let attribution = &self.rows.plan.attributions[self.part()];
+        let named = attribution.woken(self.at, payload)?;
+        self.rows.told(named)
+    }
+
+    fn waker(&self, by: WokenBy) -> Waker {
+        self.rows.waker(self.part(), self.at, by)
+    }
+
+    fn site(&mut self, word: u64) -> SiteId {
+        let process = self.rows.streams[self.index].author.1;
+        self.rows.site(self.part(), process, word)
     }
 }

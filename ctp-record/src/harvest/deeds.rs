@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use ctp_nostd::Region;
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
-use ctp_trace::record::{
-    self, Act, Close, Hold, Nanos, ProcessId, Record as Fact, WakeCall, Waker,
-};
+use ctp_nostd::lane::{Deed, Payload};
+use ctp_trace::record::{self, Act, CoroutineId, Nanos, ProcessId, Record as Fact, SiteId, Waker};
 
+use super::acts::{self, Witness};
 use super::lanes::Record;
 use super::{Harvest, Pass, convert};
 
@@ -45,19 +44,15 @@ impl Harvest {
         if matches!(deed, Deed::Begin | Deed::Loss) {
             self.tell_loss(lane, payload.n as u32, at, pass);
         }
-        let act = match deed {
-            Deed::Begin => {
-                self.change_author(lane, payload, pass);
-                Some(Act::Begin)
-            }
-            Deed::End => Some(Act::End),
-            Deed::Loss | Deed::Void => None,
-            Deed::Wake => self.wake_call(lane, payload, pass).map(Act::Wake),
-            Deed::Close => Some(Act::Close(self.closing(lane, payload, pass))),
-            Deed::Acquire => Some(Act::Acquire(self.hold(lane, payload, pass))),
-            Deed::Release => Some(Act::Release(self.hold(lane, payload, pass))),
+        if deed == Deed::Begin {
+            self.change_author(lane, payload, pass);
+        }
+        let mut live = Live {
+            author: *self.lanes.author(lane),
+            harvest: self,
+            pass,
         };
-        if let Some(act) = act {
+        if let Some(act) = acts::act(deed, payload, &mut live) {
             self.tell_deed(lane, at, act, pass);
         }
     }
@@ -67,58 +62,6 @@ impl Harvest {
         let process = pass.outside.process(peer, pass.sink);
         let author = self.lanes.author(lane);
         (author.tid, author.process) = (payload.arg, process);
-    }
-
-    /// Nothing if nobody knows any more who was woken.
-    fn wake_call(
-        &mut self,
-        lane: usize,
-        payload: &Payload,
-        pass: &mut Pass<'_>,
-    ) -> Option<WakeCall> {
-        let index = payload.station as usize;
-        if !self.is_of_its_coroutine(index, payload, pass) {
-            return None;
-        }
-        let process = self.lanes.author(lane).process;
-        Some(WakeCall {
-            coroutine: self.cells[index].coroutine,
-            count: payload.n as u32,
-            by: self.waker(WokenBy::from_word(payload.arg as u32)),
-            site: self.places.word(process, payload.site, pass),
-        })
-    }
-
-    fn closing(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) -> Close {
-        let process = self.lanes.author(lane).process;
-        Close {
-            wait: convert::wait_kind(payload.wait_kind),
-            arg: payload.arg,
-            site: self.places.word(process, payload.site, pass),
-        }
-    }
-
-    fn hold(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) -> Hold {
-        let by = self.doer(lane, payload, pass);
-        let Close { wait, arg, site } = self.closing(lane, payload, pass);
-        Hold {
-            wait,
-            arg,
-            by,
-            site,
-        }
-    }
-
-    /// Who ran where the deed was told.
-    fn doer(&mut self, lane: usize, payload: &Payload, pass: &mut Pass<'_>) -> Waker {
-        let index = payload.station as usize;
-        match payload.n {
-            HELD_BY_THREAD => Waker::Thread(self.lanes.author(lane).tid as u32),
-            HELD_BY_COROUTINE if self.is_of_its_coroutine(index, payload, pass) => {
-                Waker::Coroutine(self.cells[index].coroutine)
-            }
-            _ => Waker::Foreign,
-        }
     }
 
     fn tell_loss(&mut self, lane: usize, lost: u32, at: Nanos, pass: &mut Pass<'_>) {
@@ -187,5 +130,33 @@ impl Harvest {
             at,
             act,
         }));
+    }
+}
+
+/// What a pass knows of the deeds of a lane.
+struct Live<'l, 'p> {
+    author: Author,
+    harvest: &'l mut Harvest,
+    pass: &'l mut Pass<'p>,
+}
+
+impl Witness for Live<'_, '_> {
+    fn tid(&self) -> u64 {
+        self.author.tid
+    }
+
+    fn coroutine(&mut self, payload: &Payload) -> Option<CoroutineId> {
+        let index = payload.station as usize;
+        let is_known = self.harvest.is_of_its_coroutine(index, payload, self.pass);
+        is_known.then(|| self.harvest.cells[index].coroutine)
+    }
+
+    fn waker(&self, by: WokenBy) -> Waker {
+        self.harvest.waker(by)
+    }
+
+    fn site(&mut self, word: u64) -> SiteId {
+        let places = &mut self.harvest.places;
+        places.word(self.author.process, word, self.pass)
     }
 }
