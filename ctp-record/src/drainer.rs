@@ -4,12 +4,12 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::backlog::Backlog;
-use crate::harvest::{Copies, Copying, MOST_LAID};
+use crate::harvest::{Copies, Copying, MOST_LAID, locked};
 use crate::promptness;
 use crate::rush::{Flood, Gauge};
 use crate::shm::Memory;
@@ -152,9 +152,4 @@ impl Job {
             let _ = memory.lay(places);
         }
     }
-}
-
-/// What is there is whole also after a panic.
-fn locked<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
-    it.lock().unwrap_or_else(PoisonError::into_inner)
 }

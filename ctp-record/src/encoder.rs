@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use ctp_trace::{ChunkWriter, Composer, RawChunk};
-use rustix::process::setpriority_process;
-use rustix::thread::gettid;
 
 use crate::backlog::Backlog;
 use crate::harvest::{Standstill, remember};
 use crate::lookout::{Sighting, Watch};
+use crate::promptness;
 
 /// The near end of it.
 pub struct Encoder {
@@ -43,8 +42,6 @@ enum Message {
 
 /// Chunks that wait to be filled again.
 const MOST_USED: usize = 16;
-/// How far it steps back behind the program and the first thread.
-const NICE: i32 = 5;
 
 impl Encoder {
     /// Starts it; a draft can be read from its start on.
@@ -191,8 +188,7 @@ struct Desk {
 
 impl Desk {
     fn work(mut self, messages: Receiver<Message>) -> io::Result<File> {
-        // One that may not step back works all the same.
-        let _ = setpriority_process(Some(gettid()), NICE);
+        promptness::step_back();
         for message in messages {
             self.backlog.rush().wait_out();
             match message {

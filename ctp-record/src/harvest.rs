@@ -36,7 +36,7 @@ use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record};
 pub use crate::backlog::Backlog;
 use crate::pace::Found;
 use cell::Cell;
-pub(crate) use copies::{Copies, Copying};
+pub(crate) use copies::{Copies, Copying, locked};
 pub(crate) use descriptors::DescriptorWait;
 pub(crate) use groundwork::MOST_LAID;
 use lanes::{Lanes, Reach};

@@ -4,7 +4,8 @@
     reason = "a system call for which there is no safe wrapper"
 )]
 
-use rustix::process::getpriority_process;
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::gettid;
 
 /// Linux's `struct sched_attr`, as of its first version (`sched_setattr(2)`).
 #[derive(Clone, Copy)]
@@ -37,6 +38,15 @@ impl Default for Attributes {
 
 /// How far a thread steps forward that may: only root does, and whom a limit (`RLIMIT_NICE`) lets.
 const FORWARD: i32 = -10;
+
+/// How far a thread steps back that can wait.
+const BACK: i32 = 5;
+
+/// The calling thread steps back behind the program and the threads that read it. One that may not works
+/// all the same.
+pub fn step_back() {
+    let _ = setpriority_process(Some(gettid()), BACK);
+}
 
 /// The calling thread, which sleeps most of the time, gets a processor as soon as it wants one, if it
 /// may have that: root may, and whom a limit (`RLIMIT_RTPRIO`) lets. Niceness would count only among

@@ -12,8 +12,6 @@ use std::time::Duration;
 
 use ctp_trace::record::{Ending, Start};
 use ctp_trace::verdict::THRESHOLD;
-use rustix::process::setpriority_process;
-use rustix::thread::gettid;
 
 use super::chronicle::Chronicle;
 use super::file::{self, Snapshot};
@@ -23,6 +21,7 @@ use super::when::Trigger;
 use crate::args::Talk;
 use crate::control::desk::Reply;
 use crate::error::Error;
+use crate::promptness;
 
 /// All of it.
 #[derive(Debug)]
@@ -49,9 +48,6 @@ pub struct FlightRecorder {
     /// It has written, and is about to tell those who wait for it.
     is_written: Arc<AtomicBool>,
 }
-
-/// How far a snapshot steps back behind the program and the thread that reads.
-const NICE: i32 = 5;
 
 /// Snapshots that are taken since something is stuck, in one recording.
 const MOST_OF_STUCK: u32 = 16;
@@ -132,8 +128,7 @@ impl FlightRecorder {
         // The reply is handed over once there is a thread: without one it is needed here.
         let (hand_over, handed) = channel::<Reply>();
         let write = move || {
-            // It is written at the usual priority if it may not be at a lower one.
-            let _ = setpriority_process(Some(gettid()), NICE);
+            promptness::step_back();
             let written = file::write(gathered, &path);
             is_written.store(true, Ordering::Release);
             say(talk, &told::sentence(&path, &written, threshold));

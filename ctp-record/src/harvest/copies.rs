@@ -168,9 +168,10 @@ impl Copies {
     }
 }
 
-/// A thread that panicked amid a copy has left what it had counted.
-pub(super) fn locked(copies: &Mutex<Copies>) -> MutexGuard<'_, Copies> {
-    copies.lock().unwrap_or_else(PoisonError::into_inner)
+/// What is there is whole also after a panic: a thread that panicked amid a copy has left what it had
+/// counted.
+pub(crate) fn locked<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A lane is never used before those in front of it.

@@ -6,16 +6,12 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use ctp_trace::record::{Nanos, Record};
-use rustix::process::setpriority_process;
-use rustix::thread::gettid;
 
 use super::{Sighting, Watch};
 use crate::clock::processor_time;
 use crate::flight::{Gathered, Plan, compose};
 use crate::harvest::{Sink, Standstill};
-
-/// How far it steps back behind the program and the thread that reads.
-const NICE: i32 = 5;
+use crate::promptness;
 
 /// Looks at it on a thread of its own.
 ///
@@ -27,8 +23,7 @@ pub fn look(
     sender: Sender<Sighting>,
 ) -> io::Result<()> {
     let work = move || {
-        // It works all the same at the usual priority.
-        let _ = setpriority_process(Some(gettid()), NICE);
+        promptness::step_back();
         let mut watch = Watch::new(&gathered.start, thresholds);
         let plan = Plan::of(&mut gathered);
         let at = compose(gathered, plan, &mut watch).end.at;
