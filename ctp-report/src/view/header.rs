@@ -3,7 +3,8 @@
 use std::io;
 
 use ctp_trace::census::LostRecords;
-use ctp_trace::record::{Control, Ending, Nanos};
+use ctp_trace::record::{Control, Ending, Nanos, SiteId};
+use ctp_trace::verdict::THRESHOLD;
 
 use crate::config::Detail;
 use crate::import::{Fault, Imported};
@@ -240,6 +241,31 @@ pub fn signal_name(signal: i32) -> String {
     name.to_owned()
 }
 
+/// A program that ends in order cancels those that hang, too: so the longest such wait is told.
+fn cancelled(model: &Model, names: &Names) -> Option<String> {
+    let count = model.census.totals().cancelled;
+    let cancelled = (0 < count).then(|| units::counted(count, "coroutine"))?;
+    let longest = longest_cancelled(model).and_then(|(length, site)| {
+        let (length, at) = (units::duration(length), names.of(site)?.at()?);
+        Some(format!(
+            "; the longest of these waits took {length}, at {at}"
+        ))
+    });
+    Some(format!(
+        "{cancelled} cancelled while waiting: over, so never listed as stuck{}",
+        longest.unwrap_or_default()
+    ))
+}
+
+/// If it is worth a word.
+fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
+    let sites = model.census.sites().into_iter();
+    let longest = sites.filter_map(|site| Some((site.cancelled.max()?, site.site)));
+    longest
+        .filter(|(length, _)| THRESHOLD <= *length)
+        .max_by_key(|(length, _)| *length)
+}
+
 /// What the reader of any figure should know.
 pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     let mut notes = model.damage.clone();
@@ -278,12 +304,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
             "{sites} found no room in their table and are not shown by name"
         ));
     }
-    if 0 < model.census.totals().cancelled {
-        let cancelled = units::counted(model.census.totals().cancelled, "coroutine");
-        notes.push(format!(
-            "{cancelled} cancelled while waiting: over, so never listed as stuck"
-        ));
-    }
+    notes.extend(cancelled(model, names));
     if 0 < model.census.broken_besides() {
         let more = units::counted(model.census.broken_besides(), "contradiction");
         notes.push(format!(
