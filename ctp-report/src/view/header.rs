@@ -245,15 +245,20 @@ pub fn signal_name(signal: i32) -> String {
 fn cancelled(model: &Model, names: &Names) -> Option<String> {
     let count = model.census.totals().cancelled;
     let cancelled = (0 < count).then(|| units::counted(count, "coroutine"))?;
-    let longest = longest_cancelled(model).and_then(|(length, site)| {
+    let longest = || {
+        let (length, site) = longest_cancelled(model)?;
         let (length, at) = (units::duration(length), names.of(site)?.at()?);
         Some(format!(
             "; the longest of these waits took {length}, at {at}"
         ))
-    });
+    };
+    let more = match model.is_by_name() {
+        true => Some("; what the program summed up has no such waits".to_owned()),
+        false => longest(),
+    };
     Some(format!(
         "{cancelled} cancelled while waiting: over, so never listed as stuck{}",
-        longest.unwrap_or_default()
+        more.unwrap_or_default()
     ))
 }
 
