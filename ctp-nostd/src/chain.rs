@@ -116,6 +116,19 @@ impl Found {
             chain => Found { chain, last: 0 },
         }
     }
+
+    /// The same, of one that waited by the first chain alone, as far as is known: where that is found once
+    /// more, and another one behind it, the first wait is most likely over.
+    #[cfg(feature = "alloc")]
+    pub fn behind(self, waited: u32) -> Self {
+        match self.chain == waited {
+            true => Found {
+                chain: self.last,
+                last: self.chain,
+            },
+            false => self,
+        }
+    }
 }
 
 /// Probe: the id of this chain in the table of chains, 0 if that is full or not there.

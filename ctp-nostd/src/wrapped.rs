@@ -22,7 +22,7 @@
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::{RawWaker, RawWakerVTable, Waker};
 use heap::boxed::Box;
 
@@ -46,6 +46,8 @@ pub(crate) struct Wrapped {
     is_latest: AtomicBool,
     /// Each chain is wanted.
     is_precise: bool,
+    /// The only chain that was found in the latest poll that found any.
+    waited: AtomicU32,
 }
 
 /// The future's own hold on that.
@@ -68,6 +70,7 @@ impl Held {
             site,
             is_latest: AtomicBool::new(true),
             is_precise,
+            waited: AtomicU32::new(0),
         };
         Held(NonNull::from(Box::leak(Box::new(wrapped))))
     }
@@ -123,9 +126,13 @@ impl Wrapped {
         if duty.uncount {
             self.trace.count().subtract();
         }
-        match found.is_one_of_several() {
-            true => self.judge(found),
-            false => found,
+        match found {
+            several if several.is_one_of_several() => self.judge(several),
+            Found { chain: 0, .. } => found,
+            one => {
+                self.waited.store(one.chain, Ordering::Relaxed);
+                one
+            }
         }
     }
 
@@ -133,9 +140,10 @@ impl Wrapped {
     #[cold]
     #[inline(never)]
     fn judge(&self, found: Found) -> Found {
+        let waited = self.waited.swap(0, Ordering::Relaxed);
         match self.is_precise && self.holders.clones() == 1 && self.trace.count().is_one() {
             true => found.of_one_waker(),
-            false => found,
+            false => found.behind(waited),
         }
     }
 
@@ -358,6 +366,19 @@ mod tests {
         polling.end();
         drop(leaf);
         assert_eq!(noted(), Wait::lock(7).code().into(), "that poll is over");
+    }
+
+    #[test]
+    fn of_several_chains_that_by_which_it_waited_alone_is_most_likely_over() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let end = |chain, last| {
+            let found = wrapped.end_poll(Found { chain, last });
+            (found.chain, found.is_one_of_several())
+        };
+        assert_eq!(end(5, 6), (5, true), "the first wait");
+        assert_eq!([end(7, 0), end(0, 0)], [(7, false), (0, false)]);
+        assert_eq!(end(7, 8), (8, true));
+        assert_eq!(end(7, 8), (7, true), "both, for all that is known");
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub struct Group {
     pub ids: Vec<u32>,
     /// What they wait for.
     pub waits_for: Vec<WaitsFor>,
-    /// The oldest of them waits for something else too, of which nothing is told.
+    /// The oldest of them may wait for something else too, of which nothing is told.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub one_of_several: bool,
     /// On which threads they were last seen.
@@ -444,7 +444,7 @@ impl Group {
         match self.judged_fact() {
             Fact::Running => "from there on, without a suspend",
             Fact::NeverRun => "and never run",
-            _ if self.one_of_several => "(not told), and for something else",
+            _ if self.one_of_several => "(not told), and perhaps for something else too",
             _ => "(not told)",
         }
     }
