@@ -24,6 +24,9 @@ const LONG_STEPS: [u64; 11] = [
     24 * HOUR,
 ];
 
+/// Of twice as much there is a number yet: rows are made coarser by twos until they find room.
+const LONGEST: u64 = u64::MAX / 2;
+
 /// The stretch of time that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
@@ -43,9 +46,11 @@ pub struct Tick {
 }
 
 impl Scale {
-    /// From one moment to another, or to the next nanosecond if that is not later.
+    /// From one moment to another, or to the next nanosecond if that is not later. Of more time than
+    /// any recording takes, the beginning.
     pub fn new(from: Nanos, to: Nanos) -> Self {
-        let to = Nanos(to.0.max(from.0.saturating_add(1)));
+        let after = |ns| from.0.saturating_add(ns);
+        let to = Nanos(to.0.clamp(after(1), after(LONGEST)));
         Scale { from, to }
     }
 
