@@ -2,10 +2,13 @@
 //! that the one before left running:
 //!
 //! - `work NAME CYCLES MICROSECONDS`: a coroutine runs and suspends so often, and is left suspended;
+//! - `listen NAME MILLISECONDS`: a coroutine waits for a descriptor of this program's own, and is left so
+//!   after this time;
 //! - `fork`, `clone`: a fork goes on with the other steps, by libc or by a bare system call; its
 //!   parent waits for it;
 //! - `spawn`, `vfork`: the same in a new image of this program;
 //! - `exec`: a new image goes on in this process;
+//! - `replace PROGRAM WORD...`: another program, without a probe, goes on in this process;
 //! - `daemon`: a grandchild goes on in a session of its own, without any descriptor; nobody waits;
 //! - `close`: closes every descriptor but the standard ones;
 //! - `filter`: from now on the kernel kills it for a call that has to do with sockets;
@@ -22,6 +25,8 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -49,6 +54,10 @@ fn go_on(truth: &str, steps: &[&str]) {
             work(truth, name, number(cycles), number(pause));
             go_on(truth, rest);
         }
+        ["listen", name, pause, ref rest @ ..] => {
+            listen(truth, name, number(pause));
+            go_on(truth, rest);
+        }
         ["fork", ref rest @ ..] => in_a_child(fork(), truth, rest),
         ["clone", ref rest @ ..] => in_a_child(raw_clone(), truth, rest),
         ["spawn", ref rest @ ..] => {
@@ -56,6 +65,9 @@ fn go_on(truth: &str, steps: &[&str]) {
         }
         ["vfork", ref rest @ ..] => vfork(truth, rest),
         ["exec", ref rest @ ..] => panic!("{}", anew(truth, rest).exec()),
+        ["replace", program, ref words @ ..] => {
+            panic!("{}", Command::new(program).args(words).exec())
+        }
         ["daemon", ref rest @ ..] => daemonise(truth, rest),
         ["close", ref rest @ ..] => {
             // SAFETY: nothing of this program is behind those descriptors but the probe's socket.
@@ -111,11 +123,25 @@ fn work(truth: &str, name: &str, cycles: u64, pause: u64) {
         task.suspend(Wait::user(cycle));
         std::thread::sleep(Duration::from_micros(pause));
     }
+    tell(truth, name, 1 + 2 * cycles);
+    std::mem::forget(task);
+}
+
+fn listen(truth: &str, name: &str, pause: u64) {
+    let ends = UnixStream::pair().expect("a pair can be made");
+    let task = Task::born(name);
+    task.run();
+    task.suspend(Wait::readable(ends.0.as_raw_fd()));
+    std::thread::sleep(Duration::from_millis(pause));
+    tell(truth, name, 3);
+    std::mem::forget((task, ends));
+}
+
+fn tell(truth: &str, name: &str, events: u64) {
     let file = File::options().create(true).append(true).open(truth);
-    let line = format!("{name} {} {}\n", std::process::id(), 1 + 2 * cycles);
+    let line = format!("{name} {} {events}\n", std::process::id());
     file.and_then(|mut file| file.write_all(line.as_bytes()))
         .expect("truth can be written");
-    std::mem::forget(task);
 }
 
 fn in_a_child(pid: i32, truth: &str, rest: &[&str]) {

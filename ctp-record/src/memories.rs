@@ -170,6 +170,11 @@ impl Memories {
         &self.held.first().expect("it is never given up").memory
     }
 
+    /// By which all of them are found in the maps of processes.
+    pub fn inodes(&self) -> impl Iterator<Item = u64> {
+        self.held.iter().map(|held| held.memory.inode())
+    }
+
     /// Fresh memory for this process alone.
     ///
     /// # Errors

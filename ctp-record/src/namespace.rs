@@ -40,13 +40,24 @@ pub fn has_mapped(pid: u32, inode: u64) -> Option<bool> {
     if maps.is_empty() && is_zombie(pid) {
         return None;
     }
+    Some(is_in(&maps, inode))
+}
+
+/// Does it have maps, but none of the memories with these inodes? Who ends has no maps any more, and of
+/// those that may not be looked at nothing is known.
+pub fn has_other_maps(pid: u32, mut inodes: impl Iterator<Item = u64>) -> bool {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    !maps.is_empty() && !inodes.any(|inode| is_in(&maps, inode))
+}
+
+fn is_in(maps: &[u8], inode: u64) -> bool {
     let inode = inode.to_string();
     let mut lines = maps.split(|&byte| byte == b'\n');
     // start-end perms offset dev inode path
-    Some(lines.any(|line| {
+    lines.any(|line| {
         let mut words = line.split(|&byte| byte == b' ');
         words.nth(4) == Some(inode.as_bytes()) && line.windows(7).any(|word| word == b"/memfd:")
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -63,5 +74,21 @@ mod tests {
     #[test]
     fn a_process_that_has_not_mapped_the_file_is_not_it() {
         assert_eq!(process(std::process::id(), u64::MAX), None);
+    }
+
+    // CTP-33
+    #[test]
+    fn who_has_ended_has_no_other_maps() {
+        let mut child = std::process::Command::new("true").spawn().expect("starts");
+        let pid = child.id();
+        let is_over = || is_zombie(pid);
+        while !is_over() {
+            std::thread::yield_now();
+        }
+        let none = || [u64::MAX].into_iter();
+        assert!(!has_other_maps(pid, none()));
+        child.wait().expect("it is ours");
+        assert!(!has_other_maps(pid, none()));
+        assert!(has_other_maps(std::process::id(), none()));
     }
 }

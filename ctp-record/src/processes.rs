@@ -40,6 +40,8 @@ struct Known {
     id: ProcessId,
     /// What it calls itself.
     own_number: u32,
+    /// Something was read that it wrote.
+    has_written: bool,
     /// The program that runs in it.
     program: Option<Program>,
     modules: HashSet<Mapping>,
@@ -108,6 +110,7 @@ impl Processes {
             Known {
                 id,
                 own_number,
+                has_written: false,
                 program: None,
                 modules,
                 elsewhere,
@@ -116,6 +119,14 @@ impl Processes {
         let attached: Nanos = self.clock.now();
         sink.take(Record::Process(Process { id, pid, attached }));
         self.look_while(pid, is_there, sink);
+        id
+    }
+
+    fn meet_writer(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
+        let id = self.meet(pid, sink);
+        if let Some(known) = self.known.get_mut(&pid) {
+            known.has_written = true;
+        }
         id
     }
 
@@ -143,6 +154,11 @@ impl Processes {
     /// A process that was met, while it is there.
     pub fn id_of(&self, pid: u32) -> Option<ProcessId> {
         self.known.get(&pid).map(|known| known.id)
+    }
+
+    /// Was anything read that this process wrote, while it is there?
+    pub fn has_written(&self, pid: u32) -> bool {
+        self.known.get(&pid).is_some_and(|known| known.has_written)
     }
 
     /// The kernel's id of a process that is there.
@@ -284,7 +300,7 @@ impl Outside for Tenant<'_> {
 
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
         let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
-        self.processes.meet(pid, sink)
+        self.processes.meet_writer(pid, sink)
     }
 
     fn program(&self, process: ProcessId) -> u32 {

@@ -3,6 +3,7 @@
 mod control;
 mod lookout;
 mod looks;
+mod replaced;
 mod snapshot;
 mod vigil;
 
@@ -289,6 +290,9 @@ impl Session<'_> {
             for pid in self.wait.departed() {
                 self.bury(pid, ProcessEnding::Gone, self.vigil.last_alive());
             }
+        }
+        if happened.rang {
+            self.bury_replaced();
         }
         if happened.ended
             && let Some(ended) = self.running.ended()?

@@ -12,6 +12,8 @@ use rustix::io::{Errno, read};
 pub struct Lines {
     all: BTreeMap<u32, Line>,
     next: u32,
+    /// Whose connections hung up lately.
+    hung_up: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -56,6 +58,7 @@ impl Lines {
         };
         line.hear();
         if line.socket.is_none() {
+            self.hung_up.extend(line.pid);
             self.remember_once();
         }
     }
@@ -86,6 +89,13 @@ impl Lines {
             hung_up = true;
         }
         hung_up
+    }
+
+    /// Processes of which a connection hung up since the last call, and that have no other.
+    pub fn hung_up(&mut self) -> Vec<u32> {
+        let mut pids = std::mem::take(&mut self.hung_up);
+        pids.retain(|pid| self.has_hung_up(*pid));
+        pids
     }
 
     /// The process is no more, or another image runs in it.
@@ -144,5 +154,20 @@ mod tests {
         assert_eq!(lines.all.len(), 2);
         assert!(lines.has_hung_up(7) && lines.has_hung_up(8));
         assert_eq!(lines.connected(), 0);
+    }
+
+    // CTP-33
+    #[test]
+    fn a_process_has_hung_up_once_its_last_connection_has() {
+        let mut lines = Lines::default();
+        let (ours, theirs) = UnixStream::pair().expect("a pair can be made");
+        ours.set_nonblocking(true).expect("it can be");
+        lines.add(ours.into(), Some(7));
+        hangs_up(&mut lines, Some(7));
+        assert_eq!(lines.hung_up(), []);
+        drop(theirs);
+        lines.hear(0);
+        assert_eq!(lines.hung_up(), [7]);
+        assert_eq!(lines.hung_up(), [], "it is told once");
     }
 }

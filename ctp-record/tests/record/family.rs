@@ -98,6 +98,54 @@ fn a_new_image_is_recorded_whichever_way_it_came() {
     }
 }
 
+// CTP-33, LT-19
+#[test]
+fn what_ran_before_a_program_without_a_probe_took_its_place_is_over() {
+    for flags in [&[][..], &["--flight-recorder"]] {
+        let lab = Lab::new();
+        let steps = "truth work old 5 1000 replace sh -c";
+        let words = steps.split(' ').chain(["sleep 0.3; exit 7"]);
+        let outcome = lab.run(lab.recorder(flags, fixture("family")).args(words));
+        assert_eq!(outcome.status.code(), Some(7), "it is the new one's");
+        let trace = lab.trace();
+        everything_is_there(&lab, &trace);
+        is_replaced(&trace, &["old"]);
+        assert_eq!(trace.processes.len(), 1, "the new one has no part in this");
+    }
+}
+
+// CTP-33, CTP-34
+#[test]
+fn a_fork_that_such_a_program_replaces_is_over_and_its_parent_goes_on() {
+    let lab = Lab::new();
+    let steps = "work parent 3 0 fork work child 3 0 replace sleep 0.5";
+    let (_, trace) = record(&lab, &["--wait-all"], steps);
+    everything_is_there(&lab, &trace);
+    is_replaced(&trace, &["child"]);
+}
+
+// CTP-33
+#[test]
+fn nobody_is_stuck_whose_descriptors_such_a_program_has_closed() {
+    let lab = Lab::new();
+    let (outcome, trace) = record(&lab, &[], "listen old 1700 replace sleep 2");
+    everything_is_there(&lab, &trace);
+    let said = "nothing looks stuck";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+/// The processes of these, and of no others.
+fn is_replaced(trace: &Trace, names: &[&str]) {
+    let ends = trace.process_ends.iter();
+    let replaced = ends.filter(|end| end.how == ProcessEnding::Exec);
+    let replaced: Vec<_> = replaced.map(|end| end.process).collect();
+    let processes: Vec<_> = names
+        .iter()
+        .map(|name| trace.named(name).birth.process)
+        .collect();
+    assert_eq!(replaced, processes);
+}
+
 // LT-19
 #[test]
 fn a_daemon_is_waited_for_on_request_and_named_otherwise() {
@@ -142,6 +190,7 @@ fn a_program_that_closes_every_descriptor_is_recorded_on() {
     let steps = "work before 5 1000 close work after 20 1000 fork work child 5 1000";
     let (_, trace) = record(&lab, &[], steps);
     everything_is_there(&lab, &trace);
+    is_replaced(&trace, &[]);
 }
 
 // CT-05, CTP-34
