@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use ctp_trace::Census;
 use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, Start};
-use ctp_trace::verdict::{Judgement, Verdict};
+use ctp_trace::verdict::{Confidence, Judgement};
 
 use super::Sighting;
 use super::places::Places;
@@ -39,8 +39,8 @@ impl Finding {
             0 => judgement.age,
             _ => self.shortest.min(judgement.age),
         };
-        match judgement.verdict {
-            Verdict::Stuck => self.certain += 1,
+        match judgement.confidence {
+            Confidence::Certain => self.certain += 1,
             _ => self.likely += 1,
         }
         self.longest = self.longest.max(judgement.age);
@@ -153,5 +153,29 @@ mod tests {
         let sighting = watch.look(Nanos(5 * SECOND), Standstill::default());
         let sites: Vec<SiteId> = sighting.findings[0].iter().map(|it| it.site).collect();
         assert_eq!(sites, [READ]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ctp_trace::verdict::{Fact, Reason, Verdict};
+
+    use super::*;
+
+    // CT-26
+    #[test]
+    fn those_in_a_deadlock_are_stuck_for_certain() {
+        let mut finding = Finding::default();
+        for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
+            finding.add(&Judgement {
+                fact: Fact::NotWoken,
+                verdict,
+                confidence: verdict.confidence(),
+                reason: Reason::Over,
+                age: Nanos(1),
+                close_call: false,
+            });
+        }
+        assert_eq!((finding.certain, finding.likely), (2, 1));
     }
 }
