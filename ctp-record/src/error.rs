@@ -14,8 +14,10 @@ use crate::rendezvous;
 pub enum Error {
     /// The output cannot be made.
     Output(PathBuf, io::Error),
-    /// The output could not be written to its end.
+    /// A snapshot could not be written, and nothing of it is kept.
     Write(PathBuf, io::Error),
+    /// The output could not be written to its end.
+    CutShort(PathBuf, io::Error),
     /// The output is whole but lies elsewhere: what was wanted, where it is, and why.
     Misplaced(PathBuf, PathBuf, io::Error),
     /// The output is not where it was made.
@@ -82,6 +84,11 @@ impl fmt::Display for Error {
                 path.display()
             ),
             Error::Write(path, error) => write!(
+                out,
+                "cannot write {}: {error}; choose another place with -o FILE",
+                path.display()
+            ),
+            Error::CutShort(path, error) => write!(
                 out,
                 "cannot write {}: {error}; it can be read up to here",
                 path.display()

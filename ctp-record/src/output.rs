@@ -208,12 +208,12 @@ impl Output {
     /// Ends the trace: the file, open at its end.
     ///
     /// # Errors
-    /// [`Error::Write`], if not all of it is on disk; [`Error::Misplaced`] and [`Error::Gone`], if
+    /// [`Error::CutShort`], if not all of it is on disk; [`Error::Misplaced`] and [`Error::Gone`], if
     /// it is not where the user will look for it.
     pub fn finish(self, end: &End) -> Result<File, Error> {
         leftovers::remove_drafts(&self.place);
         match (self.encoder.finish(end), self.misplaced) {
-            (Err(error), _) => Err(Error::Write(self.path, error)),
+            (Err(error), _) => Err(Error::CutShort(self.path, error)),
             (Ok(_), Some((draft, error))) => Err(Error::Misplaced(self.path, draft, error)),
             (Ok(file), None) if !is_at(&self.place, &file) => Err(Error::Gone(self.path)),
             (Ok(file), None) => Ok(file),

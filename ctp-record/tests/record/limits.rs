@@ -45,6 +45,29 @@ fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
 
 // CT-08
 #[test]
+fn a_snapshot_for_which_there_is_no_room_is_not_said_to_be_there() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&["--flight-recorder"], fixture("family"));
+    let steps = ["truth", "work", "one", "5000", "0", "await", "go"];
+    let recorder = command.args(steps).spawn().expect("can be started");
+    lab.wait_for_file("truth");
+    let pid = Pid::from_raw(recorder.id() as i32);
+    // What it says on stderr is in a file, too.
+    let full = Rlimit {
+        current: Some(1_000),
+        maximum: Some(1_000),
+    };
+    prlimit(pid, Resource::Fsize, full).expect("it is ours");
+    fs::write(lab.path("go"), "").expect("can be made");
+    let outcome = lab.outcome(recorder);
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let sentence = "cannot write ctp.data: File too large (os error 27); choose another place";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    assert!(!lab.path("ctp.data").exists());
+}
+
+// CT-08
+#[test]
 fn an_output_that_is_taken_away_is_told() {
     for directory in ["gone", "renamed"] {
         let lab = Lab::new();
