@@ -33,10 +33,7 @@ pub fn land(
         let closing = match (&written, taken) {
             (_, Some(snapshot)) => of_snapshot(closing, snapshot),
             (Ok(_), None) => Closing {
-                unwritten: Some(
-                    "no snapshot at this end, as --snapshot-on says; those taken before are there"
-                        .to_owned(),
-                ),
+                unwritten: Some(none_at_this_end(session.snapshots)),
                 ..closing
             },
             (Err(_), None) => Closing {
@@ -49,6 +46,15 @@ pub fn land(
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
     written.map(drop)
+}
+
+/// Each of those taken before was told of when it was written, or could not be.
+fn none_at_this_end(before: u32) -> String {
+    let those_before = match before {
+        0 => ", and none was asked for before",
+        _ => "; those taken before are named above",
+    };
+    format!("no snapshot at this end, as --snapshot-on says{those_before}")
 }
 
 fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {

@@ -195,6 +195,7 @@ fn begin<'r>(
         calibrator,
         crashes,
         output,
+        snapshots: 0,
         backlog,
         rate: Rate::default(),
         status: Status::where_seen(config.talk),

@@ -65,6 +65,8 @@ pub struct Session<'s> {
     pub crashes: Crashes,
     /// Where it goes.
     pub output: Store,
+    /// Snapshots that were begun before the end.
+    pub snapshots: u32,
     /// What is not there yet.
     pub backlog: Backlog,
     /// How fast events come.

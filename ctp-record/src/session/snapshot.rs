@@ -38,10 +38,12 @@ impl Session<'_> {
         let Some(gathered) = self.gather() else {
             return;
         };
-        if let Some(recorder) = self.output.flight()
-            && let Err(error) = recorder.begin(gathered, path, reply)
-        {
-            recorder.regret(&error);
+        let Some(recorder) = self.output.flight() else {
+            return;
+        };
+        match recorder.begin(gathered, path, reply) {
+            Ok(()) => self.snapshots += 1,
+            Err(error) => recorder.regret(&error),
         }
     }
 

@@ -336,6 +336,7 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
     assert!(!lab.path("ctp.data").exists(), "only as it was told to");
     assert!(said.contains("ctp-report --stuck -i ctp.data.1"), "{said}");
     assert!(said.contains("no snapshot at this end"), "{said}");
+    assert!(said.contains("those taken before"), "{said}");
 }
 
 // LT-09
@@ -354,6 +355,8 @@ fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
         "{}",
         outcome.stderr
     );
+    let said = "none was asked for before";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
 // LT-09, AGG-17
