@@ -41,7 +41,7 @@ pub struct Closing<'c> {
     pub doubtful: u32,
     /// Events that were kept out on purpose.
     pub filtered: u64,
-    /// Lanes that threads have had, and events that found one full.
+    /// Lanes that threads have had, and records that found one full.
     pub lanes: (u32, u64),
     /// Lanes that somebody has overwritten.
     pub damaged_lanes: u32,
@@ -217,7 +217,7 @@ impl<'c> Closing<'c> {
 
     /// Some of those slots still had, so that fewer are lost.
     fn crowded_out(&self) -> Option<String> {
-        let (_, events) = self.lanes;
+        let (_, records) = self.lanes;
         let remedy = match &self.backlog {
             Some(backlog) if backlog.was_full() => format!(
                 "since the backlog of {} was full too: a larger --backlog would keep longer \
@@ -226,9 +226,9 @@ impl<'c> Closing<'c> {
             ),
             _ => "a larger --buffer would keep longer bursts".to_owned(),
         };
-        (events > 0 && self.doubtful == 0).then(|| {
-            let events = counted(events, "event");
-            format!("{events} found a thread's buffer full; {remedy}")
+        (records > 0 && self.doubtful == 0).then(|| {
+            let records = counted(records, "record");
+            format!("{records} (events, wakes, locks) found a thread's buffer full; {remedy}")
         })
     }
 
@@ -379,5 +379,23 @@ mod tests {
         let said = closing.laneless().expect("there are such threads");
         let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
         assert!(said.ends_with(remedy), "{said}");
+    }
+
+    #[test]
+    fn what_found_no_room_is_told_in_records_of_which_an_event_is_but_one_kind() {
+        let closing = Closing {
+            lanes: (1, 41_710),
+            ..Closing::new(
+                "app".to_owned(),
+                Path::new("x"),
+                End::default(),
+                Counters::default(),
+            )
+        };
+        let said = closing.crowded_out().expect("there are such records");
+        assert!(
+            said.starts_with("41 710 records (events, wakes, locks) found"),
+            "{said}"
+        );
     }
 }
