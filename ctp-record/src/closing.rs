@@ -184,10 +184,22 @@ impl<'c> Closing<'c> {
     fn nothing_attached(&self) -> String {
         match self.end.how {
             Ending::Image => "no coroutine was ever born in that memory".to_owned(),
+            _ if self.went_into_the_background() => {
+                "no coroutine was recorded before the program ended, but processes of it live on: \
+                 --wait-all records them too. Where they attach no probe either, link ctp-nostd and \
+                 call ctp_nostd::attach() first thing in main"
+                    .to_owned()
+            }
             _ => "no coroutine was recorded: the program attached no probe, or spawned none. \
                   Link ctp-nostd and call ctp_nostd::attach() first thing in main"
                 .to_owned(),
         }
+    }
+
+    /// It ended, and what it started was not waited for.
+    fn went_into_the_background(&self) -> bool {
+        let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
+        has_ended && self.program_ended.is_none() && !self.survivors.is_empty()
     }
 
     fn refused(&self) -> Option<String> {

@@ -40,7 +40,21 @@ fn a_program_that_never_attaches_is_told_how_to() {
         stderr.contains("call ctp_nostd::attach() first thing in main"),
         "{stderr}"
     );
+    assert!(!stderr.contains("--wait-all"), "{stderr}");
     assert_eq!(lab.trace().coroutines.len(), 0);
+}
+
+// LT-19
+#[test]
+fn a_program_that_goes_into_the_background_is_told_how_to_be_waited_for() {
+    let lab = Lab::new();
+    let script = "sleep 1 & exit 0";
+    let outcome = lab.run(lab.recorder(&[], "sh").args(["-c", script]));
+    let stderr = outcome.stderr;
+    let said = "no coroutine was recorded before the program ended, but processes of it live on: \
+                --wait-all records them too";
+    assert!(stderr.contains(said), "{stderr}");
+    assert!(stderr.contains("still running"), "{stderr}");
 }
 
 // CT-01
