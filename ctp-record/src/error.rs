@@ -30,6 +30,8 @@ pub enum Error {
     Socket(io::Error),
     /// The program does not exist.
     NoProgram(String),
+    /// The program is a script, and what is to run it does not exist.
+    NoInterpreter(String, String),
     /// The program cannot be executed.
     NotExecutable(String, io::Error),
     /// Waiting failed.
@@ -60,7 +62,7 @@ impl Error {
     /// The process's exit status: as a shell's for a program that cannot be executed, else 1.
     pub fn status(&self) -> u8 {
         match self {
-            Error::NoProgram(_) => 127,
+            Error::NoProgram(_) | Error::NoInterpreter(..) => 127,
             Error::NotExecutable(..) => 126,
             _ => 1,
         }
@@ -119,6 +121,10 @@ impl fmt::Display for Error {
             Error::NoProgram(name) => {
                 write!(out, "{name}: no such program; is the path right?")
             }
+            Error::NoInterpreter(name, interpreter) => write!(
+                out,
+                "{name}: its interpreter {interpreter} is missing; is its first line right?"
+            ),
             Error::NotExecutable(name, error) => {
                 write!(out, "{name}: cannot be executed: {error}")
             }

@@ -4,6 +4,7 @@
 //! Memory and socket exist before the program's first instruction, so that it need not be
 //! stopped to be attached to.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
@@ -17,6 +18,7 @@ use rustix::process::{
 use crate::args::Launch;
 use crate::error::Error;
 use crate::inherited;
+use crate::interpreter;
 use crate::rendezvous::Rendezvous;
 use crate::shm::Memory;
 use crate::signals;
@@ -70,19 +72,23 @@ impl Prepared<'_> {
             .env("CTP_SOCK_PATH", self.rendezvous.path())
             .env("CTP_MAX_STATIONS", launch.stations.to_string())
             .spawn();
-        let child = spawned.map_err(|error| {
-            let name = program.to_string_lossy().into_owned();
-            match error.kind() {
-                io::ErrorKind::NotFound => Error::NoProgram(name),
-                _ => Error::NotExecutable(name, error),
-            }
-        })?;
+        let child = spawned.map_err(|error| why(program, error))?;
         drop(spare);
         raise_descriptor_limit();
         let pid = Pid::from_child(&child);
         let handle =
             pidfd_open(pid, PidfdFlags::empty()).map_err(|error| Error::Wait(error.into()))?;
         Ok(Running { child, handle })
+    }
+}
+
+/// Why a program cannot be started.
+fn why(program: &OsStr, error: io::Error) -> Error {
+    let name = program.to_string_lossy().into_owned();
+    match (error.kind(), interpreter::missing_for(program)) {
+        (io::ErrorKind::NotFound, Some(interpreter)) => Error::NoInterpreter(name, interpreter),
+        (io::ErrorKind::NotFound, None) => Error::NoProgram(name),
+        _ => Error::NotExecutable(name, error),
     }
 }
 

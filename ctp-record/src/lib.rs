@@ -25,6 +25,7 @@ pub mod harvest;
 mod hindsight;
 mod image;
 mod inherited;
+mod interpreter;
 mod landing;
 mod launch;
 mod leftovers;

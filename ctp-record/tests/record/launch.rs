@@ -103,8 +103,13 @@ fn the_exit_status_is_the_programs() {
 #[test]
 fn what_cannot_be_executed_ends_with_126_or_127_and_one_clear_line() {
     let lab = Lab::new();
-    for (name, mode) in [("data", 0o644), ("no-shebang", 0o755)] {
-        fs::write(lab.path(name), "exit 0\n").expect("can be written");
+    for (name, mode, text) in [
+        ("data", 0o644, "exit 0\n"),
+        ("no-shebang", 0o755, "exit 0\n"),
+        ("script", 0o755, "#! /no/where/sh -e\nexit 0\n"),
+        ("from-windows", 0o755, "#!/bin/sh\r\nexit 0\r\n"),
+    ] {
+        fs::write(lab.path(name), text).expect("can be written");
         let mode = fs::Permissions::from_mode(mode);
         fs::set_permissions(lab.path(name), mode).expect("can be set");
     }
@@ -115,6 +120,12 @@ fn what_cannot_be_executed_ends_with_126_or_127_and_one_clear_line() {
         ("./no-shebang", 126, "cannot be executed"),
         ("/", 126, "cannot be executed"),
         ("", 127, "is the path right?"),
+        ("./script", 127, "its interpreter /no/where/sh is missing"),
+        (
+            "./from-windows",
+            127,
+            "its interpreter /bin/sh\\r is missing",
+        ),
     ] {
         let outcome = lab.run(&mut lab.recorder(&[], program));
         assert_eq!(outcome.status.code(), Some(status), "{program}");
