@@ -30,6 +30,8 @@ pub enum Error {
     Socket(io::Error),
     /// The program does not exist.
     NoProgram(String),
+    /// The program does not exist, and looks like what a flight recorder is to keep.
+    NoProgramButReach(String),
     /// The program is a script, and what is to run it does not exist.
     NoInterpreter(String, String),
     /// The program cannot be executed.
@@ -62,7 +64,7 @@ impl Error {
     /// The process's exit status: as a shell's for a program that cannot be executed, else 1.
     pub fn status(&self) -> u8 {
         match self {
-            Error::NoProgram(_) | Error::NoInterpreter(..) => 127,
+            Error::NoProgram(_) | Error::NoProgramButReach(_) | Error::NoInterpreter(..) => 127,
             Error::NotExecutable(..) => 126,
             _ => 1,
         }
@@ -121,6 +123,10 @@ impl fmt::Display for Error {
             Error::NoProgram(name) => {
                 write!(out, "{name}: no such program; is the path right?")
             }
+            Error::NoProgramButReach(name) => write!(
+                out,
+                "{name}: no such program; for a flight recorder of that: --flight-recorder={name}"
+            ),
             Error::NoInterpreter(name, interpreter) => write!(
                 out,
                 "{name}: its interpreter {interpreter} is missing; is its first line right?"

@@ -17,6 +17,7 @@ use rustix::process::{
 
 use crate::args::Launch;
 use crate::error::Error;
+use crate::flight::Reach;
 use crate::inherited;
 use crate::interpreter;
 use crate::rendezvous::Rendezvous;
@@ -72,7 +73,7 @@ impl Prepared<'_> {
             .env("CTP_SOCK_PATH", self.rendezvous.path())
             .env("CTP_MAX_STATIONS", launch.stations.to_string())
             .spawn();
-        let child = spawned.map_err(|error| why(program, error))?;
+        let child = spawned.map_err(|error| why(program, launch.flight.is_some(), error))?;
         drop(spare);
         raise_descriptor_limit();
         let pid = Pid::from_child(&child);
@@ -82,11 +83,13 @@ impl Prepared<'_> {
     }
 }
 
-/// Why a program cannot be started.
-fn why(program: &OsStr, error: io::Error) -> Error {
+/// Why a program cannot be started, by a flight recorder or not.
+fn why(program: &OsStr, in_flight: bool, error: io::Error) -> Error {
     let name = program.to_string_lossy().into_owned();
+    let is_reach = in_flight && name.parse::<Reach>().is_ok();
     match (error.kind(), interpreter::missing_for(program)) {
         (io::ErrorKind::NotFound, Some(interpreter)) => Error::NoInterpreter(name, interpreter),
+        (io::ErrorKind::NotFound, None) if is_reach => Error::NoProgramButReach(name),
         (io::ErrorKind::NotFound, None) => Error::NoProgram(name),
         _ => Error::NotExecutable(name, error),
     }

@@ -134,6 +134,22 @@ fn what_cannot_be_executed_ends_with_126_or_127_and_one_clear_line() {
     }
 }
 
+// CT-01
+#[test]
+fn who_leaves_out_the_sign_before_a_length_or_a_size_is_told() {
+    let lab = Lab::new();
+    for value in ["30s", "64M"] {
+        let mut command = lab.bare_recorder();
+        let outcome = lab.run(command.args(["--flight-recorder", value, "true"]));
+        assert_eq!(outcome.status.code(), Some(127));
+        let hint = format!("--flight-recorder={value}");
+        assert!(outcome.stderr.contains(&hint), "{}", outcome.stderr);
+    }
+    let outcome = lab.run(lab.bare_recorder().args(["30s", "true"]));
+    let hint = "is the path right?";
+    assert!(outcome.stderr.contains(hint), "{}", outcome.stderr);
+}
+
 // CT-06
 #[test]
 fn a_program_that_cannot_be_started_costs_no_earlier_trace() {
