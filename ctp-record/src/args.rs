@@ -1,6 +1,7 @@
 //! What the user types, and what it means.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -226,6 +227,9 @@ enum VerbArgs {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
+    /// None of these.
+    #[command(external_subcommand)]
+    Unknown(Vec<OsString>),
 }
 
 /// What to record, and how.
@@ -427,6 +431,7 @@ impl ControlArgs {
             VerbArgs::Stop => Errand::Verb(Verb::Stop),
             VerbArgs::Start => Errand::Verb(Verb::Start),
             VerbArgs::Status => Errand::Verb(Verb::Status),
+            VerbArgs::Unknown(words) => return Err(no_verb(&words)),
             VerbArgs::Filter { expr } => Errand::Verb(Verb::Filter(filter(&expr)?)),
             VerbArgs::Snapshot { output } => {
                 Errand::Snapshot(output.as_deref().map(from_here).transpose()?)
@@ -437,9 +442,26 @@ impl ControlArgs {
     }
 }
 
+/// Wrong usage of `ctp-record control`.
+fn wrong_control(kind: ErrorKind, why: impl Display) -> clap::Error {
+    let mut command = Args::command();
+    command.build();
+    let control = command.find_subcommand_mut("control");
+    control.expect("there is one").error(kind, why)
+}
+
+fn no_verb(words: &[OsString]) -> clap::Error {
+    let verbs = VerbArgs::augment_subcommands(clap::Command::default());
+    let verbs: Vec<&str> = verbs.get_subcommands().map(|it| it.get_name()).collect();
+    let word = words.first().map(|it| it.to_string_lossy());
+    let word = word.unwrap_or_default();
+    let why = format!("no verb '{word}'; there are: {}", verbs.join(", "));
+    wrong_control(ErrorKind::InvalidSubcommand, why)
+}
+
 /// The recorder may be somewhere else, and is told the name in a line of text.
 fn from_here(path: &Path) -> Result<PathBuf, clap::Error> {
-    let refused = |why: &str| Args::command().error(ErrorKind::ValueValidation, why);
+    let refused = |why: &str| wrong_control(ErrorKind::ValueValidation, why);
     let path = std::path::absolute(path).map_err(|error| refused(&error.to_string()))?;
     let is_line = |text: &str| !text.contains('\n') && text.len() < LONGEST_PATH;
     match path.to_str().is_some_and(is_line) {
@@ -455,7 +477,7 @@ const LONGEST_PATH: usize = 4096;
 
 fn filter(words: &[String]) -> Result<Filter, clap::Error> {
     let filter = words.join(" ").parse();
-    filter.map_err(|bad| Args::command().error(ErrorKind::ValueValidation, bad))
+    filter.map_err(|bad| wrong_control(ErrorKind::ValueValidation, bad))
 }
 
 /// At least so many bytes of records, or none.

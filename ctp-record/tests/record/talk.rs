@@ -128,6 +128,20 @@ fn wrong_usage_is_2_and_says_what_to_type() {
         (&["-n", "0", "--", "true"], "0 is not in 1..=1048576"),
         (&["-q", "-v", "--", "true"], "cannot be used with"),
         (&["--elf", "x", "--", "true"], "--image"),
+        (
+            &["control", "1", "frob"],
+            "no verb 'frob'; there are: stop, start, filter, status, snapshot",
+        ),
+        (&["control", "1", "frob"], "Usage: ctp-record control"),
+        (&["control", "1"], "Usage: ctp-record control"),
+        (
+            &["control", "1", "filter", "x"],
+            "Usage: ctp-record control",
+        ),
+        (
+            &["control", "1", "snapshot", "-o", "two\nlines"],
+            "Usage: ctp-record control",
+        ),
     ] {
         let lab = Lab::new();
         let outcome = lab.run(lab.bare_recorder().args(arguments));
