@@ -72,7 +72,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
     stations: u32,
 
-    /// Room for a thread's history; 0: only 8 events a coroutine [default: 16M, or what fits]
+    /// A thread's history, up to 256M; 0: only 8 events a coroutine [default: 16M, or what fits]
     #[arg(long, value_name = "SIZE", value_parser = size::buffer)]
     buffer: Option<u64>,
 

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum NoSize {
     /// Not a number with an optional K, M or G.
     Syntax,
+    /// Less than a lane should have, but not 0.
+    TooSmall,
     /// More than so many MiB.
     TooLarge(u64),
 }
@@ -15,6 +17,7 @@ impl fmt::Display for NoSize {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoSize::Syntax => write!(out, "not a size; try 4M, 512K or 0"),
+            NoSize::TooSmall => write!(out, "less than {}; 0 is for none", typed(LEAST_BUFFER)),
             NoSize::TooLarge(mib) => write!(out, "more than {mib}M"),
         }
     }
@@ -22,6 +25,8 @@ impl fmt::Display for NoSize {
 
 impl std::error::Error for NoSize {}
 
+/// The smallest room for one thread, besides none: so few events are over before anybody looks.
+const LEAST_BUFFER: u64 = 1 << 10;
 /// The largest room for one thread, in MiB.
 const MOST_BUFFER: u64 = 256;
 /// The largest backlog, in MiB: 1 TiB.
@@ -30,9 +35,12 @@ const MOST_BACKLOG: u64 = 1 << 20;
 /// Bytes of a thread's room: a number, with K, M or G for powers of 1024.
 ///
 /// # Errors
-/// Something else, or more than a lane can have.
+/// Something else, or more than a lane can have, or less than makes sense.
 pub fn buffer(text: &str) -> Result<u64, NoSize> {
-    up_to(MOST_BUFFER, text)
+    match up_to(MOST_BUFFER, text)? {
+        1..LEAST_BUFFER => Err(NoSize::TooSmall),
+        bytes => Ok(bytes),
+    }
 }
 
 /// Bytes of the recorder's backlog, in the same way.
@@ -79,11 +87,14 @@ mod tests {
         assert_eq!(buffer("512k"), Ok(512 << 10));
         assert_eq!(buffer("256M"), Ok(256 << 20));
         assert_eq!(buffer("1G"), Err(NoSize::TooLarge(256)));
+        assert_eq!(buffer("1K"), Ok(1 << 10));
+        assert_eq!(buffer("1023"), Err(NoSize::TooSmall));
+        assert_eq!(backlog("1"), Ok(1));
         assert_eq!(backlog("1G"), Ok(1 << 30));
         for text in ["", "M", "4MM", "-1", "4 M", "4T", "0x10"] {
             assert_eq!(buffer(text), Err(NoSize::Syntax), "{text}");
         }
-        for bytes in [0, 1000, 64 << 10, 1 << 20, 3 << 20, 1 << 28] {
+        for bytes in [0, 5000, 64 << 10, 1 << 20, 3 << 20, 1 << 28] {
             assert_eq!(buffer(&typed(bytes)), Ok(bytes));
         }
     }

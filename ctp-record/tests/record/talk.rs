@@ -89,6 +89,7 @@ fn help_begins_with_examples_and_fits_a_terminal() {
         "{help}"
     );
     assert!(help.contains("Usage: ctp-record"), "{help}");
+    assert!(help.contains("A thread's history, up to 256M"), "{help}");
     assert!(help.lines().all(|line| line.len() <= 100), "{help}");
 }
 
@@ -128,6 +129,10 @@ fn wrong_usage_is_2_and_says_what_to_type() {
         (&["-n", "0", "--", "true"], "0 is not in 1..=1048576"),
         (&["-q", "-v", "--", "true"], "cannot be used with"),
         (&["--elf", "x", "--", "true"], "--image"),
+        (
+            &["--buffer", "1", "--", "true"],
+            "less than 1K; 0 is for none",
+        ),
         (
             &["control", "1", "frob"],
             "no verb 'frob'; there are: stop, start, filter, status, snapshot",
