@@ -85,7 +85,7 @@ fn two_recorders_at_once_do_not_meet() {
 fn only_what_a_dead_recorder_left_is_taken_away() {
     let lab = Lab::new();
     let directory = |number: u32, mode| {
-        let path = lab.path(&format!("ctp-4194305-{number}"));
+        let path = lab.path(&format!("ctp-4194303-{number}"));
         fs::create_dir(&path).expect("can be made");
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("can be set");
         path
@@ -102,7 +102,7 @@ fn only_what_a_dead_recorder_left_is_taken_away() {
     fs::write(fuller.join("notes"), "").expect("can be written");
     let no_socket = directory(4, 0o700);
     fs::write(no_socket.join("sock"), "").expect("can be written");
-    symlink(&open_to_all, lab.path("ctp-4194305-5")).expect("can be made");
+    symlink(&open_to_all, lab.path("ctp-4194303-5")).expect("can be made");
     lab.run(&mut lab.recorder(&[], "true"));
     assert!(!left_over.exists());
     assert_eq!(left_over_names(&lab), ["1", "2", "3", "4", "5"]);
@@ -115,7 +115,7 @@ fn only_what_a_dead_recorder_left_is_taken_away() {
 fn left_over_names(lab: &Lab) -> Vec<String> {
     let names = fs::read_dir(lab.path("")).expect("is there").flatten();
     let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let number = |name: String| name.strip_prefix("ctp-4194305-").map(str::to_owned);
+    let number = |name: String| name.strip_prefix("ctp-4194303-").map(str::to_owned);
     let mut numbers: Vec<String> = names.filter_map(number).collect();
     numbers.sort();
     numbers
