@@ -10,8 +10,17 @@ pub fn own_number(pid: u32) -> Option<u32> {
     numbers.split_ascii_whitespace().last()?.parse().ok()
 }
 
+/// Has a signal or a debugger stopped it?
+pub fn is_stopped(pid: u32) -> bool {
+    is_in_state(pid, &['T', 't'])
+}
+
 fn is_zombie(pid: u32) -> bool {
-    status(pid, "State:").is_some_and(|state| state.trim_start().starts_with('Z'))
+    is_in_state(pid, &['Z'])
+}
+
+fn is_in_state(pid: u32, letters: &[char]) -> bool {
+    status(pid, "State:").is_some_and(|state| state.trim_start().starts_with(letters))
 }
 
 /// One line of what the kernel tells of a process.

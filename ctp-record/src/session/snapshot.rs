@@ -1,13 +1,17 @@
 //! Snapshots of a flight recorder, amid the recording and at its end.
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use ctp_trace::record::{Ending, Nanos};
 
 use super::Session;
+use crate::args::Talk;
 use crate::control::desk::Reply;
 use crate::error::Error;
 use crate::flight::{Gathered, Snapshot};
+use crate::namespace;
+use crate::status::Status;
 use crate::store::Store;
 
 impl Session<'_> {
@@ -44,6 +48,21 @@ impl Session<'_> {
         match recorder.begin(gathered, path, reply) {
             Ok(()) => self.snapshots += 1,
             Err(error) => recorder.regret(&error),
+        }
+        self.tell_if_stopped();
+    }
+
+    /// Else all of it looks as if it was stuck.
+    fn tell_if_stopped(&self) {
+        let pid = self.running.pid();
+        if self.talk > Talk::Quiet && namespace::is_stopped(pid) {
+            self.status.iter().for_each(Status::make_room);
+            // Where stderr takes nothing, there is nobody to be told.
+            let _ = writeln!(
+                io::stderr(),
+                "ctp-record: process {pid} is stopped, by a signal or a debugger: nothing in it \
+                 goes on before it is let go on (SIGCONT)"
+            );
         }
     }
 

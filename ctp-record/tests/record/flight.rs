@@ -341,6 +341,24 @@ fn a_signal_to_the_recorder_takes_a_snapshot_and_does_not_reach_the_program() {
 
 // LT-09
 #[test]
+fn of_a_program_that_is_stopped_it_is_said_so_with_the_snapshot() {
+    let flight = mortal(&["--flight-recorder=64K", "--snapshot-on", "signal:USR2"]);
+    send(Signal::USR2, flight.recorder.id());
+    flight.lab.wait_for_file("ctp.data.1");
+    send(Signal::STOP, flight.program);
+    let status = format!("/proc/{}/status", flight.program);
+    wait_until("its stop", || {
+        fs::read_to_string(&status).is_ok_and(|text| text.contains("T (stopped)"))
+    });
+    send(Signal::USR2, flight.recorder.id());
+    flight.lab.wait_for_file("ctp.data.2");
+    let sentence = format!("process {} is stopped", flight.program);
+    let (_, said) = flight.kill();
+    assert_eq!(said.matches(&sentence).count(), 1, "{said}");
+}
+
+// LT-09
+#[test]
 fn a_program_that_fails_leaves_a_snapshot_and_one_that_does_not_leaves_none() {
     let flags = ["--flight-recorder", "--snapshot-on", "exit:nonzero"];
     let flight = mortal(&flags);
