@@ -115,6 +115,7 @@ impl Watch {
 mod tests {
     use super::*;
     use ctp_trace::record::{Act, Birth, Deed, Event, EventKind};
+    use ctp_trace::verdict::{Fact, Reason, Verdict};
 
     const READ: SiteId = SiteId(7);
     const SECOND: u64 = 1_000_000_000;
@@ -154,13 +155,6 @@ mod tests {
         let sites: Vec<SiteId> = sighting.findings[0].iter().map(|it| it.site).collect();
         assert_eq!(sites, [READ]);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use ctp_trace::verdict::{Fact, Reason, Verdict};
-
-    use super::*;
 
     // CT-26
     #[test]
