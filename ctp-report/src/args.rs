@@ -25,7 +25,8 @@ Examples:
   ctp-report                            where the time went, from ./ctp.data
   ctp-report --allow self-wakes         the same without a word of these
   ctp-report --stuck                    what is stuck, at which line, on what, since when
-  ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is
+  ctp-report --stuck --fail             the same as a gate: exit status 3 if anything is, 4 if
+                                        that cannot be told
   ctp-report --stuck --threshold 200ms  what has not moved for 200 ms
   ctp-report --stuck --ignore 'listen$' the same without what waits in this function
   ctp-report --why 12                   what led coroutine 12 to where it is, wake by wake
@@ -59,7 +60,8 @@ Above that, on every page, and no verdicts:
   BROKEN   two events of a coroutine contradict each other: it was resumed on two threads at once,
            suspended twice, or did something after its death. Its figures mean little
 
-Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed.
+Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed, 4 nothing is known to fail it, but
+the trace is not whole, coroutines were refused, or records that would tell are missing.
 Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
 
 /// What was typed.
@@ -158,7 +160,7 @@ struct StuckArgs {
     #[arg(long, value_name = "DURATION", default_value = "1s", requires = "judging",
         value_parser = units::parse_duration)]
     threshold: ctp_trace::record::Nanos,
-    /// Exit with status 3 if anything is stuck
+    /// Exit with status 3 if anything is stuck, and 4 if the trace lacks what would tell
     #[arg(long, requires = "stuck")]
     fail: bool,
     /// Do not call stuck what waits here: a pattern of a function, or of file:line; may be repeated

@@ -3,7 +3,7 @@
 //!
 //! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
 //! `model` (what the trace says), `names` (what places are called), `chains` (who awaits whom there), `sites`, `histogram`, `groups`,
-//! `leaks`, `lints`, `culprits`, `keepers`, `deadlocks`, `causes`, `why`, `parents`, `tree`, `crash`, `broken`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
+//! `leaks`, `lints`, `culprits`, `keepers`, `deadlocks`, `causes`, `why`, `parents`, `tree`, `crash`, `broken`, `gate`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
 //! `view` and `json` (what is printed), `output` (where to).
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
@@ -30,6 +30,7 @@ mod culprits;
 mod deadlocks;
 mod export;
 mod fold;
+mod gate;
 mod groups;
 mod histogram;
 mod keepers;

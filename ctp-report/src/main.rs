@@ -15,6 +15,11 @@ fn main() -> ExitCode {
     match run(&config) {
         Ok(Status::Fine) => ExitCode::SUCCESS,
         Ok(Status::CheckFailed) => ExitCode::from(3),
+        Ok(Status::Untold(why)) => {
+            // The status says it too, should nobody be left to tell.
+            let _ = writeln!(io::stderr(), "ctp-report: {why}");
+            ExitCode::from(4)
+        }
         Err(error) if ctp_report::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails too.

@@ -20,17 +20,19 @@ use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
 use crate::{
-    broken, crash, deadlocks, groups, histogram, json, leaks, lints, load, sites, text, tree, view,
-    why,
+    broken, crash, deadlocks, gate, groups, histogram, json, leaks, lints, load, sites, text, tree,
+    view, why,
 };
 
 /// How it went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// As asked.
     Fine,
     /// As asked, and what was to be checked is not so.
     CheckFailed,
+    /// As asked, but what was to be checked cannot be told, for this reason.
+    Untold(String),
 }
 
 /// Does what the user asked for.
@@ -167,11 +169,9 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
             view::stuck::hints(&mut page, &again(config), &groups, &names, view)?;
         }
     }
-    let found = groups.iter().any(|group| group.verdict().is_stuck());
-    Ok(if found && view.fail {
-        Status::CheckFailed
-    } else {
-        Status::Fine
+    Ok(match view.fail {
+        true => gate::check(&model, &groups, view.threshold),
+        false => Status::Fine,
     })
 }
 
