@@ -1,12 +1,14 @@
 //! The command line, and nothing but it.
 
+mod heeding;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::error::ErrorKind;
-use clap::{ArgGroup, Args, CommandFactory as _, Parser, ValueEnum};
+use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
 use symbolize::Places;
@@ -110,13 +112,13 @@ struct Cli {
 #[group(multiple = false)]
 struct ViewArgs {
     /// List what is stuck
-    #[arg(long, group = "listing")]
+    #[arg(long)]
     stuck: bool,
     /// List what everybody did last who lived at the end, those that crashed first
-    #[arg(long, group = "listing")]
+    #[arg(long)]
     last_words: bool,
     /// Show who spawned whom, as a tree: coroutines of one name and place in one row
-    #[arg(long, group = "listing")]
+    #[arg(long)]
     tree: bool,
     /// Tell what led this coroutine to where it is: who woke it, and who woke that one
     #[arg(long, value_name = "ID")]
@@ -128,52 +130,44 @@ struct ViewArgs {
     #[arg(short = 'D', long)]
     dump: bool,
     /// Print a completion script
-    #[arg(long, value_name = "SHELL")]
+    #[arg(long, value_name = "SHELL", exclusive = true)]
     completions: Option<Shell>,
     /// Print the manual page
-    #[arg(long)]
+    #[arg(long, exclusive = true)]
     man: bool,
 }
-
-/// What shows something else than the table of sites.
-const OTHER_VIEWS: [&str; 5] = ["ViewArgs", "flame", "folded", "timeline", "export"];
 
 #[derive(Debug, Args)]
 struct SitesArgs {
     /// Column to sort sites by
-    #[arg(short, long, value_name = "KEY", default_value = "share", conflicts_with_all = OTHER_VIEWS)]
+    #[arg(short, long, value_name = "KEY", default_value = "share")]
     sort: Sort,
     /// Leave out sites with less than this share of the waiting time
-    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent,
-        conflicts_with_all = OTHER_VIEWS)]
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent)]
     percent_limit: f64,
     /// Say nothing of this sort of what is seldom meant; may be repeated
-    #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',',
-        conflicts_with_all = OTHER_VIEWS)]
+    #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',')]
     allow: Vec<Lint>,
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("judging").args(["stuck", "timeline", "tree", "why"]).multiple(true))]
 struct StuckArgs {
     /// How long nothing must have happened
-    #[arg(long, value_name = "DURATION", default_value = "1s", requires = "judging",
+    #[arg(long, value_name = "DURATION", default_value = "1s",
         value_parser = units::parse_duration)]
     threshold: ctp_trace::record::Nanos,
     /// Exit with status 3 if anything is stuck, and 4 if the trace lacks what would tell
-    #[arg(long, requires = "stuck")]
+    #[arg(long)]
     fail: bool,
     /// Do not call stuck what waits here: a pattern of a function, or of file:line; may be repeated
-    #[arg(long, value_name = "REGEX", requires = "stuck")]
+    #[arg(long, value_name = "REGEX")]
     ignore: Vec<Pattern>,
     /// List all ids, not a few of each group
-    #[arg(long, requires = "listing")]
+    #[arg(long)]
     ids: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("stacks").args(["flame", "folded"]).multiple(true))]
-#[command(group = ArgGroup::new("picture").args(["flame", "timeline"]).multiple(true))]
 struct FlameArgs {
     /// Write a flame graph (- for standard output)
     #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
@@ -182,10 +176,10 @@ struct FlameArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
     folded: Option<PathBuf>,
     /// What the width of a flame means
-    #[arg(long, value_name = "WHAT", default_value = "wait", requires = "stacks")]
+    #[arg(long, value_name = "WHAT", default_value = "wait")]
     by: By,
     /// Headline of the picture
-    #[arg(long, value_name = "TEXT", requires = "picture")]
+    #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 }
 
@@ -195,17 +189,20 @@ struct TimelineArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
     timeline: Option<PathBuf>,
     /// Show only this time, like 1s,5s or 500ms,
-    #[arg(long, value_name = "FROM,TO", requires = "timeline", value_parser = units::parse_window)]
+    #[arg(long, value_name = "FROM,TO", value_parser = units::parse_window)]
     time: Option<(ctp_trace::record::Nanos, Option<ctp_trace::record::Nanos>)>,
 }
+
+/// What shows records as they are, for which no name is looked up.
+const NAMELESS: [&str; 2] = ["dump", "export"];
 
 #[derive(Debug, Default, Args)]
 struct PlacesArgs {
     /// Look for programs, sources and debug info below this directory, by path or by name
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     symfs: Option<PathBuf>,
     /// Look for separate debug info here too, as in /usr/lib/debug; may be repeated
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     debug_dir: Vec<PathBuf>,
 }
 
@@ -226,7 +223,7 @@ struct ExchangeArgs {
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
     export: Option<Format>,
     /// Where to export to, if not to standard output
-    #[arg(short, long, value_name = "FILE", requires = "export")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
@@ -253,7 +250,7 @@ impl Usage {
 /// # Errors
 /// If the user asked for help, which is printed, or got it wrong, which is explained.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage> {
-    Cli::try_parse_from(words)
+    read(words)
         .and_then(Cli::check)
         .map(Cli::into_config)
         .map_err(|error| {
@@ -263,23 +260,20 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage>
         })
 }
 
+fn command() -> Command {
+    Cli::command()
+}
+
+fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let given = command().try_get_matches_from(words)?;
+    heeding::check(&given)?;
+    Cli::from_arg_matches(&given)
+}
+
 impl Cli {
     fn check(self) -> Result<Self, clap::Error> {
         self.check_stdout()?;
-        self.check_gate()?;
         Ok(self)
-    }
-
-    /// What a view does not heed must not look as if it did.
-    fn check_gate(&self) -> Result<(), clap::Error> {
-        let is_gate = self.stuck.fail || !self.stuck.ignore.is_empty();
-        if is_gate && !self.view.stuck {
-            return Err(Cli::command().error(
-                ErrorKind::ArgumentConflict,
-                "--fail and --ignore are for --stuck alone",
-            ));
-        }
-        Ok(())
     }
 
     /// Two things on standard output could not be told apart.
@@ -287,7 +281,7 @@ impl Cli {
         let picture = self.flame.flame.as_deref().is_some_and(output::is_stdout);
         let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
         if picture && (stacks || self.json) {
-            return Err(Cli::command().error(
+            return Err(command().error(
                 ErrorKind::ArgumentConflict,
                 "--flame - leaves no room for other things on standard output: name a file",
             ));
@@ -405,14 +399,14 @@ impl SitesArgs {
 
 fn completions(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "ctp-report", &mut script);
+    clap_complete::generate(shell, &mut command(), "ctp-report", &mut script);
     script
 }
 
 fn man() -> Vec<u8> {
     let mut page = Vec::new();
     // Writing to memory cannot fail.
-    let _ = clap_mangen::Man::new(Cli::command()).render(&mut page);
+    let _ = clap_mangen::Man::new(command()).render(&mut page);
     page
 }
 
@@ -422,7 +416,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     fn view(words: &[&str]) -> View {

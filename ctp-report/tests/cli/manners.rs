@@ -99,6 +99,52 @@ fn a_gate_says_stuck_where_it_knows_that_and_fine_of_what_is_too_young() {
     assert_eq!((status, said.as_str()), (Some(0), ""));
 }
 
+/// All views but the table of sites.
+const VIEWS: [&[&str]; 10] = [
+    &["--stuck"],
+    &["--last-words"],
+    &["--tree"],
+    &["--why", "1"],
+    &["--histogram"],
+    &["--dump"],
+    &["--flame", "out"],
+    &["--folded", "out"],
+    &["--timeline", "out"],
+    &["--export", "csv"],
+];
+
+#[test]
+fn an_option_that_nothing_heeds_is_refused() {
+    let desk = Desk::new();
+    for (option, heeding) in [
+        (&["--time", "1s,2s"][..], &["--timeline"][..]),
+        (&["-o", "out"], &["--export"]),
+        (&["--by", "run"], &["--flame", "--folded"]),
+        (&["--title", "x"], &["--flame", "--timeline"]),
+        (
+            &["--threshold", "2s"],
+            &["--stuck", "--tree", "--why", "--timeline"],
+        ),
+        (&["--ids"], &["--stuck", "--last-words", "--tree"]),
+        (&["--fail"], &["--stuck"]),
+        (&["--ignore", "x"], &["--stuck"]),
+        (&["--sort", "mean"], &[]),
+        (&["--percent-limit", "1"], &[]),
+        (&["--allow", "self-wakes"], &[]),
+    ] {
+        for view in VIEWS.into_iter().filter(|view| !heeding.contains(&view[0])) {
+            let output = desk.report(&[&["-i", "chain.data"], view, option].concat());
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{view:?} {option:?}: {said}");
+            assert!(said.contains(" alone\n"), "{said}");
+            assert!(!desk.path("out").exists());
+        }
+    }
+    for nameless in [["--dump", "--symfs", "x"], ["--man", "--input", "x"]] {
+        assert_eq!(status(&desk, &nameless), 2);
+    }
+}
+
 #[test]
 fn the_usual_name_is_read_without_being_told() {
     let desk = Desk::new();
