@@ -214,7 +214,11 @@ fn tree(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> {
 
 fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
     let mut causes = Causes::default();
-    let see = |census: &Census, record: &Record| causes.see(census, record);
+    let mut asked = why::Asked::of(view.id);
+    let see = |census: &Census, record: &Record| {
+        causes.see(census, record);
+        asked.see(record);
+    };
     let model = load::open(config)?.model(see, |_, _| {})?;
     model.check_not_empty()?;
     let names = Names::resolve(&model, &config.places);
@@ -223,8 +227,8 @@ fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
     let why = judged.and_then(|(_, it)| why::why(&model, &names, &causes, it, view.id));
     let Some(why) = why else {
         bail!(
-            "no coroutine {} was alive at the end: --stuck --ids and --last-words list those that were",
-            view.id
+            "{}; --stuck --ids and --last-words list those that were alive at the end",
+            asked.why_not(model.census.totals().coroutines)
         );
     };
     if config.json {

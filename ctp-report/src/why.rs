@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{CoroutineId, Nanos, SiteId, WaitKind, Waker};
-use ctp_trace::verdict::{Judgement, State};
+use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, WaitKind, Waker};
+use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
 use crate::causes::{Cause, Causes, KEPT, Run};
@@ -13,6 +13,7 @@ use crate::crash;
 use crate::keepers;
 use crate::model::Model;
 use crate::names::{Label, Names, tidy};
+use crate::units;
 use crate::waits;
 
 /// The chain that ends at a coroutine, the oldest link first.
@@ -36,6 +37,9 @@ pub struct Why {
     pub waits_at: Option<String>,
     /// For how long.
     pub waits_ns: u64,
+    /// Where what it waits for was closed, if it was: that did not resume it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Closed>,
     /// Who keeps it, and who keeps that one, as far as that was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<keepers::Line>,
@@ -82,6 +86,23 @@ pub struct Ready {
     /// By being spawned.
     pub spawned: bool,
     /// How long ago, for one that still has not run.
+    pub ago_ns: u64,
+}
+
+/// What one waits for was closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Closed {
+    /// When.
+    pub at_ns: u64,
+    /// On which thread.
+    pub tid: u64,
+    /// What: `fd 17`.
+    pub thing: String,
+    /// Where.
+    pub place: Option<String>,
+    /// It is stuck for that, certainly or likely.
+    pub is_reason: bool,
+    /// For how long before the end.
     pub ago_ns: u64,
 }
 
@@ -134,6 +155,10 @@ pub fn why(
         waits_for: wait.and_then(|wait| teller.thing(wait.wait, wait.arg)),
         waits_at: wait.and_then(|wait| teller.place(wait.site)),
         waits_ns: wait.map_or(0, |wait| wait.at.until(end).0),
+        closed: pending
+            .is_none()
+            .then(|| teller.closed(one, judged))
+            .flatten(),
         kept: keepers::line(model, names, &model.census.blocks(), one),
         ready: pending.map(|cause| teller.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
@@ -178,6 +203,45 @@ fn origin(runs: &[Rc<Run>], pending: Option<&Cause>) -> Origin {
         (_, WaitKind::Readable | WaitKind::Writable) => Origin::Fd,
         (_, WaitKind::Timer) => Origin::Timer,
         _ => Origin::Thread,
+    }
+}
+
+/// The one that the user asked about, as far as it is in the trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    id: u32,
+    was_born: bool,
+    largest: u32,
+}
+
+impl Asked {
+    /// Nothing seen yet.
+    pub fn of(id: u32) -> Self {
+        Asked {
+            id,
+            was_born: false,
+            largest: 0,
+        }
+    }
+
+    /// Takes note of one that is in the trace.
+    pub fn see(&mut self, record: &Record) {
+        if let Record::Birth(birth) = record {
+            self.was_born |= birth.coroutine.0 == self.id;
+            self.largest = self.largest.max(birth.coroutine.0);
+        }
+    }
+
+    /// Why there is nothing to tell of it, where there are so many.
+    pub fn why_not(&self, coroutines: u64) -> String {
+        let Asked { id, largest, .. } = self;
+        let all = units::counted(coroutines, "coroutine");
+        match self.was_born {
+            true => format!("coroutine {id} had ended before the recording did"),
+            false => {
+                format!("there is no coroutine {id}: the trace has {all}, with ids up to {largest}")
+            }
+        }
     }
 }
 
@@ -230,6 +294,20 @@ impl Teller<'_> {
             spawned: cause.is_birth,
             ago_ns: cause.at.until(now).0,
         }
+    }
+
+    fn closed(&self, one: &Coroutine, judged: &Judgement) -> Option<Closed> {
+        let closing = *self.model.census.closings().get(&one.id)?;
+        let wait = one.suspend()?;
+        let end = self.model.census.end_of(one.process);
+        Some(Closed {
+            at_ns: closing.at.0,
+            tid: closing.tid,
+            thing: waits::thing(wait.wait, wait.arg),
+            place: self.place(closing.site),
+            is_reason: matches!(judged.reason, Reason::Closed { .. }),
+            ago_ns: closing.at.until(end).0,
+        })
     }
 
     fn name(&self, run: &Run) -> String {

@@ -15,7 +15,7 @@ use crate::units;
 const PLACES: usize = 3;
 
 /// Points at the line that is to be looked at first.
-const LOOK: &str = "   <== look here";
+pub const LOOK: &str = "   <== look here";
 
 /// Where what is said of a field begins.
 const INDENT: usize = 18;

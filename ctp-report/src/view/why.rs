@@ -8,8 +8,8 @@ use crate::keepers::{Kept, Line, LineEnd};
 use crate::page::Page;
 use crate::text;
 use crate::units;
-use crate::view::keepers;
-use crate::why::{Link, Origin, Ready, Why};
+use crate::view::{culprits, keepers};
+use crate::why::{Closed, Link, Origin, Ready, Why};
 
 /// Where what happened begins on a line.
 const INDENT: usize = 28;
@@ -108,7 +108,19 @@ fn now(page: &mut Page, why: &Why) -> io::Result<()> {
     if let Some(ready) = why.ready.as_ref().filter(|_| by_a_link(why).is_none()) {
         line(page, ready.at_ns, &by(ready), &[did(ready, why.id)])?;
     }
+    if let Some(closed) = &why.closed {
+        let by = format!("tid {}", closed.tid);
+        line(page, closed.at_ns, &by, &lost(closed, why.id))?;
+    }
     line(page, why.end_ns, "(end)", &[state(why)])
+}
+
+/// What it waits for was closed, which is to be looked at first if it is stuck for that.
+fn lost(closed: &Closed, id: u32) -> Vec<String> {
+    let at = of(" at", closed.place.as_deref());
+    let what = format!("closed {}{at} without resuming id {id}", closed.thing);
+    let look = closed.is_reason.then(|| culprits::LOOK.trim().to_owned());
+    [what].into_iter().chain(look).collect()
 }
 
 fn state(why: &Why) -> String {
