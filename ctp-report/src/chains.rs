@@ -133,6 +133,32 @@ fn is_of_user(label: &Label) -> bool {
     krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_elsewhere
 }
 
+/// Of the standard library, of the probe, of a package that was downloaded, or of the C library.
+pub fn is_of_library(label: &Label) -> bool {
+    let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
+    let is_nobodys = crate_of(label).is_some_and(|krate| NOBODYS.contains(&krate));
+    is_elsewhere || is_nobodys || is_of_c_library(label)
+}
+
+/// What the C library's files are called, and its sources where it is a part of the program.
+const C_MODULES: [&str; 6] = [
+    "libc.so",
+    "libc-2",
+    "libpthread",
+    "libc.musl",
+    "ld-musl",
+    "ld-linux",
+];
+const C_SOURCES: [&str; 3] = ["./nptl/", "./csu/", "../sysdeps/"];
+
+fn is_of_c_library(label: &Label) -> bool {
+    let begins = |with: &[&str], it: &Option<String>| {
+        let it = it.as_deref().unwrap_or_default();
+        with.iter().any(|with| it.starts_with(with))
+    };
+    begins(&C_MODULES, &label.module) || begins(&C_SOURCES, &label.file)
+}
+
 fn lies_elsewhere(file: &Path) -> bool {
     let file = file.to_string_lossy();
     file.starts_with(LIBRARY) || ELSEWHERE.iter().any(|part| file.contains(part))
@@ -150,4 +176,48 @@ fn crate_of(label: &Label) -> Option<&str> {
     }
     let end = path.find(|c: char| !c.is_alphanumeric() && c != '_');
     Some(&path[..end.unwrap_or(path.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-14
+    #[test]
+    fn libraries_are_told_from_the_program() {
+        let of = |function: &str, file: &str, module: &str| Label {
+            function: Some(function.to_owned()),
+            file: Some(file.to_owned()),
+            absolute: Some(file.into()),
+            module: Some(module.to_owned()),
+            ..Label::default()
+        };
+        for library in [
+            of(
+                "core::task::wake::Waker::wake",
+                "/rustc/5980/wake.rs",
+                "app+0x1",
+            ),
+            of(
+                "start_thread",
+                "./nptl/pthread_create.c",
+                "libc.so.6+0x9caa4",
+            ),
+            of("start_thread", "./nptl/pthread_create.c", "app+0x9caa4"),
+            of(
+                "f",
+                "/root/.cargo/registry/src/x/tokio-1/src/a.rs",
+                "app+0x1",
+            ),
+        ] {
+            assert!(is_of_library(&library), "{library:?}");
+        }
+        for own in [
+            of("main", "/home/me/src/main.c", "app+0x1"),
+            of("app::libc.so", "src/main.rs", "app+0x1"),
+            Label::default(),
+        ] {
+            assert!(!is_of_library(&own), "{own:?}");
+        }
+    }
 }

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Closing, Coroutine};
-use ctp_trace::record::{CoroutineId, Nanos, SiteId};
+use ctp_trace::record::{CoroutineId, Nanos, Place, SiteId};
 use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
+use crate::chains;
 use crate::model::Model;
 use crate::names::{Label, Names};
 
@@ -114,13 +115,23 @@ fn place(names: &Names, site: SiteId, closings: &[(Closing, Nanos)]) -> ClosedBy
     }
 }
 
-/// Who usually wakes those that wait where this one does. Ways that lead to one line are one.
+/// Where somebody called. Of a place that only its address tells, code of a library says nothing
+/// of who that was.
+pub fn caller<'n>(model: &Model, names: &'n Names, site: SiteId) -> Option<&'n Label> {
+    let label = names.of(site)?;
+    let place = model.sites.get(&site).map(|site| &site.place);
+    let is_told = matches!(place, Some(Place::Source { .. }));
+    (is_told || !chains::is_of_library(label)).then_some(label)
+}
+
+/// Who usually wakes those that wait where this one does. Ways that lead to one line are one, and so
+/// are those of which only a library's code is known.
 pub fn usual_waker(model: &Model, names: &Names, one: &Coroutine) -> Option<UsualWaker> {
     let wait = one.suspend()?;
     let wakers = &model.census.site(wait.site, wait.wait)?.wakers;
     let mut places: BTreeMap<_, u64> = BTreeMap::new();
     for (site, wakes) in wakers.places() {
-        let label = names.of(*site);
+        let label = caller(model, names, *site);
         let function = label.and_then(|label| label.function.clone());
         let place = (function, label.and_then(Label::at));
         *places.entry(place).or_default() += wakes;

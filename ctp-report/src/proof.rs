@@ -5,6 +5,7 @@ use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
+use crate::culprits;
 use crate::looks;
 use crate::model::Model;
 use crate::names::{self, Label, Names};
@@ -144,7 +145,11 @@ fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
 
 /// ` at reactor.rs:141`, or nothing if the place is not known.
 fn at(names: &Names, site: SiteId) -> String {
-    let short = names.of(site).and_then(Label::short);
+    names.of(site).map(in_words).unwrap_or_default()
+}
+
+fn in_words(label: &Label) -> String {
+    let short = label.short();
     short
         .map(|short| format!(" at {short}"))
         .unwrap_or_default()
@@ -168,7 +173,8 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         (None, State::Born) => "before any run".to_owned(),
         _ => return None,
     };
-    let at = told.map(|woken| at(names, woken.site)).unwrap_or_default();
+    let label = told.and_then(|woken| culprits::caller(model, names, woken.site));
+    let at = label.map(in_words).unwrap_or_default();
     let what = format!("wake #{}{at}, {when}", wake.count);
     Some(step(wake.at, &by, what))
 }

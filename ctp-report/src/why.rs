@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::causes::{Cause, Causes, KEPT, Run};
 use crate::crash;
+use crate::culprits;
 use crate::keepers;
 use crate::model::Model;
 use crate::names::{Label, Names, tidy};
@@ -290,7 +291,7 @@ impl Teller<'_> {
             at_ns: cause.at.0,
             by,
             tid,
-            place: self.place(cause.site),
+            place: culprits::caller(self.model, self.names, cause.site).and_then(Label::short),
             spawned: cause.is_birth,
             ago_ns: cause.at.until(now).0,
         }

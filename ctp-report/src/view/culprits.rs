@@ -5,7 +5,7 @@ use std::io;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Fact;
 
-use crate::culprits::ClosedBy;
+use crate::culprits::{ClosedBy, UsualWaker};
 use crate::groups::Group;
 use crate::page::Page;
 use crate::text;
@@ -16,6 +16,9 @@ const PLACES: usize = 3;
 
 /// Points at the line that is to be looked at first.
 pub const LOOK: &str = "   <== look here";
+
+/// Stands for a caller of whom nothing is known.
+const UNKNOWN: &str = "not known who: no function of the program's was found";
 
 /// Where what is said of a field begins.
 const INDENT: usize = 18;
@@ -30,7 +33,7 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     page.line("  who should have woken them")?;
     closed(page, group)?;
     if let Some(waker) = &group.usual_waker {
-        page.line(&place("usual waker", &waker.function, &waker.at))?;
+        page.line(&usual_waker(waker))?;
         let (wakes, of) = (units::count(waker.wakes), units::counted(waker.of, "time"));
         detail(page, &format!("woke this site {wakes} of {of}"))?;
     }
@@ -64,6 +67,14 @@ fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
             page,
             &format!("and {}", units::counted(more as u64, "more place")),
         ),
+    }
+}
+
+/// Where no place is known, only libraries were found among the calls.
+fn usual_waker(waker: &UsualWaker) -> String {
+    match (&waker.function, &waker.at) {
+        (None, None) => place("usual waker", &None, &Some(UNKNOWN.to_owned())),
+        (function, at) => place("usual waker", function, at),
     }
 }
 

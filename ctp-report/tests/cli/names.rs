@@ -10,6 +10,7 @@ use ctp_trace::Writer;
 use ctp_trace::record::*;
 
 use crate::desk::Desk;
+use crate::traces;
 
 async fn reads_a_frame() -> u32 {
     let line = line!() + 1;
@@ -413,4 +414,28 @@ fn those_that_are_numbered_and_wait_at_one_line_are_one_group_also_without_funct
     assert!(page.contains("1 x 2 "), "{page}");
     let page = stuck(&waiting_at_one_line(&["http2", "http2"]));
     assert!(page.contains("2 x http2 "), "{page}");
+}
+
+// CT-14
+#[test]
+fn code_of_the_standard_library_is_nobody_who_wakes() {
+    let desk = Desk::new();
+    let page = |address: usize, view: &[&str]| {
+        let trace = traces::woken_from(modules(), address as u64 + 1);
+        fs::write(desk.path("ctp.data"), trace).unwrap();
+        desk.text(view)
+    };
+    let of_library = std::thread::yield_now as *const () as usize;
+    let stuck = page(of_library, &["--stuck"]);
+    assert!(stuck.contains("usual waker  not known who"), "{stuck}");
+    assert!(
+        stuck.contains("woke this site 5 900 of 5 900 times"),
+        "{stuck}"
+    );
+    let why = page(of_library, &["--why", "3"]);
+    assert!(why.contains(" woke id 3\n"), "{why}");
+    let json = page(of_library, &["--stuck", "--json"]);
+    assert!(![stuck, why, json].concat().contains("yield_now"));
+    let own = page(self::stuck as *const () as usize, &["--stuck"]);
+    assert!(own.contains("usual waker  cli::names::stuck"), "{own}");
 }

@@ -5,6 +5,7 @@ use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
 use crate::crash::Crash;
+use crate::culprits;
 use crate::keepers;
 use crate::names::{self, Label};
 use crate::timeline::{By, Doing, Mark, Member, Piece, Row};
@@ -219,7 +220,7 @@ pub fn closed(picture: &Picture, mark: &Mark) -> String {
 
 /// `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
 fn by(picture: &Picture, by: &By) -> String {
-    let label = picture.names.of(by.site);
+    let label = culprits::caller(picture.model, picture.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());
     let function = function.map(|it| format!(" in {it}")).unwrap_or_default();
     let at = label.and_then(Label::at).map(|at| format!(", {at}"));

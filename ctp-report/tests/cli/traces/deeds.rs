@@ -29,13 +29,26 @@ pub fn forgotten() -> Vec<u8> {
     close_readers("./forgotten").finish()
 }
 
+/// The same, where those that wake are known by an address only, in the text of these.
+pub fn woken_from(modules: Vec<Module>, address: u64) -> Vec<u8> {
+    let mut t = Trace::of("./forgotten");
+    modules.into_iter().for_each(|it| t.add(Record::Module(it)));
+    let dispatch = t.place(Place::ReturnAddress(address));
+    close_readers_of(t, dispatch).finish()
+}
+
 fn close_readers(program: &str) -> Trace {
     let mut t = Trace::of(program);
+    let dispatch = t.source(NET, 127);
+    close_readers_of(t, dispatch)
+}
+
+fn close_readers_of(mut t: Trace, dispatch: SiteId) -> Trace {
     let sites = Sites {
         spawn: t.source("src/session.rs", 6),
         read: t.source("src/session.rs", 17),
         queue: t.source("src/session.rs", 22),
-        dispatch: t.source(NET, 127),
+        dispatch,
         hangup: t.source(NET, 141),
         drop: t.source(NET, 60),
     };

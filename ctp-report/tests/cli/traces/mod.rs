@@ -17,6 +17,7 @@ mod summed;
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
 use ctp_trace::record::*;
 
+pub use deeds::woken_from;
 pub use many::{chained, many, served};
 
 const SESSION: &str = "src/session.rs";
