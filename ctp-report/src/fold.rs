@@ -1,13 +1,13 @@
 //! Stacks for a flame graph: who waited or ran, where, for what, and for how long in all.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span};
+use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span, stem};
 use ctp_trace::record::{Nanos, SiteId};
 
 use crate::config::By;
 use crate::model::Model;
-use crate::names::Names;
+use crate::names::{self, Names};
 use crate::waits;
 
 /// What is summed up in one stack.
@@ -54,13 +54,33 @@ impl Folder {
                 self.count(one, doing, true, since.until(end));
             }
         }
+        let several = self.several(model);
         let mut stacks = Stacks::new();
         for (key, sum) in &self.sums {
-            let stack = stacks.entry(frames(key, model, names)).or_default();
+            let name = model.census.name(key.name);
+            let name = match several.contains(&(key.spawned, stem(name))) {
+                true => names::numbered(name),
+                false => name.to_owned(),
+            };
+            let stack = stacks.entry(frames(key, &name, names)).or_default();
             *stack = stack.saturating_add(*sum);
         }
         fit(&mut stacks);
         stacks
+    }
+
+    /// What names that differ in their number have in common, and where those were spawned: they are
+    /// one, as in the tree of who spawned whom.
+    fn several<'m>(&self, model: &'m Model) -> HashSet<(SiteId, &'m str)> {
+        let mut first: HashMap<(SiteId, &str), NameId> = HashMap::new();
+        let mut several = HashSet::new();
+        for key in self.sums.keys() {
+            let kin = (key.spawned, stem(model.census.name(key.name)));
+            if *first.entry(kin).or_insert(key.name) != key.name {
+                several.insert(kin);
+            }
+        }
+        several
     }
 
     fn count(&mut self, one: &Coroutine, doing: Doing, open: bool, length: Nanos) {
@@ -91,8 +111,7 @@ fn open(census: &Census, one: &Coroutine) -> Option<(Doing, Nanos)> {
     Some((Doing::Running(from), one.runs_since()?))
 }
 
-fn frames(key: &Key, model: &Model, names: &Names) -> Vec<String> {
-    let name = model.census.name(key.name);
+fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
     let mut frames = vec![names.function(SiteId(0), name)];
     if let Some(at) = names.of(key.spawned).and_then(|label| label.at()) {
         frames.push(format!("spawned at {at}"));

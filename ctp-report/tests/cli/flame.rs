@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::desk::Desk;
+use crate::traces;
 
 fn svg(desk: &Desk, trace: &str, more: &[&str]) -> String {
     let file = desk.path("flame.svg");
@@ -51,6 +52,22 @@ fn what_is_missing_is_said() {
     ] {
         assert!(svg(&desk, trace, &[]).contains(told), "{trace}");
     }
+}
+
+#[test]
+fn those_that_differ_in_their_number_are_one_stack_as_in_the_tree() {
+    let desk = Desk::new();
+    let names = ["conn-1", "conn-2", "conn-30", "http2", "7"];
+    fs::write(desk.path("numbered.data"), traces::named(&names)).unwrap();
+    let tree = desk.text(&["-i", "numbered.data", "--tree", "-q"]);
+    let folded = desk.text(&["-i", "numbered.data", "--folded", "-"]);
+    let name = |line: &str| line.split(';').next().unwrap().to_owned();
+    let stacks: Vec<String> = folded.lines().map(name).collect();
+    assert_eq!(stacks, ["7", "conn-*", "http2"], "{folded}");
+    assert!(stacks.iter().all(|name| tree.contains(name)), "{tree}");
+    assert!(folded.contains("conn-* src/session.rs:17;"), "{folded}");
+    let svg = svg(&desk, "numbered", &[]);
+    assert!(svg.contains("conn-*") && !svg.contains("conn-30"));
 }
 
 #[test]

@@ -157,6 +157,19 @@ fn session(t: &mut Trace, spawn: SiteId, read: SiteId, i: u64, stuck: bool) {
     t.tally(one, None, false);
 }
 
+/// Coroutines of these names, spawned at one place, that wait at another.
+pub fn named(names: &[&str]) -> Vec<u8> {
+    let mut t = Trace::of("./named");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    for (i, name) in (0..).zip(names) {
+        let one = t.born(name, spawn, MS);
+        t.run(one, 2 * MS, 4127);
+        t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
+        t.tally(one, None, false);
+    }
+    t.finish()
+}
+
 /// 20 coroutines dropped while they waited, for long.
 fn cancelled() -> Vec<u8> {
     let mut t = Trace::of("./cancelled");
