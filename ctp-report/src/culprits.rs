@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Closing, Coroutine};
-use ctp_trace::record::{CoroutineId, Nanos, Place, SiteId};
+use ctp_trace::record::{CoroutineId, Nanos, Place, ProcessId, SiteId};
 use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
 use crate::chains;
 use crate::model::Model;
 use crate::names::{Label, Names};
+use crate::units;
 
 /// A place that closed what coroutines of a group waited for, while they did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,6 +54,44 @@ pub struct LostRecords {
     pub at_ns: u64,
     /// How many records.
     pub records: u64,
+}
+
+/// How many records threads lost since a moment. Of each the latest loss is known, and of all of them
+/// together what they have lost from the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// At least so many.
+    pub least: u64,
+    /// At most so many, if that is known.
+    pub most: Option<u64>,
+}
+
+impl Losses {
+    /// What threads of a process lost since; `None` if that is nothing.
+    pub fn since(model: &Model, process: ProcessId, since: Nanos) -> Option<Self> {
+        let losses = model.census.losses_since(process, since);
+        let records = losses.iter().map(|loss| loss.records);
+        let all = model.census.lost_records();
+        (!losses.is_empty()).then(|| Losses {
+            least: records.fold(0, u64::saturating_add),
+            most: (!all.or_more).then_some(all.known),
+        })
+    }
+
+    /// `213 records`, `213 to 894 364 records`.
+    pub fn in_words(&self) -> String {
+        let Losses { least, most } = *self;
+        match most {
+            Some(most) if most <= least => units::counted(least, "record"),
+            Some(most) => format!(
+                "{} to {}",
+                units::count(least),
+                units::counted(most, "record")
+            ),
+            None if least == 0 => "records without number".to_owned(),
+            None => format!("{} or more", units::counted(least, "record")),
+        }
+    }
 }
 
 /// What may have been lost of the wakes of one that waits, or of the end of what it waits for, where
@@ -143,4 +182,19 @@ pub fn usual_waker(model: &Model, names: &Names, one: &Coroutine) -> Option<Usua
         wakes,
         of: wakers.count(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-24
+    #[test]
+    fn where_the_latest_losses_are_not_all_both_bounds_are_told() {
+        let words = |least, most| Losses { least, most }.in_words();
+        assert_eq!(words(213, Some(213)), "213 records");
+        assert_eq!(words(1_408, Some(894_364)), "1 408 to 894 364 records");
+        assert_eq!(words(1, None), "1 record or more");
+        assert_eq!(words(0, None), "records without number");
+    }
 }

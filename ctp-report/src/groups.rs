@@ -8,7 +8,7 @@ use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
 use crate::config::StuckView;
-use crate::culprits::{self, ClosedBy, LostRecords, UsualWaker};
+use crate::culprits::{self, ClosedBy, Losses, LostRecords, UsualWaker};
 use crate::deadlocks;
 use crate::ignore::Ignore;
 use crate::keepers::{self, KeptBy};
@@ -95,6 +95,13 @@ pub struct Group {
     /// Records that threads lost while these waited, where that is why nothing can be said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost_records: Vec<LostRecords>,
+    /// How many they were in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_meanwhile: Option<Losses>,
+    /// The longest that one of them has been ready without being run, if they were woken and it is
+    /// known when, of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_ns: Option<u64>,
     /// The records that prove it of the oldest of them.
     pub proof: Proof,
     /// The place, to look up more.
@@ -272,6 +279,8 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         behind: behind(members, &others.judged),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
         lost_records: culprits::lost_records(model, oldest.0, verdict),
+        lost_meanwhile: lost_meanwhile(model, oldest.0, verdict),
+        ready_ns: ready(model, members),
         proof: proof::of(
             model,
             names,
@@ -283,6 +292,29 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         site,
         judged: (verdict, fact, oldest.1),
     }
+}
+
+fn lost_meanwhile(model: &Model, one: &Coroutine, verdict: Verdict) -> Option<Losses> {
+    let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
+    let wait = one.suspend().filter(|_| is_open)?;
+    Losses::since(model, one.process, wait.at)
+}
+
+/// Of several wakes the first made it ready, and the latest is what is known.
+fn ready(model: &Model, members: &[Member]) -> Option<u64> {
+    let ready = |(one, judgement): &Member| {
+        let wait = one
+            .suspend()
+            .filter(|_| judgement.fact == Fact::WokenNotRun)?;
+        let woken = one.woken_at(one.wake.as_ref()?);
+        // A wake is counted first and dated later: that of an earlier one says nothing.
+        let is_known =
+            one.wakes_since_its_run() == Some(1) && one.ran_at.is_none_or(|ran| ran <= woken);
+        let since = is_known.then(|| woken.max(wait.at))?;
+        Some(since.until(model.census.end_of(one.process)).0)
+    };
+    let all: Option<Vec<u64>> = members.iter().map(ready).collect();
+    all?.into_iter().max()
 }
 
 fn doubt(judgement: &Judgement) -> Option<&'static str> {

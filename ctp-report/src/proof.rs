@@ -5,7 +5,7 @@ use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
-use crate::culprits;
+use crate::culprits::{self, Losses};
 use crate::looks;
 use crate::model::Model;
 use crate::names::{self, Label, Names};
@@ -231,13 +231,9 @@ fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
 
 /// What the threads of its process lost since then.
 pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
-    let losses = model.census.losses_since(one.process, since);
-    let records = losses
-        .iter()
-        .fold(0, |sum: u64, it| sum.saturating_add(it.records));
-    match records {
-        0 => "but records may be missing".to_owned(),
-        lost => format!("but {} lost", units::counted(lost, "record")),
+    match Losses::since(model, one.process, since) {
+        None => "but records may be missing".to_owned(),
+        Some(lost) => format!("but {} lost", lost.in_words()),
     }
 }
 

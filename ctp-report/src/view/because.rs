@@ -9,6 +9,7 @@ use crate::groups::{Group, Usual};
 use crate::text;
 use crate::units;
 use crate::view::{closed, keepers};
+use crate::waits::WaitsFor;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
@@ -162,7 +163,7 @@ pub fn is_as_usual(group: &Group) -> bool {
     )
 }
 
-/// `3 x read_frame src/main.rs:64 (usually woken after 1.9 ms)`.
+/// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
 pub fn waiting(group: &Group) -> String {
     let what = format!(
         "{} x {}",
@@ -180,14 +181,9 @@ pub fn waiting(group: &Group) -> String {
 
 /// What is not known: a record that is lost may be that of a closing.
 fn lost(group: &Group) -> String {
-    let lost = group.lost_records.iter().map(|it| it.records);
-    match lost.fold(0, u64::saturating_add) {
-        0 => String::new(),
-        records => {
-            let records = units::counted(records, "record");
-            format!("; {records} lost meanwhile; a closing may be among them")
-        }
-    }
+    let lost = group.lost_meanwhile.map(|lost| lost.in_words());
+    lost.map(|records| format!("; {records} lost meanwhile; a closing may be among them"))
+        .unwrap_or_default()
 }
 
 fn detail(group: &Group) -> String {
@@ -218,16 +214,37 @@ fn detail(group: &Group) -> String {
         (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),
-        (_, Fact::WokenNotRun, _) => format!("woken and not run for {age} at most"),
-        (reason, _, Some(usual)) if usual.waits > 0 => compared(reason, &usual, &age, group),
-        _ => match group.waits_for.first() {
-            Some(waits) => {
-                let kept = keepers::in_a_clause(&group.kept_by);
-                format!("{}, for {age}{kept}", waits.describe())
+        (_, Fact::WokenNotRun, _) => woken(group, &age),
+        (reason, _, Some(usual)) if usual.waits > 0 => {
+            let compared = compared(reason, &usual, &age, group);
+            match is_for_one_to_give_back(group) {
+                true => of_what(group, &compared),
+                false => compared,
             }
-            None => format!("for {age}"),
-        },
+        }
+        _ => of_what(group, &format!("for {age}")),
     }
+}
+
+/// Where it is known when the wake came, that is how long it has been ready.
+fn woken(group: &Group, age: &str) -> String {
+    match group.ready_ns {
+        Some(ready) => format!("woken and not run for {}", units::duration(Nanos(ready))),
+        None => format!("woken and not run for {age} at most"),
+    }
+}
+
+/// Others are known to keep it, or one of them has a lock: which one says more than the past does.
+fn is_for_one_to_give_back(group: &Group) -> bool {
+    let is_lock = |waits: &WaitsFor| waits.kind == "lock";
+    !group.kept_by.is_empty() || group.waits_for.first().is_some_and(is_lock)
+}
+
+/// `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.
+fn of_what(group: &Group, how_long: &str) -> String {
+    let what = group.waits_for.first().map(|waits| waits.describe() + ", ");
+    let kept = keepers::in_a_clause(&group.kept_by);
+    format!("{}{how_long}{kept}", what.unwrap_or_default())
 }
 
 /// The last step of a proof is the end.
@@ -246,7 +263,7 @@ fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
     let is_long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.oldest_ns;
     let now = is_long.then(|| format!(", now for {age}"));
     format!(
-        "usually woken after {doubt}{mean}{}",
+        "usually resumed after {doubt}{mean}{}",
         now.unwrap_or_default()
     )
 }

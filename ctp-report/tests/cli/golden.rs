@@ -10,6 +10,7 @@
 //! | CT-14 | `stuck_forgotten`: the same for certain, where nothing is lost that may hide a wake |
 //! | CT-15 | `stuck_marked`, `gate_ignored`: what is meant to be long, or not to be told of |
 //! | CT-15 | `stuck_lost_wakeup`, `stuck_woken`, `stuck_queueing`: the three variants |
+//! | CT-15 | `stuck_held`: whose lock it waits for also where a wait has ended; when the wake came
 //! | CT-15 | `*_deadlock`, `stuck_pairs`: who waits for each other, and who holds what they want |
 //! | CT-15 | `stuck_looked_at`: what was seen from outside, with the looks among the proofs |
 //! | CT-15 | `stuck_nothing_to_read`: who waits longer than others since nothing comes, and is known to |

@@ -64,6 +64,30 @@ fn joins(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, other: Coroutine
     t.suspend(one, at, 4127, wait(sites.join, WaitKind::Coroutine, other));
 }
 
+/// One that waits for a lock, which another one has got before, and whose holder is well; and one that
+/// was woken just before the end.
+pub fn held() -> Vec<u8> {
+    let mut t = Trace::of("./accounts");
+    let sites = sites(&mut t);
+    t.deed(2 * MS, 4126, Act::Begin);
+    t.deed(2 * MS, 4127, Act::Begin);
+    let [holder, before, after, woken] =
+        ["teller", "audit", "report", "late"].map(|name| born(&mut t, &sites, name));
+    wants(&mut t, &sites, 5 * MS, before, 0);
+    t.run(before, 15 * MS, 4129);
+    t.death(before, 16 * MS);
+    hold(&mut t, 20 * MS, holder, 0, sites.take);
+    let fd = wait(sites.read, WaitKind::Readable, 9);
+    t.suspend(holder, 30 * MS, 4128, fd);
+    wants(&mut t, &sites, 40 * MS, after, 0);
+    t.suspend(woken, 40 * MS, 4131, fd);
+    t.wake(woken, 1, 12_399 * MS + MS / 2, Waker::Foreign);
+    for one in [holder, after, woken] {
+        t.tally(one, None, false);
+    }
+    t.finish()
+}
+
 /// Three that wait for each other, by locks and by a join, and two behind them; one that waits for
 /// what it holds itself; one whose lock went down with its holder; one behind one that lost a wakeup;
 /// and one whose holder is well.

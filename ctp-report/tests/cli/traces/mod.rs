@@ -40,6 +40,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("robbed_of_others", deeds::robbed(None)),
         ("deadlock", locks::deadlock()),
         ("pairs", locks::pairs()),
+        ("held", locks::held()),
         ("line", locks::line()),
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
