@@ -16,6 +16,7 @@ use crate::model::Model;
 use crate::names::{self, Label, Names};
 use crate::parents::{self, Spawner};
 use crate::proof::{self, Proof};
+use crate::twins;
 use crate::waits::{self, WaitsFor};
 
 /// Coroutines that share verdict, fact, reason and place.
@@ -104,6 +105,9 @@ pub struct Group {
     pub ready_ns: Option<u64>,
     /// The records that prove it of the oldest of them.
     pub proof: Proof,
+    /// Another group would look the same without its column.
+    #[serde(skip)]
+    pub is_twin: bool,
     /// The place, to look up more.
     #[serde(skip)]
     pub site: SiteId,
@@ -208,6 +212,11 @@ pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
     };
     let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members, &others);
     let mut groups: Vec<Group> = members.iter().map(make).collect();
+    let look = |group: &Group| (group.at(), group.function.clone());
+    let twins = twins::twins(&groups, look, |group| group.column);
+    for (group, is_twin) in groups.iter_mut().zip(twins) {
+        group.is_twin = is_twin;
+    }
     groups.sort_by_key(Group::rank);
     groups
 }
@@ -289,6 +298,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
             others.closings.get(&oldest.0.id),
             others.blocks.of(oldest.0.id),
         ),
+        is_twin: false,
         site,
         judged: (verdict, fact, oldest.1),
     }
@@ -413,7 +423,13 @@ impl Group {
     /// File and line, or what is known instead.
     pub fn at(&self) -> String {
         match (&self.file, self.line) {
-            (Some(file), Some(line)) => names::source(file, line, self.in_function),
+            (Some(file), Some(line)) => {
+                let at = names::source(file, line, self.in_function);
+                twins::with_column(
+                    at,
+                    self.column.filter(|_| self.is_twin && !self.in_function),
+                )
+            }
             _ => self
                 .module
                 .clone()

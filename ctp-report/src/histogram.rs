@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::model::Model;
 use crate::names::{Label, Names};
+use crate::twins;
 use crate::waits;
 
 /// One site, or all coroutines of one name.
@@ -16,6 +17,8 @@ pub struct Chart {
     pub name: String,
     /// The line of the site, or that where one of that name was spawned.
     pub at: Option<String>,
+    /// Column in that line.
+    pub column: Option<u32>,
     /// What sort of thing is waited for, at a site.
     pub waits_for: Option<&'static str>,
     /// How many coroutines.
@@ -76,6 +79,7 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
             all.iter().map(|it| of_site(model, names, it)).collect()
         }
     };
+    tell_apart(&mut charts);
     let rank = |it: &Chart| std::cmp::Reverse((it.waiting.sum_ns, it.oldest_open_ns));
     charts.sort_by(|a, b| {
         rank(a)
@@ -85,10 +89,20 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
     charts
 }
 
+fn tell_apart(charts: &mut [Chart]) {
+    let look = |it: &Chart| (it.at.clone(), it.name.clone(), it.waits_for);
+    let twins = twins::twins(charts, look, |it| it.column);
+    for (chart, _) in charts.iter_mut().zip(twins).filter(|(_, is_twin)| *is_twin) {
+        let column = chart.column;
+        chart.at = chart.at.take().map(|at| twins::with_column(at, column));
+    }
+}
+
 fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
     Chart {
         name: names.function_of_several(site.site, model.census.name(site.name), site.names_differ),
         at: names.of(site.site).and_then(Label::at),
+        column: names.of(site.site).and_then(|label| label.column),
         waits_for: Some(waits::word(site.wait)),
         coroutines: site.coroutines,
         waiting: Side::of_events(&site.waits),
@@ -105,6 +119,9 @@ fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
     Chart {
         name: names.function(SiteId::default(), model.census.name(named.kin.name)),
         at: names.of(named.kin.spawn_site).and_then(Label::at),
+        column: names
+            .of(named.kin.spawn_site)
+            .and_then(|label| label.column),
         waits_for: None,
         coroutines: named.coroutines,
         waiting: Side::of_totals(&named.waiting, named.bins),

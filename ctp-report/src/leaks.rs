@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::model::Model;
 use crate::names::{Label, Names};
+use crate::twins;
 
 /// Coroutines that were alive at a clean end, in one state at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,6 +22,8 @@ pub struct Leak {
     pub file: Option<String>,
     /// Line in that file.
     pub line: Option<u32>,
+    /// Column in that line.
+    pub column: Option<u32>,
     /// Where that is, also if there is no source position.
     pub at: Option<String>,
     /// How many.
@@ -46,8 +49,18 @@ pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
         .into_iter()
         .map(|((state, _, site), all)| leak(model, names, state, site, &all))
         .collect();
+    tell_apart(&mut leaks);
     leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
     leaks
+}
+
+fn tell_apart(leaks: &mut [Leak]) {
+    let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
+    let twins = twins::twins(leaks, look, |it| it.column);
+    for (leak, _) in leaks.iter_mut().zip(twins).filter(|(_, is_twin)| *is_twin) {
+        let column = leak.column;
+        leak.at = leak.at.take().map(|at| twins::with_column(at, column));
+    }
 }
 
 /// Did this process end by itself, as far as is known? Those that were killed leave whatever they had.
@@ -79,12 +92,16 @@ fn leak(
     all: &[&Coroutine],
 ) -> Leak {
     let label = names.of(site).cloned().unwrap_or_default();
-    let (at, Label { file, line, .. }) = (label.at(), label);
+    let at = label.at();
+    let Label {
+        file, line, column, ..
+    } = label;
     Leak {
         state,
         function: names.of_all(model, site, all.iter().copied()),
         file,
         line,
+        column,
         at,
         count: all.len(),
         ids: all.iter().map(|one| one.id.0).collect(),

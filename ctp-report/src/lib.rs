@@ -54,6 +54,7 @@ mod source;
 mod svg;
 mod table;
 mod text;
+mod twins;
 mod units;
 mod view;
 

@@ -9,6 +9,7 @@ use crate::config::{SitesView, Sort};
 use crate::crash;
 use crate::model::Model;
 use crate::names::{self, Label, Names};
+use crate::twins;
 use crate::units;
 use crate::waits;
 
@@ -57,6 +58,9 @@ pub struct Row {
     pub longest_run_ns: u64,
     /// Whether these figures are complete.
     pub exact: bool,
+    /// Another row would look the same without its column.
+    #[serde(skip)]
+    pub is_twin: bool,
     /// Whether the length of any wait is known: else its mean and its longest mean nothing.
     #[serde(skip)]
     pub measured: bool,
@@ -66,7 +70,13 @@ impl Row {
     /// File and line, or what is known instead.
     pub fn at(&self) -> String {
         match (&self.file, self.line) {
-            (Some(file), Some(line)) => names::source(file, line, self.in_function),
+            (Some(file), Some(line)) => {
+                let at = names::source(file, line, self.in_function);
+                twins::with_column(
+                    at,
+                    self.column.filter(|_| self.is_twin && !self.in_function),
+                )
+            }
             _ => self
                 .module
                 .clone()
@@ -120,8 +130,20 @@ pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
         row.share = units::percent(Nanos(row.waited_ns), total);
     }
     rows.retain(|row| view.percent_limit <= row.share);
+    tell_apart(&mut rows);
     rows.sort_by(|a, b| order(view.sort, a, b).then_with(|| a.at().cmp(&b.at())));
     rows
+}
+
+fn tell_apart(rows: &mut [Row]) {
+    let look = |row: &Row| {
+        let (function, awaited_by) = (row.function.clone(), row.awaited_by.clone());
+        (row.at(), function, awaited_by, row.waits_for)
+    };
+    let twins = twins::twins(rows, look, |row| row.column);
+    for (row, is_twin) in rows.iter_mut().zip(twins) {
+        row.is_twin = is_twin;
+    }
 }
 
 fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
@@ -155,6 +177,7 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
         ran_ns: site.runs.sum().0,
         longest_run_ns: site.runs.max().unwrap_or_default().0,
         exact: !site.approximate && model.knows_its_losses(),
+        is_twin: false,
         measured: all.count() > 0,
     }
 }
@@ -186,6 +209,7 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
         ran_ns: named.running.sum.0,
         longest_run_ns: named.running.max.0,
         exact: !named.approximate && model.knows_its_losses(),
+        is_twin: false,
         measured: measured > 0,
     }
 }

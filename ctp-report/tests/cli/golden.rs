@@ -16,6 +16,7 @@
 //! | CT-15 | `stuck_nothing_to_read`: who waits longer than others since nothing comes, and is known to |
 //! | CT-15 | `why_*`, `json_why_*`: what led a coroutine to where it is, wake by wake |
 //! | CT-15 | `why_kept*`, `why_line*`, `why_pair`: who keeps it there, step by step |
+//! | CT-13 | `*_twins`: of two places on one line the column is told
 //! | CT-16 | `stuck_cancelled`: none of 20 |
 //! | CT-17 | `import_*`: three runs in one file, 115 broken lines |
 //! | CT-20 | `export_*`: six columns, by time, ids unique |

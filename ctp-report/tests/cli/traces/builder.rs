@@ -82,10 +82,14 @@ impl Trace {
     }
 
     pub fn source(&mut self, file: &str, line: u32) -> SiteId {
+        self.source_at(file, line, 9)
+    }
+
+    pub fn source_at(&mut self, file: &str, line: u32, column: u32) -> SiteId {
         self.place(Place::Source {
             file: file.into(),
             line,
-            column: 9,
+            column,
         })
     }
 

@@ -29,6 +29,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("fixed", lost_wakeup(false)),
         ("cancelled", cancelled()),
         ("peers", peers()),
+        ("twins", twins()),
         ("woken", woken()),
         ("queueing", queueing()),
         ("closed", deeds::closed()),
@@ -168,6 +169,22 @@ pub fn named(names: &[&str]) -> Vec<u8> {
         t.suspend(one, 3 * MS, 4127, wait(read, WaitKind::Readable, 17 + i));
         t.tally(one, None, false);
     }
+    t.finish()
+}
+
+/// Two locks are wanted on one line, and a third thing on another.
+fn twins() -> Vec<u8> {
+    let mut t = Trace::of("./twins");
+    let spawn = t.source(SESSION, 6);
+    for (i, (line, column)) in (0..).zip([(17, 22), (17, 52), (4, 9)]) {
+        let site = t.source_at(SESSION, line, column);
+        let one = t.born("session", spawn, MS);
+        t.run(one, 2 * MS, 4127);
+        let number = 0x7f00_0000_1000 + i * 64;
+        t.suspend(one, 3 * MS, 4127, wait(site, WaitKind::Lock, number));
+        t.tally(one, None, false);
+    }
+    t.end.how = Ending::Exited(0);
     t.finish()
 }
 

@@ -1,0 +1,44 @@
+//! Rows that would look the same: where several places are on one line, their columns tell them
+//! apart. Elsewhere a column says nothing that is worth its room.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For each row, whether another one looks the same and has another column.
+pub fn twins<T, L: Ord>(
+    rows: &[T],
+    look: impl Fn(&T) -> L,
+    column: impl Fn(&T) -> Option<u32>,
+) -> Vec<bool> {
+    let mut columns: BTreeMap<L, BTreeSet<Option<u32>>> = BTreeMap::new();
+    for row in rows {
+        columns.entry(look(row)).or_default().insert(column(row));
+    }
+    let is_twin = |row: &T| columns.get(&look(row)).is_some_and(|all| 1 < all.len());
+    rows.iter().map(is_twin).collect()
+}
+
+/// `main.rs:199:52`; the line alone where no column is known.
+pub fn with_column(at: String, column: Option<u32>) -> String {
+    match column {
+        Some(column) => format!("{at}:{column}"),
+        None => at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_told_of_those_that_look_the_same() {
+        let rows = [
+            (7, Some(1)),
+            (7, Some(2)),
+            (8, Some(1)),
+            (9, None),
+            (9, None),
+        ];
+        let twins = twins(&rows, |row| row.0, |row| row.1);
+        assert_eq!(twins, [true, true, false, false, false]);
+    }
+}
