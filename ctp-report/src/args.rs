@@ -38,6 +38,7 @@ Examples:
   ctp-report --flame flame.svg          waiting time as a flame graph
   ctp-report --timeline t.svg           who ran and waited when, the stuck ones in red
   ctp-report -i old.data --json         figures for a program
+  ctp-report old.data --stuck           what is stuck in another trace; - for standard input
   ctp-report --export jsonl -o t.jsonl  the events for coroTracer's tools";
 
 const AFTER: &str = "\
@@ -77,9 +78,12 @@ Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
     max_term_width = 100
 )]
 struct Cli {
-    /// Trace to read: of ctp-record, or JSON lines of coroTracer
+    /// Trace to read: of ctp-record, or JSON lines of coroTracer (- for standard input)
     #[arg(short, long, value_name = "FILE", default_value = DEFAULT_INPUT)]
     input: PathBuf,
+    /// Trace to read, as with --input
+    #[arg(value_name = "FILE", conflicts_with = "input")]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
@@ -303,7 +307,7 @@ impl Cli {
         let json = self.json;
         let places = std::mem::take(&mut self.places).into_places();
         Config {
-            input: self.input.clone(),
+            input: self.trace.take().unwrap_or_else(|| self.input.clone()),
             run: self.exchange.run,
             places,
             view: self.into_view(),

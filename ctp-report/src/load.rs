@@ -1,7 +1,7 @@
 //! From a file to bytes, and to a reader over them; each failure with a way out.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -12,6 +12,7 @@ use ctp_trace::{Census, Reader};
 use crate::config::Config;
 use crate::import::{self, Imported};
 use crate::model::Model;
+use crate::output;
 
 /// A trace in memory.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub struct Input<'a> {
 /// If the file cannot be read, or has no such run.
 pub fn open(config: &Config) -> Result<Input<'_>> {
     let path = config.input.as_path();
-    let name = || path.display().to_string();
+    let name = || name(path);
     let bytes = bytes(path)?;
     if import::recognises(&bytes) {
         let (bytes, imported) = import::jsonl(&bytes, config.run).with_context(name)?;
@@ -54,7 +55,7 @@ impl Input<'_> {
     /// # Errors
     /// If nothing can be read.
     pub fn reader(&self) -> Result<Reader<'_>> {
-        Reader::new(&self.bytes).with_context(|| self.path.display().to_string())
+        Reader::new(&self.bytes).with_context(|| name(self.path))
     }
 
     /// From when on a flight recorder has everything; zero in any other trace.
@@ -92,7 +93,21 @@ impl Input<'_> {
     }
 }
 
+fn name(path: &Path) -> String {
+    match output::is_stdin(path) {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
 fn bytes(path: &Path) -> Result<Vec<u8>> {
+    if output::is_stdin(path) {
+        let mut bytes = Vec::new();
+        io::stdin()
+            .read_to_end(&mut bytes)
+            .context("cannot read standard input")?;
+        return Ok(bytes);
+    }
     fs::read(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow!(
             "no {} here: record one with `ctp-record -- ./app`, or name one with -i FILE",

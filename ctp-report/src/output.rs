@@ -1,4 +1,5 @@
-//! Where what was asked for goes: to a file, or to standard output if that is named `-`.
+//! Where what was asked for goes: to a file, or to standard output if that is named `-`. As a trace
+//! to read, that name is standard input.
 
 use std::fs;
 use std::io::Write;
@@ -8,8 +9,15 @@ use anyhow::{Context as _, Result};
 
 /// Whether this name stands for standard output.
 pub fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
+    path == Path::new(STANDARD)
 }
+
+/// Whether this name stands for standard input.
+pub fn is_stdin(path: &Path) -> bool {
+    path == Path::new(STANDARD)
+}
+
+const STANDARD: &str = "-";
 
 /// Writes the bytes to the file of this name, or to `out` if it stands for that. Returns whether
 /// it is a file, of which there is something to say.

@@ -83,6 +83,7 @@ mod tests {
     fn no_option_is_without_a_rule() {
         let of_all = [
             "input",
+            "trace",
             "json",
             "quiet",
             "verbose",

@@ -224,6 +224,27 @@ fn a_dash_is_standard_output() {
 }
 
 #[test]
+fn the_trace_may_stand_alone_or_come_from_standard_input() {
+    let desk = Desk::new();
+    let named = desk.text(&["-i", "busy.data", "--stuck", "-q"]);
+    assert_eq!(desk.text(&["busy.data", "--stuck", "-q"]), named);
+    assert_eq!(desk.text(&["--stuck", "-q", "busy.data"]), named);
+    for dashed in [&["-i", "-", "--stuck", "-q"][..], &["-", "--stuck", "-q"]] {
+        let mut command = desk.command(dashed);
+        command.stdin(fs::File::open(desk.path("busy.data")).unwrap());
+        let output = command.output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), named);
+    }
+    assert_eq!(status(&desk, &["-i", "busy.data", "busy.data"]), 2);
+    let missing = desk.report(&["stuck"]);
+    let said = String::from_utf8_lossy(&missing.stderr);
+    assert!(
+        said.contains("no stuck here") && said.contains("-i FILE"),
+        "{said}"
+    );
+}
+
+#[test]
 fn nothing_is_read_from_a_directory() {
     let desk = Desk::new();
     let output = desk.report(&["-i", "src"]);
