@@ -114,6 +114,13 @@ pub fn lost_records(model: &Model, one: &Coroutine, verdict: Verdict) -> Vec<Los
     lost
 }
 
+/// How many records those were.
+pub fn lost_meanwhile(model: &Model, one: &Coroutine, verdict: Verdict) -> Option<Losses> {
+    let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
+    let wait = one.suspend().filter(|_| is_open)?;
+    Losses::since(model, one.process, wait.at)
+}
+
 /// Where that which each of these waits for was closed: what most of them lost first.
 pub fn closed_by<'a>(
     model: &Model,

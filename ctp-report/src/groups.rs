@@ -288,8 +288,8 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         behind: behind(members, &others.judged),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
         lost_records: culprits::lost_records(model, oldest.0, verdict),
-        lost_meanwhile: lost_meanwhile(model, oldest.0, verdict),
-        ready_ns: ready(model, members),
+        lost_meanwhile: culprits::lost_meanwhile(model, oldest.0, verdict),
+        ready_ns: proof::ready_ns(model, members),
         proof: proof::of(
             model,
             names,
@@ -302,29 +302,6 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         site,
         judged: (verdict, fact, oldest.1),
     }
-}
-
-fn lost_meanwhile(model: &Model, one: &Coroutine, verdict: Verdict) -> Option<Losses> {
-    let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
-    let wait = one.suspend().filter(|_| is_open)?;
-    Losses::since(model, one.process, wait.at)
-}
-
-/// Of several wakes the first made it ready, and the latest is what is known.
-fn ready(model: &Model, members: &[Member]) -> Option<u64> {
-    let ready = |(one, judgement): &Member| {
-        let wait = one
-            .suspend()
-            .filter(|_| judgement.fact == Fact::WokenNotRun)?;
-        let woken = one.woken_at(one.wake.as_ref()?);
-        // A wake is counted first and dated later: that of an earlier one says nothing.
-        let is_known =
-            one.wakes_since_its_run() == Some(1) && one.ran_at.is_none_or(|ran| ran <= woken);
-        let since = is_known.then(|| woken.max(wait.at))?;
-        Some(since.until(model.census.end_of(one.process)).0)
-    };
-    let all: Option<Vec<u64>> = members.iter().map(ready).collect();
-    all?.into_iter().max()
 }
 
 fn doubt(judgement: &Judgement) -> Option<&'static str> {

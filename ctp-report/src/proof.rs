@@ -6,6 +6,7 @@ use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
 use crate::culprits::{self, Losses};
+use crate::groups::Member;
 use crate::looks;
 use crate::model::Model;
 use crate::names::{self, Label, Names};
@@ -235,6 +236,24 @@ pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
         None => "but records may be missing".to_owned(),
         Some(lost) => format!("but {} lost", lost.in_words()),
     }
+}
+
+/// The longest that one of these has been ready without being run, if they were woken and it is known
+/// when, of each. Of several wakes the first made it ready, and the latest is what is known.
+pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
+    let ready = |(one, judgement): &Member| {
+        let wait = one
+            .suspend()
+            .filter(|_| judgement.fact == Fact::WokenNotRun)?;
+        let woken = one.woken_at(one.wake.as_ref()?);
+        // A wake is counted first and dated later: that of an earlier one says nothing.
+        let is_known =
+            one.wakes_since_its_run() == Some(1) && one.ran_at.is_none_or(|ran| ran <= woken);
+        let since = is_known.then(|| woken.max(wait.at))?;
+        Some(since.until(model.census.end_of(one.process)).0)
+    };
+    let all: Option<Vec<u64>> = members.iter().map(ready).collect();
+    all?.into_iter().max()
 }
 
 /// What is so when the recording ends, or the process of this one.
