@@ -374,6 +374,7 @@ mod tests {
             waits_for: None,
             waits_at: None,
             waits_ns: 0,
+            closed: None,
             kept: None,
             ready: None,
             queued_ns: 1,
