@@ -8,13 +8,11 @@ use std::process::{Child, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ctp_trace::record::{Act, Dialect, EventKind, Former, Nanos, ProcessEnding};
+use ctp_trace::record::{EventKind, Former, Nanos};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use crate::family::{everything_is_there, record};
 use crate::killed;
 use crate::lab::{Lab, fixture, program_of, runs, send, wait_until};
-use crate::peers;
 use crate::trace::Trace;
 
 /// Records that a lane of 64 KiB holds.
@@ -22,7 +20,7 @@ const CAPACITY: u64 = 2048;
 
 /// What every snapshot of a program with ample lanes must be: nothing is lost, what each coroutine
 /// has is contiguous up to its end, and all of the window is there.
-fn is_whole(trace: &Trace) {
+pub fn is_whole(trace: &Trace) {
     trace.is_complete();
     let window = trace.window.expect("it is a flight recorder's");
     assert_eq!(window.unattributed, 0);
@@ -475,52 +473,4 @@ fn who_asks_for_a_snapshot_is_told_why_there_is_none() {
     assert_eq!(output.status.code(), Some(1));
     is_whole(&flight.snapshot_to("one.ctp"));
     flight.kill();
-}
-
-// LT-14
-#[test]
-fn what_dead_threads_did_last_is_there_while_there_are_lanes_for_others() {
-    let lab = Lab::new();
-    lab.record(&["--flight-recorder"], "brief", &["truth", "100", "8", "3"]);
-    let trace = lab.trace();
-    is_whole(&trace);
-    assert_eq!(trace.end().events.to_string(), lab.truth("truth")[0][0]);
-    let begun = trace.deeds.iter().filter(|deed| deed.act == Act::Begin);
-    assert_eq!(begun.count(), 96, "each thread tells of itself");
-}
-
-// CTP-34
-#[test]
-fn processes_that_ended_meanwhile_stand_as_they_were() {
-    let lab = Lab::new();
-    let steps = "work parent 5 0 fork work child 5 0 clone work grandchild 5 0 kill";
-    let (_, trace) = record(&lab, &["--flight-recorder"], steps);
-    everything_is_there(&lab, &trace);
-    is_whole(&trace);
-    assert_eq!(trace.processes.len(), 3);
-    assert_eq!(trace.process_ends.len(), 2);
-    for one in trace.coroutines.values() {
-        assert_eq!(one.last(), EventKind::Suspend);
-        assert_eq!(one.events.len() as u64, one.tally().attempted);
-    }
-}
-
-// CTP-33
-#[test]
-fn a_new_image_is_another_process_also_for_a_flight_recorder() {
-    let lab = Lab::new();
-    let steps = "work old 5 0 exec work new 5 0";
-    let (_, trace) = record(&lab, &["--flight-recorder"], steps);
-    everything_is_there(&lab, &trace);
-    is_whole(&trace);
-    let replaced = &trace.process_ends[0];
-    assert_eq!(replaced.how, ProcessEnding::Exec);
-    assert_eq!(replaced.process, trace.named("old").birth.process);
-}
-
-// CTP-13
-#[test]
-fn of_plain_v1_peers_there_are_the_latest_events() {
-    peers::latest(Dialect::V1PerStation, "d1");
-    peers::latest(Dialect::V1PerSlot, "d2");
 }

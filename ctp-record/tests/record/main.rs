@@ -14,6 +14,7 @@ mod deeds;
 mod endings;
 mod family;
 mod flight;
+mod flight_of_many;
 mod holds;
 mod i686;
 mod killed;

@@ -1,0 +1,56 @@
+//! What a flight recorder keeps of many threads, of processes that came from one another, and of peers.
+
+use ctp_trace::record::{Act, Dialect, EventKind, ProcessEnding};
+
+use crate::family::{everything_is_there, record};
+use crate::flight::is_whole;
+use crate::lab::Lab;
+use crate::peers;
+
+// LT-14
+#[test]
+fn what_dead_threads_did_last_is_there_while_there_are_lanes_for_others() {
+    let lab = Lab::new();
+    lab.record(&["--flight-recorder"], "brief", &["truth", "100", "8", "3"]);
+    let trace = lab.trace();
+    is_whole(&trace);
+    assert_eq!(trace.end().events.to_string(), lab.truth("truth")[0][0]);
+    let begun = trace.deeds.iter().filter(|deed| deed.act == Act::Begin);
+    assert_eq!(begun.count(), 96, "each thread tells of itself");
+}
+
+// CTP-34
+#[test]
+fn processes_that_ended_meanwhile_stand_as_they_were() {
+    let lab = Lab::new();
+    let steps = "work parent 5 0 fork work child 5 0 clone work grandchild 5 0 kill";
+    let (_, trace) = record(&lab, &["--flight-recorder"], steps);
+    everything_is_there(&lab, &trace);
+    is_whole(&trace);
+    assert_eq!(trace.processes.len(), 3);
+    assert_eq!(trace.process_ends.len(), 2);
+    for one in trace.coroutines.values() {
+        assert_eq!(one.last(), EventKind::Suspend);
+        assert_eq!(one.events.len() as u64, one.tally().attempted);
+    }
+}
+
+// CTP-33
+#[test]
+fn a_new_image_is_another_process_also_for_a_flight_recorder() {
+    let lab = Lab::new();
+    let steps = "work old 5 0 exec work new 5 0";
+    let (_, trace) = record(&lab, &["--flight-recorder"], steps);
+    everything_is_there(&lab, &trace);
+    is_whole(&trace);
+    let replaced = &trace.process_ends[0];
+    assert_eq!(replaced.how, ProcessEnding::Exec);
+    assert_eq!(replaced.process, trace.named("old").birth.process);
+}
+
+// CTP-13
+#[test]
+fn of_plain_v1_peers_there_are_the_latest_events() {
+    peers::latest(Dialect::V1PerStation, "d1");
+    peers::latest(Dialect::V1PerSlot, "d2");
+}
