@@ -79,7 +79,8 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
             all.iter().map(|it| of_site(model, names, it)).collect()
         }
     };
-    tell_apart(&mut charts);
+    let look = |it: &Chart| (it.at.clone(), it.name.clone(), it.waits_for);
+    twins::tell_apart(&mut charts, look, |it| it.column, |it| &mut it.at);
     let rank = |it: &Chart| std::cmp::Reverse((it.waiting.sum_ns, it.oldest_open_ns));
     charts.sort_by(|a, b| {
         rank(a)
@@ -87,15 +88,6 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
             .then_with(|| (&a.name, &a.at).cmp(&(&b.name, &b.at)))
     });
     charts
-}
-
-fn tell_apart(charts: &mut [Chart]) {
-    let look = |it: &Chart| (it.at.clone(), it.name.clone(), it.waits_for);
-    let twins = twins::twins(charts, look, |it| it.column);
-    for (chart, _) in charts.iter_mut().zip(twins).filter(|(_, is_twin)| *is_twin) {
-        let column = chart.column;
-        chart.at = chart.at.take().map(|at| twins::with_column(at, column));
-    }
 }
 
 fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {

@@ -49,18 +49,10 @@ pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
         .into_iter()
         .map(|((state, _, site), all)| leak(model, names, state, site, &all))
         .collect();
-    tell_apart(&mut leaks);
+    let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
+    twins::tell_apart(&mut leaks, look, |it| it.column, |it| &mut it.at);
     leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
     leaks
-}
-
-fn tell_apart(leaks: &mut [Leak]) {
-    let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
-    let twins = twins::twins(leaks, look, |it| it.column);
-    for (leak, _) in leaks.iter_mut().zip(twins).filter(|(_, is_twin)| *is_twin) {
-        let column = leak.column;
-        leak.at = leak.at.take().map(|at| twins::with_column(at, column));
-    }
 }
 
 /// Did this process end by itself, as far as is known? Those that were killed leave whatever they had.

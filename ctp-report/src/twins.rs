@@ -17,6 +17,21 @@ pub fn twins<T, L: Ord>(
     rows.iter().map(is_twin).collect()
 }
 
+/// Says the column where a row is, if another one looks the same without it.
+pub fn tell_apart<T, L: Ord>(
+    rows: &mut [T],
+    look: impl Fn(&T) -> L,
+    column: impl Fn(&T) -> Option<u32>,
+    at: impl Fn(&mut T) -> &mut Option<String>,
+) {
+    let twins = twins(rows, look, &column);
+    for (row, _) in rows.iter_mut().zip(twins).filter(|(_, is_twin)| *is_twin) {
+        let column = column(row);
+        let at = at(row);
+        *at = at.take().map(|at| with_column(at, column));
+    }
+}
+
 /// `main.rs:199:52`; the line alone where no column is known.
 pub fn with_column(at: String, column: Option<u32>) -> String {
     match column {
