@@ -8,11 +8,15 @@ use crate::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
 /// In the word of what was announced: nothing yet, but one that was polled inside of this one waits.
 pub(crate) const ONE_INSIDE_WAITS: u64 = 1 << 16;
 
+/// In the same word, besides what was announced: who did so is over if another wait follows.
+const VOID: u64 = 1 << 17;
+
 /// Keeps the latest of the waits that are announced in one run of a coroutine.
 #[inline]
 pub(crate) fn note(local: &Local, site: SiteWord, wait: &Wait) {
     let code = match local.noted_kind.load(Ordering::Relaxed) {
         0 => wait.code(),
+        void if void & VOID != 0 => wait.code(),
         ONE_INSIDE_WAITS => wait.code() | WAIT_ONE_OF_SEVERAL,
         before => beside((before - 1) as u8, is_the_same(local, site, wait), wait),
     };
@@ -30,17 +34,28 @@ pub(crate) fn doubt(local: &Local) {
     let noted = local.noted_kind.load(Ordering::Relaxed);
     if ![0, ONE_INSIDE_WAITS].contains(&noted) {
         let code = (noted - 1) as u8 | WAIT_ONE_OF_SEVERAL;
-        local
-            .noted_kind
-            .store(u64::from(code) + 1, Ordering::Relaxed);
+        let doubted = (u64::from(code) + 1) | (noted & VOID);
+        local.noted_kind.store(doubted, Ordering::Relaxed);
     }
 }
 
-/// Who announced is over, and another wait follows.
+/// Who announced has no waker any more.
 #[cfg(feature = "alloc")]
 #[cold]
-pub(crate) fn forget(local: &Local) {
-    local.noted_kind.store(0, Ordering::Relaxed);
+pub(crate) fn void(local: &Local) {
+    let noted = local.noted_kind.load(Ordering::Relaxed);
+    if ![0, ONE_INSIDE_WAITS].contains(&noted) {
+        local.noted_kind.store(noted | VOID, Ordering::Relaxed);
+    }
+}
+
+/// Another wait follows, which may have been announced already: then that stays.
+#[cfg(feature = "alloc")]
+#[cold]
+pub(crate) fn forget_void(local: &Local) {
+    if local.noted_kind.load(Ordering::Relaxed) & VOID != 0 {
+        local.noted_kind.store(0, Ordering::Relaxed);
+    }
 }
 
 /// A future that is polled twice in one run is one wait.
@@ -95,6 +110,27 @@ mod tests {
         local.noted_kind.store(ONE_INSIDE_WAITS, Ordering::Relaxed);
         note(&local, SiteWord(5), &fd(7));
         assert_eq!(noted(&local), fd(0).code() | WAIT_ONE_OF_SEVERAL);
+    }
+
+    #[cfg(feature = "alloc")]
+    #[test]
+    fn what_is_over_gives_way_to_what_follows_whichever_comes_first() {
+        let kind = |local: &Local| local.noted_kind.load(Ordering::Relaxed);
+        let local = Local::new();
+        note(&local, SiteWord(5), &fd(7));
+        void(&local);
+        doubt(&local);
+        assert_eq!(noted(&local), fd(7).one_of_several().code(), "none follows");
+        note(&local, SiteWord(6), &Wait::timer(9));
+        forget_void(&local);
+        assert_eq!(noted(&local), Wait::timer(0).code(), "announced already");
+        void(&local);
+        forget_void(&local);
+        assert_eq!(kind(&local), 0);
+        local.noted_kind.store(ONE_INSIDE_WAITS, Ordering::Relaxed);
+        void(&local);
+        forget_void(&local);
+        assert_eq!(kind(&local), ONE_INSIDE_WAITS, "that one waits on");
     }
 
     #[test]

@@ -172,7 +172,9 @@ impl Wrapped {
     fn doubt_waits(&self) {
         self.doubt_announcement();
         if self.is_polled_here() && self.holders.clones() == 1 {
-            linux::local().polled.begin_anew();
+            let local = linux::local();
+            local.polled.begin_anew();
+            noted::void(local);
         }
     }
 
@@ -190,7 +192,7 @@ impl Wrapped {
         if let Some(probe) = self.trace.live_probe() {
             let chain = callers::of_a_clone(probe, polled, here, limits, self.site);
             if polled.note(chain) {
-                noted::forget(linux::local());
+                noted::forget_void(linux::local());
             }
         }
     }
@@ -357,15 +359,15 @@ mod tests {
             noted::note(local, SiteWord::default(), &Wait::lock(7));
             (polling, leaf)
         };
-        let noted = || local.noted_kind.swap(0, Ordering::Relaxed) - 1;
+        let noted = || (local.noted_kind.swap(0, Ordering::Relaxed) - 1) as u8;
         let (polling, leaf) = announced();
         drop(leaf);
         polling.end();
-        assert_eq!(noted(), Wait::lock(7).one_of_several().code().into());
+        assert_eq!(noted(), Wait::lock(7).one_of_several().code());
         let (polling, leaf) = announced();
         polling.end();
         drop(leaf);
-        assert_eq!(noted(), Wait::lock(7).code().into(), "that poll is over");
+        assert_eq!(noted(), Wait::lock(7).code(), "that poll is over");
     }
 
     #[test]

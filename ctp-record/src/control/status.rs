@@ -100,9 +100,12 @@ pub fn to_text(facts: &Facts) -> String {
 
 /// One object; what is not a number is a string.
 pub fn to_json(facts: &Facts) -> String {
-    let member = |(name, value): &(String, String)| match IN_WORDS.contains(&name.as_str()) {
-        true => format!("\"{name}\": \"{}\"", escaped(value)),
-        false => format!("\"{name}\": {value}"),
+    let member = |(name, value): &(String, String)| {
+        let is_number = !IN_WORDS.contains(&name.as_str()) && value.parse::<u64>().is_ok();
+        match is_number {
+            true => format!("\"{}\": {value}", escaped(name)),
+            false => format!("\"{}\": \"{}\"", escaped(name), escaped(value)),
+        }
     };
     let members: Vec<String> = facts.iter().map(member).collect();
     format!("{{{}}}\n", members.join(", "))
@@ -200,5 +203,7 @@ mod tests {
             "{json}"
         );
         assert!(json.contains(r#""events": 12"#), "{json}");
+        let hostile = vec![("lost\u{1b}".to_owned(), "1, \u{1b}".to_owned())];
+        assert_eq!(to_json(&hostile), "{\"lost\\u001b\": \"1, \\u001b\"}\n");
     }
 }
