@@ -1,7 +1,10 @@
 //! What the gate of `--stuck --fail` says: whether something is stuck, and if nothing is, whether
 //! the trace has what would tell.
 
-use ctp_trace::record::Nanos;
+use std::collections::BTreeMap;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
 use ctp_trace::verdict::{Reason, Verdict};
 
 use crate::groups::Group;
@@ -15,7 +18,7 @@ pub fn check(model: &Model, groups: &[Group], threshold: Nanos) -> Status {
         return Status::CheckFailed;
     }
     let mut gaps = gaps(model);
-    gaps.extend(untold(groups, threshold));
+    gaps.extend(untold(model, groups, threshold));
     match &gaps[..] {
         [] => Status::Fine,
         gaps => Status::Untold(format!(
@@ -39,6 +42,10 @@ fn gaps(model: &Model) -> Vec<String> {
         let refused = units::counted(model.refused(), "coroutine");
         gaps.push(format!("{refused} found no station and were not recorded"));
     }
+    let changes = model.census.filtering().changes();
+    if changes.iter().any(|change| change.stopped) {
+        gaps.push("recording was stopped for a while".to_owned());
+    }
     let nonsense = model.census.end().map_or(0, |end| end.quarantined);
     if 0 < nonsense {
         let records = units::counted(nonsense, "record");
@@ -48,22 +55,49 @@ fn gaps(model: &Model) -> Vec<String> {
 }
 
 /// Those of whom the records that would tell are missing.
-fn untold(groups: &[Group], threshold: Nanos) -> Option<String> {
-    let untold = |group: &&Group| threshold.0 <= group.oldest_ns && is_untold(group);
-    let count: usize = groups.iter().filter(untold).map(|group| group.count).sum();
+fn untold(model: &Model, groups: &[Group], threshold: Nanos) -> Option<String> {
+    let mut losses = LatestLosses::default();
+    let members = groups.iter().flat_map(|group| {
+        let ids = group.ids.iter().map(|id| CoroutineId(*id));
+        ids.filter_map(move |id| Some((group, model.census.get(id)?)))
+    });
+    let old = members.filter(|(_, one)| threshold <= age(model, one));
+    let count = old
+        .filter(|(group, one)| losses.hide(model, group, one))
+        .count();
     let coroutines = units::counted(count as u64, "coroutine");
     (0 < count).then(|| format!("of {coroutines} records are missing that would tell"))
 }
 
-/// A closing may be lost, after which one that waits would be stuck. A timer is not closed.
-fn is_untold(group: &Group) -> bool {
-    let may_be_closed = !matches!(
-        group.judged.2.reason,
-        Reason::Timer(_) | Reason::Ignored(_) | Reason::Queued { .. }
-    );
-    match group.verdict() {
-        Verdict::Unknown => true,
-        Verdict::Waiting => may_be_closed && !group.lost_records.is_empty(),
-        _ => false,
+fn age(model: &Model, one: &Coroutine) -> Nanos {
+    let (_, since) = one.state();
+    since.until(model.census.end_of(one.process))
+}
+
+/// When threads of each process lost records last, as far as that was asked.
+#[derive(Default)]
+struct LatestLosses(BTreeMap<ProcessId, Option<Nanos>>);
+
+impl LatestLosses {
+    /// A closing may be lost, after which one that waits would be stuck. A timer is not closed.
+    fn hide(&mut self, model: &Model, group: &Group, one: &Coroutine) -> bool {
+        let may_be_closed = !matches!(
+            group.judged.2.reason,
+            Reason::Timer(_) | Reason::Ignored(_) | Reason::Queued { .. }
+        );
+        match group.verdict() {
+            Verdict::Unknown => true,
+            Verdict::Waiting if may_be_closed => self.is_any_since(model, one),
+            _ => false,
+        }
+    }
+
+    fn is_any_since(&mut self, model: &Model, one: &Coroutine) -> bool {
+        let latest = self.0.entry(one.process).or_insert_with(|| {
+            let all = model.census.losses_since(one.process, Nanos(0));
+            all.iter().map(|loss| loss.at).max()
+        });
+        let (_, since) = one.state();
+        latest.is_some_and(|at| since <= at)
     }
 }

@@ -88,6 +88,9 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
         }
         assert_eq!(status(&desk, &["-i", trace, "--stuck"]), 0, "{trace}");
     }
+    let (status, said) = gate(&desk, "filtered.data", &["--threshold", "1h"]);
+    assert_eq!(status, Some(4), "{said}");
+    assert!(said.contains("recording was stopped for a while"), "{said}");
 }
 
 #[test]
