@@ -56,7 +56,10 @@ impl Draft {
             {
                 Ok(file) => {
                     leftovers::claim(&file);
-                    return Ok((Draft(name), file));
+                    // Before that another recorder may have taken it for left over.
+                    if is_at(&name, &file) {
+                        return Ok((Draft(name), file));
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
                 Err(error) => return Err(error),

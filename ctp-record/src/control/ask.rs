@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
 use super::Verb;
 use super::status::{self, Facts};
 use super::wire::{self, Errand, Question};
@@ -90,9 +92,20 @@ fn to_recorder(pid: u32) -> Option<UnixStream> {
         .split(|&byte| byte == b'\n')
         .filter_map(|line| path_of(line).filter(|path| is_for_control(path, pid)));
     paths.find_map(|path| {
-        let stream = UnixStream::connect(path).ok()?;
+        let stream = dial(path).ok()?;
         (pid_of(&stream) == Some(pid)).then_some(stream)
     })
+}
+
+/// Without waiting: one who listens and lets nobody in is no recorder.
+fn dial(path: &Path) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &address)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// The path at the end of a line of the kernel's list.
@@ -117,7 +130,7 @@ fn to_recorder_of(pid: u32) -> Result<UnixStream, Error> {
             _ => Error::NoProcess(pid),
         })?;
     let socket = named_in(&environment).ok_or(Error::NoRecording(pid))?;
-    UnixStream::connect(socket).map_err(|error| match error.kind() {
+    dial(&socket).map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied => Error::NotPermitted(pid),
         _ => Error::Ended(pid),
     })
