@@ -30,9 +30,10 @@ fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
     let lab = Lab::new();
     let recorder = hot(&lab, "ctp.data");
     let pid = Pid::from_raw(recorder.id() as i32);
+    // Room for a block of the longest kind, and not for all of them.
     let full = Rlimit {
-        current: Some(20_000),
-        maximum: Some(20_000),
+        current: Some(400_000),
+        maximum: Some(400_000),
     };
     prlimit(pid, Resource::Fsize, full).expect("it is ours");
     let outcome = lab.outcome(recorder);
