@@ -170,9 +170,12 @@ impl Wrapped {
     /// more, as an `.await` that is ready and took a waker all the same.
     #[inline]
     fn doubt_waits(&self) {
-        self.doubt_announcement();
-        if self.is_polled_here() && self.holders.clones() == 1 {
-            let local = linux::local();
+        if !self.is_polled_here() {
+            return;
+        }
+        let local = linux::local();
+        noted::doubt(local);
+        if self.holders.clones() == 1 {
             local.polled.begin_anew();
             noted::void(local);
         }

@@ -13,7 +13,7 @@ use crate::deadlocks;
 use crate::ignore::Ignore;
 use crate::keepers::{self, KeptBy};
 use crate::model::Model;
-use crate::names::{self, Label, Names};
+use crate::names::{Label, Names};
 use crate::parents::{self, Spawner};
 use crate::proof::{self, Proof};
 use crate::twins;
@@ -401,11 +401,7 @@ impl Group {
     pub fn at(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {
-                let at = names::source(file, line, self.in_function);
-                twins::with_column(
-                    at,
-                    self.column.filter(|_| self.is_twin && !self.in_function),
-                )
+                twins::place((file, line), self.in_function, self.column, self.is_twin)
             }
             _ => self
                 .module

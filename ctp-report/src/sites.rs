@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::{SitesView, Sort};
 use crate::crash;
 use crate::model::Model;
-use crate::names::{self, Label, Names};
+use crate::names::{Label, Names};
 use crate::twins;
 use crate::units;
 use crate::waits;
@@ -71,11 +71,7 @@ impl Row {
     pub fn at(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {
-                let at = names::source(file, line, self.in_function);
-                twins::with_column(
-                    at,
-                    self.column.filter(|_| self.is_twin && !self.in_function),
-                )
+                twins::place((file, line), self.in_function, self.column, self.is_twin)
             }
             _ => self
                 .module

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::names;
+
 /// For each row, whether another one looks the same and has another column.
 pub fn twins<T, L: Ord>(
     rows: &[T],
@@ -32,8 +34,19 @@ pub fn tell_apart<T, L: Ord>(
     }
 }
 
+/// The line of a row, which has that column if it is a twin. Of a function the column says nothing.
+pub fn place(
+    (file, line): (&str, u32),
+    in_function: bool,
+    column: Option<u32>,
+    is_twin: bool,
+) -> String {
+    let at = names::source(file, line, in_function);
+    with_column(at, column.filter(|_| is_twin && !in_function))
+}
+
 /// `main.rs:199:52`; the line alone where no column is known.
-pub fn with_column(at: String, column: Option<u32>) -> String {
+fn with_column(at: String, column: Option<u32>) -> String {
     match column {
         Some(column) => format!("{at}:{column}"),
         None => at,
