@@ -117,7 +117,7 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
         function: label.and_then(|label| label.function.clone()),
         at: label.and_then(Label::at),
         waits_for: waits::one(wait.wait, wait.arg, None),
-        waits_ns: wait.at.until(end).0,
+        waits_ns: one.wants_since.until(end).0,
         woken_ns: unpolled(blocks, one).map(|wake| one.woken_at(wake).until(end).0),
         kept_by: keepers::of(model, names, blocks, one),
         site: wait.site,

@@ -135,6 +135,7 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         Keeper::Holder(it) if it.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(it)),
         Keeper::Holder(holding) => ("holder", Some(holding)),
         Keeper::Host(_) => ("host", None),
+        Keeper::Inside(_) => ("inside", None),
         _ => ("awaited", None),
     };
     let end = model.census.end_of(one.process);

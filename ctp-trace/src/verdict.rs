@@ -72,7 +72,12 @@ pub fn judge(standing: &Standing, threshold: Nanos) -> Judgement {
         verdict,
         confidence: verdict.confidence(),
         reason,
-        age: case.age,
+        age: match reason {
+            Reason::Deadlock { .. } | Reason::NeverGivenBack { .. } | Reason::Behind { .. } => {
+                case.age.max(case.kept_for())
+            }
+            _ => case.age,
+        },
         close_call,
     }
 }

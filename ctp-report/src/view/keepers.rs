@@ -38,6 +38,7 @@ fn field(it: &KeptBy) -> &'static str {
     match it.how {
         "holder" | UNKNOWN_HOLDER => "held by",
         "host" => "polled by",
+        "inside" => "it polls",
         _ => "that is",
     }
 }
@@ -184,6 +185,8 @@ pub fn sureness(doubt: Option<Doubt>) -> &'static str {
             "but one was woken, and goes on if the one inside of which it ran polls it"
         }
         Some(Doubt::DroppedInside) => "but the one inside of which it ran may drop it",
+        Some(Doubt::MayDrop) => "but it may drop what runs inside of it",
+        Some(Doubt::RanAgain) => "but one has run since then, and waits again for the same",
         Some(Doubt::OfItsKeeper) => "but whether that one is stuck is not certain",
         Some(Doubt::Recent) => "but for a short time only",
         Some(_) => "no wake counted since",

@@ -1,5 +1,5 @@
-//! What keeps those that wait: who holds their lock, whose end they wait for, or who would have to
-//! poll them.
+//! What keeps those that wait: who holds their lock, whose end they wait for, who would have to poll
+//! them, or what they poll themselves.
 
 use std::collections::BTreeMap;
 
@@ -33,6 +33,8 @@ pub enum Keeper {
     Awaited(CoroutineId),
     /// It is the one that polls it, which it does not do now.
     Host(CoroutineId),
+    /// It is the one that it polls, inside of itself.
+    Inside(CoroutineId),
 }
 
 impl Keeper {
@@ -44,7 +46,8 @@ impl Keeper {
                 ..
             })
             | Keeper::Awaited(id)
-            | Keeper::Host(id) => Some(id),
+            | Keeper::Host(id)
+            | Keeper::Inside(id) => Some(id),
             Keeper::Holder(_) => None,
         }
     }
@@ -52,6 +55,14 @@ impl Keeper {
     /// The same, if it may go on.
     fn alive(&self) -> Option<CoroutineId> {
         self.coroutine().filter(|_| self.ended().is_none())
+    }
+
+    /// When it took what it holds.
+    fn taken(&self) -> Nanos {
+        match self {
+            Keeper::Holder(holding) => holding.at,
+            _ => Nanos(0),
+        }
     }
 
     /// When it ended, if it has.
@@ -75,7 +86,13 @@ pub struct Blocks {
     roots: BTreeMap<CoroutineId, (CoroutineId, Option<Doubt>)>,
 }
 
-type Awaited = Map<(ProcessId, u64), CoroutineId>;
+/// Whom coroutines may wait for.
+struct Others {
+    /// By the id that programs know.
+    awaited: Map<(ProcessId, u64), CoroutineId>,
+    /// By the one inside of which they ran first.
+    inside: Map<CoroutineId, Vec<CoroutineId>>,
+}
 
 impl Blocks {
     /// What keeps this one.
@@ -117,12 +134,20 @@ impl Blocks {
         }
     }
 
-    /// The only one that keeps it, if it is in no cycle.
+    /// The only one that keeps it, if it is in no cycle. One that polls another one may have more to
+    /// poll, as a timeout, which is no news as long as that comes.
     fn next(&self, id: CoroutineId) -> Option<CoroutineId> {
         match self.of(id)?.by[..] {
+            [Keeper::Inside(_)] => None,
             [keeper] if !self.cycle.contains_key(&id) => keeper.alive(),
             _ => None,
         }
+    }
+
+    /// Since when this one waits for those that keep it now.
+    fn since(&self, one: &Coroutine) -> Nanos {
+        let keepers = self.of(one.id).into_iter().flat_map(|block| &block.by);
+        keepers.map(Keeper::taken).fold(one.wants_since, Nanos::max)
     }
 
     fn doubt_of(&self, ids: &[CoroutineId]) -> Option<Doubt> {
@@ -134,10 +159,13 @@ impl Blocks {
 impl Census {
     /// What keeps those that wait, as far as that was told.
     pub fn blocks(&self) -> Blocks {
-        let awaited = self.awaited();
+        let others = Others {
+            awaited: self.awaited(),
+            inside: self.inside(),
+        };
         let all = self.coroutines.all().iter();
         let of: BTreeMap<_, _> = all
-            .filter_map(|one| Some((one.id, self.block(one, &awaited)?)))
+            .filter_map(|one| Some((one.id, self.block(one, &others)?)))
             .collect();
         let cycles = deadlocks(&waits_for(&of));
         let members = |(at, cycle): (usize, &Vec<CoroutineId>)| {
@@ -155,14 +183,14 @@ impl Census {
     }
 
     /// By the id that programs know, those for whom anybody may wait.
-    fn awaited(&self) -> Awaited {
+    fn awaited(&self) -> Map<(ProcessId, u64), CoroutineId> {
         let all = || self.coroutines.all().iter();
         let waits = |one: &Coroutine| {
             one.suspend()
                 .is_some_and(|it| it.wait == WaitKind::Coroutine)
         };
         if !all().any(waits) {
-            return Awaited::default();
+            return Map::default();
         }
         let alive = all().filter(|one| one.is_alive() && one.probe_id != 0);
         alive
@@ -170,8 +198,18 @@ impl Census {
             .collect()
     }
 
+    /// Those that run inside of each.
+    fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
+        let mut inside = Map::<_, Vec<_>>::default();
+        let alive = self.coroutines.all().iter().filter(|one| one.is_alive());
+        for (host, id) in alive.filter_map(|one| Some((one.host?, one.id))) {
+            inside.entry(host).or_default().push(id);
+        }
+        inside
+    }
+
     /// What keeps this one, if it is known to wait.
-    fn block(&self, one: &Coroutine, awaited: &Awaited) -> Option<Block> {
+    fn block(&self, one: &Coroutine, others: &Others) -> Option<Block> {
         let is_known = one.state().0 == State::Suspended && one.doubt().is_none();
         let wait = one.suspend().filter(|_| is_known)?;
         let wake = one.wake_standing();
@@ -180,9 +218,10 @@ impl Census {
         }
         let (by, doubt) = match wait.wait {
             WaitKind::Coroutine => {
-                let id = *awaited.get(&(one.process, wait.arg))?;
+                let id = *others.awaited.get(&(one.process, wait.arg))?;
                 (vec![Keeper::Awaited(id)], self.doubt_since(one, wait.at))
             }
+            WaitKind::Unknown => self.around(one, wait, others)?,
             _ => self.held(one, wait)?,
         };
         let of_wake = match wake {
@@ -199,6 +238,26 @@ impl Census {
     /// The one inside of which it ran first, if that is there.
     fn host_of(&self, one: &Coroutine) -> Option<CoroutineId> {
         one.host.filter(|host| self.get(*host).is_some())
+    }
+
+    /// It tells of no wait of its own, and polls those that run inside of it.
+    fn around(
+        &self,
+        one: &Coroutine,
+        wait: &Event,
+        others: &Others,
+    ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+        let inside = others.inside.get(&one.id)?;
+        let is_alone = one.wakers == Some(1) && !wait.marks.one_of_several;
+        let is_woken = |id: &CoroutineId| {
+            let wake = self.get(*id).and_then(Coroutine::wake_standing);
+            wake.is_some_and(|wake| wake.woken)
+        };
+        if !is_alone || inside.iter().any(is_woken) {
+            return None;
+        }
+        let by = inside.iter().copied().map(Keeper::Inside).collect();
+        Some((by, Some(Doubt::MayDrop)))
     }
 
     /// It was woken, and goes on once the one polls it inside of which it ran first.
@@ -274,20 +333,23 @@ impl Census {
     /// What the rule is to know of what keeps a coroutine, but for those that others keep.
     pub(super) fn block_standing(&self, one: &Coroutine, blocks: &Blocks) -> Option<BlockStanding> {
         if let Some(cycle) = blocks.cycle_of(one.id) {
-            let members = cycle.iter().filter_map(|id| self.get(*id));
+            let members = || cycle.iter().filter_map(|id| self.get(*id));
+            let since = members().map(|it| blocks.since(it)).max()?;
+            let ran_again = members().find_map(|it| it.ran_after(since));
             return Some(BlockStanding {
                 obstacle: Obstacle::Cycle,
-                since: members.map(|it| it.state().1).max()?,
-                doubt: blocks.doubt_of(cycle),
+                since,
+                doubt: blocks.doubt_of(cycle).or(ran_again),
             });
         }
         let block = blocks.of(one.id)?;
         let [keeper] = block.by[..] else { return None };
         let (ended, holder) = (keeper.ended()?, keeper.coroutine()?);
+        let since = ended.max(blocks.since(one));
         Some(BlockStanding {
             obstacle: Obstacle::Ended(holder),
-            since: ended.max(one.state().1),
-            doubt: block.doubt,
+            since,
+            doubt: block.doubt.or(one.ran_after(since)),
         })
     }
 
@@ -306,11 +368,20 @@ impl Census {
         let (root, doubt) = blocks.root_of(one.id)?;
         let root_is = judged.get(&root).filter(|it| it.verdict.is_stuck())?;
         let is_sure = root_is.confidence == Confidence::Certain;
+        let of_keeper = (!is_sure).then_some(Doubt::OfItsKeeper);
+        let since = blocks.since(one);
         Some(BlockStanding {
             obstacle: Obstacle::Behind(root),
-            since: one.state().1,
-            doubt: doubt.or((!is_sure).then_some(Doubt::OfItsKeeper)),
+            since,
+            doubt: doubt.or(of_keeper).or(one.ran_after(since)),
         })
+    }
+}
+
+impl Coroutine {
+    /// Whether it waits anew for what it waited for then already.
+    fn ran_after(&self, since: Nanos) -> Option<Doubt> {
+        (since < self.state().1).then_some(Doubt::RanAgain)
     }
 }
 

@@ -49,6 +49,9 @@ pub struct Coroutine {
     pub woken: Option<Woken>,
     /// Start of its latest run.
     pub ran_at: Option<Nanos>,
+    /// Since when it waits for what it waits for, if it does: runs that ended where the wait before
+    /// was, for the same, are no end of it.
+    pub wants_since: Nanos,
     /// Time it waited, as far as it went on since.
     pub waited: Total,
     /// Time it ran, as far as that is over.
@@ -116,7 +119,7 @@ pub struct Attempted {
 pub(super) struct Resumed {
     pub(super) suspended_at: Nanos,
     pub(super) site: u32,
-    /// What it waited for.
+    /// What it waited for; unknown once it has taken that.
     pub(super) wait: WaitKind,
     pub(super) arg: u64,
     /// Wakes that it knew of when that wait began.

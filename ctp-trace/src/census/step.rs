@@ -86,6 +86,12 @@ impl Coroutine {
 
     fn arrive(&mut self, suspend: &Event, gap: u64, places: &mut Places) {
         let number = places.number(suspend.site, suspend.wait);
+        let is_same = |it: &&Resumed| {
+            gap == 0 && it.site == number && (it.wait, it.arg) == (suspend.wait, suspend.arg)
+        };
+        if self.resumed.as_ref().filter(is_same).is_none() {
+            self.wants_since = suspend.at;
+        }
         let stats = places.by_number(number);
         stats.events += 1;
         stats.approximate |= gap > 0;

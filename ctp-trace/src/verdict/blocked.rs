@@ -4,19 +4,18 @@
 use super::standing::{BlockStanding, Obstacle, State};
 use super::words::{Doubt, Reason, Verdict};
 use super::{Case, SURE_AFTER};
+use crate::record::Nanos;
 
 impl Case<'_> {
     /// It is kept for as long as is worth a word.
     pub(super) fn blocked(&self) -> Option<(Verdict, Reason)> {
         let BlockStanding {
-            obstacle,
-            since,
-            doubt,
+            obstacle, doubt, ..
         } = self
             .standing
             .blocked
             .filter(|_| self.standing.state == State::Suspended)?;
-        let age = since.until(self.standing.end).min(self.age);
+        let age = self.kept_for();
         if age < self.threshold {
             return None;
         }
@@ -30,5 +29,11 @@ impl Case<'_> {
             None => Some((verdict, reason)),
             Some(_) => Some((Verdict::MaybeStuck, reason)),
         }
+    }
+
+    /// How long others have kept it. It may have run meanwhile, where nothing of that came.
+    pub(super) fn kept_for(&self) -> Nanos {
+        let blocked = self.standing.blocked;
+        blocked.map_or(Nanos(0), |it| it.since.until(self.standing.end))
     }
 }

@@ -234,6 +234,10 @@ pub enum Doubt {
     PolledInside,
     /// It could go on if the one inside of which it ran dropped another one, as a timeout does.
     DroppedInside,
+    /// It could go on if it dropped what runs inside of it.
+    MayDrop,
+    /// One has run since then, and waits again for the same.
+    RanAgain,
     /// It has several wakers: it may wait for something else too, which is not told.
     SeveralWakers,
     /// Several hold what it waits for, and may not all be needed.
@@ -262,6 +266,8 @@ impl Doubt {
             Doubt::Incomplete => "incomplete",
             Doubt::OneOfSeveral => "one-of-several",
             Doubt::Recent => "recent",
+            Doubt::MayDrop => "may-drop",
+            Doubt::RanAgain => "ran-again",
             Doubt::SeveralWakers => "several-wakers",
             Doubt::Shared => "shared",
             Doubt::Moved => "moved",

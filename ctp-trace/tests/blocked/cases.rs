@@ -1,5 +1,7 @@
 //! Case by case.
 
+use std::collections::BTreeSet;
+
 use ctp_trace::record::*;
 use ctp_trace::verdict::{Confidence, Doubt, Reason, Verdict};
 
@@ -141,6 +143,70 @@ fn a_deadlock_of_one_inside_of_another_ends_where_that_drops_it() {
         .map(|(id, it)| (id, it.2))
         .collect();
     assert_eq!(all, [2, 3].map(|id| (id, Reason::Deadlock { doubt })));
+}
+
+/// One, which has a lock, polls three, which wants that of two, which polls four, which wants that of
+/// one.
+fn crossed_inside() -> Told {
+    let mut told = Told::of(2);
+    told.together.extend([1, 3]);
+    told.runs(1, 9);
+    told.takes(1, 10, A);
+    told.born(3, probe_id(3));
+    told.runs(3, 11);
+    told.wants(3, 12, B);
+    told.waits(1, 13, WaitKind::Unknown, 0);
+    told.together = BTreeSet::from([2, 4]);
+    told.runs(2, 19);
+    told.takes(2, 20, B);
+    told.born(4, probe_id(4));
+    told.runs(4, 21);
+    told.wants(4, 22, A);
+    told.waits(2, 23, WaitKind::Unknown, 0);
+    told.wakers.extend((1..=4).map(|id| (id, 1)));
+    told
+}
+
+// CT-15
+#[test]
+fn a_deadlock_of_those_around_and_those_inside() {
+    let told = crossed_inside();
+    let doubt = Some(Doubt::DroppedInside);
+    let all: Vec<_> = told.stuck().into_iter().collect();
+    let each = (
+        Verdict::MaybeStuck,
+        Confidence::Likely,
+        Reason::Deadlock { doubt },
+    );
+    assert_eq!(all, [1, 2, 3, 4].map(|id| (id, each)));
+    let blocks = told.census(&[]).blocks();
+    assert_eq!(blocks.cycles(), [[1, 3, 2, 4].map(CoroutineId)]);
+}
+
+// CT-15
+#[test]
+fn who_polls_one_inside_goes_on_once_that_is_woken_or_by_a_waker_for_something_else() {
+    let mut woken = crossed_inside();
+    woken.woken(3, 30);
+    assert!(woken.stuck().is_empty());
+    let mut several = crossed_inside();
+    several.wakers.insert(2, 2);
+    assert!(several.stuck().is_empty());
+}
+
+// CT-15
+#[test]
+fn who_runs_now_and_then_and_waits_for_the_same_is_in_a_deadlock_all_the_same() {
+    let mut told = crossed();
+    for at in [3_000, 6_000, 9_900] {
+        told.woken(2, at);
+        told.runs(2, at);
+        told.wants(2, at + 1, A);
+    }
+    assert_eq!(doubt(&told), Some(Doubt::RanAgain));
+    told.gives(1, 9_950, A);
+    told.takes(1, 9_951, A);
+    assert!(told.stuck().is_empty(), "that lock was free meanwhile");
 }
 
 // CT-24

@@ -119,7 +119,7 @@ proptest! {
             | Reason::Behind { doubt, .. } = judgement.reason
         {
             let blocked = standing.blocked.unwrap();
-            let age = Nanos(standing.end.0 - standing.since.0.max(blocked.since.0));
+            let age = blocked.since.until(standing.end);
             prop_assert!(standing.state == State::Suspended && THRESHOLD <= age);
             let is_certain = blocked.doubt.is_none() && SURE_AFTER <= age;
             prop_assert_eq!(is_certain, doubt.is_none());

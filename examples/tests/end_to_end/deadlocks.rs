@@ -1,5 +1,7 @@
 //! The cycles of real programs: who waits for whom, and where the next one took what it holds.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -47,6 +49,24 @@ fn diners_wait_for_the_fork_that_the_next_one_took() {
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(sorted(cycle(&json)), round_the_table());
     assert_eq!(json["deadlocks"][0]["confidence"], "CERTAIN");
+}
+
+// CT-15
+#[test]
+fn each_transfer_waits_for_the_step_that_it_polls_and_that_for_the_other_transfer() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_deadlock_inside", &[]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    let links = cycle(&json).into_iter();
+    let links: BTreeSet<_> = links.map(|[name, by, how, _]| [name, by, how]).collect();
+    let link = |name: &str, by: &str, how: &str| [name, by, how].map(str::to_owned);
+    let all = [
+        link("transfer-0", "deposit-1", "inside"),
+        link("deposit-1", "transfer-1", "holder"),
+        link("transfer-1", "deposit-0", "inside"),
+        link("deposit-0", "transfer-0", "holder"),
+    ];
+    assert_eq!(links, BTreeSet::from(all));
 }
 
 // CT-15

@@ -1,0 +1,61 @@
+//! Two tasks on tokio, each with a drawer: one holds its own and wants the other's, and so does the
+//! other, which has something else to do meanwhile and so runs again and again. A third does the
+//! same with a drawer that is given back now and then.
+
+use std::sync::{Arc, LazyLock};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, TokioMutex, two_workers};
+use tokio::sync::Barrier;
+
+static DRAWERS: LazyLock<[TokioMutex<u64>; 3]> = LazyLock::new(Default::default);
+
+async fn tick() {
+    loop {
+        tokio::time::sleep(Duration::from_millis(40)).await;
+    }
+}
+
+async fn wait(both: Arc<Barrier>, ledger: Ledger) {
+    let _mine = DRAWERS[0].lock().await;
+    both.wait().await;
+    let _waiting = ledger.enter("waiter", line!() + 1);
+    *DRAWERS[1].lock().await.value() += 1;
+}
+
+async fn take_the_other(ledger: Ledger) {
+    let _waiting = ledger.enter("worker", line!() + 1);
+    *DRAWERS[0].lock().await.value() += 1;
+}
+
+async fn work(both: Arc<Barrier>, ledger: Ledger) {
+    let _mine = DRAWERS[1].lock().await;
+    both.wait().await;
+    tokio::join!(take_the_other(ledger), tick());
+}
+
+async fn share() {
+    loop {
+        let mut mine = DRAWERS[2].lock().await;
+        *mine.value() += 1;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = two_workers()?;
+    let (both, ledger) = (Arc::new(Barrier::new(2)), Ledger::new());
+    runtime.spawn(wait(Arc::clone(&both), ledger.clone()).traced_as("waiter"));
+    runtime.spawn(work(both, ledger.clone()).traced_as("worker"));
+    for i in 0..2 {
+        let both = async { tokio::join!(share(), tick()) };
+        runtime.spawn(both.traced_as(&format!("sharer-{i}")));
+    }
+    sleep(Duration::from_millis(2500));
+    ledger.tell(|_| true);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
