@@ -10,16 +10,19 @@ use serde::Serialize;
 
 use crate::chains;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::{Label, Names, tidy};
 use crate::units;
 
-/// A place that closed what coroutines of a group waited for, while they did.
+/// A place that closed what coroutines of a group waited for, while they did; or a coroutine for whose
+/// end they waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClosedBy {
     /// The function there, if known.
     pub function: Option<String>,
     /// Its file and line, or what is known instead.
     pub at: Option<String>,
+    /// Which coroutine ended, and its name.
+    pub ended: Option<Ended>,
     /// On which threads.
     pub threads: Vec<u64>,
     /// How many resources.
@@ -30,6 +33,15 @@ pub struct ClosedBy {
     pub oldest_ns: u64,
     /// How long ago the last.
     pub youngest_ns: u64,
+}
+
+/// A coroutine that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ended {
+    /// Its number.
+    pub id: u32,
+    /// Its name; empty if it had none.
+    pub name: String,
 }
 
 /// The place that ended most of the known waits of a site.
@@ -128,31 +140,39 @@ pub fn closed_by<'a>(
     closings: &BTreeMap<CoroutineId, Closing>,
     members: impl Iterator<Item = &'a Coroutine>,
 ) -> Vec<ClosedBy> {
-    let mut places: BTreeMap<SiteId, Vec<(Closing, Nanos)>> = BTreeMap::new();
+    let mut places: BTreeMap<_, Vec<(Closing, Nanos)>> = BTreeMap::new();
     for one in members {
         if let Some(closing) = closings.get(&one.id) {
             let age = closing.at.until(model.census.end_of(one.process));
             places
-                .entry(closing.site)
+                .entry((closing.site, closing.ended))
                 .or_default()
                 .push((*closing, age));
         }
     }
-    let place = |(site, closings): (&SiteId, &Vec<_>)| place(names, *site, closings);
-    let mut places: Vec<ClosedBy> = places.iter().map(place).collect();
+    let mut places: Vec<ClosedBy> = places
+        .values()
+        .map(|all| place(model, names, all))
+        .collect();
     places.sort_by_key(|it| std::cmp::Reverse(it.coroutines));
     places
 }
 
 /// Of several that waited for the same, each lost the same closing.
-fn place(names: &Names, site: SiteId, closings: &[(Closing, Nanos)]) -> ClosedBy {
-    let label = names.of(site);
+fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedBy {
+    let (first, _) = closings[0];
+    let label = names.of(first.site);
+    let ended = first.ended.map(|(id, name)| Ended {
+        id: id.0,
+        name: tidy(model.census.name(name)).unwrap_or_default(),
+    });
     let ages = || closings.iter().map(|(_, age)| age.0);
     let threads: BTreeSet<u64> = closings.iter().map(|(it, _)| it.tid).collect();
     let closes: BTreeSet<_> = closings.iter().map(|(it, _)| (it.at, it.tid)).collect();
     ClosedBy {
         function: label.and_then(|label| label.function.clone()),
         at: label.and_then(|label| label.at()),
+        ended,
         threads: threads.into_iter().collect(),
         closes: closes.len(),
         coroutines: closings.len(),

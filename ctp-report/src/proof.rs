@@ -109,7 +109,10 @@ fn suspend(model: &Model, names: &Names, event: &Event) -> String {
 fn close(names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
     let wait = one.suspend()?;
     let thing = waits::thing(wait.wait, wait.arg);
-    let what = format!("close {thing}{}", at(names, closing.site));
+    let what = match closing.ended {
+        Some((id, _)) => format!("end of id {}, {thing}", id.0),
+        None => format!("close {thing}{}", at(names, closing.site)),
+    };
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
 }
 

@@ -101,6 +101,8 @@ pub struct Closed {
     pub thing: String,
     /// Where.
     pub place: Option<String>,
+    /// Which coroutine ended, if it waits for that.
+    pub ended: Option<u32>,
     /// It is stuck for that, certainly or likely.
     pub is_reason: bool,
     /// For how long before the end.
@@ -306,6 +308,7 @@ impl Teller<'_> {
             tid: closing.tid,
             thing: waits::thing(wait.wait, wait.arg),
             place: self.place(closing.site),
+            ended: closing.ended.map(|(id, _)| id.0),
             is_reason: matches!(judged.reason, Reason::Closed { .. }),
             ago_ns: closing.at.until(end).0,
         })

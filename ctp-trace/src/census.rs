@@ -13,6 +13,7 @@ mod filtering;
 mod flight;
 mod habits;
 mod holds;
+mod joins;
 mod judging;
 mod looks;
 mod losses;
@@ -36,10 +37,11 @@ use crate::record::{
 };
 use crate::verdict::Past;
 use broken::Breakages;
-use closings::Closings;
+use closings::{Closings, Resource};
 use families::Families;
 use habits::Habits;
 use holds::Holds;
+use joins::Joins;
 use looks::Looks;
 use losses::Losses;
 use named::ByName;
@@ -80,6 +82,7 @@ pub struct Census {
     ends: Map<ProcessId, ProcessEnd>,
     breakages: Breakages,
     closings: Closings,
+    joins: Joins,
     habits: Habits,
     holds: Holds,
     looks: Looks,
@@ -368,10 +371,14 @@ impl Census {
             self.habits.over(one.process, suspend, event.at);
             self.looks.over(event.coroutine, suspend, event.at);
         }
+        let over = self.joins.event(one, event);
         let span = one.step(event, &mut self.places, &mut self.totals);
         one.shaken = self.filtering.is_in_force();
         if let Some(span) = span.filter(|_| one.dialect != Dialect::Extended) {
             self.named.tell(one.kin(), &span, event.kind);
+        }
+        if let Some((joined, closing)) = over {
+            self.close(joined, closing);
         }
         span
     }
@@ -411,11 +418,16 @@ impl Census {
                 self.doubt_births(deed.process, deed.tid);
             }
             Act::Close(close) => {
-                self.closings.note(deed, close, self.coroutines.all());
                 if let Some(it) = closings::resource(deed.process, close.wait, close.arg) {
+                    let closing = Closing {
+                        at: deed.at,
+                        tid: deed.tid,
+                        site: close.site,
+                        ended: None,
+                    };
+                    self.close(it, closing);
                     self.holds.close(deed.at, it);
                 }
-                self.habits.closed(deed, close);
             }
             Act::Acquire(hold) => {
                 let waited_since = self.waited_for(deed, hold);
@@ -424,6 +436,12 @@ impl Census {
             Act::Release(hold) => self.holds.release(deed, hold),
             Act::End => self.runners.of(deed.process).ends(deed.tid),
         }
+    }
+
+    /// Those that wait for this wait for what has come.
+    fn close(&mut self, resource: Resource, closing: Closing) {
+        self.closings.note(resource, closing, self.coroutines.all());
+        self.habits.closed(resource, &closing);
     }
 
     /// When the taker of a lock began the wait for it that ended in its latest run. One that takes it

@@ -8,11 +8,16 @@ use ctp_trace::verdict::Doubt;
 use crate::groups::Group;
 use crate::units;
 
+/// What is waited for by a join.
+const JOINED: &str = "coroutine";
+
 /// `their fds were closed at reactor.rs:140 without resuming them; no wake since (exact)`.
 pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
     let count: usize = groups.iter().map(|group| group.count).sum();
     let (thing, place) = (thing(groups), place(groups));
     let what = match count {
+        1 if thing == JOINED => "the one whose end it waits for ended without resuming it".into(),
+        _ if thing == JOINED => "those whose end they wait for ended without resuming them".into(),
         1 => format!("its {thing} was closed{place} without resuming it"),
         _ => format!("their {thing}s were closed{place} without resuming them"),
     };
@@ -53,7 +58,7 @@ fn thing(groups: &[&Group]) -> &'static str {
 fn word(kind: &'static str) -> &'static str {
     match kind {
         "readable" | "writable" => "fd",
-        "lock" | "channel" => kind,
+        "lock" | "channel" | JOINED => kind,
         _ => "resource",
     }
 }

@@ -53,20 +53,28 @@ pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
 
 fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
     for (i, by) in group.closed_by.iter().take(PLACES).enumerate() {
-        let (field, look) = if i == 0 {
-            ("closed by", LOOK)
-        } else {
-            ("", "")
-        };
-        page.line(&(place(field, &by.function, &by.at) + look))?;
+        let look = if i == 0 { LOOK } else { "" };
+        page.line(&(closer(by, i == 0) + look))?;
         detail(page, &when(by, group))?;
     }
     match group.closed_by.len().saturating_sub(PLACES) {
         0 => Ok(()),
         more => detail(
             page,
-            &format!("and {}", units::counted(more as u64, "more place")),
+            &format!("and {}", units::counted(more as u64, "other")),
         ),
+    }
+}
+
+/// Where it was closed, or who ended.
+fn closer(by: &ClosedBy, is_first: bool) -> String {
+    let field = |word| if is_first { word } else { "" };
+    match &by.ended {
+        None => place(field("closed by"), &by.function, &by.at),
+        Some(it) => {
+            let name = (!it.name.is_empty()).then(|| it.name.clone());
+            place(field("ended"), &name, &Some(format!("id {}", it.id)))
+        }
     }
 }
 
@@ -85,7 +93,8 @@ fn detail(page: &mut Page, said: &str) -> io::Result<()> {
 /// `tid 4127, 11.77 .. 11.80 s ago, 47 closes, 0 wakes`.
 fn when(by: &ClosedBy, group: &Group) -> String {
     let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
-    let closes = units::counted(by.closes as u64, "close");
+    let what = if by.ended.is_some() { "end" } else { "close" };
+    let closes = units::counted(by.closes as u64, what);
     let wakes = if group.wakes_exact { ", 0 wakes" } else { "" };
     format!("tid {}, {ago} ago, {closes}{wakes}", text::few(&by.threads))
 }

@@ -186,7 +186,7 @@ pub fn sureness(doubt: Option<Doubt>) -> &'static str {
         }
         Some(Doubt::DroppedInside) => "but the one inside of which it ran may drop it",
         Some(Doubt::MayDrop) => "but it may drop what runs inside of it",
-        Some(Doubt::RanAgain) => "but one has run since then, and waits again for the same",
+        Some(Doubt::RanAgain) => "but one has run but just, and waits again for the same",
         Some(Doubt::OfItsKeeper) => "but whether that one is stuck is not certain",
         Some(Doubt::Recent) => "but for a short time only",
         Some(_) => "no wake counted since",

@@ -118,7 +118,10 @@ fn now(page: &mut Page, why: &Why) -> io::Result<()> {
 /// What it waits for was closed, which is to be looked at first if it is stuck for that.
 fn lost(closed: &Closed, id: u32) -> Vec<String> {
     let at = of(" at", closed.place.as_deref());
-    let what = format!("closed {}{at} without resuming id {id}", closed.thing);
+    let what = match closed.ended {
+        Some(ended) => format!("id {ended} ended, which did not resume id {id}"),
+        None => format!("closed {}{at} without resuming id {id}", closed.thing),
+    };
     let look = closed.is_reason.then(|| culprits::LOOK.trim().to_owned());
     [what].into_iter().chain(look).collect()
 }

@@ -10,7 +10,7 @@ use super::{Census, ProcessId};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};
 use crate::verdict::{
-    BlockStanding, Confidence, Doubt, Judgement, Obstacle, State, WaitsFor, deadlocks,
+    BlockStanding, Confidence, Doubt, Judgement, Obstacle, SURE_AFTER, State, WaitsFor, deadlocks,
     doubt_of_others,
 };
 
@@ -335,7 +335,7 @@ impl Census {
         if let Some(cycle) = blocks.cycle_of(one.id) {
             let members = || cycle.iter().filter_map(|id| self.get(*id));
             let since = members().map(|it| blocks.since(it)).max()?;
-            let ran_again = members().find_map(|it| it.ran_after(since));
+            let ran_again = members().find_map(|it| self.ran_after(it, since));
             return Some(BlockStanding {
                 obstacle: Obstacle::Cycle,
                 since,
@@ -349,7 +349,7 @@ impl Census {
         Some(BlockStanding {
             obstacle: Obstacle::Ended(holder),
             since,
-            doubt: block.doubt.or(one.ran_after(since)),
+            doubt: block.doubt.or(self.ran_after(one, since)),
         })
     }
 
@@ -373,15 +373,15 @@ impl Census {
         Some(BlockStanding {
             obstacle: Obstacle::Behind(root),
             since,
-            doubt: doubt.or(of_keeper).or(one.ran_after(since)),
+            doubt: doubt.or(of_keeper).or(self.ran_after(one, since)),
         })
     }
-}
 
-impl Coroutine {
-    /// Whether it waits anew for what it waited for then already.
-    fn ran_after(&self, since: Nanos) -> Option<Doubt> {
-        (since < self.state().1).then_some(Doubt::RanAgain)
+    /// Whether it has but just run, and waits anew for what it waited for then already.
+    fn ran_after(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
+        let (_, latest) = one.state();
+        let is_recent = latest.until(self.end_of(one.process)) < SURE_AFTER;
+        (since < latest && is_recent).then_some(Doubt::RanAgain)
     }
 }
 

@@ -1,14 +1,16 @@
 //! Closed resources, and the coroutines that waited for them.
 //!
 //! A number may be used again and closed again: what a coroutine lost is what was closed first
-//! after it began to wait. Closings are kept in a log until it is full; then those are set aside
+//! after it began to wait. A coroutine ends once, and its id is used once: who waits for its end has
+//! lost that also if it was over before. Closings are kept in a log until it is full; then those are set aside
 //! that somebody who still waits has lost, and the older half of the rest is forgotten. So memory
 //! grows with the coroutines that live, however much a program closes.
 
 use std::collections::BTreeMap;
 
 use super::coroutine::Coroutine;
-use crate::record::{Close, CoroutineId, Deed, Event, Nanos, ProcessId, SiteId, WaitKind};
+use super::names::NameId;
+use crate::record::{Close, CoroutineId, Event, Nanos, ProcessId, SiteId, WaitKind};
 
 /// Length of the log, unless there are more coroutines than that.
 const ROOM: usize = 1 << 14;
@@ -22,10 +24,12 @@ pub struct Closing {
     pub tid: u64,
     /// Where; 0 if that is not known.
     pub site: SiteId,
+    /// If it is a coroutine that ended: which one, and its name.
+    pub ended: Option<(CoroutineId, NameId)>,
 }
 
-/// What can be closed, in which process: descriptors, locks with channels, and the program's own
-/// things are numbered each for themselves.
+/// What can be closed, in which process: descriptors, locks with channels, coroutines, and the
+/// program's own things are numbered each for themselves.
 pub(super) type Resource = (ProcessId, WaitKind, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -36,16 +40,8 @@ pub(super) struct Closings {
 }
 
 impl Closings {
-    pub(super) fn note(&mut self, deed: &Deed, close: &Close, coroutines: &[Coroutine]) {
-        let Some(resource) = resource(deed.process, close.wait, close.arg) else {
-            return;
-        };
-        let closing = Closing {
-            at: deed.at,
-            tid: deed.tid,
-            site: close.site,
-        };
-        self.log.push((resource, closing));
+    pub(super) fn note(&mut self, it: Resource, closing: Closing, coroutines: &[Coroutine]) {
+        self.log.push((it, closing));
         if ROOM.max(coroutines.len()) <= self.log.len() {
             self.set_aside = self.lost(coroutines);
             self.log.drain(..self.log.len() / 2);
@@ -78,7 +74,9 @@ impl Close {
 
 fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -> Option<Closing> {
     let wanted = resource(process, suspend.wait, suspend.arg)?;
-    let place = sorted.partition_point(|(it, closing)| (*it, closing.at) <= (wanted, suspend.at));
+    let after = Some(suspend.at).filter(|_| suspend.wait != WaitKind::Coroutine);
+    let is_before = |it: Resource, at| (it, Some(at)) <= (wanted, after);
+    let place = sorted.partition_point(|(it, closing)| is_before(*it, closing.at));
     let (found, closing) = sorted.get(place)?;
     (*found == wanted).then_some(*closing)
 }
@@ -93,7 +91,7 @@ fn sort(wait: WaitKind) -> Option<WaitKind> {
     match wait {
         WaitKind::Readable | WaitKind::Writable => Some(WaitKind::Readable),
         WaitKind::Lock | WaitKind::Channel => Some(WaitKind::Lock),
-        WaitKind::User => Some(WaitKind::User),
+        WaitKind::Coroutine | WaitKind::User => Some(wait),
         _ => None,
     }
 }
@@ -116,16 +114,12 @@ mod tests {
     }
 
     fn close(closings: &mut Closings, at: u64, wait: WaitKind, arg: u64, all: &[Coroutine]) {
-        let deed = Deed {
+        let closing = Closing {
             at: Nanos(at),
-            ..Deed::default()
+            ..Closing::default()
         };
-        let close = Close {
-            wait,
-            arg,
-            ..Close::default()
-        };
-        closings.note(&deed, &close, all);
+        let it = resource(ProcessId::default(), wait, arg).expect("it can be closed");
+        closings.note(it, closing, all);
     }
 
     fn when(closings: &Closings, all: &[Coroutine]) -> Vec<(u32, u64)> {

@@ -3,9 +3,9 @@
 //! A program may close first and resume later, and be fine. What it did to others tells how long
 //! that takes: at the place that closes, and at the place that waits.
 
-use super::closings::{Resource, resource};
+use super::closings::{Closing, Resource, resource};
 use crate::hash::Map;
-use crate::record::{Close, Deed, Event, Nanos, ProcessId, SiteId};
+use crate::record::{Event, Nanos, ProcessId, SiteId};
 
 /// Closings that are remembered of one resource, of which the number may be used again.
 const CLOSINGS: usize = 4;
@@ -23,16 +23,13 @@ pub(super) struct Habits {
 
 impl Habits {
     /// A resource is gone.
-    pub(super) fn closed(&mut self, deed: &Deed, close: &Close) {
-        let Some(resource) = resource(deed.process, close.wait, close.arg) else {
-            return;
-        };
+    pub(super) fn closed(&mut self, resource: Resource, closing: &Closing) {
         if self.closed.len() == RESOURCES && !self.closed.contains_key(&resource) {
             self.closed.clear();
         }
         let closings = self.closed.entry(resource).or_default();
         closings.rotate_right(1);
-        closings[0] = Some((deed.at, close.site));
+        closings[0] = Some((closing.at, closing.site));
     }
 
     /// This wait of a coroutine is over.
@@ -72,16 +69,13 @@ mod tests {
     const HANGUP: SiteId = SiteId(8);
 
     fn close(habits: &mut Habits, at: u64, arg: u64) {
-        let deed = Deed {
+        let closing = Closing {
             at: Nanos(at),
-            ..Deed::default()
-        };
-        let close = Close {
-            wait: WaitKind::Readable,
-            arg,
             site: HANGUP,
+            ..Closing::default()
         };
-        habits.closed(&deed, &close);
+        let it = resource(ProcessId::default(), WaitKind::Readable, arg).expect("a descriptor");
+        habits.closed(it, &closing);
     }
 
     fn over(habits: &mut Habits, from: u64, to: u64, arg: u64) {

@@ -98,7 +98,7 @@ impl Census {
     fn close_standing(&self, one: &Coroutine, closing: &Closing) -> Option<CloseStanding> {
         let suspend = one.suspend()?;
         Some(CloseStanding {
-            at: closing.at,
+            at: closing.at.max(suspend.at),
             longest_after: self.habits.longest(suspend.site, closing.site),
             whole: self.is_whole_since(one, suspend),
         })

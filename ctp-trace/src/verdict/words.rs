@@ -236,7 +236,7 @@ pub enum Doubt {
     DroppedInside,
     /// It could go on if it dropped what runs inside of it.
     MayDrop,
-    /// One has run since then, and waits again for the same.
+    /// One has run but just, and waits again for the same.
     RanAgain,
     /// It has several wakers: it may wait for something else too, which is not told.
     SeveralWakers,

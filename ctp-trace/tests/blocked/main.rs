@@ -2,5 +2,6 @@
 
 mod cases;
 mod in_turn;
+mod joined;
 mod programs;
 mod told;

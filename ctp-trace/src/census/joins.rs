@@ -1,0 +1,60 @@
+//! Coroutines that end, and those that wait for that. An end is to who waits for it what a closing is
+//! to who waits for a descriptor.
+
+use super::closings::{Closing, Resource, resource};
+use super::coroutine::Coroutine;
+use crate::hash::Map;
+use crate::record::{Event, EventKind, WaitKind};
+
+/// Coroutines that are awaited of which it is known.
+const AWAITED: usize = 1 << 16;
+
+/// Ends that are known to who comes later. When there are more they are forgotten.
+const ENDED: usize = 1 << 14;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Joins {
+    /// Those for whose end somebody began to wait.
+    awaited: Map<Resource, ()>,
+    /// The latest that have ended.
+    ended: Map<Resource, Closing>,
+}
+
+impl Joins {
+    /// Something happens to this one. If so somebody waits for an end that has come: that end.
+    #[inline]
+    pub(super) fn event(&mut self, one: &Coroutine, event: &Event) -> Option<(Resource, Closing)> {
+        match (event.kind, event.wait) {
+            (EventKind::Death, _) => self.ends(one, event),
+            (EventKind::Suspend, WaitKind::Coroutine) => self.waits(one, event),
+            _ => None,
+        }
+    }
+
+    fn waits(&mut self, one: &Coroutine, suspend: &Event) -> Option<(Resource, Closing)> {
+        let joined = resource(one.process, suspend.wait, suspend.arg)?;
+        if let Some(closing) = self.ended.get(&joined) {
+            return Some((joined, *closing));
+        }
+        if self.awaited.len() == AWAITED {
+            self.awaited.clear();
+        }
+        self.awaited.insert(joined, ());
+        None
+    }
+
+    fn ends(&mut self, one: &Coroutine, death: &Event) -> Option<(Resource, Closing)> {
+        let joined = resource(one.process, WaitKind::Coroutine, one.probe_id)?;
+        let closing = Closing {
+            at: death.at,
+            tid: death.tid,
+            ended: Some((one.id, one.name)),
+            ..Closing::default()
+        };
+        if self.ended.len() == ENDED {
+            self.ended.clear();
+        }
+        self.ended.insert(joined, closing);
+        self.awaited.remove(&joined).map(|()| (joined, closing))
+    }
+}

@@ -1,0 +1,66 @@
+//! Tasks on tokio wait for the ends of others, by a table of those that do. Whoever ends well wakes
+//! those; whoever gives up early forgets it.
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, told, two_workers};
+
+/// Of each worker, by number, that is not over: who waits for it.
+static WAITING: LazyLock<Mutex<HashMap<u32, Vec<Waker>>>> = LazyLock::new(Mutex::default);
+
+fn with_waiting<T>(act: impl FnOnce(&mut HashMap<u32, Vec<Waker>>) -> T) -> T {
+    act(&mut WAITING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+async fn work(number: u32) {
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    if number % 10 == 9 {
+        return; // gives up
+    }
+    let waiting = with_waiting(|all| all.remove(&number));
+    waiting.into_iter().flatten().for_each(Waker::wake);
+}
+
+/// Until this worker is over.
+async fn end_of(number: u32) {
+    poll_fn(|context| {
+        with_waiting(|all| match all.get_mut(&number) {
+            None => Poll::Ready(()),
+            Some(waiting) => {
+                waiting.push(context.waker().clone());
+                Poll::Pending
+            }
+        })
+    })
+    .await
+}
+
+async fn follow(number: u32, ledger: Ledger) {
+    with_waiting(|all| all.insert(number, Vec::new()));
+    let worker = work(number).traced_as(&format!("worker-{number}"));
+    let id = worker.id();
+    tokio::spawn(worker);
+    let _waiting = ledger.enter(&format!("follower-{number}"), line!() + 1);
+    told(end_of(number), ctp::Wait::coroutine(id)).await;
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let runtime = two_workers()?;
+    let ledger = Ledger::new();
+    for number in 0..100 {
+        let follower = follow(number, ledger.clone());
+        runtime.spawn(follower.traced_as(&format!("follower-{number}")));
+        sleep(Duration::from_millis(1));
+    }
+    sleep(Duration::from_millis(2500));
+    ledger.tell(|_| true);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
