@@ -116,8 +116,15 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
         name: keepers::name(model, one.id, None),
         function: label.and_then(|label| label.function.clone()),
         at: label.and_then(Label::at),
-        waits_for: waits::one(wait.wait, wait.arg, None),
-        waits_ns: one.wants_since.until(end).0,
+        waits_for: match one.suspend() {
+            Some(wait) => waits::one(wait.wait, wait.arg, None),
+            None => "nothing: it keeps its thread".to_owned(),
+        },
+        waits_ns: one
+            .wants_since
+            .max(one.runs_since().unwrap_or_default())
+            .until(end)
+            .0,
         woken_ns: unpolled(blocks, one).map(|wake| one.woken_at(wake).until(end).0),
         kept_by: keepers::of(model, names, blocks, one),
         site: wait.site,

@@ -305,14 +305,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
 }
 
 fn doubt(judgement: &Judgement) -> Option<&'static str> {
-    match judgement.reason {
-        Reason::Closed { doubt, .. }
-        | Reason::Looked { doubt, .. }
-        | Reason::Deadlock { doubt }
-        | Reason::NeverGivenBack { doubt, .. }
-        | Reason::Behind { doubt, .. } => doubt.map(Doubt::word),
-        _ => None,
-    }
+    judgement.reason.doubt().map(Doubt::word)
 }
 
 fn roots(members: &[Member]) -> Vec<u32> {

@@ -136,13 +136,15 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         Keeper::Holder(holding) => ("holder", Some(holding)),
         Keeper::Host(_) => ("host", None),
         Keeper::Inside(_) => ("inside", None),
+        Keeper::Former(holding) => ("former", Some(holding)),
         _ => ("awaited", None),
     };
     let end = model.census.end_of(one.process);
-    let id = keeper.coroutine();
-    let other = id
+    let other = keeper
+        .coroutine()
         .and_then(|id| model.census.get(id))
         .filter(|it| it.is_alive());
+    let id = keeper.coroutine().or(holding.and_then(by));
     let wait = other.and_then(Coroutine::suspend);
     KeptBy {
         how,
@@ -156,6 +158,13 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         waits_for: wait.map(|wait| waits::one(wait.wait, wait.arg, None)),
         waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
         does_ns: other.map(|it| it.state().1.until(end).0),
+    }
+}
+
+fn by(holding: &Holding) -> Option<CoroutineId> {
+    match holding.by {
+        Waker::Coroutine(id) => Some(id),
+        _ => None,
     }
 }
 

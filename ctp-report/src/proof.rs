@@ -118,20 +118,26 @@ fn close(names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
 
 /// Somebody took what this one waits for.
 pub fn acquire(names: &Names, one: &Coroutine, holding: &Holding) -> Step {
+    hold(names, one, holding, "acquire")
+}
+
+fn hold(names: &Names, one: &Coroutine, holding: &Holding, what: &str) -> Step {
     let thing = one.suspend().map(|wait| waits::thing(wait.wait, wait.arg));
     let thing = thing.unwrap_or_default();
     let by = match holding.by {
         Waker::Coroutine(id) => format!("id {}", id.0),
         _ => format!("tid {}", holding.tid),
     };
-    let what = format!("acquire {thing}{}", at(names, holding.site));
+    let what = format!("{what} {thing}{}", at(names, holding.site));
     step(holding.at, &by, what)
 }
 
-/// Who keeps it took its lock, and ended, if it did.
+/// Who keeps it took its lock, and ended, if it did; or gave it back.
 fn keeper(names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec<Step> {
-    let Keeper::Holder(holding) = keeper else {
-        return Vec::new();
+    let holding = match keeper {
+        Keeper::Holder(holding) => holding,
+        Keeper::Former(holding) => return vec![hold(names, one, holding, "release")],
+        _ => return Vec::new(),
     };
     let acquire = acquire(names, one, holding);
     let death = |at| step(at, &acquire.by, "death, and no release".to_owned());

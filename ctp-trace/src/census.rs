@@ -15,6 +15,7 @@ mod habits;
 mod holds;
 mod joins;
 mod judging;
+mod kept;
 mod looks;
 mod losses;
 mod named;

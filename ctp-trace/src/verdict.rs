@@ -73,9 +73,10 @@ pub fn judge(standing: &Standing, threshold: Nanos) -> Judgement {
         confidence: verdict.confidence(),
         reason,
         age: match reason {
-            Reason::Deadlock { .. } | Reason::NeverGivenBack { .. } | Reason::Behind { .. } => {
-                case.age.max(case.kept_for())
-            }
+            Reason::Deadlock { .. }
+            | Reason::NeverGivenBack { .. }
+            | Reason::Unclaimed { .. }
+            | Reason::Behind { .. } => case.age.max(case.kept_for()),
             _ => case.age,
         },
         close_call,
@@ -143,7 +144,7 @@ impl Case<'_> {
         let Standing {
             wake, since, end, ..
         } = *self.standing;
-        let woken = wake.and_then(|wake| wake.at).unwrap_or(end);
+        let woken = wake.and_then(|wake| wake.first.or(wake.at)).unwrap_or(end);
         let ready = since.max(woken);
         let queued = ready.until(end);
         let usual = self.standing.past.longest_queued;

@@ -111,6 +111,32 @@ fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
     assert_eq!(verdict(&[early]).verdict, Verdict::Stuck);
 }
 
+/// CT-15
+#[test]
+fn who_is_woken_again_and_again_is_ready_since_the_first_time() {
+    let mut records = vec![birth(1), event(1, 0, 0, Born)];
+    for n in 0..10 {
+        let at = u64::from(n) * 1_000_000;
+        records.push(wake(1, n, at));
+        let run = event(1, 2 * u64::from(n) + 1, at + 5, Run);
+        let suspend = event(1, 2 * u64::from(n) + 2, at + 10, Suspend);
+        records.extend([run, suspend].map(|it| having_seen(it, n)));
+    }
+    for n in 0..100 {
+        let at = 20_000_000 + u64::from(n) * 49_000_000;
+        records.extend([call(1, 10 + n, at), wake(1, 10 + n, at)]);
+        let (suspend, run) = (u64::from(2 * n), u64::from(2 * n + 1));
+        records.push(event(2, suspend, at, Suspend));
+        records.push(event(2, run, at + 900, Run));
+    }
+    records.push(end(5 * SECOND.0));
+    let (_, judged) = census(&records).judge(SECOND)[0];
+    assert_eq!(
+        (judged.fact, judged.verdict),
+        (Fact::WokenNotRun, Verdict::Stuck)
+    );
+}
+
 fn having_seen(record: Record, wakes: u32) -> Record {
     match record {
         Record::Event(event) => Record::Event(Event {

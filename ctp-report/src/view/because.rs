@@ -27,6 +27,7 @@ pub fn section(groups: &[&Group]) -> String {
         ),
         Reason::Closed { doubt, .. } => closed::section(groups, doubt),
         Reason::NeverGivenBack { doubt, .. } => keepers::never_given_back(groups, doubt),
+        Reason::Unclaimed { doubt } => keepers::unclaimed(groups, doubt),
         Reason::Behind { doubt, .. } => keepers::section(groups, doubt),
         Reason::Looked { seen, doubt, .. } => closed::seen_from_outside(groups, seen, doubt),
         Reason::Overdue(_) => {

@@ -39,6 +39,7 @@ fn field(it: &KeptBy) -> &'static str {
         "holder" | UNKNOWN_HOLDER => "held by",
         "host" => "polled by",
         "inside" => "it polls",
+        "former" => "left by",
         _ => "that is",
     }
 }
@@ -55,7 +56,11 @@ fn who(it: &KeptBy) -> String {
     let on = it.tid.filter(|_| it.how == UNKNOWN_HOLDER);
     let on = on.map(|tid| format!(" on tid {tid}")).unwrap_or_default();
     let at = it.taken_at.as_ref();
-    let at = at.map(|at| format!(", taken at {at}{on}"));
+    let how = match it.how {
+        "former" => "given back",
+        _ => "taken",
+    };
+    let at = at.map(|at| format!(", {how} at {at}{on}"));
     let at = at.unwrap_or_default();
     let ago = it
         .taken_ns
@@ -169,6 +174,15 @@ pub fn never_given_back(groups: &[&Group], doubt: Option<Doubt>) -> String {
     format!("{of}; {}", sureness(doubt))
 }
 
+/// Nobody has what they wait for.
+pub fn unclaimed(groups: &[&Group], doubt: Option<Doubt>) -> String {
+    let of = match count(groups) {
+        1 => "the lock that it waits for was given back, and nobody has taken it since",
+        _ => "the locks that they wait for were given back, and nobody has taken them since",
+    };
+    format!("{of}; {}", sureness(doubt))
+}
+
 /// How sure it is that those do not go on all the same.
 pub fn sureness(doubt: Option<Doubt>) -> &'static str {
     match doubt {
@@ -187,6 +201,7 @@ pub fn sureness(doubt: Option<Doubt>) -> &'static str {
         Some(Doubt::DroppedInside) => "but the one inside of which it ran may drop it",
         Some(Doubt::MayDrop) => "but it may drop what runs inside of it",
         Some(Doubt::RanAgain) => "but one has run but just, and waits again for the same",
+        Some(Doubt::TakenUntold) => "but somebody may have it, untold",
         Some(Doubt::OfItsKeeper) => "but whether that one is stuck is not certain",
         Some(Doubt::Recent) => "but for a short time only",
         Some(_) => "no wake counted since",

@@ -1,17 +1,14 @@
-//! What keeps those that wait: who holds their lock, whose end they wait for, who would have to poll
-//! them, or what they poll themselves.
+//! Those that keep each other: in a cycle, behind one that is stuck, or by what is held by nobody who
+//! would give it back.
 
 use std::collections::BTreeMap;
 
-use super::closings;
+use super::Census;
 use super::coroutine::Coroutine;
-use super::holds::{Held, Holding};
-use super::{Census, ProcessId};
-use crate::hash::Map;
-use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};
+use super::holds::Holding;
+use crate::record::{CoroutineId, Nanos, Waker};
 use crate::verdict::{
-    BlockStanding, Confidence, Doubt, Judgement, Obstacle, SURE_AFTER, State, WaitsFor, deadlocks,
-    doubt_of_others,
+    BlockStanding, Confidence, Doubt, Judgement, Obstacle, SURE_AFTER, WaitsFor, deadlocks,
 };
 
 /// Why a coroutine that waits cannot go on before another one does.
@@ -21,6 +18,15 @@ pub struct Block {
     pub by: Vec<Keeper>,
     /// Why it may go on all the same.
     pub doubt: Option<Doubt>,
+}
+
+impl Block {
+    /// What has the lock that it wants, and waits for something else too, is two futures in one: the
+    /// other one goes on, and gives it back.
+    fn is_kept_by_its_other_half(&self, id: CoroutineId) -> bool {
+        let is_more = matches!(self.doubt, Some(Doubt::OneOfSeveral | Doubt::SeveralWakers));
+        is_more && self.by.iter().any(|it| it.coroutine() == Some(id))
+    }
 }
 
 /// One that keeps another one waiting.
@@ -35,6 +41,8 @@ pub enum Keeper {
     Host(CoroutineId),
     /// It is the one that it polls, inside of itself.
     Inside(CoroutineId),
+    /// It held the lock, and gave it back then; nobody has taken it since.
+    Former(Holding),
 }
 
 impl Keeper {
@@ -48,7 +56,7 @@ impl Keeper {
             | Keeper::Awaited(id)
             | Keeper::Host(id)
             | Keeper::Inside(id) => Some(id),
-            Keeper::Holder(_) => None,
+            Keeper::Holder(_) | Keeper::Former(_) => None,
         }
     }
 
@@ -57,10 +65,10 @@ impl Keeper {
         self.coroutine().filter(|_| self.ended().is_none())
     }
 
-    /// When it took what it holds.
+    /// When it took what it holds, or gave it back.
     fn taken(&self) -> Nanos {
         match self {
-            Keeper::Holder(holding) => holding.at,
+            Keeper::Holder(holding) | Keeper::Former(holding) => holding.at,
             _ => Nanos(0),
         }
     }
@@ -84,14 +92,6 @@ pub struct Blocks {
     /// Of each that waits for others, on whom all of those wait in the end, and why they may go on
     /// all the same.
     roots: BTreeMap<CoroutineId, (CoroutineId, Option<Doubt>)>,
-}
-
-/// Whom coroutines may wait for.
-struct Others {
-    /// By the id that programs know.
-    awaited: Map<(ProcessId, u64), CoroutineId>,
-    /// By the one inside of which they ran first.
-    inside: Map<CoroutineId, Vec<CoroutineId>>,
 }
 
 impl Blocks {
@@ -137,8 +137,10 @@ impl Blocks {
     /// The only one that keeps it, if it is in no cycle. One that polls another one may have more to
     /// poll, as a timeout, which is no news as long as that comes.
     fn next(&self, id: CoroutineId) -> Option<CoroutineId> {
-        match self.of(id)?.by[..] {
+        let block = self.of(id)?;
+        match block.by[..] {
             [Keeper::Inside(_)] => None,
+            [_] if block.is_kept_by_its_other_half(id) => None,
             [keeper] if !self.cycle.contains_key(&id) => keeper.alive(),
             _ => None,
         }
@@ -159,10 +161,7 @@ impl Blocks {
 impl Census {
     /// What keeps those that wait, as far as that was told.
     pub fn blocks(&self) -> Blocks {
-        let others = Others {
-            awaited: self.awaited(),
-            inside: self.inside(),
-        };
+        let others = self.others();
         let all = self.coroutines.all().iter();
         let of: BTreeMap<_, _> = all
             .filter_map(|one| Some((one.id, self.block(one, &others)?)))
@@ -182,154 +181,6 @@ impl Census {
         blocks
     }
 
-    /// By the id that programs know, those for whom anybody may wait.
-    fn awaited(&self) -> Map<(ProcessId, u64), CoroutineId> {
-        let all = || self.coroutines.all().iter();
-        let waits = |one: &Coroutine| {
-            one.suspend()
-                .is_some_and(|it| it.wait == WaitKind::Coroutine)
-        };
-        if !all().any(waits) {
-            return Map::default();
-        }
-        let alive = all().filter(|one| one.is_alive() && one.probe_id != 0);
-        alive
-            .map(|one| ((one.process, one.probe_id), one.id))
-            .collect()
-    }
-
-    /// Those that run inside of each.
-    fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
-        let mut inside = Map::<_, Vec<_>>::default();
-        let alive = self.coroutines.all().iter().filter(|one| one.is_alive());
-        for (host, id) in alive.filter_map(|one| Some((one.host?, one.id))) {
-            inside.entry(host).or_default().push(id);
-        }
-        inside
-    }
-
-    /// What keeps this one, if it is known to wait.
-    fn block(&self, one: &Coroutine, others: &Others) -> Option<Block> {
-        let is_known = one.state().0 == State::Suspended && one.doubt().is_none();
-        let wait = one.suspend().filter(|_| is_known)?;
-        let wake = one.wake_standing();
-        if wake.is_some_and(|wake| wake.woken) {
-            return self.unpolled(one);
-        }
-        let (by, doubt) = match wait.wait {
-            WaitKind::Coroutine => {
-                let id = *others.awaited.get(&(one.process, wait.arg))?;
-                (vec![Keeper::Awaited(id)], self.doubt_since(one, wait.at))
-            }
-            WaitKind::Unknown => self.around(one, wait, others)?,
-            _ => self.held(one, wait)?,
-        };
-        let of_wake = match wake {
-            None => Some(Doubt::WakesNotTold),
-            Some(wake) => wake.close_call.then_some(Doubt::CloseCall),
-        };
-        let doubt = of_wake
-            .or(doubt)
-            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakers))
-            .or_else(|| self.host_of(one).map(|_| Doubt::DroppedInside));
-        Some(Block { by, doubt })
-    }
-
-    /// The one inside of which it ran first, if that is there.
-    fn host_of(&self, one: &Coroutine) -> Option<CoroutineId> {
-        one.host.filter(|host| self.get(*host).is_some())
-    }
-
-    /// It tells of no wait of its own, and polls those that run inside of it.
-    fn around(
-        &self,
-        one: &Coroutine,
-        wait: &Event,
-        others: &Others,
-    ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
-        let inside = others.inside.get(&one.id)?;
-        let is_alone = one.wakers == Some(1) && !wait.marks.one_of_several;
-        let is_woken = |id: &CoroutineId| {
-            let wake = self.get(*id).and_then(Coroutine::wake_standing);
-            wake.is_some_and(|wake| wake.woken)
-        };
-        if !is_alone || inside.iter().any(is_woken) {
-            return None;
-        }
-        let by = inside.iter().copied().map(Keeper::Inside).collect();
-        Some((by, Some(Doubt::MayDrop)))
-    }
-
-    /// It was woken, and goes on once the one polls it inside of which it ran first.
-    fn unpolled(&self, one: &Coroutine) -> Option<Block> {
-        let host = self.host_of(one)?;
-        Some(Block {
-            by: vec![Keeper::Host(host)],
-            doubt: Some(Doubt::PolledInside),
-        })
-    }
-
-    /// Who holds the lock that it waits for.
-    fn held(&self, one: &Coroutine, wait: &Event) -> Option<(Vec<Keeper>, Option<Doubt>)> {
-        if !matches!(wait.wait, WaitKind::Lock | WaitKind::User) {
-            return None; // a channel may lie where a lock does
-        }
-        let resource = closings::resource(one.process, wait.wait, wait.arg)?;
-        let held = self.holds.get(&resource)?;
-        if held.holders.iter().any(|it| self.may_be_given_back(it)) {
-            return None;
-        }
-        let mut holders = held.holders.clone();
-        holders.dedup_by_key(|it| it.by); // one may take it again
-        let by = holders.into_iter().map(Keeper::Holder).collect();
-        Some((by, self.doubt_of_holders(one, held)))
-    }
-
-    /// While recording is stopped nobody tells what is given back. Who has not run since has not done so.
-    fn may_be_given_back(&self, holding: &Holding) -> bool {
-        let last_ran = match (holding.ended, holding.by) {
-            (Some(ended), _) => Some(ended),
-            (None, Waker::Coroutine(id)) => {
-                self.get(id).and_then(Coroutine::suspend).map(|it| it.at)
-            }
-            (None, _) => None,
-        };
-        let until = last_ran.unwrap_or(Nanos(u64::MAX));
-        self.filtering.was_stopped_between(holding.at, until)
-    }
-
-    /// Why those that took it may not be those that have it.
-    fn doubt_of_holders(&self, one: &Coroutine, held: &Held) -> Option<Doubt> {
-        let since = held.holders.iter().map(|it| it.at).min()?;
-        let is_told = !self.losses.any_since(one.process, since)
-            && self.window.is_none()
-            && self.holds.are_all()
-            && self.tells_all_runs(one.process);
-        match self.doubt_since(one, since) {
-            None if !is_told => Some(Doubt::Incomplete),
-            None if self.has_refused() && held.holders.iter().any(|it| it.ended.is_some()) => {
-                Some(Doubt::Incomplete)
-            }
-            None if held.shared => Some(Doubt::Shared),
-            None if !self.holds.are_told(one.process) => Some(Doubt::Moved),
-            None if held.holders.iter().any(|it| it.is_left) => Some(Doubt::Moved),
-            doubt => doubt,
-        }
-    }
-
-    /// Why what was told since may not be all.
-    fn doubt_since(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
-        let is_missing = self.damaged
-            || one.attempted.is_none()
-            || self.filtering.was_in_force_since(since.min(one.state().1));
-        is_missing.then_some(Doubt::Incomplete)
-    }
-
-    /// Whether all of its threads that ran coroutines told all that they did.
-    fn tells_all_runs(&self, process: ProcessId) -> bool {
-        self.runners.get(process).is_none_or(|them| them.are_told())
-    }
-
     /// What the rule is to know of what keeps a coroutine, but for those that others keep.
     pub(super) fn block_standing(&self, one: &Coroutine, blocks: &Blocks) -> Option<BlockStanding> {
         if let Some(cycle) = blocks.cycle_of(one.id) {
@@ -344,10 +195,13 @@ impl Census {
         }
         let block = blocks.of(one.id)?;
         let [keeper] = block.by[..] else { return None };
-        let (ended, holder) = (keeper.ended()?, keeper.coroutine()?);
-        let since = ended.max(blocks.since(one));
+        let (obstacle, at) = match keeper {
+            Keeper::Former(holding) => (Obstacle::Unclaimed, holding.at),
+            _ => (Obstacle::Ended(keeper.coroutine()?), keeper.ended()?),
+        };
+        let since = at.max(blocks.since(one));
         Some(BlockStanding {
-            obstacle: Obstacle::Ended(holder),
+            obstacle,
             since,
             doubt: block.doubt.or(self.ran_after(one, since)),
         })
@@ -392,6 +246,7 @@ fn waits_for(of: &BTreeMap<CoroutineId, Block>) -> WaitsFor {
         block.by.iter().map(Keeper::alive).collect()
     };
     of.iter()
+        .filter(|(id, block)| !block.is_kept_by_its_other_half(**id))
         .filter_map(|(id, block)| Some((*id, keepers(block)?)))
         .collect()
 }

@@ -90,6 +90,8 @@ pub struct Coroutine {
     pub broken: bool,
     /// What its program summed up of it, as last told.
     pub aggregate: Option<Box<Aggregate>>,
+    /// The first wake that is known since it waits; 0 if none is.
+    pub(super) first_woken: Nanos,
     /// The wait that ended in the latest run.
     pub(super) resumed: Option<Resumed>,
     /// Sites where it has waited, by number.
@@ -276,6 +278,7 @@ impl Coroutine {
         Some(WakeStanding {
             woken: 0 < wakes,
             at: at.filter(|at| !is_old(at)),
+            first: Some(self.first_woken).filter(|at| *at != Nanos(0)),
             close_call: match wakes {
                 0 => self
                     .ran_at
@@ -291,6 +294,14 @@ impl Coroutine {
         let (wake, last) = (self.wake?, self.suspend()?);
         let many = || (last.at < self.woken_at(&wake)).then_some(MANY_WAKES);
         wakes_since(wake.count, last.wake_seen).or_else(many)
+    }
+
+    /// Somebody woke it.
+    pub(super) fn note_first_wake(&mut self, at: Nanos) {
+        let is_of_this_wait = self.suspend().is_some_and(|wait| wait.at <= at);
+        if is_of_this_wait && self.first_woken == Nanos(0) {
+            self.first_woken = at;
+        }
     }
 
     /// Those like it.

@@ -3,7 +3,7 @@
 use super::Census;
 use super::coroutine::Coroutine;
 use super::named::{Kin, Named};
-use crate::record::{Former, Window};
+use crate::record::{Dialect, Former, Window};
 use crate::verdict::{ENOUGH, Past};
 
 impl Census {
@@ -60,8 +60,15 @@ impl Coroutine {
         self.is_summed_up() || self.has_earlier_totals() && of_place.waits < ENOUGH
     }
 
+    /// Of those of an extended peer that have neither name nor place, each may be of its own sort. A
+    /// plain peer tells neither of any.
+    fn is_known(&self) -> bool {
+        self.kin() != Kin::default() || self.dialect != Dialect::Extended
+    }
+
     /// What is usual, from that of the place where it waits and that of its name.
     pub(super) fn past(&self, of_place: Past, named: Option<&Named>) -> Past {
+        let named = named.filter(|_| self.is_known());
         let of_name = of_place.of_name(named);
         match self.needs_past_of_name(&of_place) {
             true => of_name,

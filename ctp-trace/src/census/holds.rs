@@ -43,6 +43,18 @@ pub struct Holding {
     pub(super) is_left: bool,
 }
 
+impl Holding {
+    fn of(deed: &Deed, hold: &Hold) -> Self {
+        Holding {
+            by: hold.by,
+            at: deed.at,
+            tid: deed.tid,
+            site: hold.site,
+            ..Holding::default()
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holds {
     of: Map<Resource, Held>,
@@ -68,6 +80,8 @@ pub(super) struct Held {
     besides: usize,
     /// When it was last given back, or closed.
     free_at: Nanos,
+    /// By whom, where and when, if nobody has taken it since.
+    given: Option<Holding>,
     /// How it has gone on.
     pub turn: TurnStanding,
 }
@@ -84,18 +98,13 @@ impl Holds {
         if deed.at < held.free_at {
             return; // it is told late, and over
         }
+        held.given = None;
         held.shared |= held.holders.iter().any(|other| other.by != hold.by);
         if held.holders.len() == TOLD_APART {
             held.besides += 1;
             return;
         }
-        held.holders.push(Holding {
-            by: hold.by,
-            at: deed.at,
-            tid: deed.tid,
-            site: hold.site,
-            ..Holding::default()
-        });
+        held.holders.push(Holding::of(deed, hold));
         self.count(hold.by, resource, 1);
     }
 
@@ -111,6 +120,7 @@ impl Holds {
         if let Some(own) = held.holders.iter().rposition(is_its) {
             held.holders.remove(own);
             held.shared &= !held.is_free();
+            held.given = held.is_free().then(|| Holding::of(deed, hold));
             return self.count(hold.by, resource, -1);
         }
         if 0 < held.besides {
@@ -130,7 +140,7 @@ impl Holds {
             return;
         };
         held.free_at = held.free_at.max(at);
-        held.besides = 0;
+        (held.besides, held.given) = (0, None);
         let gone = held.take_those_until(at);
         gone.iter().for_each(|it| self.count(it.by, resource, -1));
     }
@@ -193,6 +203,11 @@ impl Holds {
         let held = self.of.get(resource)?;
         let is_told = held.besides == 0 && !held.holders.is_empty();
         is_told.then_some(held)
+    }
+
+    /// Who gave it back, if nobody has taken it since.
+    pub(super) fn given_back(&self, resource: &Resource) -> Option<Holding> {
+        self.of.get(resource)?.given
     }
 
     /// How a resource goes from one to the next.

@@ -70,6 +70,9 @@ impl Coroutine {
     /// The latest wake word. Read after the events, it may belong to the wait before the last.
     pub(super) fn wake(&mut self, wake: &Wake, places: &mut Places) {
         self.wake = Some(*wake);
+        if self.wakes_since_its_run().is_some_and(|wakes| 0 < wakes) {
+            self.note_first_wake(wake.at);
+        }
         self.count_queueing(places);
     }
 
@@ -92,6 +95,7 @@ impl Coroutine {
         if self.resumed.as_ref().filter(is_same).is_none() {
             self.wants_since = suspend.at;
         }
+        self.first_woken = Nanos(0);
         let stats = places.by_number(number);
         stats.events += 1;
         stats.approximate |= gap > 0;

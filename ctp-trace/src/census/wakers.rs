@@ -61,6 +61,7 @@ impl Coroutine {
             site: call.site,
             count: call.count,
         });
+        self.note_first_wake(deed.at);
         self.count_waker(places);
     }
 

@@ -11,10 +11,11 @@ impl Case<'_> {
     pub(super) fn blocked(&self) -> Option<(Verdict, Reason)> {
         let BlockStanding {
             obstacle, doubt, ..
-        } = self
-            .standing
-            .blocked
-            .filter(|_| self.standing.state == State::Suspended)?;
+        } = self.standing.blocked.filter(|it| {
+            let is_in_a_cycle = it.obstacle == Obstacle::Cycle;
+            let state = self.standing.state;
+            state == State::Suspended || is_in_a_cycle && state == State::Running
+        })?;
         let age = self.kept_for();
         if age < self.threshold {
             return None;
@@ -23,6 +24,7 @@ impl Case<'_> {
         let (verdict, reason) = match obstacle {
             Obstacle::Cycle => (Verdict::Deadlock, Reason::Deadlock { doubt }),
             Obstacle::Ended(holder) => (Verdict::Stuck, Reason::NeverGivenBack { holder, doubt }),
+            Obstacle::Unclaimed => (Verdict::Stuck, Reason::Unclaimed { doubt }),
             Obstacle::Behind(root) => (Verdict::Stuck, Reason::Behind { root, doubt }),
         };
         match doubt {

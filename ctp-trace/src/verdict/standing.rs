@@ -85,6 +85,8 @@ pub struct WakeStanding {
     pub woken: bool,
     /// When it was last woken. Not known if whoever did so has not said it yet.
     pub at: Option<Nanos>,
+    /// Of the wakes since it waits, the first that is known.
+    pub first: Option<Nanos>,
     /// Its last wake came within a millisecond of the start of its last run, so that counting
     /// alone cannot tell which came first.
     pub close_call: bool,
@@ -121,6 +123,8 @@ pub enum Obstacle {
     Cycle,
     /// It has ended, and has not given back the lock that it took.
     Ended(CoroutineId),
+    /// It has given back the lock, which nobody has taken since.
+    Unclaimed,
     /// It, or one that keeps it, is stuck itself.
     Behind(CoroutineId),
 }

@@ -172,6 +172,11 @@ pub enum Reason {
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,
     },
+    /// The lock that it waits for was given back, and nobody has taken it since.
+    Unclaimed {
+        /// Why it may not be stuck.
+        doubt: Option<Doubt>,
+    },
     /// It goes on only after one that is stuck.
     Behind {
         /// The one on which all others in between wait.
@@ -242,6 +247,8 @@ pub enum Doubt {
     SeveralWakers,
     /// Several hold what it waits for, and may not all be needed.
     Shared,
+    /// Nobody said to have taken the lock, which somebody may have done all the same.
+    TakenUntold,
     /// Locks of its program are given back by others than those that took them, or who took its own
     /// ended where another one may have it now.
     Moved,
@@ -270,6 +277,7 @@ impl Doubt {
             Doubt::RanAgain => "ran-again",
             Doubt::SeveralWakers => "several-wakers",
             Doubt::Shared => "shared",
+            Doubt::TakenUntold => "taken-untold",
             Doubt::Moved => "moved",
             Doubt::PolledInside => "polled-inside",
             Doubt::DroppedInside => "dropped-inside",
@@ -289,6 +297,7 @@ impl Reason {
             Reason::Closed { doubt, .. }
             | Reason::Deadlock { doubt }
             | Reason::NeverGivenBack { doubt, .. }
+            | Reason::Unclaimed { doubt }
             | Reason::Behind { doubt, .. }
             | Reason::Looked { doubt, .. } => doubt,
             _ => None,
@@ -311,6 +320,7 @@ impl Reason {
             Reason::Queued { .. } => "queued",
             Reason::Closed { .. } => "closed",
             Reason::Deadlock { .. } => "deadlock",
+            Reason::Unclaimed { .. } => "unclaimed",
             Reason::NeverGivenBack { .. } => "never-given-back",
             Reason::Behind { .. } => "behind",
             Reason::Looked {

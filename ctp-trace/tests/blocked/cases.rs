@@ -88,6 +88,7 @@ fn whoever_moved_into_the_station_of_one_that_ended_is_not_waited_for() {
 fn what_was_given_back_or_closed_keeps_nobody() {
     let mut given = crossed();
     given.gives(2, 30, B);
+    given.woken(1, 31);
     assert!(given.stuck().is_empty());
     let mut closed = crossed();
     let close = Close {
@@ -192,6 +193,24 @@ fn who_polls_one_inside_goes_on_once_that_is_woken_or_by_a_waker_for_something_e
     let mut several = crossed_inside();
     several.wakers.insert(2, 2);
     assert!(several.stuck().is_empty());
+}
+
+// CT-15
+#[test]
+fn one_of_two_futures_in_a_coroutine_waits_for_what_the_other_has() {
+    let mut told = Told::of(3);
+    told.takes(1, 10, A);
+    let marks = WaitMarks {
+        one_of_several: true,
+        ..WaitMarks::default()
+    };
+    told.waits_marked(1, 20, WaitKind::Lock, A, marks);
+    told.takes(2, 30, B);
+    told.wants(2, 31, A);
+    told.wants(3, 32, B);
+    assert!(told.stuck().is_empty());
+    told.waits(1, 40, WaitKind::Lock, A);
+    assert_eq!(told.stuck().len(), 3, "it has nothing else to do");
 }
 
 // CT-15

@@ -5,3 +5,4 @@ mod in_turn;
 mod joined;
 mod programs;
 mod told;
+mod unclaimed;

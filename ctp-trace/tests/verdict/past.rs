@@ -66,12 +66,14 @@ fn a_close_call_is_named() {
         woken: false,
         at: Some(ms(999)),
         close_call: true,
+        ..WakeStanding::default()
     });
     assert!(check(&standing, Fact::NotWoken, Verdict::MaybeStuck, "far-beyond").close_call);
     standing.wake = Some(WakeStanding {
         woken: true,
         at: Some(ms(999)),
         close_call: true,
+        ..WakeStanding::default()
     });
     assert!(!judge(&standing, THRESHOLD).close_call);
 }

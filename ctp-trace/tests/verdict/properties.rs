@@ -34,7 +34,7 @@ prop_compose! {
         counts in (0u64..20, 0u64..20, prop::option::of(0u64..20_000)),
         wakers in prop::option::of(0u32..3),
         (polled_by_others, polls_untold, keeps_permits, runs_when_woken) in any::<(bool, bool, bool, bool)>(),
-        blocked in prop::option::of((0u8..3, 0u64..20_000, any::<bool>())),
+        blocked in prop::option::of((0u8..4, 0u64..20_000, any::<bool>())),
     ) -> Standing {
         Standing {
             state,
@@ -43,7 +43,7 @@ prop_compose! {
             dialect: if v1 { Dialect::V1PerSlot } else { Dialect::Extended },
             doubt,
         filtered: 0,
-            wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: dated.then(|| ms(times[2])), close_call }),
+            wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: dated.then(|| ms(times[2])), close_call, ..WakeStanding::default() }),
             closed: closed.map(|(at, longest_after, whole)| CloseStanding {
                 at: ms(at),
                 longest_after: ms(longest_after),
@@ -86,6 +86,7 @@ prop_compose! {
                 obstacle: match obstacle {
                     0 => Obstacle::Cycle,
                     1 => Obstacle::Ended(CoroutineId(7)),
+                    2 => Obstacle::Unclaimed,
                     _ => Obstacle::Behind(CoroutineId(7)),
                 },
                 since: ms(since),
@@ -116,11 +117,13 @@ proptest! {
     fn certain_is_only_what_was_passed_over_or_lost_what_it_waits_for(standing in any_standing()) {
         let judgement = judge(&standing, THRESHOLD);
         if let Reason::Deadlock { doubt } | Reason::NeverGivenBack { doubt, .. }
-            | Reason::Behind { doubt, .. } = judgement.reason
+            | Reason::Unclaimed { doubt } | Reason::Behind { doubt, .. } = judgement.reason
         {
             let blocked = standing.blocked.unwrap();
             let age = blocked.since.until(standing.end);
-            prop_assert!(standing.state == State::Suspended && THRESHOLD <= age);
+            let may_run = blocked.obstacle == Obstacle::Cycle && standing.state == State::Running;
+            prop_assert!(standing.state == State::Suspended || may_run);
+            prop_assert!(THRESHOLD <= age);
             let is_certain = blocked.doubt.is_none() && SURE_AFTER <= age;
             prop_assert_eq!(is_certain, doubt.is_none());
             prop_assert_eq!(is_certain, judgement.confidence == Confidence::Certain);

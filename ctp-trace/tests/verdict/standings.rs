@@ -51,6 +51,7 @@ pub fn woken() -> Standing {
         woken: true,
         at: Some(ms(2000)),
         close_call: false,
+        ..WakeStanding::default()
     };
     Standing {
         wake: Some(wake),

@@ -67,6 +67,7 @@ fn woken_not_run_is_queueing_otherwise() {
         woken: true,
         at: Some(ms(9_100)),
         close_call: false,
+        ..WakeStanding::default()
     });
     check(&fresh, Fact::WokenNotRun, Verdict::Waiting, "queued");
 }
@@ -133,6 +134,7 @@ fn queueing_begins_with_the_suspend() {
         woken: true,
         at: Some(ms(10)),
         close_call: false,
+        ..WakeStanding::default()
     });
     let Reason::PassedOver { ready, .. } = judge(&standing, THRESHOLD).reason else {
         panic!()
@@ -148,6 +150,7 @@ fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
             woken: true,
             at: Some(ms(900)),
             close_call: false,
+            ..WakeStanding::default()
         }),
         ..woken()
     };

@@ -1,0 +1,241 @@
+//! What keeps one that waits: who holds its lock, or has given it back to nobody; whose end it waits
+//! for; who would have to poll it; or what it polls itself.
+
+use super::blocks::{Block, Keeper};
+use super::closings::{self, Resource};
+use super::coroutine::Coroutine;
+use super::holds::{Held, Holding};
+use super::{Census, ProcessId};
+use crate::hash::Map;
+use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};
+use crate::verdict::{Doubt, doubt_of_others};
+
+/// Whom coroutines may wait for.
+pub(super) struct Others {
+    /// By the id that programs know.
+    awaited: Map<(ProcessId, u64), CoroutineId>,
+    /// By the one inside of which they ran first.
+    inside: Map<CoroutineId, Vec<CoroutineId>>,
+    /// What one waits for that was woken, and may be about to take it.
+    claimed: Map<Resource, ()>,
+}
+
+impl Census {
+    /// Whom coroutines may wait for.
+    pub(super) fn others(&self) -> Others {
+        Others {
+            awaited: self.awaited(),
+            inside: self.inside(),
+            claimed: self.claimed(),
+        }
+    }
+
+    /// By the id that programs know, those for whom anybody may wait.
+    fn awaited(&self) -> Map<(ProcessId, u64), CoroutineId> {
+        let all = || self.coroutines.all().iter();
+        let waits = |one: &Coroutine| {
+            one.suspend()
+                .is_some_and(|it| it.wait == WaitKind::Coroutine)
+        };
+        if !all().any(waits) {
+            return Map::default();
+        }
+        let alive = all().filter(|one| one.is_alive() && one.probe_id != 0);
+        alive
+            .map(|one| ((one.process, one.probe_id), one.id))
+            .collect()
+    }
+
+    /// Those that run inside of each.
+    fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
+        let mut inside = Map::<_, Vec<_>>::default();
+        let alive = self.coroutines.all().iter().filter(|one| one.is_alive());
+        for (host, id) in alive.filter_map(|one| Some((one.host?, one.id))) {
+            inside.entry(host).or_default().push(id);
+        }
+        inside
+    }
+
+    /// What keeps this one, if it is known to wait.
+    pub(super) fn block(&self, one: &Coroutine, others: &Others) -> Option<Block> {
+        if one.doubt().is_some() {
+            return None;
+        }
+        let Some(wait) = one.suspend() else {
+            return self.running_around(one, others);
+        };
+        let wake = one.wake_standing();
+        if wake.is_some_and(|wake| wake.woken) {
+            return self.unpolled(one);
+        }
+        let (by, doubt) = match wait.wait {
+            WaitKind::Coroutine => {
+                let id = *others.awaited.get(&(one.process, wait.arg))?;
+                (vec![Keeper::Awaited(id)], self.doubt_since(one, wait.at))
+            }
+            WaitKind::Unknown => self.around(one, wait, others)?,
+            _ => self.held(one, wait, others)?,
+        };
+        let of_wake = match wake {
+            None => Some(Doubt::WakesNotTold),
+            Some(wake) => wake.close_call.then_some(Doubt::CloseCall),
+        };
+        let doubt = of_wake
+            .or(doubt)
+            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakers))
+            .or_else(|| self.host_of(one).map(|_| Doubt::DroppedInside));
+        Some(Block { by, doubt })
+    }
+
+    /// The one inside of which it ran first, if that is there.
+    fn host_of(&self, one: &Coroutine) -> Option<CoroutineId> {
+        one.host.filter(|host| self.get(*host).is_some())
+    }
+
+    /// It tells of no wait of its own, and polls those that run inside of it.
+    fn around(
+        &self,
+        one: &Coroutine,
+        wait: &Event,
+        others: &Others,
+    ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+        let is_alone = one.wakers == Some(1) && !wait.marks.one_of_several;
+        let inside = others.inside.get(&one.id).filter(|_| is_alone)?;
+        let is_woken = |id: &CoroutineId| self.get(*id).is_some_and(Coroutine::is_woken);
+        if inside.iter().any(is_woken) {
+            return None;
+        }
+        let by = inside.iter().copied().map(Keeper::Inside).collect();
+        Some((by, Some(Doubt::MayDrop)))
+    }
+
+    /// It runs, and has polled another one in that run: it may block its thread until that is over.
+    fn running_around(&self, one: &Coroutine, others: &Others) -> Option<Block> {
+        let (since, tid) = (one.runs_since()?, one.last?.tid);
+        let is_polled = |id: &&CoroutineId| {
+            let wait = self.get(**id).and_then(Coroutine::suspend);
+            wait.is_some_and(|wait| wait.tid == tid && since <= wait.at)
+        };
+        let inside = others.inside.get(&one.id)?.iter();
+        let by: Vec<_> = inside
+            .filter(is_polled)
+            .copied()
+            .map(Keeper::Inside)
+            .collect();
+        (!by.is_empty()).then_some(Block {
+            by,
+            doubt: Some(Doubt::MayDrop),
+        })
+    }
+
+    /// It was woken, and goes on once the one polls it inside of which it ran first.
+    fn unpolled(&self, one: &Coroutine) -> Option<Block> {
+        let host = self.host_of(one)?;
+        Some(Block {
+            by: vec![Keeper::Host(host)],
+            doubt: Some(Doubt::PolledInside),
+        })
+    }
+
+    /// Who holds the lock that it waits for.
+    fn held(
+        &self,
+        one: &Coroutine,
+        wait: &Event,
+        others: &Others,
+    ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
+        if !matches!(wait.wait, WaitKind::Lock | WaitKind::User) {
+            return None; // a channel may lie where a lock does
+        }
+        let resource = closings::resource(one.process, wait.wait, wait.arg)?;
+        if let Some(holding) = self.holds.given_back(&resource) {
+            let is_free = !others.claimed.contains_key(&resource);
+            let is_it = is_free && self.is_told_since(one, holding.at);
+            return is_it.then(|| (vec![Keeper::Former(holding)], Some(Doubt::TakenUntold)));
+        }
+        let held = self.holds.get(&resource)?;
+        if held.holders.iter().any(|it| self.may_be_given_back(it)) {
+            return None;
+        }
+        let mut holders = held.holders.clone();
+        holders.dedup_by_key(|it| it.by); // one may take it again
+        let by = holders.into_iter().map(Keeper::Holder).collect();
+        Some((by, self.doubt_of_holders(one, held)))
+    }
+
+    /// While recording is stopped nobody tells what is given back. Who has not run since has not done so.
+    fn may_be_given_back(&self, holding: &Holding) -> bool {
+        let last_ran = match (holding.ended, holding.by) {
+            (Some(ended), _) => Some(ended),
+            (None, Waker::Coroutine(id)) => {
+                self.get(id).and_then(Coroutine::suspend).map(|it| it.at)
+            }
+            (None, _) => None,
+        };
+        let until = last_ran.unwrap_or(Nanos(u64::MAX));
+        self.filtering.was_stopped_between(holding.at, until)
+    }
+
+    /// Why those that took it may not be those that have it.
+    fn doubt_of_holders(&self, one: &Coroutine, held: &Held) -> Option<Doubt> {
+        let since = held.holders.iter().map(|it| it.at).min()?;
+        match () {
+            () if !self.is_told_since(one, since) => Some(Doubt::Incomplete),
+            () if self.has_refused() && held.holders.iter().any(|it| it.ended.is_some()) => {
+                Some(Doubt::Incomplete)
+            }
+            () if held.shared => Some(Doubt::Shared),
+            () if !self.holds.are_told(one.process) => Some(Doubt::Moved),
+            () if held.holders.iter().any(|it| it.is_left) => Some(Doubt::Moved),
+            () => None,
+        }
+    }
+
+    /// Why what was told since may not be all.
+    fn doubt_since(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
+        let is_missing = self.damaged
+            || one.attempted.is_none()
+            || self.filtering.was_in_force_since(since.min(one.state().1));
+        is_missing.then_some(Doubt::Incomplete)
+    }
+
+    /// Whether nothing is missing of what tells of locks since.
+    fn is_told_since(&self, one: &Coroutine, since: Nanos) -> bool {
+        self.doubt_since(one, since).is_none()
+            && !self.losses.any_since(one.process, since)
+            && self.window.is_none()
+            && self.holds.are_all()
+            && self.tells_all_runs(one.process)
+    }
+
+    /// Whether all of its threads that ran coroutines told all that they did.
+    fn tells_all_runs(&self, process: ProcessId) -> bool {
+        self.runners.get(process).is_none_or(|them| them.are_told())
+    }
+
+    /// What those may take that were woken, and are polled.
+    fn claimed(&self) -> Map<Resource, ()> {
+        let all = self.coroutines.all().iter();
+        let of = |one: &Coroutine| {
+            let wait = one.suspend().filter(|_| self.may_go_on(one))?;
+            let resource = closings::resource(one.process, wait.wait, wait.arg)?;
+            Some((resource, ()))
+        };
+        all.filter_map(of).collect()
+    }
+
+    /// One that was woken goes on, unless it runs inside of one that does not.
+    fn may_go_on(&self, one: &Coroutine) -> bool {
+        let host = one.host.and_then(|host| self.get(host));
+        let is_polled = host.is_none_or(|host| host.suspend().is_none() || host.is_woken());
+        let is_known = one.doubt().is_none() && one.wake_standing().is_some();
+        !is_known || one.is_woken() && is_polled
+    }
+}
+
+impl Coroutine {
+    /// It waits, and was woken since its last run began.
+    fn is_woken(&self) -> bool {
+        self.wake_standing().is_some_and(|wake| wake.woken)
+    }
+}
