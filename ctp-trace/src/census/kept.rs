@@ -213,13 +213,16 @@ impl Census {
         self.runners.get(process).is_none_or(|them| them.are_told())
     }
 
-    /// What those may take that were woken, and are polled.
+    /// What those may take that were woken, and are polled, or run after they waited for it.
     fn claimed(&self) -> Map<Resource, ()> {
         let all = self.coroutines.all().iter();
         let of = |one: &Coroutine| {
-            let wait = one.suspend().filter(|_| self.may_go_on(one))?;
-            let resource = closings::resource(one.process, wait.wait, wait.arg)?;
-            Some((resource, ()))
+            let (wait, arg) = match (one.suspend(), one.resumed) {
+                (Some(wait), _) if self.may_go_on(one) => (wait.wait, wait.arg),
+                (None, Some(resumed)) => (resumed.wait, resumed.arg),
+                _ => return None,
+            };
+            Some((closings::resource(one.process, wait, arg)?, ()))
         };
         all.filter_map(of).collect()
     }

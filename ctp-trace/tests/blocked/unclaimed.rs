@@ -51,6 +51,10 @@ fn one_who_was_woken_may_be_about_to_take_it() {
     let mut woken = given_back();
     woken.woken(3, 31);
     assert_eq!(stuck(&woken), []);
+    woken.runs(3, 32);
+    assert_eq!(stuck(&woken), [], "it runs, and may take it in that run");
+    woken.waits(3, 33, WaitKind::Timer, 0);
+    assert_eq!(stuck(&woken), [2]);
 }
 
 // CT-15
