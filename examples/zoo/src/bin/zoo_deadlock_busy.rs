@@ -37,7 +37,7 @@ async fn work(both: Arc<Barrier>, ledger: Ledger) {
 }
 
 async fn share() {
-    loop {
+    for _ in 0..3 {
         let mut mine = DRAWERS[2].lock().await;
         *mine.value() += 1;
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -51,7 +51,7 @@ fn main() -> std::io::Result<()> {
     runtime.spawn(wait(Arc::clone(&both), ledger.clone()).traced_as("waiter"));
     runtime.spawn(work(both, ledger.clone()).traced_as("worker"));
     for i in 0..2 {
-        let both = async { tokio::join!(share(), tick()) };
+        let both = async { tokio::join!(share(), share()) };
         runtime.spawn(both.traced_as(&format!("sharer-{i}")));
     }
     sleep(Duration::from_millis(2500));
