@@ -97,8 +97,9 @@ impl Polled {
         found & VOID != 0
     }
 
-    /// Nobody has a waker of the one that is polled here: should one be taken still in this poll, then
-    /// that is for a wait after all of those before.
+    /// Nobody has a waker of the one that is polled here: whoever took one waits no more. Should one be
+    /// taken still in this poll, then that is for a wait after all of those before; if none is, nothing is
+    /// known of where it waits.
     #[cold]
     pub fn begin_anew(&self) {
         self.found.fetch_or(VOID, Ordering::Relaxed);
@@ -122,7 +123,8 @@ impl Polled {
     }
 }
 
-/// What was found is of waits that are over, if another one follows. Ids of chains are smaller.
+/// What was found is of waits that are over: the one that the poll ends in takes a waker afterwards, or
+/// none. Ids of chains are smaller.
 const VOID: u64 = 1 << 63;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,7 +179,10 @@ impl<L: Fn() -> &'static Local> Polling<L> {
 
 impl Words {
     fn found(&self) -> Found {
-        let found = self.found & !VOID;
+        let found = match self.found & VOID {
+            0 => self.found,
+            _ => 0,
+        };
         Found {
             chain: found as u32,
             last: (found >> 32) as u32,
@@ -255,8 +260,9 @@ mod tests {
         assert_eq!(found(&[6, 7, 6]).of_one_waker().chain, 6);
         assert_eq!(found(&[6]).of_one_waker(), found(&[6]));
     }
+
     #[test]
-    fn what_was_found_before_the_last_waker_was_dropped_is_void_if_another_is_taken() {
+    fn what_was_found_before_the_last_waker_was_dropped_is_void() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.note(6);
@@ -271,6 +277,6 @@ mod tests {
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.note(6);
         LOCAL.polled.begin_anew();
-        assert_eq!(polling.end().chain, 6, "none was taken");
+        assert_eq!(polling.end(), Found::default(), "none was taken");
     }
 }

@@ -1,7 +1,7 @@
 //! The trace should show five coroutines that look stuck in `read_frame`, which a `handshake` awaits:
 //! twenty others waited there for milliseconds. Two more wait in `read_frame` for a `transfer`, with
 //! which there is nothing to compare, one until it is late, and one in `descend`, which awaits itself
-//! forty times over.
+//! forty times over. One is somewhere in `forsaken`, for it has given nobody a waker since it slept there.
 //! Built with frame pointers (`RUSTFLAGS="-C force-frame-pointers=yes"`) the report tells them
 //! apart; else all that it knows is that they are in `serve`.
 //!
@@ -83,6 +83,12 @@ async fn serve(mut conn: DuplexStream, shakes_hands: bool, path: Path) -> io::Re
     transfer(&mut conn, &path).await
 }
 
+/// The first wait takes a waker in the poll in which it is over, the second one takes none.
+async fn forsaken() {
+    tokio::time::sleep(PAUSE).await;
+    std::future::pending().await
+}
+
 /// Its own future is not a part of itself, but boxed.
 fn descend(depth: u32, bell: &Notify) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
     Box::pin(async move {
@@ -124,6 +130,7 @@ fn main() -> io::Result<()> {
             until_late(&mut conn, &path).await
         };
         tokio::spawn(wait.traced_as("late"));
+        tokio::spawn(forsaken().traced_as("forsaken"));
         tokio::spawn(async { descend(DEPTH, &Notify::new()).await }.traced_as("deep"));
         tokio::time::sleep(END).await;
     };

@@ -84,6 +84,7 @@ fn the_functions_that_await_each_other_are_those_that_the_program_says() {
     assert_eq!(count(found), truth, "{json}");
     the_past_of_one_way_is_not_that_of_the_other(&json);
     what_is_too_long_is_not_shown_as_whole(&json);
+    one_without_a_waker_is_not_where_it_waited_before(&json);
     the_main_thread_has_chains_too(directory.path());
 }
 
@@ -105,6 +106,13 @@ fn what_is_too_long_is_not_shown_as_whole(json: &Value) {
     let functions = awaited_by["functions"].as_array().expect("a list");
     assert!(3 < functions.len(), "{awaited_by}");
     assert!(functions.iter().all(|it| short(it).starts_with("descend:")));
+}
+
+fn one_without_a_waker_is_not_where_it_waited_before(json: &Value) {
+    let forsaken = groups(json).find(|it| chain(it).starts_with("forsaken"));
+    let forsaken = forsaken.expect("it waits");
+    assert_eq!(forsaken["in_function"], true, "{forsaken}");
+    assert_eq!(forsaken["usual"]["waits"], Value::Null, "{forsaken}");
 }
 
 fn the_main_thread_has_chains_too(directory: &Path) {
