@@ -96,15 +96,36 @@ impl Chain {
 pub(crate) struct Found {
     /// Id in the table of chains, 0 for none.
     pub chain: u32,
-    /// The last one, if others were found in the same poll; else 0.
+    /// The last one, if others were found in the same poll; else 0. With `OVER` and `VOID`, until
+    /// it is `settled`.
     pub last: u32,
 }
 
+/// A waker was dropped after all of that was found, and none taken since.
+#[cfg(feature = "alloc")]
+pub(crate) const OVER: u32 = 1 << 31;
+
+/// It was the last one that there was.
+#[cfg(feature = "alloc")]
+pub(crate) const VOID: u32 = 1 << 30;
+
 impl Found {
-    /// Others were found in the same poll.
+    /// Others were found in the same poll, or it is not settled.
     #[inline(always)]
     pub fn is_one_of_several(self) -> bool {
         self.last != 0
+    }
+
+    /// What is known at the end of the poll: nothing of a wait that took no waker, where all were dropped.
+    #[cfg(feature = "alloc")]
+    pub fn settled(self) -> Self {
+        match self.last & VOID {
+            0 => Found {
+                last: self.last & !OVER,
+                ..self
+            },
+            _ => Found::default(),
+        }
     }
 
     /// The same, of a poll in which each leaf future cloned the waker, and that left one alive: the

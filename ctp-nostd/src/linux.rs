@@ -19,10 +19,14 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::clock;
 use crate::coroutine::{Coroutine, Kind};
 use crate::layout::Header;
+#[cfg(feature = "alloc")]
+use crate::noted;
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::sync::Ordering;
 use crate::wait::{Resource, Wait};
+#[cfg(feature = "alloc")]
+use crate::wrapped;
 
 /// Linux, in a process with thread-local storage (that is, with any libc).
 #[derive(Debug)]
@@ -66,16 +70,19 @@ pub fn waits_for(wait: Wait) {
 /// The same, in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
 /// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
 /// and the wait marked as [one of several](Wait::one_of_several). So it is where a waker is dropped
-/// later in that poll: the leaf may be dropped, and another one wait. So call it last, once the waker
-/// is where it is kept. With the feature `alloc`.
+/// later in that poll: the leaf may be dropped, and another one wait; if fewer are left than there are
+/// now, and one is taken after that, what was said here is forgotten. So call it last, once the waker is
+/// where it is kept. With the feature `alloc`.
 #[cfg(feature = "alloc")]
 #[inline]
 pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
-    let waker = context.waker().data().addr();
-    waits_for(match local().polled.is_by_another(waker) {
-        true => wait.one_of_several(),
-        false => wait,
-    });
+    let Some(probe) = probe() else { return };
+    let (local, waker) = (local(), context.waker());
+    if local.polled.is_by_another(waker.data().addr()) {
+        return probe.waits_for(wait.one_of_several());
+    }
+    probe.waits_for(wait);
+    noted::beside_clones(local, wrapped::clones(waker));
 }
 
 /// What is remembered of the calling thread.

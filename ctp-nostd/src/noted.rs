@@ -5,11 +5,20 @@ use crate::site::SiteWord;
 use crate::sync::Ordering;
 use crate::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
 
-/// In the word of what was announced: nothing yet, but one that was polled inside of this one waits.
+/// In the word of what was announced: nothing yet, but one that was polled inside of this one waits, or
+/// one that has announced it may still do so.
 pub(crate) const ONE_INSIDE_WAITS: u64 = 1 << 16;
 
 /// In the same word, besides what was announced: who did so is over if another wait follows.
 const VOID: u64 = 1 << 17;
+
+/// The same, most likely: a waker was dropped that was there then.
+#[cfg(feature = "alloc")]
+const OUTLIVED: u64 = 1 << 18;
+
+/// In the upper half: so many wakers there were when it was announced, 0 if that is not known.
+#[cfg(feature = "alloc")]
+const CLONES: u64 = 1 << 32;
 
 /// Keeps the latest of the waits that are announced in one run of a coroutine.
 #[inline]
@@ -27,34 +36,65 @@ pub(crate) fn note(local: &Local, site: SiteWord, wait: &Wait) {
         .store(u64::from(code) + 1, Ordering::Relaxed);
 }
 
+/// There are so many wakers now that the latest was announced.
+#[cfg(feature = "alloc")]
+#[inline]
+pub(crate) fn beside_clones(local: &Local, clones: usize) {
+    change(local, |noted| noted | (clones as u64 * CLONES));
+}
+
 /// Who announced the latest may be gone, and the wait is for something else.
 #[cfg(feature = "alloc")]
 #[inline]
 pub(crate) fn doubt(local: &Local) {
-    let noted = local.noted_kind.load(Ordering::Relaxed);
-    if ![0, ONE_INSIDE_WAITS].contains(&noted) {
+    change(local, |noted| {
         let code = (noted - 1) as u8 | WAIT_ONE_OF_SEVERAL;
-        let doubted = (u64::from(code) + 1) | (noted & VOID);
-        local.noted_kind.store(doubted, Ordering::Relaxed);
-    }
+        noted & !u64::from(u8::MAX) | (u64::from(code) + 1)
+    });
 }
 
 /// Who announced has no waker any more.
 #[cfg(feature = "alloc")]
 #[cold]
 pub(crate) fn void(local: &Local) {
-    let noted = local.noted_kind.load(Ordering::Relaxed);
-    if ![0, ONE_INSIDE_WAITS].contains(&noted) {
-        local.noted_kind.store(noted | VOID, Ordering::Relaxed);
-    }
+    change(local, |noted| noted | VOID);
 }
 
-/// Another wait follows, which may have been announced already: then that stays.
+/// A waker is dropped, of so many. True if fewer are left than there were at the announcement: one
+/// that takes a waker anew and drops its own for that makes them no fewer.
+#[cfg(feature = "alloc")]
+#[inline]
+pub(crate) fn outlives_one_of(local: &Local, clones: usize) -> bool {
+    let noted = local.noted_kind.load(Ordering::Relaxed);
+    let were = noted / CLONES;
+    let outlives = were != 0 && clones as u64 <= were;
+    if outlives {
+        change(local, |noted| noted | OUTLIVED);
+    }
+    outlives
+}
+
+/// Another wait follows, which may have been announced already: then that stays. Who most likely has no
+/// waker, and yet may have one, leaves a mark to what is announced next.
 #[cfg(feature = "alloc")]
 #[cold]
 pub(crate) fn forget_void(local: &Local) {
-    if local.noted_kind.load(Ordering::Relaxed) & VOID != 0 {
-        local.noted_kind.store(0, Ordering::Relaxed);
+    let noted = local.noted_kind.load(Ordering::Relaxed);
+    let rest = match () {
+        () if noted & VOID != 0 => 0,
+        () if noted & OUTLIVED != 0 => ONE_INSIDE_WAITS,
+        () => noted,
+    };
+    local.noted_kind.store(rest, Ordering::Relaxed);
+}
+
+/// Changes what is said of the latest, if any was announced.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+fn change(local: &Local, to: impl FnOnce(u64) -> u64) {
+    let noted = local.noted_kind.load(Ordering::Relaxed);
+    if ![0, ONE_INSIDE_WAITS].contains(&noted) {
+        local.noted_kind.store(to(noted), Ordering::Relaxed);
     }
 }
 
@@ -131,6 +171,26 @@ mod tests {
         void(&local);
         forget_void(&local);
         assert_eq!(kind(&local), ONE_INSIDE_WAITS, "that one waits on");
+    }
+
+    #[cfg(feature = "alloc")]
+    #[test]
+    fn what_has_most_likely_lost_its_waker_gives_way_and_leaves_a_mark() {
+        let local = Local::new();
+        note(&local, SiteWord(5), &fd(7));
+        assert!(!outlives_one_of(&local, 1), "not known how many there were");
+        beside_clones(&local, 2);
+        assert!(!outlives_one_of(&local, 3), "another one was taken before");
+        forget_void(&local);
+        assert_eq!(noted(&local), fd(7).code());
+        doubt(&local);
+        assert!(outlives_one_of(&local, 2));
+        assert_eq!(noted(&local), fd(7).one_of_several().code(), "none follows");
+        forget_void(&local);
+        assert_eq!(local.noted_kind.load(Ordering::Relaxed), ONE_INSIDE_WAITS);
+        note(&local, SiteWord(6), &Wait::timer(9));
+        assert_eq!(noted(&local), Wait::timer(0).one_of_several().code());
+        assert!(!outlives_one_of(&local, 1), "told anew");
     }
 
     #[test]

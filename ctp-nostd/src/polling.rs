@@ -10,7 +10,7 @@
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::chain::Found;
+use crate::chain::{self, Found};
 use crate::platform::Local;
 use crate::walk::Here;
 
@@ -23,7 +23,7 @@ pub(crate) struct Polled {
     top: AtomicUsize,
     base: AtomicUsize,
     /// The first chain that was found; in the upper half the last one, if others were found too. With
-    /// [`VOID`].
+    /// [`OVER`] and [`VOID`].
     found: AtomicU64,
     /// What is known to be the thread's own stack, see `linux/stack.rs`.
     pub stack_low: AtomicUsize,
@@ -79,7 +79,7 @@ impl Polled {
     }
 
     /// Of several chains in one poll the first is kept: what is waited for comes before the timer
-    /// that is to end that. True if all that was found before is void.
+    /// that is to end that. True if the wait may be another one than those before.
     #[inline(always)]
     pub fn note(&self, chain: u32) -> bool {
         let chain = u64::from(chain);
@@ -87,14 +87,14 @@ impl Polled {
         match found {
             0 => self.found.store(chain, Ordering::Relaxed),
             found if found == chain => {}
-            void if void & VOID != 0 => self.found.store(chain, Ordering::Relaxed),
+            over if over & OVER != 0 => self.found.store(chain, Ordering::Relaxed),
             _ if chain == 0 => {}
             found => {
                 let first = found & u64::from(u32::MAX);
                 self.found.store(chain << 32 | first, Ordering::Relaxed);
             }
         }
-        found & VOID != 0
+        found & OVER != 0
     }
 
     /// Nobody has a waker of the one that is polled here: whoever took one waits no more. Should one be
@@ -102,7 +102,14 @@ impl Polled {
     /// known of where it waits.
     #[cold]
     pub fn begin_anew(&self) {
-        self.found.fetch_or(VOID, Ordering::Relaxed);
+        self.found.fetch_or(OVER | VOID, Ordering::Relaxed);
+    }
+
+    /// A waker was dropped that was there when a wait was announced in this poll. Should another one be
+    /// taken, then that is most likely for the next wait.
+    #[cold]
+    pub fn outlives_a_waker(&self) {
+        self.found.fetch_or(OVER, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -123,9 +130,12 @@ impl Polled {
     }
 }
 
-/// What was found is of waits that are over: the one that the poll ends in takes a waker afterwards, or
-/// none. Ids of chains are smaller.
-const VOID: u64 = 1 << 63;
+/// What was found is most likely of waits that are over, if the one that the poll ends in takes a waker
+/// afterwards. Ids of chains are smaller.
+const OVER: u64 = (chain::OVER as u64) << 32;
+
+/// It is, also if it takes none.
+const VOID: u64 = (chain::VOID as u64) << 32;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Words {
@@ -179,13 +189,9 @@ impl<L: Fn() -> &'static Local> Polling<L> {
 
 impl Words {
     fn found(&self) -> Found {
-        let found = match self.found & VOID {
-            0 => self.found,
-            _ => 0,
-        };
         Found {
-            chain: found as u32,
-            last: (found >> 32) as u32,
+            chain: self.found as u32,
+            last: (self.found >> 32) as u32,
         }
     }
 }
@@ -277,6 +283,23 @@ mod tests {
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.note(6);
         LOCAL.polled.begin_anew();
-        assert_eq!(polling.end(), Found::default(), "none was taken");
+        assert_eq!(polling.end().settled(), Found::default(), "none was taken");
+    }
+
+    #[test]
+    fn what_was_found_before_one_of_the_wakers_was_dropped_gives_way_to_what_comes_after() {
+        static LOCAL: Local = Local::new();
+        let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+        LOCAL.polled.note(6);
+        LOCAL.polled.outlives_a_waker();
+        assert!(LOCAL.polled.note(7));
+        assert!(!LOCAL.polled.note(7));
+        let found = polling.end();
+        assert_eq!((found.chain, found.is_one_of_several()), (7, false));
+        let polling = Polling::begin(|| &LOCAL, 7, &at(200));
+        LOCAL.polled.note(6);
+        LOCAL.polled.outlives_a_waker();
+        let found = polling.end().settled();
+        assert_eq!((found.chain, found.last), (6, 0), "none was taken");
     }
 }

@@ -126,20 +126,27 @@ impl Wrapped {
         if duty.uncount {
             self.trace.count().subtract();
         }
-        match found {
-            several if several.is_one_of_several() => self.judge(several),
-            Found { chain: 0, .. } => found,
-            one => {
-                self.waited.store(one.chain, Ordering::Relaxed);
-                one
-            }
+        match found.is_one_of_several() {
+            true => self.judge(found.settled()),
+            false => self.remember(found),
         }
+    }
+
+    #[inline(always)]
+    fn remember(&self, only: Found) -> Found {
+        if only.chain != 0 {
+            self.waited.store(only.chain, Ordering::Relaxed);
+        }
+        only
     }
 
     /// Which of several chains is that of the wait, if that is known.
     #[cold]
     #[inline(never)]
     fn judge(&self, found: Found) -> Found {
+        if !found.is_one_of_several() {
+            return self.remember(found);
+        }
         let waited = self.waited.swap(0, Ordering::Relaxed);
         match self.is_precise && self.holders.clones() == 1 && self.trace.count().is_one() {
             true => found.of_one_waker(),
@@ -175,9 +182,13 @@ impl Wrapped {
         }
         let local = linux::local();
         noted::doubt(local);
-        if self.holders.clones() == 1 {
-            local.polled.begin_anew();
-            noted::void(local);
+        match self.holders.clones() {
+            1 => {
+                local.polled.begin_anew();
+                noted::void(local);
+            }
+            clones if noted::outlives_one_of(local, clones) => local.polled.outlives_a_waker(),
+            _ => {}
         }
     }
 
@@ -207,6 +218,18 @@ impl Wrapped {
         self.trace.count().add();
         self.holders.is_counted();
     }
+}
+
+/// How many clones there are of this waker, 0 if it is none of these.
+#[inline]
+pub(crate) fn clones(waker: &Waker) -> usize {
+    let is_of = |functions| ptr::eq(waker.vtable(), functions);
+    if !is_of(&FUNCTIONS) && !is_of(&FUNCTIONS_OF_LENT) {
+        return 0;
+    }
+    // SAFETY: with these functions it points to what somebody holds, and the waker is borrowed.
+    let wrapped: &Wrapped = unsafe { &*waker.data().cast() };
+    wrapped.holders.clones()
 }
 
 /// A traced future around this one lends once more what this one has cloned, and takes a clone as from
@@ -371,6 +394,26 @@ mod tests {
         polling.end();
         drop(leaf);
         assert_eq!(noted(), Wait::lock(7).code(), "that poll is over");
+    }
+
+    #[test]
+    fn a_leaf_that_takes_its_waker_anew_drops_none_that_was_there_when_another_announced() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let lent = wrapped.lend();
+        let local = linux::local();
+        let polling = Polling::begin(linux::local, lent.data().addr(), &walk::here());
+        let [told, kept] = [0; 2].map(|_| Waker::clone(&lent));
+        noted::note(local, SiteWord::default(), &Wait::lock(7));
+        noted::beside_clones(local, clones(&lent));
+        assert_eq!(clones(&lent), 2);
+        let anew = Waker::clone(&lent);
+        drop(kept);
+        assert!(!local.polled.note(6), "there are as many");
+        drop(told);
+        assert!(local.polled.note(7));
+        polling.end();
+        local.noted_kind.store(0, Ordering::Relaxed);
+        assert_eq!((clones(&anew), clones(Waker::noop())), (1, 0));
     }
 
     #[test]

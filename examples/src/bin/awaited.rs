@@ -1,21 +1,22 @@
 //! The trace should show five coroutines that look stuck in `read_frame`, which a `handshake` awaits:
 //! twenty others waited there for milliseconds. Two more wait in `read_frame` for a `transfer`, with
 //! which there is nothing to compare, one until it is late, and one in `descend`, which awaits itself
-//! forty times over. One is somewhere in `forsaken`, for it has given nobody a waker since it slept there.
+//! forty times over. One is somewhere in `forsaken`, for it has given nobody a waker since it slept there, and
+//! one in `turn_away`, where it waits for words, and for the bell no more.
 //! Built with frame pointers (`RUSTFLAGS="-C force-frame-pointers=yes"`) the report tells them
 //! apart; else all that it knows is that they are in `serve`.
 //!
 //! A line for each that waits says who awaits whom, the innermost first, with lines.
 
-use std::future::Future;
+use std::future::{Future, pending, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 const SERVED: usize = 20;
 const HANDSHAKES: usize = 5;
@@ -86,7 +87,31 @@ async fn serve(mut conn: DuplexStream, shakes_hands: bool, path: Path) -> io::Re
 /// The first wait takes a waker in the poll in which it is over, the second one takes none.
 async fn forsaken() {
     tokio::time::sleep(PAUSE).await;
-    std::future::pending().await
+    pending().await
+}
+
+/// Says what for, but not who waits there, as the wrapper of a library's lock does.
+async fn told(bell: &Notify, wait: ctp::Wait) {
+    let mut rung = pin!(bell.notified());
+    poll_fn(|context| {
+        let polled = rung.as_mut().poll(context);
+        if polled.is_pending() {
+            ctp::waits_for_in(wait, context);
+        }
+        polled
+    })
+    .await;
+}
+
+/// What it said that it waits for is over, in a poll that found a waker of what it waits for then.
+async fn turn_away(bell: Notify, mut words: mpsc::Receiver<()>) {
+    tokio::select! {
+        biased;
+        () = told(&bell, ctp::Wait::user(1)) => {}
+        () = tokio::time::sleep(PAUSE) => {}
+        _ = words.recv() => {}
+    }
+    words.recv().await; // here, and not for the bell
 }
 
 /// Its own future is not a part of itself, but boxed.
@@ -131,6 +156,9 @@ fn main() -> io::Result<()> {
         };
         tokio::spawn(wait.traced_as("late"));
         tokio::spawn(forsaken().traced_as("forsaken"));
+        let (mouth, words) = mpsc::channel(1);
+        std::mem::forget(mouth);
+        tokio::spawn(turn_away(Notify::new(), words).traced_as("turned away"));
         tokio::spawn(async { descend(DEPTH, &Notify::new()).await }.traced_as("deep"));
         tokio::time::sleep(END).await;
     };

@@ -9,10 +9,12 @@ use std::process::Command;
 
 use ctp_trace::Reader;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Record, SiteId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::support::{program, record, report, report_json};
+use crate::support::{line_of, program, record, report, report_json};
+
+const PROGRAM: &str = include_str!("../../src/bin/awaited.rs");
 
 /// `function:line` of each, the innermost first, and how many coroutines there are.
 type Chains = BTreeMap<String, u64>;
@@ -85,6 +87,7 @@ fn the_functions_that_await_each_other_are_those_that_the_program_says() {
     the_past_of_one_way_is_not_that_of_the_other(&json);
     what_is_too_long_is_not_shown_as_whole(&json);
     one_without_a_waker_is_not_where_it_waited_before(&json);
+    what_was_announced_by_one_that_is_gone_is_not_that_of_the_next_wait(&json);
     the_main_thread_has_chains_too(directory.path());
 }
 
@@ -113,6 +116,14 @@ fn one_without_a_waker_is_not_where_it_waited_before(json: &Value) {
     let forsaken = forsaken.expect("it waits");
     assert_eq!(forsaken["in_function"], true, "{forsaken}");
     assert_eq!(forsaken["usual"]["waits"], Value::Null, "{forsaken}");
+}
+
+fn what_was_announced_by_one_that_is_gone_is_not_that_of_the_next_wait(json: &Value) {
+    let turned_away = groups(json).find(|it| chain(it).contains("turn_away:"));
+    let turned_away = turned_away.expect("it waits");
+    let line = line_of(PROGRAM, "// here, and not for the bell");
+    assert_eq!(chain(turned_away), format!("turn_away:{line}"));
+    assert_eq!(turned_away["waits_for"], json!([]), "{turned_away}");
 }
 
 fn the_main_thread_has_chains_too(directory: &Path) {
