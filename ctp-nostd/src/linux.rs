@@ -11,6 +11,7 @@ mod thread;
 use core::panic::Location;
 #[cfg(feature = "alloc")]
 use core::task::Context;
+use core::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -150,6 +151,16 @@ impl Task {
             Some(probe) => probe.born_as(name, kind, place),
             None => Task::mute(),
         }
+    }
+}
+
+impl Wait {
+    /// For a time: this long from now, as [`timer`](Wait::timer) says it. The clock is read if somebody
+    /// records.
+    #[track_caller]
+    pub fn timer_in(time: Duration) -> Self {
+        let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Wait::timer(probe().map_or(0, |_| kernel_ns().saturating_add(time_ns)))
     }
 }
 

@@ -61,7 +61,8 @@ impl Wait {
         Wait::at_caller(WaitKind::Writable, fd as u64)
     }
 
-    /// For a time: nanoseconds on the platform's monotonic clock, or 0 if not known.
+    /// For a time: nanoseconds on the platform's monotonic clock, or 0 if not known. On Linux that is
+    /// CLOCK_MONOTONIC, and `timer_in` takes a `Duration` (feature `linux`).
     #[track_caller]
     pub fn timer(deadline_ns: u64) -> Self {
         Wait::at_caller(WaitKind::Timer, deadline_ns)

@@ -17,6 +17,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
 
@@ -180,7 +181,7 @@ impl Future for TwoWaits {
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u32> {
         self.0 += 1;
         match self.0 {
-            1 => ctp::waits_for(Wait::timer(9)),
+            1 => ctp::waits_for(Wait::timer_in(Duration::from_secs(9))),
             2 => {}
             polls => return Poll::Ready(polls),
         }

@@ -26,5 +26,5 @@ pub use on_tokio::two_workers;
 pub use pipes::{Hangup, Pipe, Pipes, Read};
 pub use signal::{Raised, Signal};
 pub use tokio_mutex::{TokioHeld, TokioMutex};
-pub use told::{timer, told};
+pub use told::told;
 pub use toy::{Order, Task, Toy};

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, TokioMutex, timer, told, two_workers};
+use ctp_zoo::{Ledger, TokioMutex, told, two_workers};
 
 const ROUNDS: u32 = 60;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -38,7 +38,7 @@ async fn supervise(name: String, ledger: Ledger) {
 
 async fn rest(name: String, ledger: Ledger) {
     let _waiting = ledger.enter(&name, line!() + 1);
-    told(tokio::time::sleep(HOUR), timer(HOUR)).await;
+    told(tokio::time::sleep(HOUR), ctp::Wait::timer_in(HOUR)).await;
 }
 
 /// Polls others itself, and goes on when they panic.

@@ -9,7 +9,7 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use ctp_nostd::{self as ctp, TracedExt as _};
-use ctp_zoo::{Ledger, timer, told};
+use ctp_zoo::{Ledger, told};
 use smol::channel::Receiver;
 use smol::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use smol::{Async, Executor, Timer};
@@ -48,7 +48,7 @@ async fn echo(mut connection: Async<TcpStream>) {
 async fn rest(name: String, ledger: Ledger) {
     for time in [Duration::from_millis(5); 20].into_iter().chain([HOUR]) {
         let _waiting = ledger.enter(&name, line!() + 1);
-        told(Timer::after(time), timer(time)).await;
+        told(Timer::after(time), ctp::Wait::timer_in(time)).await;
     }
 }
 
