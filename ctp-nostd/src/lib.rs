@@ -80,8 +80,14 @@
 //! loss, and events without lock, allocation or panic, and with a system call only for the first
 //! one after the recorder went to sleep (a traced future's first wakers in a thread take some more).
 //! It does not: wait for anybody, find coroutines or wakes by
-//! itself, or run without 64-bit atomics.
+//! itself, or run without 64-bit atomics (Cortex-M and RV32 have none).
 #![no_std]
+
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!(
+    "ctp-nostd needs atomics of 64 bits: armv7a, armv7r, aarch64, riscv64 and x86_64 have them; \
+     Cortex-M (thumbv6m to thumbv8m), RV32 and Xtensa do not"
+);
 
 #[cfg(feature = "alloc")]
 extern crate alloc as heap; // `alloc` is how stations are handed out
