@@ -13,6 +13,7 @@ mod deeds;
 mod descriptors;
 mod filtered;
 mod groundwork;
+mod haste;
 mod jump;
 mod lanes;
 mod occupant;
@@ -83,6 +84,10 @@ pub struct Harvest {
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
     lanes: Lanes,
+    /// Stations of which lanes have told the death since they were last emptied.
+    ended: Vec<u32>,
+    /// Records that lanes gave since all stations were looked at.
+    unseen: u64,
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
     /// Lanes are left as they are, for snapshots; who leaves a station is told of.
@@ -114,6 +119,8 @@ impl Harvest {
             unsettled: VecDeque::new(),
             plain: Vec::new(),
             lanes: Lanes::default(),
+            ended: Vec::new(),
+            unseen: 0,
             summary: None,
             is_flight: false,
             memory: 0,
@@ -153,14 +160,6 @@ impl Harvest {
     /// In place of a pass: makes room ready for what another thread copies meanwhile.
     pub(crate) fn get_ready(&mut self) {
         self.lanes.get_ready();
-    }
-
-    /// Is nothing lost if the next pass comes late, as long as lanes are drained? Only they hold more
-    /// than a few events, and new coroutines need stations.
-    pub(crate) fn can_wait(&self, region: &Region<'_>) -> bool {
-        let has_stations = region.allocated().len() <= region.stations.len() / 2;
-        let has_lanes = region.header.counters().laneless == 0;
-        has_stations && has_lanes && self.plain.is_empty()
     }
 
     /// Can something have happened at this time? The clock is asked only about what is later than
@@ -207,6 +206,7 @@ impl Harvest {
         let now_ns = (self.now_ns)();
         if !self.is_flight {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
+            self.clear_out(&mut pass);
         }
         let stations = &region.stations[..self.heads.len()];
         if self.lanes.backlog.has_too_many_chunks() {
@@ -217,6 +217,10 @@ impl Harvest {
         self.settle(&mut pass);
         self.plain
             .retain(|&index| self.cells[index as usize].plain.is_some());
+        if pass.found.is_cut_short && self.can_look_later(region) {
+            return pass.found;
+        }
+        self.unseen = 0;
         for index in 0..self.plain.len() {
             self.drain(self.plain[index] as usize, &mut pass);
         }

@@ -400,8 +400,10 @@ impl Harvest {
         };
         let mut event = cell.event(n, at, kind, epoch);
         self.latest = self.latest.max(at);
-        if kind == EventKind::Suspend {
-            self.describe_wait(&mut event, process, plain, epoch, pass);
+        match kind {
+            EventKind::Suspend => self.describe_wait(&mut event, process, plain, epoch, pass),
+            EventKind::Death => self.ended.push(index as u32),
+            _ => {}
         }
         self.totals.events += 1;
         pass.sink.take_event(&event);

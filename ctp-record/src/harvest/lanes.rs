@@ -25,7 +25,7 @@ use super::deeds::Author;
 use super::queue::{Queue, Spare};
 use crate::backlog::Backlog;
 
-/// After so many records it is time to look at the stations: those of the dead are wanted.
+/// After so many records it is time to empty the stations of the dead: they are wanted.
 const MOST_A_ROUND: u64 = 1 << 13;
 
 /// How far all lanes have been read.

@@ -8,7 +8,7 @@ use ctp_nostd::lane::{Deed, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::{Backlog, Harvest, Numbers, Outside, Peer, Sink};
-use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record};
+use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record, Tally};
 
 use crate::desk::{Nowhere, Tray, events_in, tallies_in};
 
@@ -17,9 +17,9 @@ const THREADS: usize = 3;
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 16] = [const { [const { Local::new() }; THREADS] }; 16];
-static ON_STAGE: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
-static NOW: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+static LOCALS: [[Local; THREADS]; 17] = [const { [const { Local::new() }; THREADS] }; 17];
+static ON_STAGE: [AtomicUsize; 17] = [const { AtomicUsize::new(0) }; 17];
+static NOW: [AtomicU64; 17] = [const { AtomicU64::new(0) }; 17];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -467,4 +467,31 @@ fn nobody_waits_in_vain_for_what_there_was_no_room_to_copy() {
     let its: Vec<u64> = events.iter().filter(is_its).map(|it| it.n).collect();
     assert_eq!(its, (0..=40).collect::<Vec<u64>>());
     assert_eq!(harvest.totals().lost, 0);
+}
+
+// CTP-22, LT-05
+#[test]
+fn stations_of_the_dead_are_for_others_also_while_lanes_have_more_to_give() {
+    const TEST: usize = 16;
+    let region = memory_of(Plan {
+        stations: 600,
+        lanes: 1,
+        lane_records: 1 << 14,
+        short_lanes: 0,
+    });
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let task = probe.born("lives");
+    (1..600).for_each(|_| drop(probe.born("brief")));
+    cycles(&task, 5_000);
+    assert_eq!(probe.born("too many").id(), 0);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    let found = harvest.pass(&region, &mut nowhere, &mut tray);
+    assert!(found.is_cut_short);
+    let all_free = (1..600).all(|_| probe.born("next").id() != 0);
+    assert!(all_free);
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let tallies = tallies_in(&tray.0);
+    let is_whole = |it: &Tally| it.attempted == it.recorded && !it.inexact;
+    assert!(tallies.len() == 1_199 && tallies.iter().all(is_whole));
 }

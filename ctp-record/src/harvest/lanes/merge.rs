@@ -22,6 +22,7 @@ impl Harvest {
     /// Reads the lanes as far as `reach`.
     pub(in crate::harvest) fn drain_lanes(&mut self, reach: Reach, pass: &mut Pass<'_>) {
         let before = self.totals;
+        self.ended.clear();
         let eighths = self.lanes.begin(pass.region, reach);
         pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
@@ -35,6 +36,7 @@ impl Harvest {
             }
         }
         pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
+        self.unseen = self.unseen.saturating_add(self.lanes.taken);
         self.lanes.end();
         if reach == Reach::End {
             self.tell_last_losses(pass);

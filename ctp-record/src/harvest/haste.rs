@@ -1,0 +1,37 @@
+//! What a pass does first, and what it puts off, while lanes bring more than it can take at once.
+
+use ctp_nostd::Region;
+
+use super::{Harvest, Pass};
+
+/// While lanes have more to give, stations are looked at once for so many records each.
+const RECORDS_A_STATION: u64 = 16;
+
+impl Harvest {
+    /// Is nothing lost if the next pass comes late, as long as lanes are drained? Only they hold more
+    /// than a few events, and new coroutines need stations.
+    pub(crate) fn can_wait(&self, region: &Region<'_>) -> bool {
+        let has_stations = region.allocated().len() <= region.stations.len() / 2;
+        has_stations && self.is_all_in_lanes(region)
+    }
+
+    /// Has every thread a lane?
+    fn is_all_in_lanes(&self, region: &Region<'_>) -> bool {
+        region.header.counters().laneless == 0 && self.plain.is_empty()
+    }
+
+    /// Empties the stations of those whose death came out of a lane: new coroutines may wait for them,
+    /// and the next look at all stations may be far.
+    pub(super) fn clear_out(&mut self, pass: &mut Pass<'_>) {
+        for index in std::mem::take(&mut self.ended) {
+            self.drain(index as usize, pass);
+        }
+    }
+
+    /// Lanes have more to give at once. A look at all stations takes as long as many records do, and finds
+    /// little that lanes do not tell: who looked each time would be ever later the more stations there are.
+    pub(super) fn can_look_later(&self, region: &Region<'_>) -> bool {
+        let many = RECORDS_A_STATION * self.heads.len() as u64;
+        self.unseen < many && self.is_all_in_lanes(region)
+    }
+}
