@@ -260,13 +260,18 @@ impl<'c> Closing<'c> {
     }
 
     fn turned_away(&self) -> Option<String> {
-        (self.turned_away > 0).then(|| {
-            format!(
-                "{} processes were not let in, or too late (no descriptor or memory left, or no time): \
-                 those of them that are forks were not recorded; a higher ulimit -n may help",
-                self.turned_away
-            )
-        })
+        let (who, forks) = match self.turned_away {
+            0 => return None,
+            1 => ("1 process was".to_owned(), "if it is a fork, it was"),
+            many => (
+                format!("{many} processes were"),
+                "those of them that are forks were",
+            ),
+        };
+        Some(format!(
+            "{who} not let in, or too late (no descriptor or memory left, or no time): \
+             {forks} not recorded; a higher ulimit -n may help"
+        ))
     }
 
     fn damaged(&self) -> Option<String> {

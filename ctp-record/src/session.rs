@@ -283,6 +283,10 @@ impl Session<'_> {
             self.let_in();
         }
         if happened.rang {
+            self.bury_replaced();
+        }
+        // Whoever looked whether a process has hung up has heard what its new image wants.
+        if happened.rang || happened.knocked {
             self.grant_memory();
         }
         if happened.asked {
@@ -292,9 +296,6 @@ impl Session<'_> {
             for pid in self.wait.departed() {
                 self.bury(pid, ProcessEnding::Gone, self.vigil.last_alive());
             }
-        }
-        if happened.rang {
-            self.bury_replaced();
         }
         if happened.ended
             && let Some(ended) = self.running.ended()?

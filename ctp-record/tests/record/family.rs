@@ -268,7 +268,7 @@ fn waits_in_vain(fork: &str) {
     wait_until("the fork has worked", || lab.truth("truth").len() == 2);
     send(Signal::CONT, recorder.id());
     let outcome = lab.outcome(recorder);
-    let told = "1 processes were not let in, or too late";
+    let told = "1 process was not let in, or too late";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
     assert_eq!(lab.trace().coroutines.len(), 1);
 }
