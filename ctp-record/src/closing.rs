@@ -1,11 +1,12 @@
 //! The closing lines: how it ended, what was recorded, what was lost, and what to type next.
 
+mod refused;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use ctp_nostd::inspect::Counters;
-use ctp_nostd::layout::MOST_STATIONS;
 use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::backlog::Backlog;
@@ -53,6 +54,8 @@ pub struct Closing<'c> {
     pub summed_up: u64,
     /// Coroutines of which only totals tell.
     pub former: u64,
+    /// Coroutines of another probe than ours, which keeps no totals.
+    pub foreign: u32,
     /// How far back a flight recorder's snapshot goes.
     pub window: Option<Nanos>,
     /// Why there is nothing that was written.
@@ -84,6 +87,7 @@ impl<'c> Closing<'c> {
             backlog: None,
             summed_up: 0,
             former: 0,
+            foreign: 0,
             window: None,
             unwritten: None,
             counters,
@@ -93,7 +97,7 @@ impl<'c> Closing<'c> {
     /// All lines.
     pub fn text(&self, verbose: bool) -> String {
         let mut lines = vec![self.how_it_ended()];
-        match self.end.coroutines {
+        match self.coroutines() {
             0 => lines.push(self.nothing_attached()),
             _ if self.unwritten.is_some() => {}
             _ => lines.push(self.what_was_recorded()),
@@ -119,6 +123,10 @@ impl<'c> Closing<'c> {
             let _ = writeln!(text, "ctp-record: {line}");
         }
         text
+    }
+
+    fn coroutines(&self) -> u64 {
+        self.end.coroutines.saturating_add(self.former)
     }
 
     fn how_it_ended(&self) -> String {
@@ -151,14 +159,15 @@ impl<'c> Closing<'c> {
         let events = end.events.saturating_add(self.summed_up);
         let mut line = format!(
             "{}, {}{}, {} lost, {} refused",
-            counted(end.coroutines.saturating_add(self.former), "coroutine"),
+            counted(self.coroutines(), "coroutine"),
             counted(events, "event"),
             self.what_became_of_them(),
             grouped(end.lost),
             grouped(end.refused)
         );
-        let is_known = self.doubtful == 0 && !matches!(end.how, Ending::Image);
-        if is_known && end.at.0 > 0 {
+        let is_sound = self.doubtful == 0 && !matches!(end.how, Ending::Image);
+        // What another probe takes was not measured.
+        if is_sound && self.foreign == 0 && end.at.0 > 0 {
             let cost = self.event_cost.as_nanos() as f64;
             let share = cost * (events as f64 + end.lost as f64) / end.at.0 as f64 * 100.0;
             let _ = write!(
@@ -172,6 +181,10 @@ impl<'c> Closing<'c> {
     fn what_became_of_them(&self) -> String {
         match (self.summed_up, self.window) {
             (0, _) => String::new(),
+            _ if self.coroutines() <= self.foreign.into() => format!(
+                " ({} kept: the latest 8 of each coroutine, since this probe keeps no totals)",
+                grouped(self.end.events)
+            ),
             (_, None) => format!(" in totals ({} kept)", grouped(self.end.events)),
             (_, Some(length)) => format!(
                 " in totals ({} kept: the last {})",
@@ -200,22 +213,6 @@ impl<'c> Closing<'c> {
     fn went_into_the_background(&self) -> bool {
         let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
         has_ended && self.program_ended.is_none() && !self.survivors.is_empty()
-    }
-
-    fn refused(&self) -> Option<String> {
-        if self.end.refused == 0 {
-            return None;
-        }
-        let needed = u64::from(self.stations) + self.end.refused;
-        let remedy = match self.end.how {
-            Ending::Image => format!("Memory<{needed}>"),
-            _ => format!("-n {}", needed.min(MOST_STATIONS.into())),
-        };
-        Some(format!(
-            "all {} places were taken; {remedy} would have kept the {} that were refused",
-            grouped(self.stations.into()),
-            grouped(self.end.refused)
-        ))
     }
 
     fn filtered(&self) -> Option<String> {
@@ -345,7 +342,7 @@ impl<'c> Closing<'c> {
     }
 
     fn what_next(&self) -> Option<String> {
-        if self.end.coroutines == 0 || self.bytes.is_none() {
+        if self.coroutines() == 0 || self.bytes.is_none() {
             return None;
         }
         let input = match self.output == Path::new("ctp.data") {
@@ -373,6 +370,10 @@ fn signal_name(number: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn of(end: End) -> Closing<'static> {
+        Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+    }
 
     // LT-12
     #[test]
@@ -402,17 +403,52 @@ mod tests {
     fn what_found_no_room_is_told_in_records_of_which_an_event_is_but_one_kind() {
         let closing = Closing {
             lanes: (1, 41_710),
-            ..Closing::new(
-                "app".to_owned(),
-                Path::new("x"),
-                End::default(),
-                Counters::default(),
-            )
+            ..of(End::default())
         };
         let said = closing.crowded_out().expect("there are such records");
         assert!(
             said.starts_with("41 710 records (events, wakes, locks) found"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn coroutines_of_which_only_sums_are_left_were_recorded() {
+        let closing = Closing {
+            former: 1_001,
+            ..of(End::default())
+        };
+        let said = closing.text(false);
+        assert!(said.contains("1 001 coroutines, 0 events"), "{said}");
+        assert!(!said.contains("no coroutine was recorded"), "{said}");
+    }
+
+    #[test]
+    fn of_another_probe_neither_totals_nor_a_cost_are_told() {
+        let end = End {
+            at: Nanos(1_000_000_000),
+            coroutines: 4,
+            events: 32,
+            ..End::default()
+        };
+        let closing = Closing {
+            foreign: 4,
+            summed_up: 9_570,
+            window: Some(Nanos(500_000_000)),
+            ..of(end)
+        };
+        let its = "4 coroutines, 9 602 events (32 kept: the latest 8 of each coroutine, \
+                   since this probe keeps no totals), 0 lost, 0 refused";
+        assert_eq!(closing.what_was_recorded(), its);
+        let ours = Closing {
+            foreign: 0,
+            ..closing
+        };
+        let said = ours.what_was_recorded();
+        assert!(
+            said.contains("in totals (32 kept: the last 500 ms)"),
+            "{said}"
+        );
+        assert!(said.contains(" ns an event, "), "{said}");
     }
 }

@@ -275,6 +275,7 @@ fn closing_of<'c>(
         backlog: Some(session.backlog.clone()),
         summed_up: memories.totals().summed_up,
         filtered: memories.totals().filtered,
+        foreign: memories.foreign(),
         ..Closing::new(name_of(launch), &config.output, end, memories.counters())
     }
 }

@@ -13,6 +13,7 @@ use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::inspect::Counters;
+use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::{Header, Station};
 use ctp_nostd::request;
 use ctp_trace::record::{Control, Nanos, ProcessId};
@@ -71,12 +72,15 @@ struct Account {
     counters: Counters,
     /// Memories in which somebody wrote where nobody should.
     damaged: u32,
+    /// Coroutines of which another probe than ours tells.
+    foreign: u32,
 }
 
 impl Account {
     fn add(&mut self, held: &Held) {
         let totals = held.harvest.totals();
         self.totals += totals;
+        self.foreign += held.foreign();
         let refused = &mut self.counters.refused;
         *refused = refused.saturating_add(totals.refused);
         match held.memory.region().is_intact() {
@@ -103,6 +107,16 @@ impl Held {
 
     fn header(&self) -> &Header {
         self.memory.region().header
+    }
+
+    /// Coroutines of which another probe than ours tells: ours has a lane where there are any.
+    fn foreign(&self) -> u32 {
+        let (region, totals) = (self.memory.region(), self.harvest.totals());
+        let has_none = |ring: Ring<'_>| !ring.is_used() && region.header.counters().laneless == 0;
+        match region.ring(0).is_some_and(has_none) {
+            true => totals.coroutines,
+            false => totals.plain,
+        }
     }
 }
 
@@ -447,6 +461,11 @@ impl Memories {
     /// How many of them somebody has damaged. Their counters are not counted.
     pub fn damaged(&self) -> u32 {
         self.account().damaged
+    }
+
+    /// Coroutines of which another probe than ours tells, as far as that is known.
+    pub fn foreign(&self) -> u32 {
+        self.account().foreign
     }
 
     fn account(&self) -> Account {

@@ -1,0 +1,87 @@
+//! What is said of coroutines that found no place.
+
+use std::fmt::Write as _;
+
+use ctp_nostd::layout::MOST_STATIONS;
+use ctp_trace::record::Ending;
+
+use super::Closing;
+use crate::words::{counted, grouped};
+
+impl Closing<'_> {
+    pub(super) fn refused(&self) -> Option<String> {
+        if self.end.refused == 0 {
+            return None;
+        }
+        let needed = u64::from(self.stations) + self.end.refused;
+        let (places, refused) = (grouped(self.stations.into()), grouped(self.end.refused));
+        let remedy = match self.end.how {
+            Ending::Image => format!("Memory<{needed}>"),
+            _ if u64::from(MOST_STATIONS) < needed => return Some(self.far_too_many()),
+            _ => format!("-n {needed}"),
+        };
+        Some(format!(
+            "all {places} places were taken; {remedy} would have kept the {refused} that were refused"
+        ))
+    }
+
+    /// There cannot be places for all of them at once.
+    fn far_too_many(&self) -> String {
+        let mut line = format!(
+            "all {} places were taken, and {} refused",
+            grouped(self.stations.into()),
+            counted(self.end.refused, "coroutine")
+        );
+        if self.stations < MOST_STATIONS {
+            let _ = write!(line, "; -n {MOST_STATIONS} would have kept more of them");
+        }
+        if self.has_history() {
+            line += "; where they are brief, --flight-recorder gives places back sooner";
+        }
+        line
+    }
+
+    /// Is each event read from a lane before a place is given back?
+    fn has_history(&self) -> bool {
+        self.window.is_none() && 0 < self.lanes.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ctp_nostd::inspect::Counters;
+    use ctp_trace::record::End;
+
+    use super::*;
+
+    // CTP-05
+    #[test]
+    fn no_more_places_are_promised_than_there_can_be() {
+        let refused_of = |stations, refused| {
+            let end = End {
+                refused,
+                ..End::default()
+            };
+            let closing = Closing {
+                stations,
+                ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+            };
+            closing.refused().expect("some were refused")
+        };
+        assert_eq!(
+            refused_of(4, 6),
+            "all 4 places were taken; -n 10 would have kept the 6 that were refused"
+        );
+        assert_eq!(
+            refused_of(4, MOST_STATIONS.into()),
+            "all 4 places were taken, and 1 048 576 coroutines refused; \
+             -n 1048576 would have kept more of them"
+        );
+        assert_eq!(
+            refused_of(MOST_STATIONS, 1),
+            "all 1 048 576 places were taken, and 1 coroutine refused"
+        );
+    }
+}
