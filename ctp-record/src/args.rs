@@ -187,7 +187,9 @@ A snapshot is answered once its file is there. Only recordings with --flight-rec
 
 Stop and filter answer once they are in force: no event is later in the trace that they keep out.
 What coroutines wait for meanwhile is not known, and no verdict is built on what came before.
-Plain v1 peers know no control and are recorded on.
+Plain v1 peers, and other probes without lanes that do not look for it, know no control and are
+recorded on: a stop fails where events of such a process come all the same. Whether it filters is not
+looked at.
 
 Exit status: 0, 1 for an error, 2 for wrong usage.";
 

@@ -372,6 +372,16 @@ impl Memories {
         });
     }
 
+    /// Events of this process, or of all, if each is read from its slot since the probe has no lanes.
+    pub fn events_without_lanes(&self, pid: Option<u32>) -> Option<u64> {
+        let meant = || self.held.iter().filter(|held| self.is_of(held, pid));
+        let totals = |held: &Held| held.harvest.totals();
+        let has_lanes = |held: &Held| held.foreign() < totals(held).coroutines;
+        let events = |held: &Held| totals(held).events + totals(held).lost;
+        let all = (!meant().any(has_lanes)).then(|| meant().map(events).sum());
+        all.filter(|events| 0 < *events)
+    }
+
     /// Are any events kept out?
     pub fn are_controlled(&self) -> bool {
         self.held.iter().any(|held| held.orders.are_in_force())

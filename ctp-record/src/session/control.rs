@@ -11,6 +11,7 @@ use crate::control::desk::Reply;
 use crate::control::status::Status;
 use crate::control::wire::{Answer, Errand, Question};
 use crate::harvest::Sink as _;
+use crate::memories::Memories;
 use crate::wait;
 
 /// So long may events that began before a command take to be written. One whose thread is stopped
@@ -54,7 +55,9 @@ impl Session<'_> {
         }
         let inside = match verb {
             Verb::Status => 0,
-            verb => self.put_into_force(verb, pid),
+            verb => self
+                .put_into_force(verb, pid)
+                .ok_or_else(|| unheeded(pid))?,
         };
         Ok(self.status(pid, inside).to_facts())
     }
@@ -70,18 +73,40 @@ impl Session<'_> {
     }
 
     /// The order of [`ctp_nostd::control`]: command, fence, wait until nobody is inside, read, and
-    /// only then say in the trace that it is so. How many are inside after all patience.
-    fn put_into_force(&mut self, verb: Verb, pid: Option<u32>) -> usize {
+    /// only then say in the trace that it is so. How many are inside after all patience; nothing if
+    /// events come all the same.
+    fn put_into_force(&mut self, verb: Verb, pid: Option<u32>) -> Option<usize> {
         self.memories.order(verb, pid);
         wait::order();
         sleep(SETTLED);
         let begin = Instant::now();
         let mut inside = self.memories.inside(pid);
         while !self.has_read_all_before(&mut inside, verb) && begin.elapsed() < PATIENCE {}
+        if verb == Verb::Stop && inside.is_empty() && self.comes_all_the_same(pid, begin) {
+            self.memories.order(Verb::Start, pid);
+            return None;
+        }
         let change = self.memories.change(self.clock.now(), pid);
         self.output.take(Record::Control(change));
         self.output.flush(self.memories.totals().lost);
-        inside.len()
+        Some(inside.len())
+    }
+
+    /// A probe without lanes may know no control. One look finds all that it has told: what comes later
+    /// was not stopped.
+    fn comes_all_the_same(&mut self, pid: Option<u32>, begin: Instant) -> bool {
+        let Some(before) = self.memories.events_without_lanes(pid) else {
+            return false;
+        };
+        let has_more = |memories: &Memories| {
+            let events = memories.events_without_lanes(pid);
+            events.is_some_and(|events| before < events)
+        };
+        while !has_more(&self.memories) && begin.elapsed() < PATIENCE {
+            sleep(SETTLED);
+            self.memories.pass(&mut self.processes, &mut self.output);
+        }
+        has_more(&self.memories)
     }
 
     /// Has everybody left, and was all read since? While events are kept, that never ends.
@@ -121,6 +146,11 @@ impl Session<'_> {
             stuck: self.lookout.as_ref().map(|lookout| lookout.latest),
         }
     }
+}
+
+fn unheeded(pid: Option<u32>) -> String {
+    let who = pid.map_or("the program".to_owned(), |pid| format!("process {pid}"));
+    format!("{who} does not heed control: all of its events are recorded on")
 }
 
 fn not_recorded(pid: u32) -> String {

@@ -329,6 +329,32 @@ fn who_cannot_be_controlled_is_told_why() {
     assert_nothing_is_missing(&lab, &lab.trace());
 }
 
+// LT-10
+#[test]
+fn one_whose_probe_goes_on_all_the_same_is_not_said_to_be_stopped() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&[], fixture("v1_writer"));
+    let writes = "truth d2 3 1000000 1 1000 silent".split(' ');
+    let recorder = command.args(writes).spawn().expect("can be started");
+    let recording = Recording {
+        program: program_of(recorder.id()),
+        lab,
+        recorder,
+    };
+    let tells = |line: &str| recording.control(&["status"]).contains(line);
+    wait_until("it writes", || tells("plain          3\n"));
+    let outcome = recording.try_control(recording.program, &["stop"]);
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stdout);
+    let said = outcome.stderr;
+    assert!(said.contains("does not heed control"), "{said}");
+    assert!(tells("recording      on\n"));
+    send(Signal::KILL, recording.program);
+    recording.lab.outcome(recording.recorder);
+    let bytes = fs::read(recording.lab.path("ctp.data")).expect("there is a trace");
+    let mut records = Reader::new(&bytes).expect("it is one");
+    assert!(!records.any(|record| matches!(record, Ok(Record::Control(_)))));
+}
+
 #[test]
 fn a_program_called_control_is_run() {
     let lab = Lab::new();
