@@ -58,6 +58,8 @@ pub struct Closing<'c> {
     pub foreign: u32,
     /// How far back a flight recorder's snapshot goes.
     pub window: Option<Nanos>,
+    /// Which of several memories of a dump it is.
+    pub which: Option<String>,
     /// Why there is nothing that was written.
     pub unwritten: Option<String>,
     /// The memory's own counters.
@@ -89,6 +91,7 @@ impl<'c> Closing<'c> {
             former: 0,
             foreign: 0,
             window: None,
+            which: None,
             unwritten: None,
             counters,
         }
@@ -97,11 +100,13 @@ impl<'c> Closing<'c> {
     /// All lines.
     pub fn text(&self, verbose: bool) -> String {
         let mut lines = vec![self.how_it_ended()];
+        lines.extend(self.which.clone());
         match self.coroutines() {
             0 => lines.push(self.nothing_attached()),
             _ if self.unwritten.is_some() => {}
             _ => lines.push(self.what_was_recorded()),
         }
+        lines.extend(self.end_of_image());
         lines.extend(self.refused());
         lines.extend(self.filtered());
         lines.extend(self.crowded_out());
@@ -213,6 +218,17 @@ impl<'c> Closing<'c> {
     fn went_into_the_background(&self) -> bool {
         let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
         has_ended && self.program_ended.is_none() && !self.survivors.is_empty()
+    }
+
+    /// Nothing in a dump tells when it was taken.
+    fn end_of_image(&self) -> Option<String> {
+        let is_image = matches!(self.end.how, Ending::Image) && 0 < self.coroutines();
+        is_image.then(|| {
+            format!(
+                "the image ends with its last record, {} after the first: what has been since is not known",
+                seconds(self.end.at.0)
+            )
+        })
     }
 
     fn filtered(&self) -> Option<String> {

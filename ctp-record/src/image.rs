@@ -13,7 +13,7 @@ use crate::args::Image;
 use crate::error::Error;
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::shm::Copy;
-use place::memory_in;
+use place::{Place, memory_in};
 
 /// The one program of a dump.
 #[derive(Debug)]
@@ -23,17 +23,37 @@ pub struct Firmware {
     numbers: Numbers,
 }
 
+/// A probe's memory, out of a dump.
+#[derive(Debug)]
+pub struct Found {
+    /// What it holds.
+    pub copy: Copy,
+    /// Which one it is, if there are several.
+    pub which: Option<String>,
+}
+
 /// Finds the probe's memory in a dump.
 ///
 /// # Errors
 /// The dump cannot be read, or holds none, or a damaged one.
-pub fn load(image: &Image) -> Result<Copy, Error> {
+pub fn load(image: &Image) -> Result<Found, Error> {
     let dump = fs::read(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
-        Some(Ok(memory)) => Copy::of(memory).map_err(Error::Memory),
+        Some(Ok(place)) => Ok(Found {
+            copy: Copy::of(place.memory).map_err(Error::Memory)?,
+            which: (1 < place.of).then(|| which(&place)),
+        }),
         Some(Err(refused)) => Err(Error::BadImage(image.dump.clone(), refused)),
         None => Err(Error::NoImage(image.dump.clone())),
     }
+}
+
+fn which(place: &Place<'_>) -> String {
+    format!(
+        "{} memories of a probe are in it: read is the first in which a coroutine was born, else the \
+         first; it is at {:#x}",
+        place.of, place.offset
+    )
 }
 
 /// A dump does not say when it was taken or when the program started: its time begins with the

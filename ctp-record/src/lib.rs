@@ -288,9 +288,10 @@ fn roomier(memories: &Memories) -> Option<(u64, u32)> {
 }
 
 fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
-    let copy = image::load(image)?;
+    let found = image::load(image)?;
     let mut firmware = Firmware::open(image)?;
-    let region = copy
+    let region = found
+        .copy
         .region()
         .map_err(|refused| Error::BadImage(image.dump.clone(), refused))?;
     let zero = Clock {
@@ -314,6 +315,7 @@ fn read_image(config: &Config, image: &Image) -> Result<u8, Error> {
         stations: region.stations.len() as u32,
         doubtful: totals.doubtful,
         summed_up: totals.summed_up,
+        which: found.which,
         ..Closing::new(subject, &config.output, end, counters)
     };
     close(config, output, closing)?;

@@ -18,6 +18,10 @@ use tempfile::TempDir;
 /// Slots of a station: what a dump has of each coroutine.
 const KEPT: u64 = 8;
 
+/// Where the count of stations is that were handed out, and what stands before the first.
+const ALLOCATED: usize = 0x10;
+const HEADER_BYTES: usize = 1024;
+
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/freestanding");
 
 /// The program, the memory that it dumped, and what it told.
@@ -393,6 +397,26 @@ fn the_memory_is_found_between_other_bytes() {
     let junk = [&[0xA5; 333], magic, &[0xFF; 4096]].concat();
     let found = Recorder::given(&[&junk[..], dump, &junk].concat()).trace();
     assert_eq!(found.facts(), clean.facts());
+}
+
+#[test]
+fn a_memory_as_it_was_before_the_program_began_is_not_taken_for_it() {
+    let dump = &target().dump;
+    let mut initial = dump.clone();
+    initial[ALLOCATED..ALLOCATED + 4].fill(0);
+    initial[HEADER_BYTES..].fill(0);
+    let clean = Recorder::given(dump).trace();
+    let found = Recorder::given(&[&initial[..], dump].concat()).trace();
+    assert_eq!(found.facts(), clean.facts());
+    let which = format!(
+        "2 memories of a probe are in it: read is the first in which a coroutine was born, else the \
+         first; it is at {:#x}",
+        dump.len()
+    );
+    assert!(found.said.contains(&which), "{}", found.said);
+    let end = "the image ends with its last record, ";
+    assert!(found.said.contains(end), "{}", found.said);
+    assert!(!clean.said.contains("memories"), "{}", clean.said);
 }
 
 #[test]

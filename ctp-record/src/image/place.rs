@@ -6,19 +6,45 @@ use ctp_nostd::layout::{
     EXT_MAGIC, EXT_REV, Header, LAYOUT_HASH, MAGIC, MOST_STATIONS, Station, VERSION,
 };
 
-/// All from the first place on that starts with the magic and is cTP; nothing if there is none.
-pub fn memory_in(dump: &[u8]) -> Option<Result<&[u8], Refused>> {
-    let mut damaged = None;
-    for start in places_of(dump, &MAGIC.to_le_bytes()) {
-        let memory = &dump[start..];
+/// A memory in a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'d> {
+    /// All from there on.
+    pub memory: &'d [u8],
+    /// Where it begins.
+    pub offset: usize,
+    /// How many there are in the dump.
+    pub of: usize,
+}
+
+/// The first one in which a coroutine was born: what a program's file holds for its memory may be in
+/// the dump too, as it was before the program began. If there is none, the first one; nothing if there
+/// is no memory.
+pub fn memory_in(dump: &[u8]) -> Option<Result<Place<'_>, Refused>> {
+    let (mut found, mut damaged): (Option<Place<'_>>, _) = (None, None);
+    for offset in places_of(dump, &MAGIC.to_le_bytes()) {
+        let memory = &dump[offset..];
         match check(memory) {
-            Ok(()) => return Some(Ok(memory)),
+            Ok(()) => found = Some(Place::or_better(found, memory, offset)),
             // The magic alone may be a constant of the program's code.
             Err(Refused::Version(_)) if damaged.is_some() => {}
-            Err(refused) => damaged = Some(Err(refused)),
+            Err(refused) => damaged = Some(refused),
         }
     }
-    damaged
+    found.map(Ok).or(damaged.map(Err))
+}
+
+impl<'d> Place<'d> {
+    /// This one, unless what was found before is as good.
+    fn or_better(before: Option<Self>, memory: &'d [u8], offset: usize) -> Self {
+        let of = 1 + before.map_or(0, |it| it.of);
+        let is_lived_in = |memory: &[u8]| 0 < field(memory, "allocated_count");
+        let is_better = |it: &Place<'_>| is_lived_in(it.memory) || !is_lived_in(memory);
+        match before.filter(is_better) {
+            Some(before) => Place { of, ..before },
+            None => Place { memory, offset, of },
+        }
+    }
 }
 
 fn places_of<'d>(dump: &'d [u8], magic: &'d [u8; 8]) -> impl Iterator<Item = usize> + 'd {
@@ -134,6 +160,36 @@ mod tests {
             2048,
             &[("magic", MAGIC), ("version", 1), ("max_stations", 1)],
         ));
-        assert_eq!(memory_in(&dump), Some(Ok(&dump[begin..])));
+        let place = memory_in(&dump)
+            .expect("there is one")
+            .expect("it is whole");
+        assert_eq!(
+            (place.memory, place.offset, place.of),
+            (&dump[begin..], begin, 1)
+        );
+    }
+
+    #[test]
+    fn a_memory_in_which_a_coroutine_was_born_goes_before_one_as_the_program_found_it() {
+        let of = |coroutines| {
+            let words = [
+                ("magic", MAGIC),
+                ("version", 1),
+                ("max_stations", 1),
+                ("allocated_count", coroutines),
+            ];
+            memory(2048, &words)
+        };
+        let taken = |coroutines: [u64; 3]| {
+            let dump = coroutines.map(of).concat();
+            let place = memory_in(&dump).expect("there are some");
+            let place = place.expect("they are whole");
+            assert_eq!(place.of, 3);
+            place.offset / 2048
+        };
+        assert_eq!(taken([0, 0, 0]), 0);
+        assert_eq!(taken([0, 1, 0]), 1);
+        assert_eq!(taken([0, 2, 1]), 1);
+        assert_eq!(taken([1, 2, 0]), 0);
     }
 }
