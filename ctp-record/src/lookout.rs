@@ -57,6 +57,8 @@ pub struct Lookout {
     next: Option<Instant>,
     /// Coroutines that were stuck at the latest look, by the first threshold.
     pub latest: usize,
+    /// The program was stopped when there was to be a look.
+    was_stopped: bool,
 }
 
 /// Looks within the time after which something is stuck.
@@ -86,6 +88,7 @@ impl Lookout {
             took: Duration::ZERO,
             next: Some(Instant::now()),
             latest: 0,
+            was_stopped: false,
         })
     }
 
@@ -127,6 +130,17 @@ impl Lookout {
         self.next = Some(Instant::now() + self.pause);
     }
 
+    /// Nobody gets on in a program that is stopped, nor has yet where it has just gone on: there is
+    /// nothing to be said of them then.
+    pub fn passes_over(&mut self, is_stopped: bool) -> bool {
+        let was_stopped = std::mem::replace(&mut self.was_stopped, is_stopped);
+        let passes = is_stopped || was_stopped;
+        if passes {
+            self.skip();
+        }
+        passes
+    }
+
     /// The news: for each purpose, of each site at which somebody is stuck, once.
     pub fn news(&mut self) -> Vec<(Purpose, Nanos, Vec<Finding>)> {
         let mut news = Vec::new();
@@ -141,5 +155,23 @@ impl Lookout {
         }
         news.retain(|(_, _, findings)| !findings.is_empty());
         news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-26
+    #[test]
+    fn nothing_is_told_of_a_program_that_is_stopped_nor_as_soon_as_it_goes_on() {
+        let wish = Wish {
+            say_after: Some(Duration::from_secs(1)),
+            snapshot_after: None,
+        };
+        let mut lookout = Lookout::of(wish, false).expect("somebody wants to know");
+        let are_stopped = [false, true, true, false, false];
+        let passed_over = are_stopped.map(|is_stopped| lookout.passes_over(is_stopped));
+        assert_eq!(passed_over, [false, true, true, true, false]);
     }
 }

@@ -151,6 +151,11 @@ impl Processes {
         self.known.len()
     }
 
+    /// Is each of them stopped, by a signal or a debugger?
+    pub fn are_all_stopped(&self) -> bool {
+        !self.known.is_empty() && self.known.keys().all(|pid| is_stopped(*pid))
+    }
+
     /// A process that was met, while it is there.
     pub fn id_of(&self, pid: u32) -> Option<ProcessId> {
         self.known.get(&pid).map(|known| known.id)
@@ -359,6 +364,12 @@ fn process_of_thread(tid: u64) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
     line.trim().parse().ok()
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    behind_name.starts_with(['T', 't'])
 }
 
 #[cfg(test)]

@@ -27,6 +27,14 @@ impl Session<'_> {
         if is_behind || !self.lookout.as_ref().is_some_and(Lookout::is_due) {
             return;
         }
+        let is_stopped = self.processes.are_all_stopped();
+        if self
+            .lookout
+            .as_mut()
+            .is_some_and(|it| it.passes_over(is_stopped))
+        {
+            return;
+        }
         match self.output.flight() {
             Some(_) => self.look_at_lanes(),
             None => self.look_at_trace(at),
