@@ -204,6 +204,7 @@ impl Harvest {
         region.header.rein_in(region.stations.len() as u32);
         self.discover(region);
         let now_ns = (self.now_ns)();
+        self.ended.clear(); // those were emptied as their deaths were read there
         if !self.is_flight {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
             self.clear_out(&mut pass);

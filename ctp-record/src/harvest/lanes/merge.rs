@@ -22,7 +22,6 @@ impl Harvest {
     /// Reads the lanes as far as `reach`.
     pub(in crate::harvest) fn drain_lanes(&mut self, reach: Reach, pass: &mut Pass<'_>) {
         let before = self.totals;
-        self.ended.clear();
         let eighths = self.lanes.begin(pass.region, reach);
         pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
