@@ -7,6 +7,7 @@ use ctp_trace::record::{CoroutineId, SiteId};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
+use crate::busy::{Busy, ThreadKeptBy};
 use crate::config::StuckView;
 use crate::culprits::{self, ClosedBy, Losses, LostRecords, UsualWaker};
 use crate::deadlocks;
@@ -84,6 +85,9 @@ pub struct Group {
     /// Who keeps the oldest of them, as far as that was told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept_by: Vec<KeptBy>,
+    /// Who keeps the threads on which they were last seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thread_kept_by: Vec<ThreadKeptBy>,
     /// Those that are stuck, and after which these go on only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<u32>,
@@ -180,6 +184,7 @@ struct Others {
     closings: BTreeMap<CoroutineId, Closing>,
     blocks: Blocks,
     judged: BTreeMap<CoroutineId, Judgement>,
+    busy: Busy,
 }
 
 type Key = (Verdict, Fact, &'static str, SiteId, String);
@@ -209,6 +214,7 @@ pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
         closings: model.census.closings(),
         blocks: model.census.blocks(),
         judged: all.iter().map(|(one, it)| (one.id, *it)).collect(),
+        busy: Busy::of(all.iter().copied()),
     };
     let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members, &others);
     let mut groups: Vec<Group> = members.iter().map(make).collect();
@@ -284,6 +290,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
             members.iter().map(|(one, _)| *one),
         ),
         kept_by: keepers::of(model, names, &others.blocks, oldest.0),
+        thread_kept_by: (others.busy).keepers(model, names, members.iter().map(|(one, _)| *one)),
         roots: roots(members),
         behind: behind(members, &others.judged),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
@@ -411,6 +418,22 @@ impl Group {
     /// Whether they are told cycle by cycle.
     pub fn is_of_a_cycle(&self) -> bool {
         matches!(self.judged.2.reason, Reason::Deadlock { .. })
+    }
+
+    /// Whether they may be listed only since others keep their threads: nothing but the time that
+    /// they take speaks against them, and nearly all of that time it is so.
+    pub fn is_kept_up(&self) -> bool {
+        let is_of_time = matches!(
+            self.judged.2.reason,
+            Reason::FarBeyond
+                | Reason::Silent
+                | Reason::Overdue(_)
+                | Reason::Overlooked(_)
+                | Reason::PassedOver { .. }
+        );
+        let kept: usize = self.thread_kept_by.iter().map(|it| it.count).sum();
+        let is_long = |it: &ThreadKeptBy| self.oldest_ns / 10 * 9 <= it.runs_ns;
+        is_of_time && self.count == kept && self.thread_kept_by.iter().all(is_long)
     }
 
     /// The verdict.

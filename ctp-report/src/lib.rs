@@ -24,6 +24,7 @@ mod model;
 mod names;
 
 mod broken;
+mod busy;
 mod causes;
 mod crash;
 mod culprits;

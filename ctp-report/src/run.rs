@@ -222,10 +222,10 @@ fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
     let model = load::open(config)?.model(see, |_, _| {})?;
     model.check_not_empty()?;
     let names = Names::resolve(&model, &config.places);
-    let judged = model.census.judge(view.threshold);
-    let judged = judged.iter().find(|(id, _)| id.0 == view.id);
-    let why = judged.and_then(|(_, it)| why::why(&model, &names, &causes, it, view.id));
-    let Some(why) = why else {
+    let judged = model.census.judge(view.threshold).into_iter();
+    let members = judged.filter_map(|(id, it)| Some((model.census.get(id)?, it)));
+    let members: Vec<groups::Member> = members.collect();
+    let Some(why) = why::why(&model, &names, &causes, &members, view.id) else {
         bail!(
             "{}; --stuck --ids and --last-words list those that were alive at the end",
             asked.why_not(model.census.totals().coroutines)

@@ -4,13 +4,15 @@
 use std::rc::Rc;
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, WaitKind, Waker};
+use ctp_trace::record::{Nanos, Record, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
+use crate::busy::{Busy, ThreadKeptBy};
 use crate::causes::{Cause, Causes, KEPT, Run};
 use crate::crash;
 use crate::culprits;
+use crate::groups::Member;
 use crate::keepers;
 use crate::model::Model;
 use crate::names::{Label, Names, tidy};
@@ -44,6 +46,9 @@ pub struct Why {
     /// Who keeps it, and who keeps that one, as far as that was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<keepers::Line>,
+    /// Who keeps the thread on which it was last seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_kept_by: Option<ThreadKeptBy>,
     /// It is ready to run; who made it so, and where. If a coroutine did, the links lead to that.
     pub ready: Option<Ready>,
     /// For how long it has been ready, and was not run.
@@ -128,17 +133,9 @@ pub enum Origin {
 }
 
 /// The chain to one that lives; `None` if none of that number does.
-pub fn why(
-    model: &Model,
-    names: &Names,
-    causes: &Causes,
-    judged: &Judgement,
-    id: u32,
-) -> Option<Why> {
-    let one = model
-        .census
-        .get(CoroutineId(id))
-        .filter(|one| one.is_alive())?;
+pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u32) -> Option<Why> {
+    let (one, judged) = all.iter().find(|(one, _)| one.id.0 == id)?;
+    let busy = Busy::of(all.iter().copied());
     let head = causes.of(one.id)?;
     let end = model.census.end_of(one.process);
     let teller = Teller { model, names };
@@ -163,6 +160,7 @@ pub fn why(
             .then(|| teller.closed(one, judged))
             .flatten(),
         kept: keepers::line(model, names, &model.census.blocks(), one),
+        thread_kept_by: busy.keepers(model, names, [*one]).pop(),
         ready: pending.map(|cause| teller.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
         end_ns: end.0,
@@ -379,6 +377,7 @@ mod tests {
             waits_ns: 0,
             closed: None,
             kept: None,
+            thread_kept_by: None,
             ready: None,
             queued_ns: 1,
             end_ns: 0,

@@ -13,12 +13,27 @@ use crate::waits::WaitsFor;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
-    let oldest = groups
-        .iter()
-        .map(|group| group.oldest_ns)
-        .max()
-        .unwrap_or(0);
-    let age = units::duration(Nanos(oldest));
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let kept = match (groups.iter().all(|group| group.is_kept_up()), count) {
+        (false, _) => "",
+        (true, 1) => "; but its thread is kept by another one: see BUSY",
+        (true, _) => "; but their threads are kept by others: see BUSY",
+    };
+    reason(groups) + kept
+}
+
+/// For how long those of several groups have been in their state.
+pub fn ages(groups: &[&Group]) -> String {
+    let least = groups.iter().map(|group| group.youngest_ns).min();
+    let most = groups.iter().map(|group| group.oldest_ns).max();
+    units::range(
+        Nanos(least.unwrap_or_default()),
+        Nanos(most.unwrap_or_default()),
+    )
+}
+
+fn reason(groups: &[&Group]) -> String {
+    let age = ages(groups);
     let (_, fact, judgement) = groups[0].judged;
     match judgement.reason {
         Reason::FarBeyond => far_beyond(groups, &age, fact),
@@ -177,7 +192,33 @@ pub fn waiting(group: &Group) -> String {
     };
     let by = group.awaited_by.as_ref().and_then(|it| it.words.first());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
-    format!("{what} {at}{by}({}{})", detail(group), lost(group))
+    let kept = thread_kept(group).filter(|_| !is_kept_by_the_same(group));
+    let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
+    format!("{what} {at}{by}({}{kept}{})", detail(group), lost(group))
+}
+
+/// Who holds its lock, or is awaited, keeps its thread too: that is told once.
+fn is_kept_by_the_same(group: &Group) -> bool {
+    let keeper = group.kept_by.first().and_then(|it| it.id);
+    let of_thread = group.thread_kept_by.first().map(|it| it.id);
+    group.thread_kept_by.len() == 1 && keeper == of_thread
+}
+
+/// `its thread is kept by id 6 hog, for 4.7 s`.
+pub fn thread_kept(group: &Group) -> Option<String> {
+    let [first, others @ ..] = &group.thread_kept_by[..] else {
+        return None;
+    };
+    let whose = match (group.count, first.count) {
+        (1, _) => "its thread".to_owned(),
+        (all, kept) if all == kept => "their thread".to_owned(),
+        (_, kept) => format!("the thread of {}", units::count(kept as u64)),
+    };
+    let others = match others.len() as u64 {
+        0 => String::new(),
+        more => format!(", and others by {}", units::counted(more, "other")),
+    };
+    Some(format!("{whose} {}{others}", first.keeps()))
 }
 
 /// What is not known: a record that is lost may be that of a closing.

@@ -31,16 +31,11 @@ pub fn page(
             .filter(move |group| group.verdict() == verdict)
     };
     if !groups.iter().any(|group| group.verdict().is_stuck()) {
-        let threshold = units::duration(view.threshold);
-        page.line(&format!("Nothing looks stuck (threshold {threshold})."))?;
+        let busy: Vec<&Group> = of(Verdict::Busy).collect();
+        page.line(&nothing(view.threshold, &busy))?;
         page.gap()?;
     }
-    for verdict in [
-        Verdict::Deadlock,
-        Verdict::Stuck,
-        Verdict::MaybeStuck,
-        Verdict::Busy,
-    ] {
+    for verdict in order(groups) {
         deadlock::write(page, deadlocks, verdict, names, view)?;
         let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
         let same = |a: &&Group, b: &&Group| (a.state, a.reason) == (b.state, b.reason);
@@ -53,6 +48,36 @@ pub fn page(
     unknown(page, &others)?;
     unknown(page, &filtered)?;
     waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>())
+}
+
+/// `Nothing looks stuck (threshold 1.0 s), but 1 coroutine has run for 5.0 s: see BUSY below.`
+fn nothing(threshold: Nanos, busy: &[&Group]) -> String {
+    let threshold = units::duration(threshold);
+    let nothing = format!("Nothing looks stuck (threshold {threshold})");
+    let count = busy.iter().map(|group| group.count as u64).sum();
+    let coroutines = units::counted(count, "coroutine");
+    match (count, because::ages(busy)) {
+        (0, _) => format!("{nothing}."),
+        (1, long) => format!("{nothing}, but {coroutines} has run for {long}: see BUSY below."),
+        (_, long) => format!("{nothing}, but {coroutines} have run for {long}: see BUSY below."),
+    }
+}
+
+/// Verdicts, the worst first; but who keeps the thread of others comes before these.
+fn order(groups: &[Group]) -> [Verdict; 4] {
+    let [worst, stuck, maybe, busy] = [
+        Verdict::Deadlock,
+        Verdict::Stuck,
+        Verdict::MaybeStuck,
+        Verdict::Busy,
+    ];
+    match groups
+        .iter()
+        .any(|it| it.verdict().is_stuck() && it.is_kept_up())
+    {
+        true => [worst, busy, stuck, maybe],
+        false => [worst, stuck, maybe, busy],
+    }
 }
 
 /// Groups of one verdict for one reason: the headline, why, and each place.
@@ -152,6 +177,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         _ => "last thread",
     };
     fields.push((thread, format!("tid {}", text::few(&group.threads))));
+    fields.extend(because::thread_kept(group).map(|kept| ("", kept)));
     if !view.all_ids {
         let more = if group.ids.len() > 4 {
             "   (--ids lists all)"

@@ -30,6 +30,9 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
     }
     now(page, why)?;
     kept(page, why)?;
+    if let Some(by) = &why.thread_kept_by {
+        below(page, "", &[format!("its thread {}", by.keeps())])?;
+    }
     page.gap()?;
     page.line(&summary(why))
 }

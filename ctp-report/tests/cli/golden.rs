@@ -35,6 +35,7 @@
 //! | AGG-22 | `histogram_mixed`: figures of a plain peer, from its events |
 //! | CTP-31 | `stuck_broken`, `sites_broken`, `json_stuck_broken`: contradictions, with both threads |
 //! | CTP-21 | `stuck_busy`: running, and born but never run |
+//! | CTP-21 | `*_kept_thread`: whose thread another one keeps, and who that is |
 //! | CTP-21 | `sites_lints`, `json_sites_lints`: who never waited, who wakes itself, whom nobody can |
 //! | CTP-21 | `sites_lints_allowed`: all but one of these are allowed |
 //! | CT-24 | `sites_lints_robbed`: the same where wakes are lost, so that there are more |

@@ -8,6 +8,7 @@ mod family;
 mod filtered;
 mod flight;
 pub mod foreign;
+mod hogs;
 mod lints;
 mod locks;
 mod many;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("nothing_to_read", outside::nothing_to_read()),
         ("closed_before", outside::closed_before()),
         ("busy", busy()),
+        ("kept_thread", hogs::kept_thread()),
         ("torn", broken::torn()),
         ("dubious", broken::dubious()),
         ("lossy", broken::lossy()),

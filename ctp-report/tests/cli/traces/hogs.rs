@@ -1,0 +1,65 @@
+//! Coroutines that keep a thread, and others that would run there.
+
+use ctp_trace::record::*;
+
+use super::builder::{Beat, Coroutine, MS, SECOND, Trace, wait};
+
+const SESSION: &str = "src/session.rs";
+
+/// One thread, which one keeps for the last six seconds: two that usually go on every 12 ms, one that
+/// was woken, and one that waits for the first time. Another one is on a thread of its own.
+pub fn kept_thread() -> Vec<u8> {
+    let mut t = Trace::of("./hogs");
+    let spawn = t.source(SESSION, 6);
+    let (read, tick) = (t.source(SESSION, 17), t.source(SESSION, 22));
+    let accept = t.source(SESSION, 4);
+    for _ in 0..2 {
+        let one = begin(&mut t, "polite", spawn, 4127);
+        let beat = Beat {
+            from: 3 * MS,
+            period: 12 * MS,
+            length: 10 * MS,
+            queued: 2 * MS,
+            times: 498,
+        };
+        let n = t.healthy(one, wait(tick, WaitKind::Unknown, 0), &beat);
+        let wait = wait(tick, WaitKind::Unknown, 0);
+        t.suspend(
+            one,
+            5_980 * MS,
+            4127,
+            super::builder::Wait {
+                wake_seen: n,
+                ..wait
+            },
+        );
+        t.tally(one, None, false);
+    }
+    let woken = begin(&mut t, "woken", spawn, 4127);
+    t.suspend(woken, 5_990 * MS, 4127, wait(read, WaitKind::Readable, 9));
+    t.wake(woken, 1, 7 * SECOND, Waker::Thread(4126));
+    let first = begin(&mut t, "first", spawn, 4127);
+    t.suspend(first, 5_991 * MS, 4127, wait(read, WaitKind::Readable, 10));
+    let elsewhere = begin(&mut t, "elsewhere", spawn, 4128);
+    t.suspend(
+        elsewhere,
+        5_992 * MS,
+        4128,
+        wait(read, WaitKind::Readable, 11),
+    );
+    let hog = begin(&mut t, "hog", spawn, 4127);
+    t.suspend(hog, 4 * MS, 4127, wait(accept, WaitKind::Readable, 3));
+    t.wake(hog, 1, 5_999 * MS, Waker::Thread(4126));
+    t.run(hog, 6 * SECOND, 4127);
+    for one in [woken, first, elsewhere, hog] {
+        t.tally(one, None, false);
+    }
+    t.finish()
+}
+
+fn begin(t: &mut Trace, name: &str, spawn: SiteId, tid: u64) -> Coroutine {
+    let one = t.born(name, spawn, MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 2 * MS, tid);
+    one
+}
