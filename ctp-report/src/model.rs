@@ -96,8 +96,8 @@ impl Model {
         }
         if refused > 0 {
             bail!(
-                "no coroutine found a station ({refused} were refused): record again with a larger \
-                 -n/--stations"
+                "no coroutine found a station ({refused} were refused): {}",
+                self.how_to_have_room()
             );
         }
         if self.truncated_at.is_some() || !self.damage.is_empty() {
@@ -123,6 +123,16 @@ impl Model {
         match self.start.argv.first() {
             Some(name) => text::cut_middle(&text::escape_bytes(name), 40),
             None => "the program".to_owned(),
+        }
+    }
+
+    /// What to do for coroutines that found no station. An image has the memory that was built into it.
+    pub fn how_to_have_room(&self) -> &'static str {
+        match self.ending() {
+            Some(Ending::Image) => {
+                "build the program with more stations in its memory (`Memory<N>`)"
+            }
+            _ => "record with a larger -n/--stations",
         }
     }
 

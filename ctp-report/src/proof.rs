@@ -242,6 +242,9 @@ fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
 /// What the threads of its process lost since then.
 pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
     match Losses::since(model, one.process, since) {
+        None if model.census.window().is_some() => {
+            "but a flight recorder may not have all of that time".to_owned()
+        }
         None => "but records may be missing".to_owned(),
         Some(lost) => format!("but {} lost", lost.in_words()),
     }

@@ -140,18 +140,15 @@ pub fn flow(first: &str, indent: &str, separator: &str, items: &[String]) -> Vec
     lines
 }
 
+/// So many items are told one by one.
+pub const FEW: usize = 6;
+
 /// The first few of many and the last: `17, 19, 20 .. 66`.
 pub fn few<T: ToString>(items: &[T]) -> String {
-    let texts = |items: &[T]| {
-        items
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    match items {
-        [] | [_] | [_, _] | [_, _, _] | [_, _, _, _] => texts(items),
-        [head @ .., last] => format!("{} .. {}", texts(&head[..3]), last.to_string()),
+    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+    match &texts[..] {
+        [head @ .., last] if FEW < texts.len() => format!("{} .. {last}", head[..3].join(", ")),
+        all => all.join(", "),
     }
 }
 
@@ -204,7 +201,7 @@ mod tests {
 
     #[test]
     fn many_become_few() {
-        assert_eq!(few(&[17, 19, 20, 21, 66]), "17, 19, 20 .. 66");
-        assert_eq!(few(&[1, 2, 3, 4]), "1, 2, 3, 4");
+        assert_eq!(few(&[17, 19, 20, 21, 30, 31, 66]), "17, 19, 20 .. 66");
+        assert_eq!(few(&[1, 2, 3, 4, 5, 6]), "1, 2, 3, 4, 5, 6");
     }
 }

@@ -144,8 +144,8 @@ pub fn usual(group: &Group) -> Option<String> {
     let usual = group.usual?;
     let (doubt, time) = (usual.doubt(), |ns| units::duration(Nanos(ns)));
     Some(format!(
-        "{doubt}{} waits {}: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
-        units::count(usual.waits),
+        "{doubt}{} {}: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
+        units::counted(usual.waits, "wait"),
         usual.place(),
         time(usual.mean_ns),
         time(usual.p99_ns),
@@ -228,8 +228,17 @@ fn lost(group: &Group) -> String {
         .unwrap_or_default()
 }
 
+/// The longest, which is said where others are much shorter.
+fn age(group: &Group) -> String {
+    let most = units::duration(Nanos(group.oldest_ns));
+    match group.youngest_ns < group.oldest_ns / 2 {
+        true => format!("up to {most}"),
+        false => most,
+    }
+}
+
 fn detail(group: &Group) -> String {
-    let age = units::duration(Nanos(group.oldest_ns));
+    let age = age(group);
     let (_, fact, judgement) = group.judged;
     match (judgement.reason, fact, group.usual) {
         (Reason::Timer(due), ..) => timer(due, end_of(group)),
@@ -256,7 +265,7 @@ fn detail(group: &Group) -> String {
         (Reason::Hosts, ..) => format!("running for {age}, and others inside of it"),
         (_, Fact::Running, _) => format!("running for {age}"),
         (_, Fact::NeverRun, _) => format!("born {age} ago, not run yet"),
-        (_, Fact::WokenNotRun, _) => woken(group, &age),
+        (_, Fact::WokenNotRun, _) => woken(group),
         (reason, _, Some(usual)) if usual.waits > 0 => {
             let compared = compared(reason, &usual, &age, group);
             match is_for_one_to_give_back(group) {
@@ -269,10 +278,11 @@ fn detail(group: &Group) -> String {
 }
 
 /// Where it is known when the wake came, that is how long it has been ready.
-fn woken(group: &Group, age: &str) -> String {
+fn woken(group: &Group) -> String {
+    let time = |ns| units::duration(Nanos(ns));
     match group.ready_ns {
-        Some(ready) => format!("woken and not run for {}", units::duration(Nanos(ready))),
-        None => format!("woken and not run for {age} at most"),
+        Some(ready) => format!("woken and not run for {}", time(ready)),
+        None => format!("woken and not run for {} at most", time(group.oldest_ns)),
     }
 }
 

@@ -283,7 +283,8 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
     if model.refused() > 0 {
         let refused = units::counted(model.refused(), "coroutine");
         notes.push(format!(
-            "{refused} found no station; record with a larger -n/--stations to see them"
+            "{refused} found no station; {} to see them",
+            model.how_to_have_room()
         ));
     }
     notes.extend(filtered(model));

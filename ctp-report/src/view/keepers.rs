@@ -188,7 +188,7 @@ pub fn sureness(doubt: Option<Doubt>) -> &'static str {
     match doubt {
         None => "no wake since (exact)",
         Some(Doubt::WakesNotTold) => "the runtime does not tell of wakes",
-        Some(Doubt::Incomplete) => "but records of that time may be missing",
+        Some(Doubt::Incomplete) => "but the trace may not have all of that time",
         Some(Doubt::OneOfSeveral) => "but it may wait for something else too",
         Some(Doubt::SeveralWakers) => {
             "but of one there are several wakers: it may wait for something else too"

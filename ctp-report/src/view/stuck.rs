@@ -179,7 +179,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     fields.push((thread, format!("tid {}", text::few(&group.threads))));
     fields.extend(because::thread_kept(group).map(|kept| ("", kept)));
     if !view.all_ids {
-        let more = if group.ids.len() > 4 {
+        let more = if text::FEW < group.ids.len() {
             "   (--ids lists all)"
         } else {
             ""

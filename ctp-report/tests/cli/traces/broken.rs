@@ -108,6 +108,18 @@ pub fn refused() -> Vec<u8> {
     t.finish()
 }
 
+/// The same of a device, of whose memory an image was read.
+pub fn refused_in_image() -> Vec<u8> {
+    let mut t = Trace::of("");
+    t.start.argv.clear();
+    let spawn = t.source(SESSION, 6);
+    let one = t.born("session", spawn, MS);
+    t.tally(one, None, false);
+    t.end.refused = 12;
+    t.end.how = Ending::Image;
+    t.finish()
+}
+
 /// There was room for one only.
 pub fn crowded() -> Vec<u8> {
     let mut t = Trace::of("./many");

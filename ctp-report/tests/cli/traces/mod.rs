@@ -67,6 +67,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("corrupt", broken::corrupt()),
         ("idle", broken::idle()),
         ("refused", broken::refused()),
+        ("image", broken::refused_in_image()),
         ("crowded", broken::crowded()),
         ("nobody", broken::nobody(true)),
         ("unattached", broken::nobody(false)),
