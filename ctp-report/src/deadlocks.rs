@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Blocks, Coroutine, Keeper};
-use ctp_trace::record::{CoroutineId, Nanos, Wake};
+use ctp_trace::record::{CoroutineId, Event, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
@@ -117,7 +117,7 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
         function: label.and_then(|label| label.function.clone()),
         at: label.and_then(Label::at),
         waits_for: match one.suspend() {
-            Some(wait) => waits::one(wait.wait, wait.arg, None),
+            Some(wait) => waits::of(model, wait),
             None => "nothing: it keeps its thread".to_owned(),
         },
         waits_ns: one
@@ -163,7 +163,7 @@ fn proof(
     let mut steps = Vec::new();
     for one in members {
         let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
-        steps.extend(keepers.filter_map(|it| taken(names, one, it)));
+        steps.extend(keepers.filter_map(|it| taken(model, names, one, it)));
         let wait = one.suspend().map(|wait| proof::event(model, names, wait));
         let by = format!("id {}", one.id.0);
         steps.extend(wait.map(|step| Step { by, ..step }));
@@ -181,11 +181,11 @@ fn woken(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     Some(Step { what, ..step })
 }
 
-fn taken(names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
+fn taken(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
     let Keeper::Holder(holding) = keeper else {
         return None;
     };
-    Some(proof::acquire(names, one, holding))
+    Some(proof::acquire(model, names, one, holding))
 }
 
 fn end(

@@ -272,7 +272,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         oldest_ns: ages().max().unwrap_or_default().0,
         youngest_ns: ages().min().unwrap_or_default().0,
         ids: members.iter().map(|(one, _)| one.id.0).collect(),
-        waits_for: waits::waits_for(suspends(members).map(|wait| (wait.wait, wait.arg))),
+        waits_for: waits::waits_for(model, suspends(members)),
         one_of_several: oldest.0.suspend().is_some_and(|it| it.marks.one_of_several),
         threads: threads(members),
         lost: members

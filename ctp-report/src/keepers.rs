@@ -155,7 +155,7 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         taken_ns: holding.map(|it| it.at.until(end).0),
         ended_ns: holding.and_then(|it| Some(it.ended?.until(end).0)),
         does: other.map(does),
-        waits_for: wait.map(|wait| waits::one(wait.wait, wait.arg, None)),
+        waits_for: wait.map(|wait| waits::of(model, wait)),
         waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
         does_ns: other.map(|it| it.state().1.until(end).0),
     }

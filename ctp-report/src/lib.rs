@@ -23,6 +23,7 @@ mod load;
 mod model;
 mod names;
 
+mod awaited;
 mod broken;
 mod busy;
 mod causes;

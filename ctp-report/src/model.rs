@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use ctp_trace::census::{Census, Span};
-use ctp_trace::record::{Chain, Ending, Module, Nanos, Process, Record, Site, SiteId, Start};
+use ctp_trace::record::{
+    Chain, CoroutineId, Ending, Module, Nanos, Process, Record, Site, SiteId, Start,
+};
 use ctp_trace::{Completeness, Reader};
 
+use crate::awaited::Awaited;
 use crate::import::Imported;
 use crate::text;
 
@@ -25,6 +28,8 @@ pub struct Model {
     pub chains: BTreeMap<SiteId, Chain>,
     /// What became of the coroutines.
     pub census: Census,
+    /// Whose end coroutines wait for.
+    pub awaited: Awaited,
     /// Parts that could not be read, each with where and why.
     pub damage: Vec<String>,
     /// Where the trace is cut off, if it is.
@@ -64,6 +69,7 @@ impl Model {
             model.truncated_at = Some(offset);
             model.lost_so_far = lost_so_far;
         }
+        model.awaited = Awaited::of(&model.census);
         model
     }
 
@@ -116,6 +122,17 @@ impl Model {
              and record again",
             text::few(&pids)
         )
+    }
+
+    /// The coroutine that another one, which may have ended, knows by this number.
+    pub fn awaited(&self, by: Option<CoroutineId>, number: u64) -> Option<CoroutineId> {
+        let one = by.and_then(|id| self.census.get(id));
+        let process = match (one, &self.processes[..]) {
+            (Some(one), _) => one.process,
+            (None, [process]) => process.id,
+            _ => return None,
+        };
+        self.awaited.get(process, number)
     }
 
     /// The program's name, for a sentence.

@@ -47,9 +47,9 @@ pub fn of(
 ) -> Proof {
     let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
     steps.extend(wake(model, names, one));
-    steps.extend(lost.and_then(|closing| close(names, one, closing)));
+    steps.extend(lost.and_then(|closing| close(model, names, one, closing)));
     let keepers = block.into_iter().flat_map(|block| &block.by);
-    steps.extend(keepers.flat_map(|it| keeper(names, one, it)));
+    steps.extend(keepers.flat_map(|it| keeper(model, names, one, it)));
     // What has the number of something that was closed may be something else.
     if lost.is_none() {
         steps.extend(looks(model, one));
@@ -100,29 +100,32 @@ fn suspend(model: &Model, names: &Names, event: &Event) -> String {
         wait => format!(
             "suspend #{}{at}, waits for {}",
             event.n,
-            waits::one(wait, event.arg, due)
+            waits::one(model, Some(event.coroutine), (wait, event.arg), due)
         ),
     }
 }
 
 /// The end of what a coroutine waits for.
-fn close(names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
+fn close(model: &Model, names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
     let wait = one.suspend()?;
-    let thing = waits::thing(wait.wait, wait.arg);
     let what = match closing.ended {
-        Some((id, _)) => format!("end of id {}, {thing}", id.0),
-        None => format!("close {thing}{}", at(names, closing.site)),
+        Some((id, _)) => format!("end of id {}", id.0),
+        None => format!(
+            "close {}{}",
+            waits::thing(model, wait),
+            at(names, closing.site)
+        ),
     };
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
 }
 
 /// Somebody took what this one waits for.
-pub fn acquire(names: &Names, one: &Coroutine, holding: &Holding) -> Step {
-    hold(names, one, holding, "acquire")
+pub fn acquire(model: &Model, names: &Names, one: &Coroutine, holding: &Holding) -> Step {
+    hold(model, names, one, holding, "acquire")
 }
 
-fn hold(names: &Names, one: &Coroutine, holding: &Holding, what: &str) -> Step {
-    let thing = one.suspend().map(|wait| waits::thing(wait.wait, wait.arg));
+fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, what: &str) -> Step {
+    let thing = one.suspend().map(|wait| waits::thing(model, wait));
     let thing = thing.unwrap_or_default();
     let by = match holding.by {
         Waker::Coroutine(id) => format!("id {}", id.0),
@@ -133,13 +136,13 @@ fn hold(names: &Names, one: &Coroutine, holding: &Holding, what: &str) -> Step {
 }
 
 /// Who keeps it took its lock, and ended, if it did; or gave it back.
-fn keeper(names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec<Step> {
+fn keeper(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec<Step> {
     let holding = match keeper {
         Keeper::Holder(holding) => holding,
-        Keeper::Former(holding) => return vec![hold(names, one, holding, "release")],
+        Keeper::Former(holding) => return vec![hold(model, names, one, holding, "release")],
         _ => return Vec::new(),
     };
-    let acquire = acquire(names, one, holding);
+    let acquire = acquire(model, names, one, holding);
     let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
     let death = holding.ended.map(death);
     [acquire].into_iter().chain(death).collect()

@@ -145,10 +145,15 @@ pub const FEW: usize = 6;
 
 /// The first few of many and the last: `17, 19, 20 .. 66`.
 pub fn few<T: ToString>(items: &[T]) -> String {
-    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
-    match &texts[..] {
-        [head @ .., last] if FEW < texts.len() => format!("{} .. {last}", head[..3].join(", ")),
-        all => all.join(", "),
+    let texts = |items: &[T]| {
+        let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+        texts.join(", ")
+    };
+    match items {
+        [head @ .., last] if FEW < items.len() => {
+            format!("{} .. {}", texts(&head[..3]), last.to_string())
+        }
+        all => texts(all),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Nanos, Record, SiteId, WaitKind, Waker};
+use ctp_trace::record::{Event, Nanos, Record, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
@@ -152,7 +152,7 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         verdict: judged.verdict.word(),
         origin: origin(&runs, pending),
         links: teller.links(&runs, until),
-        waits_for: wait.and_then(|wait| teller.thing(wait.wait, wait.arg)),
+        waits_for: wait.and_then(|wait| teller.thing(wait)),
         waits_at: wait.and_then(|wait| teller.place(wait.site)),
         waits_ns: wait.map_or(0, |wait| wait.at.until(end).0),
         closed: pending
@@ -272,7 +272,7 @@ impl Teller<'_> {
         Link {
             id: run.who.id.0,
             name: self.name(run),
-            waited_for: run.wait.and_then(|wait| self.thing(wait.wait, wait.arg)),
+            waited_for: run.wait.and_then(|wait| self.thing(&wait)),
             waited_ns: since.map_or(0, |since| since.until(ready.unwrap_or(run.began)).0),
             ready: run.cause.as_ref().map(|cause| self.ready(cause, run.began)),
             queued_ns: ready.map_or(0, |ready| ready.until(run.began).0),
@@ -304,7 +304,7 @@ impl Teller<'_> {
         Some(Closed {
             at_ns: closing.at.0,
             tid: closing.tid,
-            thing: waits::thing(wait.wait, wait.arg),
+            thing: waits::thing(self.model, wait),
             place: self.place(closing.site),
             ended: closing.ended.map(|(id, _)| id.0),
             is_reason: matches!(judged.reason, Reason::Closed { .. }),
@@ -321,10 +321,17 @@ impl Teller<'_> {
         self.names.of(site).and_then(Label::short)
     }
 
-    fn thing(&self, wait: WaitKind, arg: u64) -> Option<String> {
+    fn thing(&self, it: &Event) -> Option<String> {
+        let Event {
+            coroutine,
+            wait,
+            arg,
+            ..
+        } = *it;
         let due = arg.saturating_sub(self.model.start.started_monotonic_ns);
         let due = (arg != 0).then_some(Nanos(due));
-        (wait != WaitKind::Unknown).then(|| waits::one(wait, arg, due))
+        (wait != WaitKind::Unknown)
+            .then(|| waits::one(self.model, Some(coroutine), (wait, arg), due))
     }
 }
 

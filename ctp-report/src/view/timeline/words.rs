@@ -160,7 +160,8 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
 
 fn resource(picture: &Picture, wait: WaitKind, arg: u64) -> String {
     let due = arg.saturating_sub(picture.model.start.started_monotonic_ns);
-    waits::one(wait, arg, (arg != 0).then_some(Nanos(due)))
+    let due = (arg != 0).then_some(Nanos(due));
+    waits::one(picture.model, None, (wait, arg), due)
 }
 
 /// All about a row.

@@ -17,6 +17,8 @@ pub struct Trace {
     lost: u64,
     /// Where coroutines are born.
     pub process: ProcessId,
+    /// What the program's own numbers of coroutines begin with.
+    pub numbers: u64,
     /// Where healthy coroutines are woken, if their threads tell.
     pub dispatch: Option<SiteId>,
     pub end: End,
@@ -55,6 +57,7 @@ impl Trace {
             sites: 0,
             lost: 0,
             process: ProcessId(1),
+            numbers: 0,
             dispatch: None,
             end,
         }
@@ -100,7 +103,7 @@ impl Trace {
             coroutine,
             process: self.process,
             station: coroutine.0 - 1,
-            probe_id: u64::from(coroutine.0),
+            probe_id: self.numbers + u64::from(coroutine.0),
             at: Nanos(at),
             dialect,
             kind: CoroutineKind::Future,

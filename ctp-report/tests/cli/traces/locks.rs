@@ -60,7 +60,7 @@ fn wants(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, number: u64) {
 }
 
 fn joins(t: &mut Trace, sites: &Sites, at: u64, one: Coroutine, other: Coroutine) {
-    let other = u64::from(other.0.0);
+    let other = t.numbers + u64::from(other.0.0);
     t.suspend(one, at, 4127, wait(sites.join, WaitKind::Coroutine, other));
 }
 
@@ -160,6 +160,30 @@ pub fn pairs() -> Vec<u8> {
         both.into_iter().for_each(|one| t.tally(one, None, false));
     }
     t.deed(3 * SECOND, 4127, Act::Loss(1));
+    t.finish()
+}
+
+/// Three that wait for others, which their program numbers in its own way: one that lives, one that
+/// ended, and one of which nothing is known.
+pub fn joins_of_three() -> Vec<u8> {
+    let mut t = Trace::of("./joins");
+    t.numbers = 1 << 48;
+    let sites = sites(&mut t);
+    t.deed(2 * MS, 4126, Act::Begin);
+    t.deed(2 * MS, 4127, Act::Begin);
+    let names = ["living", "ends", "parent", "parent", "parent"];
+    let [living, ends, parents @ ..] = names.map(|name| born(&mut t, &sites, name));
+    t.suspend(living, 5 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
+    for (one, other) in parents
+        .into_iter()
+        .zip([living, ends, Coroutine(CoroutineId(99))])
+    {
+        joins(&mut t, &sites, 20 * MS, one, other);
+    }
+    t.death(ends, SECOND);
+    for one in parents.into_iter().chain([living]) {
+        t.tally(one, None, false);
+    }
     t.finish()
 }
 

@@ -43,6 +43,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("deadlock", locks::deadlock()),
         ("pairs", locks::pairs()),
         ("held", locks::held()),
+        ("joins", locks::joins_of_three()),
         ("line", locks::line()),
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
