@@ -18,6 +18,7 @@ use crate::names::{Label, Names};
 use crate::parents::{self, Spawner};
 use crate::proof::{self, Proof};
 use crate::twins;
+use crate::usual::{self, Usual};
 use crate::waits::{self, WaitsFor};
 
 /// Coroutines that share verdict, fact, reason and place.
@@ -85,6 +86,9 @@ pub struct Group {
     /// Who keeps the oldest of them, as far as that was told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept_by: Vec<KeptBy>,
+    /// How many others keep the rest of them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub kept_by_others: usize,
     /// Who keeps the threads on which they were last seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thread_kept_by: Vec<ThreadKeptBy>,
@@ -152,28 +156,6 @@ pub struct Spawned {
     pub function: Option<String>,
     /// Its file and line, or what is known instead.
     pub at: String,
-}
-
-/// What is usual at a site, or under a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Usual {
-    /// Whether these figures are complete.
-    pub exact: bool,
-    /// Waits that ended in a run.
-    pub waits: u64,
-    /// Their mean.
-    pub mean_ns: u64,
-    /// 99 % of them took no longer.
-    pub p99_ns: u64,
-    /// The longest.
-    pub longest_ns: u64,
-    /// Delays between wake and run that are known.
-    pub queued: u64,
-    /// The longest of those.
-    pub longest_queued_ns: u64,
-    /// These are all waits of all coroutines of this name, wherever they waited.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub by_name: bool,
 }
 
 /// A coroutine that is not over, and what the rule says of it.
@@ -282,7 +264,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         wakes_exact: !close_call
             && matches!(fact, Fact::NotWoken | Fact::NoWaker)
             && model.is_readable(),
-        usual: usual(model, oldest.0),
+        usual: usual::usual(model, oldest.0),
         closed_by: culprits::closed_by(
             model,
             names,
@@ -290,6 +272,11 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
             members.iter().map(|(one, _)| *one),
         ),
         kept_by: keepers::of(model, names, &others.blocks, oldest.0),
+        kept_by_others: keepers::besides(
+            &others.blocks,
+            oldest.0,
+            members.iter().map(|(one, _)| *one),
+        ),
         thread_kept_by: (others.busy).keepers(model, names, members.iter().map(|(one, _)| *one)),
         roots: roots(members),
         behind: behind(members, &others.judged),
@@ -313,6 +300,11 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
 
 fn doubt(judgement: &Judgement) -> Option<&'static str> {
     judgement.reason.doubt().map(Doubt::word)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "that is how serde asks")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn roots(members: &[Member]) -> Vec<u32> {
@@ -371,28 +363,6 @@ fn awaited_by(names: &Names, site: SiteId, label: &Label) -> Option<AwaitedBy> {
         functions: awaits.frames.iter().map(one).collect(),
         whole: awaits.is_whole,
         words: awaits.describe(label.file.as_deref()),
-    })
-}
-
-fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
-    let (wait, past) = (one.suspend()?, model.census.past(one));
-    let by_name = model.census.is_past_of_name(one);
-    let (mean, approximate) = if by_name {
-        let named = model.census.named(one.kin())?;
-        (named.waiting.mean()?, named.approximate)
-    } else {
-        let site = model.census.site(wait.site, wait.wait)?;
-        (site.waits.mean()?, site.approximate)
-    };
-    Some(Usual {
-        exact: !approximate && !one.is_approximate() && model.knows_its_losses(),
-        waits: past.waits,
-        mean_ns: mean.0,
-        p99_ns: past.p99.0,
-        longest_ns: past.longest.0,
-        queued: past.queued,
-        longest_queued_ns: past.longest_queued.0,
-        by_name,
     })
 }
 

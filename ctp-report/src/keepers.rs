@@ -1,5 +1,7 @@
 //! Who keeps a coroutine that waits: who holds its lock since when, and what that one does.
 
+use std::collections::BTreeSet;
+
 use ctp_trace::census::{Blocks, Coroutine, Holding, Keeper};
 use ctp_trace::record::{CoroutineId, Waker};
 use ctp_trace::verdict::{Doubt, State};
@@ -122,12 +124,35 @@ fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u
     (path, LineEnd::Free, Vec::new())
 }
 
-/// All that keep this one, as far as that was told.
+/// All that keep this one, as far as that was told. One that ended stands after those that did not:
+/// what it had may be another one's since.
 pub fn of(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Vec<KeptBy> {
     let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
-    keepers
+    let mut all: Vec<KeptBy> = keepers
         .map(|keeper| kept_by(model, names, one, keeper))
-        .collect()
+        .collect();
+    all.sort_by_key(|it| it.ended_ns.is_some());
+    all
+}
+
+/// How many others keep any of these, but not this one.
+pub fn besides<'c>(
+    blocks: &Blocks,
+    one: &Coroutine,
+    all: impl Iterator<Item = &'c Coroutine>,
+) -> usize {
+    let of = |id| blocks.of(id).into_iter().flat_map(|block| &block.by);
+    let of_it: BTreeSet<_> = of(one.id).map(who).collect();
+    let of_all: BTreeSet<_> = all.flat_map(|other| of(other.id)).map(who).collect();
+    of_all.difference(&of_it).count()
+}
+
+/// The coroutine, or the thread of one that is not known.
+fn who(keeper: &Keeper) -> (Option<CoroutineId>, Option<u64>) {
+    match (keeper.coroutine(), keeper) {
+        (None, Keeper::Holder(holding)) => (None, Some(holding.tid)),
+        (id, _) => (id, None),
+    }
 }
 
 fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> KeptBy {

@@ -45,6 +45,7 @@ mod proof;
 mod sites;
 mod timeline;
 mod tree;
+mod usual;
 mod waits;
 mod why;
 

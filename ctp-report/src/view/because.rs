@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason, Verdict};
 
-use crate::groups::{Group, Usual};
+use crate::groups::Group;
 use crate::text;
 use crate::units;
+use crate::usual::Usual;
 use crate::view::{closed, keepers};
 use crate::waits::WaitsFor;
 
@@ -295,7 +296,7 @@ fn is_for_one_to_give_back(group: &Group) -> bool {
 /// `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.
 fn of_what(group: &Group, how_long: &str) -> String {
     let what = group.waits_for.first().map(|waits| waits.describe() + ", ");
-    let kept = keepers::in_a_clause(&group.kept_by);
+    let kept = keepers::in_a_clause(&group.kept_by, group.kept_by_others);
     format!("{}{how_long}{kept}", what.unwrap_or_default())
 }
 

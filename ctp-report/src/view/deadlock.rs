@@ -107,7 +107,7 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     }
     let since = format!("since {}", units::duration(Nanos(link.waits_ns)));
     field(page, "waits for", &two(&link.waits_for, &since))?;
-    for (name, said) in keepers::fields(&link.kept_by, tells_more(&link.kept_by)) {
+    for (name, said) in keepers::fields(&link.kept_by, 0, tells_more(&link.kept_by)) {
         field(page, name, &said)?;
     }
     if let Some(ns) = link.woken_ns {

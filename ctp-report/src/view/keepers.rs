@@ -19,18 +19,16 @@ const ROOM: usize = 80;
 /// One field and what is said of it.
 pub type Field = (&'static str, String);
 
-/// Who keeps it, since when, and what that one does, unless that is told elsewhere.
-pub fn fields(all: &[KeptBy], tells_more: bool) -> Vec<Field> {
+/// Who keeps it, since when, and what that one does, unless that is told elsewhere; and how many
+/// others there are.
+pub fn fields(all: &[KeptBy], others: usize, tells_more: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     for it in all.iter().take(TOLD) {
         fields.push((field(it), text::cut_middle(&who(it), ROOM)));
         let more = does(it).filter(|_| tells_more);
         fields.extend(more.map(|more| ("", text::cut_middle(&more, ROOM))));
     }
-    if TOLD < all.len() {
-        let more = (all.len() - TOLD) as u64;
-        fields.push(("", format!("and {}", units::counted(more, "other"))));
-    }
+    fields.extend(and_others(all, TOLD, others).map(|others| ("", others)));
     fields
 }
 
@@ -69,18 +67,26 @@ fn who(it: &KeptBy) -> String {
 }
 
 /// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
-pub fn in_a_clause(all: &[KeptBy]) -> String {
+pub fn in_a_clause(all: &[KeptBy], others: usize) -> String {
     let first = all.first().map(|it| format!("; {}", clause(it)));
-    first.unwrap_or_default()
+    let others = and_others(all, 1, others).map(|others| format!("; {others}"));
+    first.unwrap_or_default() + &others.unwrap_or_default()
+}
+
+/// `and by 1 other`: those of whom no more is told.
+fn and_others(all: &[KeptBy], told: usize, others: usize) -> Option<String> {
+    let more = all.len().saturating_sub(told) + others;
+    let by = match field(all.first()?).ends_with("by") {
+        true => "and by",
+        false => "and",
+    };
+    (0 < more).then(|| format!("{by} {}", units::counted(more as u64, "other")))
 }
 
 /// The same of each, as lines of their own.
 pub fn lines(all: &[KeptBy]) -> Vec<String> {
     let mut lines: Vec<String> = all.iter().take(TOLD).map(clause).collect();
-    if TOLD < all.len() {
-        let more = (all.len() - TOLD) as u64;
-        lines.push(format!("and {}", units::counted(more, "other")));
-    }
+    lines.extend(and_others(all, TOLD, 0));
     lines
 }
 

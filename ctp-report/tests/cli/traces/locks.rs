@@ -187,6 +187,28 @@ pub fn joins_of_three() -> Vec<u8> {
     t.finish()
 }
 
+/// Two that wait at one place for two locks. Whoever had the first one before ended and kept it.
+pub fn two_locks() -> Vec<u8> {
+    let mut t = Trace::of("./two");
+    let sites = sites(&mut t);
+    t.deed(2 * MS, 4126, Act::Begin);
+    t.deed(2 * MS, 4127, Act::Begin);
+    let names = ["gone", "heir", "holder", "wants", "wants"];
+    let [gone, heir, holder, wants @ ..] = names.map(|name| born(&mut t, &sites, name));
+    for (one, number) in [(gone, 1), (heir, 1), (holder, 2)] {
+        hold(&mut t, 10 * MS, one, number, sites.take);
+        t.suspend(one, 11 * MS, 4127, wait(sites.read, WaitKind::Timer, 0));
+    }
+    t.death(gone, 12 * MS);
+    for (one, number) in wants.into_iter().zip([1, 2]) {
+        self::wants(&mut t, &sites, 20 * MS + number, one, number);
+    }
+    for one in wants.into_iter().chain([heir, holder]) {
+        t.tally(one, None, false);
+    }
+    t.finish()
+}
+
 /// A line of 20, of which each waits for the end of the next one, and the last for a lock that three
 /// hold.
 pub fn line() -> Vec<u8> {

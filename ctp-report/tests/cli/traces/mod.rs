@@ -44,6 +44,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("pairs", locks::pairs()),
         ("held", locks::held()),
         ("joins", locks::joins_of_three()),
+        ("two_locks", locks::two_locks()),
         ("line", locks::line()),
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
