@@ -5,7 +5,7 @@ use ctp_trace::record::{Ending, EventKind, ProcessEnding};
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::names::{Names, tidy};
+use crate::names::Names;
 use crate::proof::{self, Step};
 use crate::text;
 use crate::units;
@@ -97,7 +97,7 @@ fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
 
 /// What the program calls it, else where it was spawned.
 pub fn name(model: &Model, names: &Names, one: &Coroutine) -> String {
-    let given = tidy(model.census.name(one.name));
+    let given = names.called(model.census.name(one.name));
     given.unwrap_or_else(|| names.function(one.spawn_site, ""))
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::chains;
 use crate::model::Model;
-use crate::names::{Label, Names, tidy};
+use crate::names::{Label, Names};
 use crate::units;
 
 /// A place that closed what coroutines of a group waited for, while they did; or a coroutine for whose
@@ -164,7 +164,7 @@ fn place(model: &Model, names: &Names, closings: &[(Closing, Nanos)]) -> ClosedB
     let label = names.of(first.site);
     let ended = first.ended.map(|(id, name)| Ended {
         id: id.0,
-        name: tidy(model.census.name(name)).unwrap_or_default(),
+        name: names.called(model.census.name(name)).unwrap_or_default(),
     });
     let ages = || closings.iter().map(|(_, age)| age.0);
     let threads: BTreeSet<u64> = closings.iter().map(|(it, _)| it.tid).collect();

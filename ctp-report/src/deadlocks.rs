@@ -113,7 +113,7 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
     let end = model.census.end_of(one.process);
     Link {
         id: one.id.0,
-        name: keepers::name(model, one.id, None),
+        name: keepers::name(model, names, one.id, None),
         function: label.and_then(|label| label.function.clone()),
         at: label.and_then(Label::at),
         waits_for: match one.suspend() {

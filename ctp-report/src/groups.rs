@@ -244,7 +244,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         module: label.module,
         awaited_by,
         spawned: spawned(names, oldest.0.spawn_site),
-        spawned_by: parents::of(model, members.iter().map(|(one, _)| *one)),
+        spawned_by: parents::of(model, names, members.iter().map(|(one, _)| *one)),
         count: members.len(),
         state: fact.word(),
         verdict: verdict.word(),

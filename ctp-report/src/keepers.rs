@@ -8,7 +8,7 @@ use ctp_trace::verdict::{Doubt, State};
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::names::{Label, Names, tidy};
+use crate::names::{Label, Names};
 use crate::waits;
 
 /// What a holder is of whom only the thread is known.
@@ -174,7 +174,7 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
     KeptBy {
         how,
         id: id.map(|id| id.0),
-        name: id.map_or_else(String::new, |id| name(model, id, holding)),
+        name: id.map_or_else(String::new, |id| name(model, names, id, holding)),
         tid: holding.map(|it| it.tid),
         taken_at: holding.and_then(|it| names.of(it.site)?.short()),
         taken_ns: holding.map(|it| it.at.until(end).0),
@@ -194,10 +194,10 @@ fn by(holding: &Holding) -> Option<CoroutineId> {
 }
 
 /// What a coroutine is called; of one that has ended, what it was called when it did.
-pub fn name(model: &Model, id: CoroutineId, holding: Option<&Holding>) -> String {
+pub fn name(model: &Model, names: &Names, id: CoroutineId, holding: Option<&Holding>) -> String {
     let alive = model.census.get(id).map(|one| one.name);
     let name = alive.or(holding.map(|it| it.name)).unwrap_or_default();
-    tidy(model.census.name(name)).unwrap_or_default()
+    names.called(model.census.name(name)).unwrap_or_default()
 }
 
 fn does(one: &Coroutine) -> &'static str {

@@ -84,6 +84,8 @@ pub struct Names {
     unchained: BTreeSet<SiteId>,
     misses: BTreeSet<String>,
     sources: Sources,
+    /// What the debug info calls bodies that programs name after their type.
+    bodies: BTreeMap<String, String>,
 }
 
 impl Names {
@@ -156,8 +158,13 @@ impl Names {
     pub fn function(&self, site: SiteId, name: &str) -> String {
         let function = self.of(site).and_then(|label| label.function.clone());
         function
-            .or_else(|| tidy(name))
+            .or_else(|| self.called(name))
             .unwrap_or_else(|| NO_NAME.to_owned())
+    }
+
+    /// What to call a coroutine of this name, wherever it is.
+    pub fn called(&self, name: &str) -> Option<String> {
+        self.bodies.get(name).cloned().or_else(|| tidy(name))
     }
 
     /// What to call several coroutines at a place, of which one has this name: their function there,
@@ -203,6 +210,11 @@ impl Names {
                 }
                 None => self.at_address(symbolizer, modules, &site.place),
             };
+            if let (Place::Function { name, .. }, Some(function)) = (&site.place, &label.function)
+                && label.in_function
+            {
+                self.bodies.insert(name.clone(), function.clone());
+            }
             self.labels.insert(site.id, label);
         }
         if unnamed {
@@ -325,9 +337,15 @@ pub fn numbered(name: &str) -> String {
     }
 }
 
-/// A coroutine's name as the user wrote it.
+/// A coroutine's name as the user wrote it. A body that has none, and is named after its type, is no
+/// closure: nobody could poll that.
 pub fn tidy(name: &str) -> Option<String> {
-    (!name.is_empty()).then(|| text::escape(&symbolize::tidy(name)))
+    let tidy = symbolize::tidy(name);
+    let tidy = match tidy.strip_prefix("closure in ") {
+        Some(function) if name.ends_with("{{closure}}") => format!("async block in {function}"),
+        _ => tidy,
+    };
+    (!name.is_empty()).then(|| text::escape(&tidy))
 }
 
 fn mapping(module: &Module) -> Mapping {

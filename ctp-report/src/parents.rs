@@ -7,7 +7,7 @@ use ctp_trace::record::CoroutineId;
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::names;
+use crate::names::{self, Names};
 use crate::text;
 use crate::units;
 
@@ -32,7 +32,11 @@ type Counted = BTreeMap<CoroutineId, (NameId, usize)>;
 
 /// Those that spawned these, with the most children first. Of those that were not spawned by a
 /// coroutine, or of which it is not known, nothing is said.
-pub fn of<'c>(model: &Model, children: impl Iterator<Item = &'c Coroutine>) -> Vec<Spawner> {
+pub fn of<'c>(
+    model: &Model,
+    names: &Names,
+    children: impl Iterator<Item = &'c Coroutine>,
+) -> Vec<Spawner> {
     let mut by_name: BTreeMap<String, Counted> = BTreeMap::new();
     for Parent { id, name } in children.filter_map(|one| one.parent) {
         let key = names::numbered(model.census.name(name));
@@ -41,22 +45,24 @@ pub fn of<'c>(model: &Model, children: impl Iterator<Item = &'c Coroutine>) -> V
     }
     let all = by_name
         .iter()
-        .map(|(name, them)| spawner(model, name, them));
+        .map(|(name, them)| spawner(model, names, name, them));
     let mut all: Vec<Spawner> = all.collect();
     all.sort_by_key(|it| std::cmp::Reverse(it.children));
     all
 }
 
-fn spawner(model: &Model, all_of: &str, them: &Counted) -> Spawner {
-    let mut names = them.values().map(|(name, _)| *name);
-    let first = names.next().unwrap_or_default();
-    let name = match names.all(|name| name == first) {
+fn spawner(model: &Model, names: &Names, all_of: &str, them: &Counted) -> Spawner {
+    let mut given = them.values().map(|(name, _)| *name);
+    let first = given.next().unwrap_or_default();
+    let name = match given.all(|name| name == first) {
         true => model.census.name(first),
         false => all_of,
     };
     let is_alive = |id: &&CoroutineId| model.census.get(**id).is_some_and(Coroutine::is_alive);
     Spawner {
-        name: names::tidy(name).unwrap_or_else(|| names::NO_NAME.to_owned()),
+        name: names
+            .called(name)
+            .unwrap_or_else(|| names::NO_NAME.to_owned()),
         ids: them.keys().map(|id| id.0).collect(),
         ended: them.len() - them.keys().filter(is_alive).count(),
         children: them.values().map(|(_, children)| children).sum(),

@@ -91,7 +91,9 @@ fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Br
     };
     let alive = ids.len() as u64;
     Branch {
-        name: names::tidy(&name).unwrap_or_else(|| names::NO_NAME.to_owned()),
+        name: names
+            .called(&name)
+            .unwrap_or_else(|| names::NO_NAME.to_owned()),
         spawned_at: names.of(family.spawn_site).and_then(Label::at),
         alive,
         stuck,

@@ -15,7 +15,7 @@ use crate::culprits;
 use crate::groups::Member;
 use crate::keepers;
 use crate::model::Model;
-use crate::names::{Label, Names, tidy};
+use crate::names::{Label, Names};
 use crate::units;
 use crate::waits;
 
@@ -313,7 +313,7 @@ impl Teller<'_> {
     }
 
     fn name(&self, run: &Run) -> String {
-        let given = tidy(&run.who.name);
+        let given = self.names.called(&run.who.name);
         given.unwrap_or_else(|| self.names.function(run.who.spawn_site, ""))
     }
 

@@ -60,6 +60,10 @@ fn trace(modules: Vec<Module>, place: Place) -> Vec<u8> {
 
 fn trace_of(modules: Vec<Module>, place: Place, chain: Option<Chain>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
+    let name = match &place {
+        Place::Function { name, .. } => name.clone(),
+        _ => String::new(),
+    };
     let site = Site {
         id: SiteId(1),
         process: ProcessId(1),
@@ -69,6 +73,7 @@ fn trace_of(modules: Vec<Module>, place: Place, chain: Option<Chain>) -> Vec<u8>
     let birth = Birth {
         coroutine,
         process: ProcessId(1),
+        name,
         dialect: Dialect::V1PerSlot,
         ..Birth::default()
     };
@@ -94,9 +99,13 @@ fn trace_of(modules: Vec<Module>, place: Place, chain: Option<Chain>) -> Vec<u8>
 }
 
 fn stuck(bytes: &[u8]) -> String {
+    page(bytes, &["--stuck"])
+}
+
+fn page(bytes: &[u8], args: &[&str]) -> String {
     let desk = Desk::new();
     fs::write(desk.path("ctp.data"), bytes).unwrap();
-    desk.text(&["--stuck"])
+    desk.text(args)
 }
 
 #[test]
@@ -178,11 +187,14 @@ fn a_block_has_its_line() {
     let Poll::Ready(place) = pin!(outer).poll(&mut context) else {
         panic!("it awaits nothing");
     };
-    let text = stuck(&trace(modules(), place));
+    let bytes = trace(modules(), place);
+    let text = stuck(&bytes);
     assert!(
         text.contains("1 x async block i") && text.contains("cli/names.rs:"),
         "{text}"
     );
+    let text = page(&bytes, &["--why", "1"]);
+    assert!(text.contains("WHY id 1 async block i"), "{text}");
 }
 
 #[test]

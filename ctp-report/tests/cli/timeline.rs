@@ -175,9 +175,9 @@ fn titles<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
 fn who_keeps_one_that_waits_at_the_end_is_told_with_it() {
     let svg = scriptless(&draw(&Desk::new(), "deadlock", &[]));
     let holder = "\nheld by id 2 transfer, taken at accounts.rs:31, 12.4 s ago, \
-                  which waits for coroutine 3 at accounts.rs:52, for 12.4 s";
+                  which waits for coroutine id 3 at accounts.rs:52, for 12.4 s";
     let awaited =
-        "\nthat is id 4 report, which waits for coroutine 1 at accounts.rs:52, for 11.7 s";
+        "\nthat is id 4 report, which waits for coroutine id 1 at accounts.rs:52, for 11.7 s";
     for (name, said) in [("transfer #1", holder), ("report #5", awaited)] {
         let titles = titles(&svg, name);
         assert_eq!(titles.len(), 2, "{titles:?}");

@@ -7,7 +7,7 @@ use super::Picture;
 use crate::crash::Crash;
 use crate::culprits;
 use crate::keepers;
-use crate::names::{self, Label};
+use crate::names::Label;
 use crate::timeline::{By, Doing, Mark, Member, Piece, Row};
 use crate::units::{count, counted, duration, moment};
 use crate::view;
@@ -44,7 +44,7 @@ pub fn crash(crash: &Crash, member: &Member) -> String {
 
 /// What a coroutine is called.
 pub fn name(picture: &Picture, member: &Member) -> String {
-    let name = names::tidy(picture.model.census.name(member.name));
+    let name = picture.names.called(picture.model.census.name(member.name));
     name.unwrap_or_else(|| function(picture, member))
 }
 
