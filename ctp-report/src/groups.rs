@@ -218,7 +218,7 @@ fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) ->
 
 fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
     let site = model.census.place_of(one);
-    let name = names.function_of_several(site, model.census.name(one.name), true);
+    let name = names.of_its_row(model, site, one);
     (
         judgement.verdict,
         judgement.fact,

@@ -16,7 +16,7 @@ use crate::twins;
 pub struct Leak {
     /// `suspended`, `running` or `never started`.
     pub state: &'static str,
-    /// The function where they are, else their name.
+    /// The function where they are or were last, else their name, else who spawned them.
     pub function: String,
     /// Its source file.
     pub file: Option<String>,
@@ -68,12 +68,8 @@ fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, S
         State::Suspended => "suspended",
         State::Cancelled | State::Dead => return None,
     };
-    let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
-    Some((
-        state,
-        names.function_of_several(site, model.census.name(one.name), true),
-        site,
-    ))
+    let site = model.census.place_of(one);
+    Some((state, names.of_its_row(model, site, one), site))
 }
 
 fn leak(

@@ -186,10 +186,43 @@ impl Names {
         site: SiteId,
         all: impl IntoIterator<Item = &'c Coroutine>,
     ) -> String {
-        let mut names = all.into_iter().map(|one| one.name);
+        let mut all = all.into_iter().peekable();
+        let has_waited = all.peek().is_none_or(|one| has_waited(model, one));
+        let mut names = all.map(|one| one.name);
         let first = names.next().unwrap_or_default();
         let differ = names.any(|name| name != first);
-        self.function_of_several(site, model.census.name(first), differ)
+        self.function_where(has_waited, site, model.census.name(first), differ)
+    }
+
+    /// What to call this one and others, by which rows are told apart.
+    pub fn of_its_row(&self, model: &Model, site: SiteId, one: &Coroutine) -> String {
+        let name = model.census.name(one.name);
+        self.function_where(has_waited(model, one), site, name, true)
+    }
+
+    fn function_where(
+        &self,
+        has_waited: bool,
+        site: SiteId,
+        name: &str,
+        names_differ: bool,
+    ) -> String {
+        match has_waited {
+            true => self.function_of_several(site, name, names_differ),
+            false => self.function_of_spawned(site, name, names_differ),
+        }
+    }
+
+    /// What to call a coroutine that has not waited yet: where it was spawned another one's function is.
+    fn function_of_spawned(&self, site: SiteId, name: &str, names_differ: bool) -> String {
+        match (self.called(name), names_differ) {
+            (Some(name), true) => numbered(&name),
+            (Some(name), false) => name,
+            (None, _) => match self.of(site).and_then(|label| label.function.as_ref()) {
+                Some(function) => format!("spawned in {function}"),
+                None => NO_NAME.to_owned(),
+            },
+        }
     }
 
     fn resolve_process(
@@ -327,6 +360,11 @@ fn elsewhere(miss: &Miss) -> &'static str {
         }
         _ => "",
     }
+}
+
+/// Whether its place is one where it waits, or did.
+fn has_waited(model: &Model, one: &Coroutine) -> bool {
+    one.suspend().is_some() || model.census.resumed_from(one).is_some()
 }
 
 /// `conn-*` for `conn-17`.
