@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{FAR_BEYOND, Fact, Reason, Verdict};
+use ctp_trace::verdict::{ENOUGH, FAR_BEYOND, Fact, Reason, Verdict};
 
 use crate::groups::Group;
 use crate::text;
@@ -308,7 +308,7 @@ fn end_of(group: &Group) -> Nanos {
 /// How long they have waited, beside the past of their site. A few waits are not what is usual.
 fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
     let (doubt, mean) = (usual.doubt(), units::duration(Nanos(usual.mean_ns)));
-    if reason == Reason::NoPast {
+    if reason == Reason::NoPast || usual.waits < ENOUGH {
         let waits = units::counted(usual.waits, "wait");
         let place = usual.place();
         return format!("for {age}; only {doubt}{waits} {place}, mean {doubt}{mean}");
