@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Blocks, Coroutine, Keeper};
-use ctp_trace::record::{CoroutineId, Event, Nanos, Wake};
+use ctp_trace::record::{CoroutineId, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
