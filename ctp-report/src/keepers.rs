@@ -17,8 +17,9 @@ pub const UNKNOWN_HOLDER: &str = "unknown-holder";
 /// One that keeps another one waiting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeptBy {
-    /// `holder` of the lock, `unknown-holder` where only the thread that took it is known, `awaited` as
-    /// such, or `host`, the one that would have to poll it.
+    /// `holder` of the lock, `unknown-holder` where only the thread that took it is known, `former`
+    /// holder of one that nobody has, `awaited` as such, `host`, the one that would have to poll it, or
+    /// `inside`, the one that it polls.
     pub how: &'static str,
     /// Which coroutine, if it is one.
     pub id: Option<u32>,
@@ -32,7 +33,8 @@ pub struct KeptBy {
     pub taken_ns: Option<u64>,
     /// How long ago it ended.
     pub ended_ns: Option<u64>,
-    /// What it does itself: `waits`, `runs`, or `born` where it never ran.
+    /// What it does itself: `waits`, `runs`, or `born` where it never ran; or `woke`, where it gave back
+    /// the lock, and the one that waits was woken after that and ran.
     pub does: Option<&'static str>,
     /// What it waits for.
     pub waits_for: Option<String>,
@@ -179,11 +181,20 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         taken_at: holding.and_then(|it| names.of(it.site)?.short()),
         taken_ns: holding.map(|it| it.at.until(end).0),
         ended_ns: holding.and_then(|it| Some(it.ended?.until(end).0)),
-        does: other.map(does),
+        does: other.map(does).or(woke(one, keeper)),
         waits_for: wait.map(|wait| waits::of(model, wait)),
         waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
         does_ns: other.map(|it| it.state().1.until(end).0),
     }
+}
+
+/// What it gave back was this one's to take, which did not, or a future inside of it did not.
+fn woke(one: &Coroutine, keeper: &Keeper) -> Option<&'static str> {
+    let Keeper::Former(holding) = keeper else {
+        return None;
+    };
+    let woken = one.woken.filter(|woken| holding.at <= woken.at);
+    woken.map(|_| "woke")
 }
 
 fn by(holding: &Holding) -> Option<CoroutineId> {

@@ -8,6 +8,7 @@ mod blocks;
 mod broken;
 mod closings;
 mod coroutine;
+mod deeds;
 mod families;
 mod filtering;
 mod flight;
@@ -33,12 +34,12 @@ use std::collections::BTreeMap;
 
 use crate::hash::Map;
 use crate::record::{
-    Act, Aggregate, Birth, Control, CoroutineId, Deed, Dialect, End, Event, EventKind, Hold, Nanos,
-    ProcessEnd, ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Waker, Window,
+    Aggregate, Birth, Control, CoroutineId, Dialect, End, Event, EventKind, Nanos, ProcessEnd,
+    ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
 };
 use crate::verdict::Past;
 use broken::Breakages;
-use closings::{Closings, Resource};
+use closings::Closings;
 use families::Families;
 use habits::Habits;
 use holds::Holds;
@@ -402,62 +403,6 @@ impl Census {
         self.see(wake.at);
         let one = self.coroutines.of(wake.coroutine);
         one.wake(wake, &mut self.places);
-    }
-
-    /// One that is forgotten stays so, whoever wakes it.
-    fn deed(&mut self, deed: &Deed) {
-        self.see(deed.at);
-        match &deed.act {
-            Act::Wake(call) => {
-                if let Some(one) = self.coroutines.known(call.coroutine) {
-                    one.called(deed, call, &mut self.places);
-                }
-            }
-            Act::Begin => self.runners.of(deed.process).begins(deed.tid),
-            Act::Loss(records) => {
-                self.losses.note(deed, *records);
-                self.doubt_births(deed.process, deed.tid);
-            }
-            Act::Close(close) => {
-                if let Some(it) = closings::resource(deed.process, close.wait, close.arg) {
-                    let closing = Closing {
-                        at: deed.at,
-                        tid: deed.tid,
-                        site: close.site,
-                        ended: None,
-                    };
-                    self.close(it, closing);
-                    self.holds.close(deed.at, it);
-                }
-            }
-            Act::Acquire(hold) => {
-                let waited_since = self.waited_for(deed, hold);
-                self.holds.acquire(deed, hold, waited_since);
-            }
-            Act::Release(hold) => self.holds.release(deed, hold),
-            Act::End => self.runners.of(deed.process).ends(deed.tid),
-        }
-    }
-
-    /// Those that wait for this wait for what has come.
-    fn close(&mut self, resource: Resource, closing: Closing) {
-        self.closings.note(resource, closing, self.coroutines.all());
-        self.habits.closed(resource, &closing);
-    }
-
-    /// When the taker of a lock began the wait for it that ended in its latest run. One that takes it
-    /// again in that run has not waited.
-    fn waited_for(&mut self, deed: &Deed, hold: &Hold) -> Option<Nanos> {
-        let Waker::Coroutine(id) = hold.by else {
-            return None;
-        };
-        let wait = self.coroutines.known(id)?.resumed.as_mut()?;
-        let of = |wait, arg| closings::resource(deed.process, wait, arg);
-        if of(wait.wait, wait.arg) != of(hold.wait, hold.arg) {
-            return None;
-        }
-        wait.wait = WaitKind::Unknown;
-        Some(wait.suspended_at)
     }
 
     /// The final account; whoever is over is forgotten.

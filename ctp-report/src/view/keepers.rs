@@ -114,6 +114,9 @@ pub fn does(it: &KeptBy) -> Option<String> {
         let ago = units::duration(Nanos(ns));
         return Some(format!("which ended {ago} ago without giving it back"));
     }
+    if it.does == Some("woke") {
+        return Some("whose wake it had: it ran, and has not taken it".to_owned());
+    }
     let long = units::duration(Nanos(it.does_ns?));
     match (it.does?, &it.waits_for) {
         ("runs", _) => Some(format!("which has run for {long}")),

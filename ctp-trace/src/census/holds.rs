@@ -36,7 +36,7 @@ pub struct Holding {
     pub site: SiteId,
     /// When its holder ended, if it has.
     pub ended: Option<Nanos>,
-    /// Its holder's name, if it has ended.
+    /// Its holder's name, if it has ended, or given it back.
     pub name: NameId,
     /// Its holder ended inside of another one, which may have the lock now; or it was dropped on
     /// another thread than the one on which it ran, which may have gone on to take the lock for itself.
@@ -108,7 +108,8 @@ impl Holds {
         self.count(hold.by, resource, 1);
     }
 
-    pub(super) fn release(&mut self, deed: &Deed, hold: &Hold) {
+    /// `name` is that of the one who gives it back.
+    pub(super) fn release(&mut self, deed: &Deed, hold: &Hold, name: NameId) {
         let Some(resource) = closings::resource(deed.process, hold.wait, hold.arg) else {
             return;
         };
@@ -120,7 +121,10 @@ impl Holds {
         if let Some(own) = held.holders.iter().rposition(is_its) {
             held.holders.remove(own);
             held.shared &= !held.is_free();
-            held.given = held.is_free().then(|| Holding::of(deed, hold));
+            held.given = held.is_free().then(|| Holding {
+                name,
+                ..Holding::of(deed, hold)
+            });
             return self.count(hold.by, resource, -1);
         }
         if 0 < held.besides {
@@ -306,7 +310,7 @@ mod tests {
 
     fn gives(holds: &mut Holds, at: u64, by: Waker) {
         let (deed, hold) = told(at, LOCK, by);
-        holds.release(&deed, &hold);
+        holds.release(&deed, &hold, NameId::default());
     }
 
     fn happens(holds: &mut Holds, id: u32, at: u64, kind: EventKind) {
@@ -446,7 +450,7 @@ mod tests {
         for at in 2..1_000_000 {
             let (deed, hold) = told(at, at << 32, one(2));
             holds.acquire(&deed, &hold, None);
-            holds.release(&deed, &hold);
+            holds.release(&deed, &hold, NameId::default());
         }
         assert!(holds.of.len() <= 2 * ROOM && holds.are_all());
         assert_eq!(holders(&holds), [(one(1), 1)]);

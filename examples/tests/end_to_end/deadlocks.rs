@@ -131,3 +131,21 @@ fn without_lanes_nobody_is_said_to_hold_anything() {
     let json = report_json(directory.path(), &["--stuck"]);
     assert_eq!(json["deadlocks"], Value::Array(Vec::new()));
 }
+
+// CT-15
+#[test]
+fn of_those_who_wait_for_a_lock_that_nobody_has_one_had_its_wake() {
+    let directory = tempdir().expect("room");
+    record(directory.path(), "zoo_unclaimed", &[]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    let groups = list(&json["stuck"]).iter();
+    let told: BTreeSet<_> = groups
+        .map(|group| {
+            let by = &group["kept_by"][0];
+            let is_it = by["how"] == "former" && by["name"] == "background";
+            (group["count"].as_u64(), is_it, by["does"] == "woke")
+        })
+        .collect();
+    let all = [(Some(1), true, true), (Some(3), true, false)];
+    assert_eq!(told, BTreeSet::from(all));
+}

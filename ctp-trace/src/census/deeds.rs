@@ -1,0 +1,75 @@
+//! What threads did: wakes, closings, locks taken and given back, and records that they lost.
+
+use super::Census;
+use super::closings::{self, Closing, Resource};
+use super::names::NameId;
+use crate::record::{Act, Deed, Hold, Nanos, WaitKind, Waker};
+
+impl Census {
+    /// One that is forgotten stays so, whoever wakes it.
+    pub(super) fn deed(&mut self, deed: &Deed) {
+        self.see(deed.at);
+        match &deed.act {
+            Act::Wake(call) => {
+                if let Some(one) = self.coroutines.known(call.coroutine) {
+                    one.called(deed, call, &mut self.places);
+                }
+            }
+            Act::Begin => self.runners.of(deed.process).begins(deed.tid),
+            Act::Loss(records) => {
+                self.losses.note(deed, *records);
+                self.doubt_births(deed.process, deed.tid);
+            }
+            Act::Close(close) => {
+                if let Some(it) = closings::resource(deed.process, close.wait, close.arg) {
+                    let closing = Closing {
+                        at: deed.at,
+                        tid: deed.tid,
+                        site: close.site,
+                        ended: None,
+                    };
+                    self.close(it, closing);
+                    self.holds.close(deed.at, it);
+                }
+            }
+            Act::Acquire(hold) => {
+                let waited_since = self.waited_for(deed, hold);
+                self.holds.acquire(deed, hold, waited_since);
+            }
+            Act::Release(hold) => {
+                let name = self.name_of(hold.by);
+                self.holds.release(deed, hold, name);
+            }
+            Act::End => self.runners.of(deed.process).ends(deed.tid),
+        }
+    }
+
+    /// Those that wait for this wait for what has come.
+    pub(super) fn close(&mut self, resource: Resource, closing: Closing) {
+        self.closings.note(resource, closing, self.coroutines.all());
+        self.habits.closed(resource, &closing);
+    }
+
+    fn name_of(&mut self, who: Waker) -> NameId {
+        let one = match who {
+            Waker::Coroutine(id) => self.coroutines.known(id),
+            _ => None,
+        };
+        one.map(|one| one.name).unwrap_or_default()
+    }
+
+    /// When the taker of a lock began the wait for it that ended in its latest run. One that takes it
+    /// again in that run has not waited.
+    fn waited_for(&mut self, deed: &Deed, hold: &Hold) -> Option<Nanos> {
+        let Waker::Coroutine(id) = hold.by else {
+            return None;
+        };
+        let wait = self.coroutines.known(id)?.resumed.as_mut()?;
+        let of = |wait, arg| closings::resource(deed.process, wait, arg);
+        if of(wait.wait, wait.arg) != of(hold.wait, hold.arg) {
+            return None;
+        }
+        wait.wait = WaitKind::Unknown;
+        Some(wait.suspended_at)
+    }
+}
