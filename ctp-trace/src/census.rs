@@ -397,6 +397,7 @@ impl Census {
         self.totals.coroutines = self.totals.coroutines.saturating_add(1);
         let name = self.names.intern(&birth.name);
         self.coroutines.describe(birth, name);
+        self.joins.born(birth.process, birth.probe_id);
     }
 
     fn wake(&mut self, wake: &Wake) {

@@ -4,7 +4,7 @@
 use super::closings::{Closing, Resource, resource};
 use super::coroutine::Coroutine;
 use crate::hash::Map;
-use crate::record::{Event, EventKind, WaitKind};
+use crate::record::{Event, EventKind, ProcessId, WaitKind};
 
 /// Coroutines that are awaited of which it is known.
 const AWAITED: usize = 1 << 16;
@@ -21,6 +21,12 @@ pub(super) struct Joins {
 }
 
 impl Joins {
+    /// Whoever has this id now has not ended: a probe may use it again.
+    pub(super) fn born(&mut self, process: ProcessId, probe_id: u64) {
+        let joined = resource(process, WaitKind::Coroutine, probe_id);
+        joined.map(|joined| self.ended.remove(&joined));
+    }
+
     /// Something happens to this one. If so somebody waits for an end that has come: that end.
     #[inline]
     pub(super) fn event(&mut self, one: &Coroutine, event: &Event) -> Option<(Resource, Closing)> {
@@ -32,7 +38,7 @@ impl Joins {
     }
 
     fn waits(&mut self, one: &Coroutine, suspend: &Event) -> Option<(Resource, Closing)> {
-        let joined = resource(one.process, suspend.wait, suspend.arg)?;
+        let joined = joined(one, suspend.arg)?;
         if let Some(closing) = self.ended.get(&joined) {
             return Some((joined, *closing));
         }
@@ -44,7 +50,7 @@ impl Joins {
     }
 
     fn ends(&mut self, one: &Coroutine, death: &Event) -> Option<(Resource, Closing)> {
-        let joined = resource(one.process, WaitKind::Coroutine, one.probe_id)?;
+        let joined = joined(one, one.probe_id)?;
         let closing = Closing {
             at: death.at,
             tid: death.tid,
@@ -57,4 +63,9 @@ impl Joins {
         self.ended.insert(joined, closing);
         self.awaited.remove(&joined).map(|()| (joined, closing))
     }
+}
+
+/// The one of the same process with this id; 0 is that of nobody.
+fn joined(one: &Coroutine, probe_id: u64) -> Option<Resource> {
+    resource(one.process, WaitKind::Coroutine, probe_id).filter(|_| probe_id != 0)
 }

@@ -44,6 +44,17 @@ fn who_begins_to_wait_for_one_that_has_ended_is_stuck_from_the_beginning() {
 
 // CT-15
 #[test]
+fn an_id_that_is_used_again_is_that_of_the_one_who_has_it_now() {
+    let mut told = Told::of(2);
+    told.ends(2, 10);
+    told.born(3, crate::told::probe_id(2));
+    told.runs(3, 15);
+    told.joins(1, 20, 2);
+    assert!(told.stuck().is_empty());
+}
+
+// CT-15
+#[test]
 fn who_is_resumed_late_as_others_were_is_not_stuck() {
     let mut told = Told::of(4);
     told.joins(1, 9_000, 2);
