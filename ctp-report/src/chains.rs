@@ -6,7 +6,7 @@ use std::path::Path;
 use ctp_trace::record::Chain;
 use symbolize::{Avma, Lookup, Symbolizer};
 
-use crate::names::{self, Label};
+use crate::label::{self, Label};
 use crate::text;
 
 /// Who awaits whom.
@@ -86,7 +86,7 @@ fn prove(symbolizer: &mut Symbolizer, chain: &Chain) -> Proven {
             return proven;
         };
         if 0 < i {
-            proven.functions.push(names::frames(found));
+            proven.functions.push(label::frames(found));
         }
         let is_last = i + 1 == chain.addresses.len();
         proven.is_whole = is_last && chain.is_whole;

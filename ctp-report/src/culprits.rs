@@ -9,8 +9,9 @@ use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
 use crate::chains;
+use crate::label::Label;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::units;
 
 /// A place that closed what coroutines of a group waited for, while they did; or a coroutine for whose

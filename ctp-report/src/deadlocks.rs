@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use crate::groups::Member;
 use crate::keepers::{self, KeptBy};
+use crate::label::Label;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::proof::{self, Step};
 use crate::waits;
 

@@ -6,8 +6,9 @@ use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span, stem};
 use ctp_trace::record::{Nanos, SiteId};
 
 use crate::config::By;
+use crate::label;
 use crate::model::Model;
-use crate::names::{self, Names};
+use crate::names::Names;
 use crate::waits;
 
 /// What is summed up in one stack.
@@ -59,7 +60,7 @@ impl Folder {
         for (key, sum) in &self.sums {
             let name = model.census.name(key.name);
             let name = match several.contains(&(key.spawned, stem(name))) {
-                true => names::numbered(name),
+                true => label::numbered(name),
                 false => name.to_owned(),
             };
             let stack = stacks.entry(frames(key, &name, names)).or_default();

@@ -5,8 +5,9 @@ use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
 use serde::Serialize;
 
+use crate::label::Label;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::twins;
 use crate::waits;
 

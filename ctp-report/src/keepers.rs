@@ -7,8 +7,9 @@ use ctp_trace::record::{CoroutineId, Waker};
 use ctp_trace::verdict::{Doubt, State};
 use serde::Serialize;
 
+use crate::label::Label;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::waits;
 
 /// What a holder is of whom only the thread is known.

@@ -8,6 +8,7 @@ use ctp_trace::verdict::State;
 use serde::Serialize;
 
 use crate::crash::{self, Crash};
+use crate::label::Label;
 use crate::model::Model;
 use crate::names::Names;
 use crate::proof::{self, Step};
@@ -108,7 +109,7 @@ fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) 
         name: crash::name(model, names, one),
         state: state(one, crash).1,
         tid: one.last.map(|last| last.tid),
-        at: label.and_then(crate::names::Label::at),
+        at: label.and_then(Label::at),
         since_ns,
         until_ns: model.census.end_of(one.process).0,
         process_ended: model.census.ended_early(one.process).is_some(),

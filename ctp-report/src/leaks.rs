@@ -7,8 +7,9 @@ use ctp_trace::record::{Ending, ProcessEnding, ProcessId, SiteId};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
+use crate::label::Label;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::twins;
 
 /// Coroutines that were alive at a clean end, in one state at one place.

@@ -36,6 +36,7 @@ mod gate;
 mod groups;
 mod histogram;
 mod keepers;
+mod label;
 mod last_words;
 mod leaks;
 mod lints;

@@ -6,8 +6,9 @@ use ctp_trace::census::{Coroutine, NameId, Parent};
 use ctp_trace::record::CoroutineId;
 use serde::Serialize;
 
+use crate::label;
 use crate::model::Model;
-use crate::names::{self, Names};
+use crate::names::Names;
 use crate::text;
 use crate::units;
 
@@ -39,7 +40,7 @@ pub fn of<'c>(
 ) -> Vec<Spawner> {
     let mut by_name: BTreeMap<String, Counted> = BTreeMap::new();
     for Parent { id, name } in children.filter_map(|one| one.parent) {
-        let key = names::numbered(model.census.name(name));
+        let key = label::numbered(model.census.name(name));
         let them = by_name.entry(key).or_default();
         them.entry(id).or_insert((name, 0)).1 += 1;
     }
@@ -62,7 +63,7 @@ fn spawner(model: &Model, names: &Names, all_of: &str, them: &Counted) -> Spawne
     Spawner {
         name: names
             .called(name)
-            .unwrap_or_else(|| names::NO_NAME.to_owned()),
+            .unwrap_or_else(|| label::NO_NAME.to_owned()),
         ids: them.keys().map(|id| id.0).collect(),
         ended: them.len() - them.keys().filter(is_alive).count(),
         children: them.values().map(|(_, children)| children).sum(),

@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use crate::culprits::{self, Losses};
 use crate::groups::Member;
+use crate::label::{self, Label};
 use crate::looks;
 use crate::model::Model;
-use crate::names::{self, Label, Names};
+use crate::names::Names;
 use crate::text::escape;
 use crate::units;
 use crate::waits;
@@ -91,7 +92,7 @@ pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
 }
 
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
-    let line = |it: &Label| Some(format!(" {}", names::source("", it.line?, it.in_function)));
+    let line = |it: &Label| Some(format!(" {}", label::source("", it.line?, it.in_function)));
     let at = names.of(event.site).and_then(line).unwrap_or_default();
     let due = event.arg.saturating_sub(model.start.started_monotonic_ns);
     let due = (event.arg != 0).then_some(Nanos(due));

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
 use crate::crash;
+use crate::label::Label;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::twins;
 use crate::units;
 use crate::waits;

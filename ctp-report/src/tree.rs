@@ -6,8 +6,9 @@ use ctp_trace::census::{Family, FamilyId};
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
+use crate::label::{self, Label};
 use crate::model::Model;
-use crate::names::{self, Label, Names};
+use crate::names::Names;
 
 /// Coroutines that are alike, and those that were spawned by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -86,14 +87,14 @@ fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Br
     let Members { ids, stuck } = members;
     let name = model.census.name(family.name);
     let name = match family.names_differ {
-        true => names::numbered(name),
+        true => label::numbered(name),
         false => name.to_owned(),
     };
     let alive = ids.len() as u64;
     Branch {
         name: names
             .called(&name)
-            .unwrap_or_else(|| names::NO_NAME.to_owned()),
+            .unwrap_or_else(|| label::NO_NAME.to_owned()),
         spawned_at: names.of(family.spawn_site).and_then(Label::at),
         alive,
         stuck,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::names;
+use crate::label;
 
 /// For each row, whether another one looks the same and has another column.
 pub fn twins<T, L: Ord>(
@@ -41,7 +41,7 @@ pub fn place(
     column: Option<u32>,
     is_twin: bool,
 ) -> String {
-    let at = names::source(file, line, in_function);
+    let at = label::source(file, line, in_function);
     with_column(at, column.filter(|_| is_twin && !in_function))
 }
 

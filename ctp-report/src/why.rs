@@ -14,8 +14,9 @@ use crate::crash;
 use crate::culprits;
 use crate::groups::Member;
 use crate::keepers;
+use crate::label::Label;
 use crate::model::Model;
-use crate::names::{Label, Names};
+use crate::names::Names;
 use crate::units;
 use crate::waits;
 

@@ -7,7 +7,7 @@ use super::Picture;
 use crate::crash::Crash;
 use crate::culprits;
 use crate::keepers;
-use crate::names::Label;
+use crate::label::Label;
 use crate::timeline::{By, Doing, Mark, Member, Piece, Row};
 use crate::units::{count, counted, duration, moment};
 use crate::view;
