@@ -86,8 +86,10 @@ pub struct Harvest {
     lanes: Lanes,
     /// Stations of which lanes have told the death since they were last emptied.
     ended: Vec<u32>,
-    /// Records that lanes gave since all stations were looked at.
+    /// Records that lanes gave since all stations were looked at, and records for which lanes had no
+    /// room until then.
     unseen: u64,
+    crowded_out: u64,
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
     /// Lanes are left as they are, for snapshots; who leaves a station is told of.
@@ -121,6 +123,7 @@ impl Harvest {
             lanes: Lanes::default(),
             ended: Vec::new(),
             unseen: 0,
+            crowded_out: 0,
             summary: None,
             is_flight: false,
             memory: 0,
@@ -207,7 +210,6 @@ impl Harvest {
         self.ended.clear(); // those were emptied as their deaths were read there
         if !self.is_flight {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
-            self.clear_out(&mut pass);
         }
         let stations = &region.stations[..self.heads.len()];
         if self.lanes.backlog.has_too_many_chunks() {
@@ -219,9 +221,10 @@ impl Harvest {
         self.plain
             .retain(|&index| self.cells[index as usize].plain.is_some());
         if pass.found.is_cut_short && self.can_look_later(region) {
+            self.clear_out(&mut pass);
             return pass.found;
         }
-        self.unseen = 0;
+        self.looks_at_all();
         for index in 0..self.plain.len() {
             self.drain(self.plain[index] as usize, &mut pass);
         }

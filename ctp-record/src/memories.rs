@@ -293,6 +293,7 @@ impl Memories {
         let shared = self.held.iter_mut().filter(|held| held.tenant.is_none());
         for held in shared {
             // It may have begun coroutines since the last look: later they would be nobody's.
+            held.harvest.wants_to_look_at_all();
             held.pass(processes, sink);
             let mut tenant = Tenant::of(processes, held.tenant);
             let region = held.memory.region();

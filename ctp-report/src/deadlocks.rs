@@ -70,7 +70,8 @@ pub fn deadlocks(model: &Model, names: &Names, members: &[Member]) -> Vec<Deadlo
     let blocks = model.census.blocks();
     let judged: BTreeMap<CoroutineId, Judgement> =
         members.iter().map(|(one, it)| (one.id, *it)).collect();
-    let make = |cycle: &Vec<CoroutineId>| deadlock(model, names, &blocks, cycle, &judged);
+    let behind = Behind::of(members);
+    let make = |cycle: &Vec<CoroutineId>| deadlock(model, names, &blocks, cycle, &judged, &behind);
     let mut all: Vec<Deadlock> = blocks.cycles().iter().filter_map(make).collect();
     all.sort_by_key(|it| (it.judged.verdict, it.cycle[0].id));
     all
@@ -82,6 +83,7 @@ fn deadlock(
     blocks: &Blocks,
     cycle: &[CoroutineId],
     judged: &BTreeMap<CoroutineId, Judgement>,
+    behind: &Behind,
 ) -> Option<Deadlock> {
     let of_it = cycle.iter().filter_map(|id| judged.get(id));
     let (judgement, doubt) = of_it.clone().find_map(|it| match it.reason {
@@ -101,7 +103,7 @@ fn deadlock(
             .iter()
             .map(|one| link(model, names, blocks, one))
             .collect(),
-        behind: behind(cycle.iter().copied(), judged),
+        behind: behind.those(cycle.iter().copied()),
         proof: proof(model, names, blocks, &members, doubt),
         judged: judgement,
         doubted: doubt,
@@ -139,18 +141,27 @@ fn unpolled<'c>(blocks: &Blocks, one: &'c Coroutine) -> Option<&'c Wake> {
     one.wake.as_ref().filter(|_| is_hosted)
 }
 
-/// Those that wait for one of these in the end.
-pub fn behind(
-    roots: impl Iterator<Item = CoroutineId>,
-    judged: &BTreeMap<CoroutineId, Judgement>,
-) -> Vec<u32> {
-    let roots: BTreeSet<CoroutineId> = roots.collect();
-    let waits = |it: &Judgement| match it.reason {
-        Reason::Behind { root, .. } => roots.contains(&root),
-        _ => false,
-    };
-    let all = judged.iter().filter(|(_, it)| waits(it));
-    all.map(|(id, _)| id.0).collect()
+/// Of each that others wait for in the end: those.
+pub struct Behind(BTreeMap<CoroutineId, Vec<u32>>);
+
+impl Behind {
+    /// As all were judged.
+    pub fn of(members: &[Member]) -> Self {
+        let mut behind = BTreeMap::<_, Vec<u32>>::new();
+        for (one, judged) in members {
+            if let Reason::Behind { root, .. } = judged.reason {
+                behind.entry(root).or_default().push(one.id.0);
+            }
+        }
+        Behind(behind)
+    }
+
+    /// Those that wait for one of these.
+    pub fn those(&self, roots: impl Iterator<Item = CoroutineId>) -> Vec<u32> {
+        let waits = roots.filter_map(|root| self.0.get(&root));
+        let all: BTreeSet<u32> = waits.flatten().copied().collect();
+        all.into_iter().collect()
+    }
 }
 
 /// What each took and did not give back, what each waits for since then, and the end.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::busy::{Busy, ThreadKeptBy};
 use crate::config::StuckView;
 use crate::culprits::{self, ClosedBy, Losses, LostRecords, UsualWaker};
-use crate::deadlocks;
+use crate::deadlocks::Behind;
 use crate::ignore::Ignore;
 use crate::keepers::{self, KeptBy};
 use crate::label::Label;
@@ -166,7 +166,7 @@ pub type Member<'a> = (&'a Coroutine, Judgement);
 struct Others {
     closings: BTreeMap<CoroutineId, Closing>,
     blocks: Blocks,
-    judged: BTreeMap<CoroutineId, Judgement>,
+    behind: Behind,
     busy: Busy,
 }
 
@@ -196,7 +196,7 @@ pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
     let others = Others {
         closings: model.census.closings(),
         blocks: model.census.blocks(),
-        judged: all.iter().map(|(one, it)| (one.id, *it)).collect(),
+        behind: Behind::of(all),
         busy: Busy::of(all.iter().copied()),
     };
     let make = |(key, members): (&Key, &Vec<Member>)| group(model, names, key, members, &others);
@@ -280,7 +280,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         ),
         thread_kept_by: (others.busy).keepers(model, names, members.iter().map(|(one, _)| *one)),
         roots: roots(members),
-        behind: behind(members, &others.judged),
+        behind: others.behind.those(members.iter().map(|(one, _)| one.id)),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
         lost_records: culprits::lost_records(model, oldest.0, verdict),
         lost_meanwhile: culprits::lost_meanwhile(model, oldest.0, verdict),
@@ -315,10 +315,6 @@ fn roots(members: &[Member]) -> Vec<u32> {
     };
     let roots: BTreeSet<u32> = members.iter().filter_map(root).collect();
     roots.into_iter().collect()
-}
-
-fn behind(members: &[Member], judged: &BTreeMap<CoroutineId, Judgement>) -> Vec<u32> {
-    deadlocks::behind(members.iter().map(|(one, _)| one.id), judged)
 }
 
 fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {

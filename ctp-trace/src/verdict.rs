@@ -144,14 +144,16 @@ impl Case<'_> {
         let Standing {
             wake, since, end, ..
         } = *self.standing;
-        let woken = wake.and_then(|wake| wake.first.or(wake.at)).unwrap_or(end);
-        let ready = since.max(woken);
+        let latest = since.max(wake.and_then(|wake| wake.at).unwrap_or(end));
+        let ready = wake
+            .and_then(|wake| wake.first)
+            .map_or(latest, |first| since.max(first));
         let queued = ready.until(end);
         let usual = self.standing.past.longest_queued;
         let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
         match self.overtaken_since(ready, self.standing.served) {
             Some(served) if beyond => {
-                let verdict = match self.is_surely_passed_over(ready) {
+                let verdict = match self.is_surely_passed_over(latest) {
                     true => Verdict::Stuck,
                     false => Verdict::MaybeStuck,
                 };

@@ -106,7 +106,13 @@ fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
     assert_eq!(verdict(&[]).fact, Fact::WokenNotRun);
     assert_eq!(verdict(&[]).verdict, Verdict::Waiting);
     let late = call(1, 10, 5 * SECOND.0 - 1);
-    assert_eq!(verdict(&[late]).verdict, Verdict::Waiting);
+    assert_eq!(
+        verdict(std::slice::from_ref(&late)).verdict,
+        Verdict::Waiting
+    );
+    let of_the_run_before = call(1, 9, 9_000_020);
+    let both = verdict(&[of_the_run_before, late]);
+    assert_eq!(both.verdict, Verdict::Waiting);
     let early = call(1, 10, 20_000_000);
     assert_eq!(verdict(&[early]).verdict, Verdict::Stuck);
 }
@@ -133,7 +139,7 @@ fn who_is_woken_again_and_again_is_ready_since_the_first_time() {
     let (_, judged) = census(&records).judge(SECOND)[0];
     assert_eq!(
         (judged.fact, judged.verdict),
-        (Fact::WokenNotRun, Verdict::Stuck)
+        (Fact::WokenNotRun, Verdict::MaybeStuck)
     );
 }
 

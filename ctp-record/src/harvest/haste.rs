@@ -28,10 +28,20 @@ impl Harvest {
         }
     }
 
+    /// The next pass puts nothing off: somebody may have begun what no lane tells.
+    pub(crate) fn wants_to_look_at_all(&mut self) {
+        self.unseen = u64::MAX;
+    }
+
+    pub(super) fn looks_at_all(&mut self) {
+        (self.unseen, self.crowded_out) = (0, self.lanes.crowded_out());
+    }
+
     /// Lanes have more to give at once. A look at all stations takes as long as many records do, and finds
-    /// little that lanes do not tell: who looked each time would be ever later the more stations there are.
+    /// little that lanes do not tell, unless they were full or a filter keeps deaths out: who looked each time would be ever later the more stations there are.
     pub(super) fn can_look_later(&self, region: &Region<'_>) -> bool {
         let many = RECORDS_A_STATION * self.heads.len() as u64;
-        self.unseen < many && self.is_all_in_lanes(region)
+        let is_told = self.lanes.crowded_out() == self.crowded_out && !self.is_controlled;
+        self.unseen < many && is_told && self.is_all_in_lanes(region)
     }
 }

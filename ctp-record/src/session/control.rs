@@ -76,13 +76,15 @@ impl Session<'_> {
     /// only then say in the trace that it is so. How many are inside after all patience; nothing if
     /// events come all the same.
     fn put_into_force(&mut self, verb: Verb, pid: Option<u32>) -> Option<usize> {
+        let is_first = !self.memories.are_controlled();
         self.memories.order(verb, pid);
         wait::order();
         sleep(SETTLED);
         let begin = Instant::now();
         let mut inside = self.memories.inside(pid);
         while !self.has_read_all_before(&mut inside, verb) && begin.elapsed() < PATIENCE {}
-        if verb == Verb::Stop && inside.is_empty() && self.comes_all_the_same(pid, begin) {
+        let can_tell = is_first && verb == Verb::Stop && inside.is_empty();
+        if can_tell && self.comes_all_the_same(pid) {
             self.memories.order(Verb::Start, pid);
             return None;
         }
@@ -94,7 +96,8 @@ impl Session<'_> {
 
     /// A probe without lanes may know no control. One look finds all that it has told: what comes later
     /// was not stopped.
-    fn comes_all_the_same(&mut self, pid: Option<u32>, begin: Instant) -> bool {
+    fn comes_all_the_same(&mut self, pid: Option<u32>) -> bool {
+        let begin = Instant::now();
         let Some(before) = self.memories.events_without_lanes(pid) else {
             return false;
         };

@@ -89,6 +89,8 @@ pub struct Blocks {
     cycles: Vec<Vec<CoroutineId>>,
     /// Which of the cycles each is in.
     cycle: BTreeMap<CoroutineId, usize>,
+    /// What the rule is to know of each cycle.
+    standings: Vec<Option<BlockStanding>>,
     /// Of each that waits for others, on whom all of those wait in the end, and why they may go on
     /// all the same.
     roots: BTreeMap<CoroutineId, (CoroutineId, Option<Doubt>)>,
@@ -175,23 +177,31 @@ impl Census {
             of,
             cycles,
             cycle,
+            standings: Vec::new(),
             roots: BTreeMap::new(),
         };
+        let standings = |cycle: &Vec<_>| self.cycle_standing(cycle, &blocks);
+        blocks.standings = blocks.cycles.iter().map(standings).collect();
         blocks.find_roots();
         blocks
     }
 
+    /// The same for all of a cycle.
+    fn cycle_standing(&self, cycle: &[CoroutineId], blocks: &Blocks) -> Option<BlockStanding> {
+        let members = || cycle.iter().filter_map(|id| self.get(*id));
+        let since = members().map(|it| blocks.since(it)).max()?;
+        let ran_again = members().find_map(|it| self.ran_after(it, since));
+        Some(BlockStanding {
+            obstacle: Obstacle::Cycle,
+            since,
+            doubt: blocks.doubt_of(cycle).or(ran_again),
+        })
+    }
+
     /// What the rule is to know of what keeps a coroutine, but for those that others keep.
     pub(super) fn block_standing(&self, one: &Coroutine, blocks: &Blocks) -> Option<BlockStanding> {
-        if let Some(cycle) = blocks.cycle_of(one.id) {
-            let members = || cycle.iter().filter_map(|id| self.get(*id));
-            let since = members().map(|it| blocks.since(it)).max()?;
-            let ran_again = members().find_map(|it| self.ran_after(it, since));
-            return Some(BlockStanding {
-                obstacle: Obstacle::Cycle,
-                since,
-                doubt: blocks.doubt_of(cycle).or(ran_again),
-            });
+        if let Some(at) = blocks.cycle.get(&one.id) {
+            return blocks.standings[*at];
         }
         let block = blocks.of(one.id)?;
         let [keeper] = block.by[..] else { return None };

@@ -5,7 +5,7 @@
 
 use super::closings::{Closing, Resource, resource};
 use crate::hash::Map;
-use crate::record::{Event, Nanos, ProcessId, SiteId};
+use crate::record::{Event, Nanos, ProcessId, SiteId, WaitKind};
 
 /// Closings that are remembered of one resource, of which the number may be used again.
 const CLOSINGS: usize = 4;
@@ -39,11 +39,15 @@ impl Habits {
         }
         let resource = resource(process, suspend.wait, suspend.arg);
         let closings = resource.and_then(|resource| self.closed.get(&resource));
-        let amid = |(closed, _): &(Nanos, SiteId)| suspend.at < *closed && *closed <= at;
+        // Who begins to wait for one that has ended waits for what has come.
+        let is_join = suspend.wait == WaitKind::Coroutine;
+        let amid =
+            |(closed, _): &(Nanos, SiteId)| (is_join || suspend.at < *closed) && *closed <= at;
         let first = closings.and_then(|all| all.iter().flatten().rfind(|it| amid(it)));
         if let Some(&(closed, place)) = first {
-            self.took(suspend.site, closed.until(at));
-            self.took(place, closed.until(at));
+            let time = closed.max(suspend.at).until(at);
+            self.took(suspend.site, time);
+            self.took(place, time);
         }
     }
 
@@ -63,7 +67,6 @@ impl Habits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::WaitKind;
 
     const READ: SiteId = SiteId(7);
     const HANGUP: SiteId = SiteId(8);

@@ -2,7 +2,8 @@
 
 use super::coroutine::Coroutine;
 use super::site::Places;
-use crate::record::{Deed, Nanos, SiteId, WakeCall, Waker};
+use crate::record::{Deed, Event, Nanos, SiteId, WakeCall, Waker};
+use crate::verdict::wakes_since;
 
 /// So many places that wake one site are told apart.
 const TOLD_APART: usize = 16;
@@ -61,7 +62,12 @@ impl Coroutine {
             site: call.site,
             count: call.count,
         });
-        self.note_first_wake(deed.at);
+        // It may have been counted before the last run, and dated after it.
+        let is_of_it =
+            |wait: &Event| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
+        if self.suspend().is_some_and(is_of_it) {
+            self.note_first_wake(deed.at);
+        }
         self.count_waker(places);
     }
 

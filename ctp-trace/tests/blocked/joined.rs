@@ -68,6 +68,18 @@ fn who_is_resumed_late_as_others_were_is_not_stuck() {
 
 // CT-15
 #[test]
+fn who_began_after_the_end_and_was_resumed_late_tells_how_long_that_takes() {
+    let mut told = Told::of(4);
+    told.ends(2, 10);
+    told.joins(3, 100, 2);
+    told.woken(3, 3_100);
+    told.runs(3, 3_100);
+    told.joins(1, 8_000, 2);
+    assert_eq!(lost_since(&told), None);
+}
+
+// CT-15
+#[test]
 fn ends_that_nobody_waits_for_are_bounded() {
     let mut told = Told::of(1);
     for id in 2..40_000 {
