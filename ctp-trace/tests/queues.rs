@@ -82,18 +82,24 @@ fn however_long_a_queue_is_who_stands_in_it_is_not_stuck_unless_later_ones_are_s
     assert_eq!(young, [(5_009, Verdict::Waiting)]);
 }
 
+/// Of coroutine 1, which is woken for each and waits at the end of the last, from 9 ms and 10 ns on.
+fn ten_short_waits() -> Vec<Record> {
+    let mut records = vec![birth(1), event(1, 0, 0, Born)];
+    for n in 0..10 {
+        let at = u64::from(n) * 1_000_000;
+        records.push(wake(1, n, at));
+        let run = event(1, 2 * u64::from(n) + 1, at + 5, Run);
+        let suspend = event(1, 2 * u64::from(n) + 2, at + 10, Suspend);
+        records.extend([run, suspend].map(|it| having_seen(it, n)));
+    }
+    records
+}
+
 /// CT-15
 #[test]
 fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
     let verdict = |told: &[Record]| {
-        let mut records = vec![birth(1), event(1, 0, 0, Born)];
-        for n in 0..10 {
-            let at = u64::from(n) * 1_000_000;
-            records.push(wake(1, n, at));
-            let run = event(1, 2 * u64::from(n) + 1, at + 5, Run);
-            let suspend = event(1, 2 * u64::from(n) + 2, at + 10, Suspend);
-            records.extend([run, suspend].map(|it| having_seen(it, n)));
-        }
+        let mut records = ten_short_waits();
         records.extend([wake(1, 10, 9_000_000)]);
         records.extend_from_slice(told);
         for n in 0..5 {
@@ -120,14 +126,7 @@ fn a_wake_that_has_the_date_of_the_one_before_was_not_long_ago() {
 /// CT-15
 #[test]
 fn who_is_woken_again_and_again_is_ready_since_the_first_time() {
-    let mut records = vec![birth(1), event(1, 0, 0, Born)];
-    for n in 0..10 {
-        let at = u64::from(n) * 1_000_000;
-        records.push(wake(1, n, at));
-        let run = event(1, 2 * u64::from(n) + 1, at + 5, Run);
-        let suspend = event(1, 2 * u64::from(n) + 2, at + 10, Suspend);
-        records.extend([run, suspend].map(|it| having_seen(it, n)));
-    }
+    let mut records = ten_short_waits();
     for n in 0..100 {
         let at = 20_000_000 + u64::from(n) * 49_000_000;
         records.extend([call(1, 10 + n, at), wake(1, 10 + n, at)]);
