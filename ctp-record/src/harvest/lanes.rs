@@ -186,9 +186,11 @@ impl Lanes {
         self.cursors.iter().map(|cursor| &cursor.author)
     }
 
-    /// Records of each lane that found no room, as far as what it says can be believed.
+    /// Records of each lane that found no room, as far as what it says can be believed. The thread that
+    /// helps may have come to more lanes since they were looked at here.
     pub fn losses(&self) -> Vec<Option<u32>> {
-        locked(&self.copies).losses().collect()
+        let known = self.cursors.len();
+        locked(&self.copies).losses().take(known).collect()
     }
 
     /// Collects all that was committed; what was copied so far if that is enough for a round, so that
