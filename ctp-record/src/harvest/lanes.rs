@@ -359,3 +359,17 @@ impl Lanes {
         self.cursors.iter().all(|cursor| cursor.front_at.is_none())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // LT-07
+    #[test]
+    fn a_lane_to_which_only_the_helping_thread_has_come_has_lost_nothing_yet() {
+        let lanes = Lanes::default();
+        locked(&lanes.copies).fill(1);
+        assert_eq!(locked(&lanes.copies).lanes(), 1);
+        assert!(lanes.losses().is_empty());
+    }
+}
