@@ -207,11 +207,10 @@ impl Harvest {
         region.header.rein_in(region.stations.len() as u32);
         self.discover(region);
         let now_ns = (self.now_ns)();
-        self.ended.clear(); // those were emptied as their deaths were read there
+        self.ended.clear(); // whose death was read from its station has left that
         if !self.is_flight {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
         }
-        let stations = &region.stations[..self.heads.len()];
         if self.lanes.backlog.has_too_many_chunks() {
             self.lanes.backlog.note_full();
             pass.found.is_held = true;
@@ -224,19 +223,7 @@ impl Harvest {
             self.clear_out(&mut pass);
             return pass.found;
         }
-        self.looks_at_all();
-        for index in 0..self.plain.len() {
-            self.drain(self.plain[index] as usize, &mut pass);
-        }
-        for (index, station) in stations.iter().enumerate() {
-            if station.event_head() == self.heads[index] {
-                continue;
-            }
-            match self.sums_up(index) {
-                true => self.glance(index, &mut pass),
-                false => self.drain(index, &mut pass),
-            }
-        }
+        self.look_at_all(&mut pass);
         self.take_stock(now_ns, &mut pass);
         self.count_filtered(&mut pass);
         pass.found.short &= was_full;

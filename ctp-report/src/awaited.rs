@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::Census;
-use ctp_trace::record::{CoroutineId, ProcessId, WaitKind};
+use ctp_trace::record::{CoroutineId, ProcessId};
 
 /// Those whose end somebody waits for, by the number that their program gave them.
 #[derive(Debug, Default)]
@@ -13,20 +13,13 @@ pub struct Awaited(BTreeMap<(ProcessId, u64), CoroutineId>);
 impl Awaited {
     /// Those that are alive, and those that ended without waking who waits for that.
     pub fn of(census: &Census) -> Self {
-        let all = census.coroutines();
-        let wait = |id| census.get(id)?.suspend().copied();
-        let is_join = |id| wait(id).is_some_and(|it| it.wait == WaitKind::Coroutine);
-        if !all.iter().any(|one| is_join(one.id)) {
-            return Awaited::default();
-        }
         let closings = census.closings().into_iter();
         let ended = closings.filter_map(|(id, closing)| {
             let (other, _) = closing.ended?;
-            Some(((census.get(id)?.process, wait(id)?.arg), other))
+            let one = census.get(id)?;
+            Some(((one.process, one.suspend()?.arg), other))
         });
-        let alive = all.iter().filter(|one| one.is_alive() && one.probe_id != 0);
-        let alive = alive.map(|one| ((one.process, one.probe_id), one.id));
-        Awaited(ended.chain(alive).collect())
+        Awaited(ended.chain(census.awaited()).collect())
     }
 
     /// The one that this process numbers so.

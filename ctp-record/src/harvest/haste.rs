@@ -33,8 +33,22 @@ impl Harvest {
         self.unseen = u64::MAX;
     }
 
-    pub(super) fn looks_at_all(&mut self) {
+    /// Drains the stations of v1 peers, and those that have something new.
+    pub(super) fn look_at_all(&mut self, pass: &mut Pass<'_>) {
         (self.unseen, self.crowded_out) = (0, self.lanes.crowded_out());
+        for index in 0..self.plain.len() {
+            self.drain(self.plain[index] as usize, pass);
+        }
+        let stations = &pass.region.stations[..self.heads.len()];
+        for (index, station) in stations.iter().enumerate() {
+            if station.event_head() == self.heads[index] {
+                continue;
+            }
+            match self.sums_up(index) {
+                true => self.glance(index, pass),
+                false => self.drain(index, pass),
+            }
+        }
     }
 
     /// Lanes have more to give at once. A look at all stations takes as long as many records do, and finds

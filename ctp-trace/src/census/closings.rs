@@ -2,8 +2,8 @@
 //!
 //! A number may be used again and closed again: what a coroutine lost is what was closed first
 //! after it began to wait. A coroutine ends once, and its id is used once: who waits for its end has
-//! lost that also if it was over before. Closings are kept in a log until it is full; then those are set aside
-//! that somebody who still waits has lost, and the older half of the rest is forgotten. So memory
+//! lost that also if it was over before. Closings are kept in a log until it is full; then those are
+//! set aside that somebody who still waits has lost, and the older half of the rest is forgotten. So memory
 //! grows with the coroutines that live, however much a program closes.
 
 use std::collections::BTreeMap;

@@ -24,21 +24,21 @@ impl Census {
     /// Whom coroutines may wait for.
     pub(super) fn others(&self) -> Others {
         Others {
-            awaited: self.awaited(),
+            awaited: self.awaited().into_iter().collect(),
             inside: self.inside(),
             claimed: self.claimed(),
         }
     }
 
     /// By the id that programs know, those for whom anybody may wait.
-    fn awaited(&self) -> Map<(ProcessId, u64), CoroutineId> {
+    pub fn awaited(&self) -> Vec<((ProcessId, u64), CoroutineId)> {
         let all = || self.coroutines.all().iter();
         let waits = |one: &Coroutine| {
             one.suspend()
                 .is_some_and(|it| it.wait == WaitKind::Coroutine)
         };
         if !all().any(waits) {
-            return Map::default();
+            return Vec::new();
         }
         let alive = all().filter(|one| one.is_alive() && one.probe_id != 0);
         alive
