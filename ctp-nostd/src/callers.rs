@@ -3,7 +3,8 @@
 //!
 //! Nobody knows beforehand whether a function keeps its frame pointer: what is found is a claim, which
 //! the reader of a trace checks against the program's own tables, and what ends soon is not told.
-//! Of a wait the whole chain is wanted, for it makes the wait one of its own; of a wake, which is
+//! Of a wait the whole chain is wanted, for it makes the wait one of its own, or else the leaf, which is
+//! known without frame pointers (`linux/entry.rs`); of a wake, which is
 //! often called by a thread of which the first functions are libc's, its inner end will do.
 #![allow(
     unsafe_code,
@@ -11,6 +12,7 @@
 )]
 
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 
 use crate::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
 use crate::linux::{Linux, stack};
@@ -48,10 +50,15 @@ pub(crate) fn of_a_clone(
     limits: Limits,
     site: u32,
 ) -> u32 {
-    let stack = here.sp..limits.top;
-    let is_there = here.may_have_a_record() && !probe.region.chains.is_empty();
-    if !is_there || !stack::covers(polled, &stack) {
+    if probe.region.chains.is_empty() {
         return 0;
+    }
+    let stack = here.sp..limits.top;
+    let caller = polled.returns_to.load(Ordering::Relaxed);
+    let is_known = here.may_have_a_record() && stack::covers(polled, &stack);
+    // SAFETY: it is on the stack of this thread, and so is what lies above it up to the poll.
+    if !is_known || !unsafe { walk::is_called_from(&here, &stack, caller) } {
+        return of_the_leaf(probe, here, caller, site);
     }
     let search = Search {
         here,
@@ -61,7 +68,28 @@ pub(crate) fn of_a_clone(
         enough: MOST_ADDRESSES,
         site,
     };
-    search.chain(probe)
+    match search.chain(probe) {
+        0 => of_the_leaf(probe, here, caller, site),
+        chain => chain,
+    }
+}
+
+/// The leaf alone: who awaits it is not known.
+#[inline]
+fn of_the_leaf(probe: &Probe<Linux>, here: Here, caller: usize, site: u32) -> u32 {
+    if caller == 0 {
+        return 0;
+    }
+    let addresses = [here.pc as u64, caller as u64];
+    let mut digest = Digest::of(site);
+    for address in addresses {
+        digest.add(address, MOST_ADDRESSES);
+    }
+    probe.chain(digest.cut(), || Chain {
+        site,
+        is_whole: false,
+        addresses: addresses.into_iter().collect(),
+    })
 }
 
 /// Where the waker is called, up to the function that polls the traced future that runs here, or to

@@ -16,7 +16,8 @@ use crate::sync::Ordering;
 pub const MOST_ADDRESSES: usize = TEXT_BYTES / size_of::<u64>();
 
 /// Addresses of program code, the innermost first: one in the probe's own function, then where
-/// each call returns to.
+/// each call returns to. Two of a chain that is not whole were not found by a frame pointer, but told
+/// by the call itself.
 pub type Addresses = Vec<u64, MOST_ADDRESSES>;
 
 /// What an entry says.
@@ -74,6 +75,14 @@ impl Digest {
         is_chain.then(|| self.hash(is_whole))
     }
 
+    /// That of a chain that is not whole.
+    #[cfg(feature = "alloc")]
+    #[inline(always)]
+    pub fn cut(self) -> u64 {
+        self.hash(false)
+    }
+
+    #[inline(always)]
     fn hash(self, is_whole: bool) -> u64 {
         let sum = self.sum.wrapping_add(u64::from(is_whole) << 32);
         let mixed = (sum ^ sum >> 32).wrapping_mul(FACTOR);

@@ -1,5 +1,7 @@
 //! The probe on Linux: attach from the environment, then events need no system call.
 
+#[cfg(feature = "alloc")]
+pub(crate) mod entry;
 mod environment;
 mod memory;
 mod session;

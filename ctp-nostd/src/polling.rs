@@ -25,6 +25,8 @@ pub(crate) struct Polled {
     /// The first chain that was found; in the upper half the last one, if others were found too. With
     /// [`OVER`] and [`VOID`].
     found: AtomicU64,
+    /// Where the latest clone of a traced future's waker was called, see `linux/entry.rs`.
+    pub returns_to: AtomicUsize,
     /// What is known to be the thread's own stack, see `linux/stack.rs`.
     pub stack_low: AtomicUsize,
     pub stack_high: AtomicUsize,
@@ -46,6 +48,7 @@ impl Polled {
             top: AtomicUsize::new(0),
             base: AtomicUsize::new(0),
             found: AtomicU64::new(0),
+            returns_to: AtomicUsize::new(0),
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),

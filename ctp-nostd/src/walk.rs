@@ -108,6 +108,17 @@ pub(crate) unsafe fn walk(
     true
 }
 
+/// Was the function at `from` called so that it returns to this address? Then its frame pointer is
+/// one.
+///
+/// # Safety
+/// - `stack` can be read for as long as this takes.
+#[inline(always)]
+pub(crate) unsafe fn is_called_from(from: &Here, stack: &Range<usize>, returns_to: usize) -> bool {
+    // SAFETY: just checked to lie in `stack`, both words of it, aligned.
+    is_record(from.fp, stack.clone()) && unsafe { record(from.fp) }.1 == returns_to
+}
+
 #[inline(always)]
 fn is_record(fp: usize, stack: Range<usize>) -> bool {
     let room = stack.end.checked_sub(RECORD_BYTES);

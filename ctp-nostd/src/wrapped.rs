@@ -29,7 +29,7 @@ use heap::boxed::Box;
 use crate::callers;
 use crate::chain::Found;
 use crate::holders::{Duty, Holders};
-use crate::linux;
+use crate::linux::{self, entry};
 use crate::noted;
 use crate::polling::{Limits, Polled};
 use crate::walk::{self, Here};
@@ -245,15 +245,17 @@ fn is_lent_anew(cloned: &Waker, lent: &Waker) -> bool {
     is_anew
 }
 
-static FUNCTIONS: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_one);
+static FUNCTIONS: RawWakerVTable = RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
 
 /// The same, at another place. What is cloned has the others, so that leaf futures may compare what
 /// they have among each other.
-static FUNCTIONS_OF_LENT: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_one);
+static FUNCTIONS_OF_LENT: RawWakerVTable =
+    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
 
 /// # Safety
 /// `data` points to a `Wrapped` that somebody holds. So it is for all that follow.
-unsafe fn clone(data: *const ()) -> RawWaker {
+/// It is entered by way of [`entry::clone`].
+pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: as the caller says.
     let wrapped: &Wrapped = unsafe { &*data.cast() };
     if wrapped.holders.add() {
@@ -372,6 +374,28 @@ mod tests {
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, false), 5).0, 1);
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, true), 5).0, 5);
         assert_eq!(Arc::strong_count(&bell), 1);
+    }
+
+    /// Nothing but a call, so that it returns to a few bytes behind where this is.
+    #[inline(never)]
+    fn clone_here(lent: &Waker) -> (usize, Waker) {
+        let here = walk::here().pc;
+        // SAFETY: its data is that of a `Wrapped` which is held.
+        let clone = unsafe { Waker::from_raw(entry::clone(lent.data())) };
+        (here, clone)
+    }
+
+    // CT-13
+    #[test]
+    fn who_clones_is_known_by_where_the_call_returns_to() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let (here, clone) = clone_here(&wrapped.lend());
+        let returns_to = linux::local().polled.returns_to.load(Ordering::Relaxed);
+        assert!(
+            (here..here + 128).contains(&returns_to),
+            "{here:x} {returns_to:x}"
+        );
+        assert!(clone.will_wake(&wrapped.lend()));
     }
 
     #[test]

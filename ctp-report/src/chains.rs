@@ -16,6 +16,9 @@ pub struct Awaits {
     pub frames: Vec<Label>,
     /// The last of them is what was spawned; else what is outermost is not known.
     pub is_whole: bool,
+    /// What they wait in: of the functions that are not the user's, the one that the innermost of
+    /// those calls, as far as that is known.
+    pub within: Option<String>,
 }
 
 /// Stands for what is not known.
@@ -36,10 +39,13 @@ impl Awaits {
         if proven.is_whole {
             proven.functions.last_mut().map(end_at_poll);
         }
-        let frames = proven.functions.into_iter().flatten();
+        let all: Vec<Label> = proven.functions.into_iter().flatten().collect();
+        let before_users = all.iter().take_while(|it| !is_of_user(it));
+        let within = before_users.filter(|it| is_of_package(it)).last();
         Awaits {
-            frames: without_closures(frames.filter(is_of_user).collect()),
+            within: within.and_then(|it| it.function.clone()),
             is_whole: proven.is_whole,
+            frames: without_closures(all.into_iter().filter(is_of_user).collect()),
         }
     }
 
@@ -74,7 +80,8 @@ fn one(frame: &Label, file: Option<&str>) -> String {
 }
 
 /// An address is where the one before was called from if the frame pointer could be followed there.
-/// The first one is in the probe's own code, which looked at its frame pointer.
+/// The first one is in the probe's own code, which looked at its frame pointer, or was told where it
+/// returns to.
 fn prove(symbolizer: &mut Symbolizer, chain: &Chain) -> Proven {
     let mut proven = Proven::default();
     for (i, &address) in chain.addresses.iter().enumerate() {
@@ -90,7 +97,8 @@ fn prove(symbolizer: &mut Symbolizer, chain: &Chain) -> Proven {
         }
         let is_last = i + 1 == chain.addresses.len();
         proven.is_whole = is_last && chain.is_whole;
-        if !is_last && !symbolizer.can_follow_frame_pointer(address, how) {
+        let is_told = i == 0 && chain.is_of_the_call();
+        if !is_last && !is_told && !symbolizer.can_follow_frame_pointer(address, how) {
             return proven;
         }
     }
@@ -131,6 +139,12 @@ fn is_of_user(label: &Label) -> bool {
     let is_elsewhere = label.absolute.as_deref().is_some_and(lies_elsewhere);
     let krate = crate_of(label);
     krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_elsewhere
+}
+
+/// Of a package that was downloaded, other than the probe.
+fn is_of_package(label: &Label) -> bool {
+    let krate = crate_of(label);
+    krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_of_user(label)
 }
 
 /// Of the standard library, of the probe, of a package that was downloaded, or of the C library.

@@ -151,6 +151,7 @@ fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
     let at = label.at().map(|at| format!(" {at}")).unwrap_or_default();
     let mut frames: Vec<String> = label.callers.iter().rev().cloned().collect();
     frames.push(format!("{}{at}", names.function(site, name)));
+    frames.extend(label.within);
     frames
 }
 

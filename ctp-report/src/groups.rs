@@ -38,6 +38,9 @@ pub struct Group {
     pub column: Option<u32>,
     /// Module and offset, where there is no source position.
     pub module: Option<String>,
+    /// The function of a library in which it waits there, as far as that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// Who awaits what waits there, as far as that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<AwaitedBy>,
@@ -243,6 +246,7 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         in_function: label.in_function,
         column: label.column,
         module: label.module,
+        within: label.within,
         awaited_by,
         spawned: spawned(names, oldest.0.spawn_site),
         spawned_by: parents::of(model, names, members.iter().map(|(one, _)| *one)),
@@ -393,6 +397,7 @@ impl Group {
         let is_of_time = matches!(
             self.judged.2.reason,
             Reason::FarBeyond
+                | Reason::BeyondLives(_)
                 | Reason::Silent
                 | Reason::Overdue(_)
                 | Reason::Overlooked(_)

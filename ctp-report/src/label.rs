@@ -24,6 +24,8 @@ pub struct Label {
     pub column: Option<u32>,
     /// The functions into which this one was inlined, or that await it, the innermost first.
     pub callers: Vec<String>,
+    /// The function of a library in which this one waits, if that is known.
+    pub within: Option<String>,
     /// Module and offset, where there is no source position.
     pub module: Option<String>,
 }
@@ -64,6 +66,19 @@ impl Label {
 pub fn source(file: &str, line: u32, in_function: bool) -> String {
     let on = if in_function { ".." } else { "" };
     format!("{file}:{line}{on}")
+}
+
+/// `Notified` for `tokio::sync::notify::Notified::poll`, `Semaphore::acquire` for the whole path of
+/// that: by what it is known to those who use it.
+pub fn api(function: &str) -> &str {
+    let function = function.strip_suffix("::poll").unwrap_or(function);
+    let mut parts = function.rmatch_indices("::");
+    let is_type = |rest: &str| rest.starts_with(char::is_uppercase);
+    match (parts.next(), parts.next()) {
+        (Some((at, _)), _) if is_type(&function[at + 2..]) => &function[at + 2..],
+        (Some(_), Some((at, _))) => &function[at + 2..],
+        _ => function,
+    }
 }
 
 /// What a coroutine is called that has no name at a place of which nothing is known.
@@ -182,4 +197,25 @@ fn from_here(file: &str) -> &str {
         .ok()
         .and_then(Path::to_str);
     below.unwrap_or(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_called_by_what_its_users_know() {
+        for (path, known) in [
+            ("tokio::sync::notify::Notified::poll", "Notified"),
+            (
+                "tokio::sync::semaphore::Semaphore::acquire",
+                "Semaphore::acquire",
+            ),
+            ("tokio::time::timeout", "time::timeout"),
+            ("poll", "poll"),
+            ("", ""),
+        ] {
+            assert_eq!(api(path), known);
+        }
+    }
 }

@@ -202,26 +202,37 @@ impl Names {
         for site in sites {
             let chain = chains.get(&site.id);
             let awaits = chain.map(|chain| Awaits::of(symbolizer, chain));
-            match (awaits.filter(|it| !it.frames.is_empty()), &site.place) {
-                (Some(awaits), place) => self.place_in_chain(site.id, place, awaits),
-                (None, Place::Function { address, .. }) => {
-                    match symbolizer.keeps_frame_pointer(Avma(*address)) {
-                        Some(true) => self.unchained.insert(site.id),
-                        Some(false) => self.frameless.insert(site.id),
-                        None => false,
-                    };
-                }
-                _ => {}
+            let is_placed = awaits.as_ref().is_some_and(|it| !it.frames.is_empty());
+            if let Some(awaits) = awaits {
+                self.place_in_chain(site.id, &site.place, awaits);
+            }
+            if !is_placed && let Place::Function { address, .. } = site.place {
+                self.note_what_is_missing(symbolizer, site.id, Avma(address));
             }
         }
+    }
+
+    /// Nothing is known of who awaits whom there: why.
+    fn note_what_is_missing(&mut self, symbolizer: &mut Symbolizer, site: SiteId, function: Avma) {
+        match symbolizer.keeps_frame_pointer(function) {
+            Some(true) => self.unchained.insert(site),
+            Some(false) => self.frameless.insert(site),
+            None => false,
+        };
     }
 
     /// The innermost function of a chain is the place, unless the program told of a line itself.
     fn place_in_chain(&mut self, site: SiteId, place: &Place, mut awaits: Awaits) {
         let label = self.labels.entry(site).or_default();
+        label.within = awaits.within.take();
+        if awaits.frames.is_empty() {
+            return;
+        }
         let is_told = matches!(place, Place::Source { .. });
         if !is_told {
+            let within = label.within.take();
             *label = awaits.frames.remove(0);
+            label.within = within;
         } else if awaits.frames[0].is_same_line(label) {
             awaits.frames.remove(0);
         }

@@ -30,6 +30,9 @@ pub struct Row {
     pub column: Option<u32>,
     /// Module and offset, where there is no source position.
     pub module: Option<String>,
+    /// The function of a library in which it waits there, as far as that was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// The function that awaits it there, as far as that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<String>,
@@ -160,6 +163,7 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
         in_function: label.in_function,
         column: label.column,
         module: label.module,
+        within: label.within,
         awaited_by: names.awaiter(site.site),
         waits_for: waits::word(site.wait),
         share: 0.0,
@@ -192,6 +196,7 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
         in_function: label.in_function,
         column: label.column,
         module: label.module,
+        within: None,
         awaited_by: None,
         waits_for: waits::word(WaitKind::Unknown),
         share: 0.0,

@@ -17,6 +17,7 @@ mod holds;
 mod joins;
 mod judging;
 mod kept;
+mod lives;
 mod looks;
 mod losses;
 mod named;
@@ -44,6 +45,7 @@ use families::Families;
 use habits::Habits;
 use holds::Holds;
 use joins::Joins;
+use lives::Lives;
 use looks::Looks;
 use losses::Losses;
 use named::ByName;
@@ -87,6 +89,7 @@ pub struct Census {
     joins: Joins,
     habits: Habits,
     holds: Holds,
+    lives: Lives,
     looks: Looks,
     losses: Losses,
     /// A part of the trace could not be read.
@@ -378,6 +381,9 @@ impl Census {
         one.shaken = self.filtering.is_in_force();
         if let Some(span) = span.filter(|_| one.dialect != Dialect::Extended) {
             self.named.tell(one.kin(), &span, event.kind);
+        }
+        if event.kind == EventKind::Death {
+            self.lives.ended(one, event);
         }
         if let Some((joined, closing)) = over {
             self.close(joined, closing);

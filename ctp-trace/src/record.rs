@@ -166,8 +166,17 @@ pub struct Chain {
     pub is_whole: bool,
     /// Runtime addresses as they were found, by frame pointers: an address in the innermost function,
     /// then where each call returns to. That they are so is to be checked: a function that was
-    /// compiled without frame pointers makes those behind it meaningless.
+    /// compiled without frame pointers makes those behind it meaningless. But see
+    /// [`is_of_the_call`](Chain::is_of_the_call).
     pub addresses: Vec<u64>,
+}
+
+impl Chain {
+    /// Whether it is but the call of the innermost function, which told itself where it returns to:
+    /// no frame pointer is needed for that.
+    pub fn is_of_the_call(&self) -> bool {
+        !self.is_whole && self.addresses.len() == 2
+    }
 }
 
 /// Who writes the events of a coroutine, which decides what can be known.

@@ -11,8 +11,8 @@ mod words;
 use crate::record::{Dialect, Nanos, Seen};
 
 pub use standing::{
-    BlockStanding, CloseStanding, EmptyStanding, LookStanding, Obstacle, Past, Served, Standing,
-    State, TurnStanding, WakeStanding,
+    BlockStanding, CloseStanding, EmptyStanding, LivesStanding, LookStanding, Obstacle, Past,
+    Served, Standing, State, TurnStanding, WakeStanding,
 };
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
@@ -301,24 +301,38 @@ impl Case<'_> {
         let past = &self.standing.past;
         let usual = past.p99.0.saturating_mul(FAR_BEYOND);
         if past.waits < ENOUGH {
-            (Verdict::Waiting, Reason::NoPast)
+            self.against_other_lives()
         } else if usual <= self.age.0 && past.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
         {
-            self.far_beyond()
+            self.unless_explained(Reason::FarBeyond)
         } else {
             (Verdict::Waiting, Reason::Usual)
         }
     }
 
-    /// Unless something tells why.
-    fn far_beyond(&self) -> (Verdict, Reason) {
+    /// Nothing is usual where it waits. But those like it lived for but a moment, and of the latest of
+    /// them none has ended: they are all here.
+    fn against_other_lives(&self) -> (Verdict, Reason) {
+        let is_far_beyond = |lives: &LivesStanding| {
+            ENOUGH <= lives.ended.min(lives.newest)
+                && lives.p99.0.saturating_mul(FAR_BEYOND) <= self.age.0
+                && lives.longest.0.saturating_mul(BEYOND_LONGEST) <= self.age.0
+        };
+        match self.standing.lives.filter(is_far_beyond) {
+            Some(lives) => self.unless_explained(Reason::BeyondLives(lives)),
+            None => (Verdict::Waiting, Reason::NoPast),
+        }
+    }
+
+    /// It is long, and stuck unless something tells why.
+    fn unless_explained(&self, long: Reason) -> (Verdict, Reason) {
         let Standing { turn, empty, .. } = *self.standing;
         let turn = turn.filter(|turn| self.is_its_turn_to_come(turn));
         let empty = empty.filter(|empty| self.is_empty_still(empty));
         match (turn, empty) {
             (Some(turn), _) => (Verdict::Waiting, Reason::InTurn(turn)),
             (None, Some(empty)) => (Verdict::Waiting, Reason::NothingToRead(empty)),
-            (None, None) => (Verdict::MaybeStuck, Reason::FarBeyond),
+            (None, None) => (Verdict::MaybeStuck, long),
         }
     }
 

@@ -14,6 +14,8 @@ macro_rules! symbol {
         concat!("__ctp_local_", env!("CARGO_PKG_VERSION"))
     };
 }
+#[cfg(feature = "alloc")]
+pub(super) use symbol;
 
 global_asm!(
     ".pushsection .tbss.ctp_local,\"awT\",%nobits",

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{ENOUGH, FAR_BEYOND, Fact, Reason, Verdict};
+use ctp_trace::verdict::{ENOUGH, FAR_BEYOND, Fact, LivesStanding, Reason, Verdict};
 
 use crate::groups::Group;
+use crate::label;
 use crate::text;
 use crate::units;
 use crate::usual::Usual;
@@ -38,6 +39,7 @@ fn reason(groups: &[&Group]) -> String {
     let (_, fact, judgement) = groups[0].judged;
     match judgement.reason {
         Reason::FarBeyond => far_beyond(groups, &age, fact),
+        Reason::BeyondLives(lives) => beyond_lives(groups, lives, &age, fact),
         Reason::Silent => format!(
             "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it waits for"
         ),
@@ -104,6 +106,23 @@ fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
         _ => format!(
             "suspended {age}, far beyond what their sites usually wait; {}",
             wakes(fact, groups)
+        ),
+    }
+}
+
+fn beyond_lives(groups: &[&Group], lives: LivesStanding, age: &str, fact: Fact) -> String {
+    let wakes = wakes(fact, groups);
+    let suspended = format!("suspended {age} where hardly any wait has ended before");
+    match groups {
+        [_] => format!(
+            "{suspended}; {} like these came and went within {}, and of the last {} none has; {wakes}",
+            units::count(lives.ended),
+            units::duration(lives.longest),
+            units::count(lives.newest)
+        ),
+        _ => format!(
+            "{suspended}; many like these came and went in far less time, and of the last none has; \
+             {wakes}"
         ),
     }
 }
@@ -191,11 +210,17 @@ pub fn waiting(group: &Group) -> String {
         true => text::cut_middle(&group.at(), 40) + " ",
         false => String::new(),
     };
+    let within = group.within.as_deref().map(label::api);
+    let within = within.map(|it| format!("in {it} ")).unwrap_or_default();
     let by = group.awaited_by.as_ref().and_then(|it| it.words.first());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
     let kept = thread_kept(group).filter(|_| !is_kept_by_the_same(group));
     let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
-    format!("{what} {at}{by}({}{kept}{})", detail(group), lost(group))
+    format!(
+        "{what} {at}{within}{by}({}{kept}{})",
+        detail(group),
+        lost(group)
+    )
 }
 
 /// Who holds its lock, or is awaited, keeps its thread too: that is told once.

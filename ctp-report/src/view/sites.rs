@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
+use crate::label;
 use crate::leaks::Leak;
 use crate::page::Page;
 use crate::sites::{FirstRun, Row};
@@ -92,12 +93,20 @@ fn function(row: &Row, twins: &Twins) -> String {
     match (all, alike, &row.awaited_by) {
         (0 | 1, ..) => row.function.clone(),
         (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.function),
-        _ => format!("{} ({})", row.function, row.waits_for),
+        _ => format!("{} ({})", row.function, what(row)),
+    }
+}
+
+/// What it waits for; where that is not told, what it waits in.
+fn what(row: &Row) -> &str {
+    match (row.waits_for, &row.within) {
+        ("unknown", Some(within)) => label::api(within),
+        (told, _) => told,
     }
 }
 
 /// How many rows there are of one function and place, by what they wait for.
-struct Twins<'r>(HashMap<(&'r str, String), BTreeMap<&'static str, usize>>);
+struct Twins<'r>(HashMap<(&'r str, String), BTreeMap<&'r str, usize>>);
 
 impl<'r> Twins<'r> {
     fn of(rows: &'r [Row]) -> Self {
@@ -105,7 +114,7 @@ impl<'r> Twins<'r> {
         for row in rows {
             let place = (row.function.as_str(), row.at());
             let of_place = twins.0.entry(place).or_default();
-            *of_place.entry(row.waits_for).or_default() += 1;
+            *of_place.entry(what(row)).or_default() += 1;
         }
         twins
     }
@@ -113,7 +122,7 @@ impl<'r> Twins<'r> {
     /// All rows of the function and place of this one, and those of them that wait for the same.
     fn count(&self, row: &'r Row) -> (usize, usize) {
         let of_place = self.0.get(&(row.function.as_str(), row.at()));
-        let alike = of_place.and_then(|it| it.get(row.waits_for));
+        let alike = of_place.and_then(|it| it.get(what(row)));
         (
             of_place.map_or(0, |it| it.values().sum()),
             alike.copied().unwrap_or_default(),

@@ -167,6 +167,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         .max(2);
     fields.push((group.field(), format!("{first}{}{since}", " ".repeat(gap))));
     fields.extend(waits.map(|more| ("", more)));
+    fields.extend(group.within.clone().map(|within| ("within", within)));
     fields.extend(keepers::fields(&group.kept_by, group.kept_by_others, true));
     let behind = keepers::behind(&group.behind, view.all_ids);
     fields.extend(behind.map(|behind| ("behind", behind)));

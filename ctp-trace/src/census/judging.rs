@@ -35,7 +35,7 @@ impl Census {
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
         let named = self.all_named();
-        let (closings, blocks) = (self.closings(), self.blocks());
+        let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
         let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
         let judged = |one: &Coroutine, blocked: Option<BlockStanding>| {
             let mut standing = self.standing(one, &pasts, &named);
@@ -45,6 +45,7 @@ impl Census {
             standing.looked = self.look_standing(one);
             standing.empty = self.empty_standing(one);
             standing.turn = self.turn_standing(one);
+            standing.lives = self.lives_standing(one, &newest);
             (one.id, judge(&standing, threshold))
         };
         let by_itself = |one| judged(one, self.block_standing(one, &blocks));

@@ -45,6 +45,8 @@ pub struct Standing {
     pub empty: Option<EmptyStanding>,
     /// How the lock that it waits for has gone from one to the next, if it has since it waits.
     pub turn: Option<TurnStanding>,
+    /// How those like it lived that have ended, if any have.
+    pub lives: Option<LivesStanding>,
     /// When its timer was due, if it waits for one and said so.
     pub deadline: Option<Nanos>,
     /// The past of the site where it waits.
@@ -173,6 +175,19 @@ impl TurnStanding {
         }
         self.youngest = self.youngest.max(waited_since);
     }
+}
+
+/// Coroutines of one kind came and went, until one day they went no more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LivesStanding {
+    /// So many went to their end; those that were dropped while they waited did not.
+    pub ended: u64,
+    /// Upper bound of how long 99 % of these lived.
+    pub p99: Nanos,
+    /// The longest.
+    pub longest: Nanos,
+    /// So many were born after all of these, and wait at this place.
+    pub newest: u64,
 }
 
 /// A coroutine was run.

@@ -1,6 +1,6 @@
 //! The words of the rule: facts, verdicts, how sure, and why.
 
-use super::standing::{EmptyStanding, Served, TurnStanding};
+use super::standing::{EmptyStanding, LivesStanding, Served, TurnStanding};
 use crate::record::{CoroutineId, Nanos, Seen};
 
 /// What is so, drawn from records alone.
@@ -201,6 +201,9 @@ pub enum Reason {
     Timer(Nanos),
     /// It waits far beyond what the site usually waits.
     FarBeyond,
+    /// Nothing is usual at the site, but it waits far beyond what others like it lived, and those that
+    /// came last wait here too.
+    BeyondLives(LivesStanding),
     /// It waits far beyond what the site usually waits, for a lock that goes from one to the next:
     /// those who wait for it are many.
     InTurn(TurnStanding),
@@ -340,6 +343,7 @@ impl Reason {
             Reason::Overdue(_) => "overdue",
             Reason::Timer(_) => "timer",
             Reason::FarBeyond => "far-beyond",
+            Reason::BeyondLives(_) => "beyond-lives",
             Reason::InTurn(_) => "in-turn",
             Reason::NothingToRead(_) => "nothing-to-read",
             Reason::Idle => "idle",

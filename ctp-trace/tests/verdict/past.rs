@@ -1,7 +1,9 @@
 //! Not woken, beside what is usual.
 
 use ctp_trace::record::{Dialect, Nanos};
-use ctp_trace::verdict::{Confidence, Fact, Past, Reason, Standing, Verdict, WakeStanding, judge};
+use ctp_trace::verdict::{
+    Confidence, Fact, LivesStanding, Past, Reason, Standing, Verdict, WakeStanding, judge,
+};
 
 use crate::standings::{THRESHOLD, check, closed, ms, not_woken, suspended};
 
@@ -31,6 +33,39 @@ fn not_woken_is_judged_by_the_past_of_its_site() {
             ..standing
         };
         check(&young, fact, Verdict::Waiting, "young");
+    }
+}
+
+/// Nobody has waited there, but hundreds like it have lived and ended: it was their way to wait for
+/// nothing, until a day came.
+#[test]
+fn where_nothing_is_usual_the_lives_of_its_like_are() {
+    let lives = LivesStanding {
+        ended: 8,
+        p99: ms(900),
+        longest: ms(4500),
+        newest: 8,
+    };
+    let judged = |lives: LivesStanding| {
+        let mut standing = Standing {
+            lives: Some(lives),
+            ..not_woken()
+        };
+        standing.past.waits = 7;
+        let judged = judge(&standing, THRESHOLD);
+        (judged.verdict, judged.reason)
+    };
+    let stuck = (Verdict::MaybeStuck, Reason::BeyondLives(lives));
+    assert_eq!(judged(lives), stuck);
+    let waiting = (Verdict::Waiting, Reason::NoPast);
+    let (p99, longest) = (ms(901), ms(4501));
+    for not_enough in [
+        LivesStanding { ended: 7, ..lives },
+        LivesStanding { newest: 7, ..lives },
+        LivesStanding { p99, ..lives },
+        LivesStanding { longest, ..lives },
+    ] {
+        assert_eq!(judged(not_enough), waiting, "{not_enough:?}");
     }
 }
 

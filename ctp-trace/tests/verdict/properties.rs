@@ -2,8 +2,9 @@
 
 use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
 use ctp_trace::verdict::{
-    BlockStanding, CloseStanding, Confidence, Doubt, EmptyStanding, Fact, LookStanding, Obstacle,
-    Past, Reason, SURE_AFTER, Standing, State, TurnStanding, Verdict, WakeStanding, judge,
+    BlockStanding, CloseStanding, Confidence, Doubt, EmptyStanding, Fact, LivesStanding,
+    LookStanding, Obstacle, Past, Reason, SURE_AFTER, Standing, State, TurnStanding, Verdict,
+    WakeStanding, judge,
 };
 use proptest::prelude::*;
 
@@ -34,6 +35,7 @@ prop_compose! {
         counts in (0u64..20, 0u64..20, prop::option::of(0u64..20_000)),
         wakers in prop::option::of(0u32..3),
         (polled_by_others, polls_untold, keeps_permits, runs_when_woken) in any::<(bool, bool, bool, bool)>(),
+        lives in prop::option::of((0u64..20, 0u64..2_000, 0u64..4_000, 0u64..20)),
         blocked in prop::option::of((0u8..4, 0u64..20_000, any::<bool>())),
     ) -> Standing {
         Standing {
@@ -57,6 +59,12 @@ prop_compose! {
                 whole,
             }),
             empty: None,
+            lives: lives.map(|(ended, p99, longest, newest)| LivesStanding {
+                ended,
+                p99: ms(p99),
+                longest: ms(longest),
+                newest,
+            }),
             turn: counts.2.map(|taken| TurnStanding {
                 taken: ms(taken),
                 waited_since: ms(taken),

@@ -19,16 +19,28 @@ const PROGRAM: &str = include_str!("../../src/bin/awaited.rs");
 /// `function:line` of each, the innermost first, and how many coroutines there are.
 type Chains = BTreeMap<String, u64>;
 
-/// With optimisation, so that most functions are inlined into others; in a directory of its own, as
-/// all that it uses is built otherwise.
+/// In a directory of its own, as all that it uses is built otherwise.
 fn built_with_frame_pointers(name: &str) -> PathBuf {
-    let profile = program(name);
+    let target = target().join("frame-pointers");
+    built(name, &target, "-C force-frame-pointers=yes")
+}
+
+fn built_without(name: &str) -> PathBuf {
+    built(name, &target(), "")
+}
+
+fn target() -> PathBuf {
+    let profile = program("awaited");
     let target = profile.ancestors().nth(2).expect("in target/<profile>");
-    let target = target.join("frame-pointers");
+    target.to_owned()
+}
+
+/// With optimisation, so that most functions are inlined into others.
+fn built(name: &str, target: &Path, flags: &str) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "-p", "ctp-examples"]);
-    cargo.args(["--bin", name, "--target-dir"]).arg(&target);
-    cargo.env("RUSTFLAGS", "-C force-frame-pointers=yes");
+    cargo.args(["--bin", name, "--target-dir"]).arg(target);
+    cargo.env("RUSTFLAGS", flags);
     cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
     assert!(cargo.status().expect("cargo runs").success());
     target.join("release").join(name)
@@ -161,8 +173,44 @@ fn a_flight_recorder_has_them_and_one_that_may_make_no_calls_has_none() {
     assert_eq!(ways.len(), 3, "{json}");
 
     record_program(directory.path(), &program, &["--no-bell"]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    assert!(
+        groups(&json).all(|it| it["awaited_by"] == Value::Null),
+        "{json}"
+    );
     let (_, chains) = suspends_of(directory.path(), "main");
-    assert!(chains.is_empty());
+    assert!(
+        !chains.is_empty(),
+        "which leaf it is takes no look at the stack"
+    );
+}
+
+// CT-13
+#[test]
+fn without_frame_pointers_the_leaf_is_known_and_nobody_who_awaits_it() {
+    let directory = tempdir().expect("room");
+    let program = built_without("awaited");
+    record_program(directory.path(), &program, &[]);
+    let json = report_json(directory.path(), &["--stuck"]);
+    let (forsaken, others): (Vec<&Value>, Vec<&Value>) =
+        groups(&json).partition(|it| chain(it).starts_with("forsaken"));
+    for group in &others {
+        let within = group["within"].as_str().unwrap_or_default();
+        assert!(within.starts_with("tokio::"), "{group}");
+        assert_eq!(group["awaited_by"], Value::Null, "{group}");
+    }
+    let leaves: BTreeSet<&str> = others
+        .iter()
+        .filter_map(|it| it["within"].as_str())
+        .collect();
+    assert!(
+        1 < leaves.len(),
+        "of a stream, a bell, a channel: {leaves:?}"
+    );
+    assert!(
+        forsaken.iter().all(|it| it["within"] == Value::Null),
+        "{json}"
+    );
 }
 
 // CT-13

@@ -168,7 +168,7 @@ macro_rules! programs {
 
 // CT-15, CT-16
 programs! {
-    zoo_closed zoo_unserved zoo_unqueued zoo_leaked_sender zoo_blocking zoo_starved zoo_queued
+    zoo_closed zoo_unserved zoo_unqueued zoo_leaked_sender zoo_leaked_permits zoo_subscribers zoo_blocking zoo_starved zoo_queued
     zoo_double
     zoo_idle zoo_accept zoo_timers zoo_slow zoo_cancelled zoo_burst zoo_closed_first zoo_deadlock
     zoo_deadlock_tokio zoo_deadlock_inside zoo_deadlock_busy zoo_unclaimed zoo_lost_join zoo_join_cycle zoo_futurelock zoo_unpolled zoo_kept_lock zoo_contended

@@ -1,0 +1,108 @@
+//! What follows from how long others of a kind lived. Times are in milliseconds.
+
+use ctp_trace::Census;
+use ctp_trace::record::*;
+use ctp_trace::verdict::{LivesStanding, Reason, Verdict};
+
+const THRESHOLD: Nanos = Nanos(1_000_000_000);
+const POOL: SiteId = SiteId(7);
+
+fn ms(ms: u64) -> Nanos {
+    Nanos(ms * 1_000_000)
+}
+
+/// Of each coroutine: when it is born, and whether it ends 3 ms later, or waits from then on.
+fn judged(lives: &[(u64, bool)], refused: u64) -> Vec<(Verdict, Reason)> {
+    let mut census = Census::new();
+    let mut feed = |record: Record| _ = census.feed(&record);
+    for (i, (born, ends)) in lives.iter().enumerate() {
+        let coroutine = CoroutineId(i as u32 + 1);
+        feed(Record::Birth(Birth {
+            coroutine,
+            at: ms(*born),
+            name: format!("request-{i}"),
+            ..Birth::default()
+        }));
+        let last = match ends {
+            true => EventKind::Death,
+            false => EventKind::Suspend,
+        };
+        let events = [(0, EventKind::Birth), (1, EventKind::Run), (3, last)];
+        for (n, (after, kind)) in events.into_iter().enumerate() {
+            feed(Record::Event(Event {
+                coroutine,
+                n: n as u64,
+                at: ms(born + after),
+                kind,
+                site: POOL,
+                ..Event::default()
+            }));
+        }
+    }
+    feed(Record::End(End {
+        at: ms(5_000),
+        refused,
+        ..End::default()
+    }));
+    let all = census.judge(THRESHOLD).into_iter();
+    all.map(|(_, it)| (it.verdict, it.reason)).collect()
+}
+
+/// So many that end, then so many that wait.
+fn came_and_went(ended: u64, newest: u64) -> Vec<(u64, bool)> {
+    let ended = (0..ended).map(|i| (10 * i, true));
+    let newest = (0..newest).map(|i| (1_000 + i, false));
+    ended.chain(newest).collect()
+}
+
+// CT-14
+#[test]
+fn where_all_that_come_wait_for_good_and_all_before_lived_for_moments_they_are_likely_stuck() {
+    let all = judged(&came_and_went(20, 8), 0);
+    let lives = LivesStanding {
+        ended: 20,
+        p99: all.first().map_or(Nanos(0), |it| p99(it.1)),
+        longest: ms(3),
+        newest: 8,
+    };
+    assert!((ms(3)..ms(6)).contains(&lives.p99));
+    let stuck = (Verdict::MaybeStuck, Reason::BeyondLives(lives));
+    assert_eq!(all, vec![stuck; 8]);
+}
+
+fn p99(reason: Reason) -> Nanos {
+    match reason {
+        Reason::BeyondLives(lives) => lives.p99,
+        other => panic!("{other:?}"),
+    }
+}
+
+// CT-14
+#[test]
+fn who_stays_while_others_still_come_and_go_is_a_guest_of_another_sort() {
+    let mut lives = came_and_went(20, 8);
+    lives.push((2_000, true));
+    let waiting = (Verdict::Waiting, Reason::NoPast);
+    assert_eq!(judged(&lives, 0), vec![waiting; 8]);
+    assert_eq!(judged(&came_and_went(20, 7), 0), vec![waiting; 7]);
+    assert_eq!(judged(&came_and_went(7, 8), 0), vec![waiting; 8]);
+}
+
+// CT-24
+#[test]
+fn of_those_that_are_not_in_the_trace_some_may_have_ended() {
+    let waiting = (Verdict::Waiting, Reason::NoPast);
+    assert_eq!(judged(&came_and_went(20, 8), 1), vec![waiting; 8]);
+}
+
+// CT-14
+#[test]
+fn one_that_came_before_the_last_that_went_is_told_with_those_that_wait_where_it_does() {
+    let mut lives = vec![(0, false)];
+    lives.extend(came_and_went(20, 8));
+    assert!(
+        judged(&lives, 0)
+            .iter()
+            .all(|it| it.0 == Verdict::MaybeStuck)
+    );
+}

@@ -1,0 +1,42 @@
+//! Requests on tokio take a permit of a pool for a moment, as long as there are some: nobody ever
+//! waits for one. Each tenth forgets to give it back, and those that come after the last wait.
+
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use ctp_nostd::{self as ctp, TracedExt as _};
+use ctp_zoo::{Ledger, told, two_workers};
+use tokio::sync::Semaphore;
+
+const PERMITS: usize = 4;
+
+static POOL: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(PERMITS));
+
+async fn request(number: usize, ledger: Ledger) {
+    let waiting = ledger.enter(&format!("request-{number}"), line!() + 1);
+    let permit = told(POOL.acquire(), ctp::Wait::user(1)).await;
+    let permit = permit.expect("the pool is open");
+    drop(waiting);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    if number % 10 == 9 {
+        permit.forget();
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    ctp::attach();
+    let (runtime, ledger) = (two_workers()?, Ledger::new());
+    let spawn = |number: usize| {
+        let request = request(number, ledger.clone());
+        runtime.spawn(request.traced_as(&format!("request-{number}")))
+    };
+    for number in 0..10 * PERMITS {
+        runtime.block_on(spawn(number)).expect("it ends");
+    }
+    (40..60).for_each(|number| drop(spawn(number)));
+    sleep(Duration::from_secs(3));
+    ledger.tell(|_| true);
+    // As it stands: nobody is cancelled.
+    std::process::exit(0)
+}
