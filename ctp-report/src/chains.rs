@@ -16,6 +16,8 @@ pub struct Awaits {
     pub frames: Vec<Label>,
     /// The last of them is what was spawned; else what is outermost is not known.
     pub is_whole: bool,
+    /// What was spawned, where that is known and not what is between.
+    pub outermost: Option<Label>,
     /// What they wait in: of the functions that are not the user's, the one that the innermost of
     /// those calls, as far as that is known.
     pub within: Option<String>,
@@ -45,15 +47,25 @@ impl Awaits {
         Awaits {
             within: within.and_then(|it| it.function.clone()),
             is_whole: proven.is_whole,
+            outermost: None,
             frames: without_closures(all.into_iter().filter(is_of_user).collect()),
         }
     }
 
+    /// This function was spawned. If the last one is the same, no other is between.
+    pub fn end_at(&mut self, spawned: Label) {
+        let last = self.frames.last().map(|it| &it.function);
+        self.is_whole |= last == Some(&spawned.function);
+        self.outermost = (!self.is_whole).then_some(spawned);
+    }
+
     /// What they are called, and that there are more if there are.
     pub fn functions(&self) -> Vec<String> {
-        let names = self.frames.iter().filter_map(|it| it.function.clone());
+        let name = |it: &Label| it.function.clone();
+        let names = self.frames.iter().filter_map(name);
         let more = (!self.is_whole).then(|| MORE.to_owned());
-        names.chain(more).collect()
+        let outermost = self.outermost.as_ref().and_then(name);
+        names.chain(more).chain(outermost).collect()
     }
 
     /// `handshake :40`, `serve main.rs:61`: a file is named where it is not that of the one before,
@@ -66,13 +78,14 @@ impl Awaits {
             file = frame.file.as_deref();
         }
         words.extend((!self.is_whole).then(|| MORE.to_owned()));
+        words.extend(self.outermost.as_ref().map(|it| one(it, file)));
         words
     }
 }
 
 fn one(frame: &Label, file: Option<&str>) -> String {
     let function = text::cut_middle(frame.function.as_deref().unwrap_or("?"), 40);
-    match (frame.line, frame.short()) {
+    match (frame.line.filter(|_| !frame.in_function), frame.short()) {
         (Some(line), _) if frame.file.as_deref() == file => format!("{function} :{line}"),
         (_, Some(at)) => format!("{function} {at}"),
         _ => function,

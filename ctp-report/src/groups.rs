@@ -135,6 +135,9 @@ pub struct AwaitedBy {
     pub functions: Vec<Awaiter>,
     /// The last of them is what was spawned; else there are more.
     pub whole: bool,
+    /// What was spawned, behind those that are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned: Option<Awaiter>,
     /// The same in words.
     #[serde(skip)]
     pub words: Vec<String>,
@@ -363,6 +366,7 @@ fn awaited_by(names: &Names, site: SiteId, label: &Label) -> Option<AwaitedBy> {
     Some(AwaitedBy {
         functions: awaits.frames.iter().map(one).collect(),
         whole: awaits.is_whole,
+        spawned: awaits.outermost.as_ref().map(one),
         words: awaits.describe(label.file.as_deref()),
     })
 }

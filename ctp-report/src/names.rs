@@ -229,6 +229,11 @@ impl Names {
             return;
         }
         let is_told = matches!(place, Place::Source { .. });
+        if let Place::Function { .. } = place
+            && !awaits.is_whole
+        {
+            awaits.end_at(label.clone());
+        }
         if !is_told {
             let within = label.within.take();
             *label = awaits.frames.remove(0);
