@@ -47,6 +47,7 @@ pub fn of(
     block: Option<&Block>,
 ) -> Proof {
     let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
+    steps.extend(idle_polls(one));
     steps.extend(wake(model, names, one));
     steps.extend(lost.and_then(|closing| close(model, names, one, closing)));
     let keepers = block.into_iter().flat_map(|block| &block.by);
@@ -78,6 +79,14 @@ fn last_event(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         return Some(step(one.born, "", "birth; no event since".to_owned()));
     };
     Some(event(model, names, &last))
+}
+
+/// It has waited for longer than since its latest event.
+fn idle_polls(one: &Coroutine) -> Option<Step> {
+    let polls = one.suspend().map_or(0, |_| one.idle_polls);
+    let polls = (0 < polls).then(|| units::counted(polls.into(), "time"))?;
+    let what = format!("suspend for the same; polled {polls} since, and not woken");
+    Some(step(one.waits_since, "", what))
 }
 
 /// An event of a coroutine.

@@ -234,9 +234,13 @@ impl Census {
         for one in self.coroutines.all() {
             let end = self.end_of(one.process);
             if let Some(wait) = one.suspend() {
-                places.at(wait.site, wait.wait).open.add(wait.at.until(end));
+                places
+                    .at(wait.site, wait.wait)
+                    .open
+                    .add(one.waits_since.until(end));
             }
             if let (Some(since), Some(from)) = (one.runs_since(), one.resumed) {
+                one.count_wait(&mut places);
                 places.by_number(from.site).runs.add(since.until(end));
             }
             if one.misses_events() {

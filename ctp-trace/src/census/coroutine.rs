@@ -52,6 +52,11 @@ pub struct Coroutine {
     /// Since when it waits for what it waits for, if it does: runs that ended where the wait before
     /// was, for the same, are no end of it.
     pub wants_since: Nanos,
+    /// Since when it waits there, if it does: polls that nobody asked for, and after which it went on
+    /// waiting for the same, are no end of it.
+    pub waits_since: Nanos,
+    /// So many such polls there were.
+    pub idle_polls: u32,
     /// Time it waited, as far as it went on since.
     pub waited: Total,
     /// Time it ran, as far as that is over.
@@ -130,6 +135,9 @@ pub(super) struct Resumed {
     pub(super) queued: bool,
     /// The place that ended it has been counted.
     pub(super) credited: bool,
+    /// The run may be a poll that nobody asked for, and that ends nothing: the wait is counted once
+    /// that is known.
+    pub(super) uncounted: bool,
 }
 
 impl Coroutine {
@@ -218,7 +226,8 @@ impl Coroutine {
 
     /// All that the rule needs, but for what only others can tell.
     pub(super) fn standing(&self, past: Past, started_monotonic_ns: u64) -> Standing {
-        let (state, since) = self.state();
+        let (state, at) = self.state();
+        let since = self.suspend().map_or(at, |_| self.waits_since);
         let marks = self.suspend().map(|wait| wait.marks).unwrap_or_default();
         Standing {
             state,

@@ -119,8 +119,8 @@ impl ByName {
         named.coroutines = named.coroutines.saturating_add(1);
         named.cancelled += u64::from(one.cancelled);
         named.approximate |= one.is_approximate();
-        if let Some(wait) = one.suspend() {
-            named.open.add(wait.at.until(end));
+        if one.suspend().is_some() {
+            named.open.add(one.waits_since.until(end));
         }
         match &one.aggregate {
             Some(it) => named.merge(it.bins, &it.waiting, &it.running, it.left_out),

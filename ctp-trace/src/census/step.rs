@@ -4,7 +4,7 @@ use super::coroutine::{Coroutine, Resumed};
 use super::site::Places;
 use super::span::{Doing, Span};
 use crate::histogram::Histogram;
-use crate::record::{Event, EventKind, Nanos, Wake};
+use crate::record::{CoroutineKind, Event, EventKind, Nanos, WaitKind, Wake};
 
 /// What is counted over all coroutines, also those that are forgotten since they ended.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +25,13 @@ pub struct Totals {
     pub cancelled: u64,
     /// Runs that no known wait came before.
     pub first_runs: Histogram,
+}
+
+impl Resumed {
+    /// Whether who suspends so, at the site of that number, waits where this was, for the same.
+    fn is_of(&self, suspend: &Event, site: u32) -> bool {
+        (self.site, self.wait, self.arg) == (site, suspend.wait, suspend.arg)
+    }
 }
 
 impl Coroutine {
@@ -49,6 +56,8 @@ impl Coroutine {
         if event.kind == EventKind::Run {
             self.ran_at = Some(event.at);
         }
+        let waits_on = gap == 0 && self.waits_on(event, places);
+        self.settle(waits_on, places);
         let span = match self.last {
             Some(last) if gap == 0 && !event.after_filtered => {
                 self.bound(&last, event, places, totals)
@@ -61,7 +70,7 @@ impl Coroutine {
                 self.polled_by_others |= was_unasked;
                 self.runs_when_woken |= !was_unasked;
             }
-            self.arrive(event, gap, places);
+            self.arrive(event, gap, waits_on, places);
         }
         self.last = Some(*event);
         span
@@ -87,14 +96,47 @@ impl Coroutine {
         None
     }
 
-    fn arrive(&mut self, suspend: &Event, gap: u64, places: &mut Places) {
-        let number = places.number(suspend.site, suspend.wait);
-        let is_same = |it: &&Resumed| {
-            gap == 0 && it.site == number && (it.wait, it.arg) == (suspend.wait, suspend.arg)
+    /// The run that ends with this event was one that nobody asked for, as where another future polls
+    /// this one for reasons of its own, and changed nothing.
+    fn waits_on(&self, event: &Event, places: &mut Places) -> bool {
+        let Some(resumed) = self.resumed.filter(|it| it.uncounted) else {
+            return false;
         };
+        event.kind == EventKind::Suspend
+            && event.wake_seen == resumed.wake_seen
+            && resumed.is_of(event, places.number(event.site, event.wait))
+    }
+
+    /// Now it is known whether the wait before the latest run goes on.
+    fn settle(&mut self, waits_on: bool, places: &mut Places) {
+        if !waits_on {
+            self.count_wait(places);
+        }
+        if let Some(resumed) = &mut self.resumed {
+            resumed.uncounted = false;
+        }
+    }
+
+    /// That wait is over, for all that is known.
+    pub(super) fn count_wait(&self, places: &mut Places) {
+        let resumed = self.resumed.filter(|it| it.uncounted);
+        if let (Some(resumed), Some(ran_at)) = (resumed, self.ran_at) {
+            let length = self.waits_since.until(ran_at);
+            places.by_number(resumed.site).waits.add(length);
+        }
+    }
+
+    fn arrive(&mut self, suspend: &Event, gap: u64, waits_on: bool, places: &mut Places) {
+        let number = places.number(suspend.site, suspend.wait);
+        let is_same = |it: &&Resumed| gap == 0 && it.is_of(suspend, number);
         if self.resumed.as_ref().filter(is_same).is_none() {
             self.wants_since = suspend.at;
         }
+        if waits_on {
+            self.idle_polls = self.idle_polls.saturating_add(1);
+            return;
+        }
+        (self.waits_since, self.idle_polls) = (suspend.at, 0);
         self.first_woken = Nanos(0);
         let stats = places.by_number(number);
         stats.events += 1;
@@ -122,10 +164,11 @@ impl Coroutine {
             EventKind::Suspend if to.kind == EventKind::Death => {
                 self.cancelled = true;
                 totals.cancelled += 1;
+                let length = self.waits_since.until(to.at);
                 places.at(from.site, from.wait).cancelled.add(length);
                 Doing::Waiting(from.site, from.wait)
             }
-            EventKind::Suspend => self.resume(from, length, places),
+            EventKind::Suspend => self.resume(from, to, places),
             EventKind::Run => self.pause(length, places, totals),
         };
         Some(Span {
@@ -136,10 +179,14 @@ impl Coroutine {
         })
     }
 
-    fn resume(&mut self, from: &Event, length: Nanos, places: &mut Places) -> Doing {
-        self.waited.add(length);
+    fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Doing {
+        self.waited.add(from.at.until(run.at));
         let site = places.number(from.site, from.wait);
-        places.by_number(site).waits.add(length);
+        let may_go_on = self.is_unasked(from, run);
+        if !may_go_on {
+            let length = self.waits_since.until(run.at);
+            places.by_number(site).waits.add(length);
+        }
         self.resumed = Some(Resumed {
             suspended_at: from.at,
             site,
@@ -148,10 +195,18 @@ impl Coroutine {
             wake_seen: from.wake_seen,
             queued: false,
             credited: false,
+            uncounted: may_go_on,
         });
         self.count_queueing(places);
         self.count_waker(places);
         Doing::Waiting(from.site, from.wait)
+    }
+
+    /// Nobody woke it, and who polls a future has to be asked. A future that yields asks by that.
+    fn is_unasked(&self, from: &Event, run: &Event) -> bool {
+        let is_told = self.kind == CoroutineKind::Future && self.wake.is_some();
+        let asks = matches!(from.wait, WaitKind::Yield | WaitKind::Timer);
+        is_told && !asks && from.wake_seen == run.wake_seen
     }
 
     fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Doing {

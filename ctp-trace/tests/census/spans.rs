@@ -214,7 +214,7 @@ fn who_is_over_and_accounted_for_is_forgotten() {
 #[test]
 fn a_coroutine_costs_little() {
     assert!(
-        size_of::<Coroutine>() <= 400,
+        size_of::<Coroutine>() <= 416,
         "{} bytes",
         size_of::<Coroutine>()
     );
