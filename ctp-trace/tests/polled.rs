@@ -66,7 +66,7 @@ impl Futures {
 
     /// It is polled, after so many wakes in all, and waits for a reply then, or elsewhere.
     fn poll(&mut self, id: u32, at: u64, wait: (SiteId, u16)) {
-        self.event(id, at, EventKind::Run, (SiteId(0), wait.1));
+        self.event(id, at, EventKind::Run, (SiteId(0), 0));
         self.event(id, at + 1, EventKind::Suspend, wait);
     }
 

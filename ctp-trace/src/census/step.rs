@@ -5,6 +5,7 @@ use super::site::Places;
 use super::span::{Doing, Span};
 use crate::histogram::Histogram;
 use crate::record::{CoroutineKind, Event, EventKind, Nanos, WaitKind, Wake};
+use crate::verdict::wakes_since;
 
 /// What is counted over all coroutines, also those that are forgotten since they ended.
 #[derive(Clone, Debug, Default)]
@@ -182,7 +183,7 @@ impl Coroutine {
     fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Doing {
         self.waited.add(from.at.until(run.at));
         let site = places.number(from.site, from.wait);
-        let may_go_on = self.is_unasked(from, run);
+        let may_go_on = self.may_be_polled_unasked(from);
         if !may_go_on {
             let length = self.waits_since.until(run.at);
             places.by_number(site).waits.add(length);
@@ -202,11 +203,14 @@ impl Coroutine {
         Doing::Waiting(from.site, from.wait)
     }
 
-    /// Nobody woke it, and who polls a future has to be asked. A future that yields asks by that.
-    fn is_unasked(&self, from: &Event, run: &Event) -> bool {
+    /// Who polls a future that tells of wakes has to be asked, or may poll it all the same: where no
+    /// wake is known yet, that poll tells when it ends. One that yields asks by that.
+    fn may_be_polled_unasked(&self, from: &Event) -> bool {
+        let counts = [self.wake.map(|it| it.count), self.woken.map(|it| it.count)];
+        let is_later = |count| wakes_since(count, from.wake_seen).is_some_and(|wakes| 0 < wakes);
         let is_told = self.kind == CoroutineKind::Future && self.wake.is_some();
         let asks = matches!(from.wait, WaitKind::Yield | WaitKind::Timer);
-        is_told && !asks && from.wake_seen == run.wake_seen
+        is_told && !asks && !counts.into_iter().flatten().any(is_later)
     }
 
     fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Doing {
