@@ -44,6 +44,8 @@ pub enum Kind {
 pub struct Coroutine<P: Platform> {
     seat: Option<Seat<P>>,
     wake_seen: Cell<u16>,
+    /// It was woken between its last two runs.
+    was_woken: Cell<bool>,
     /// Whose place in this thread's `current` word it took.
     previous: Cell<u64>,
     /// It is over, and what it held may be in what it gave to another one.
@@ -56,6 +58,7 @@ impl<P: Platform> Coroutine<P> {
         Coroutine {
             seat: None,
             wake_seen: Cell::new(0),
+            was_woken: Cell::new(false),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
         }
@@ -68,6 +71,7 @@ impl<P: Platform> Coroutine<P> {
         Coroutine {
             seat: Some(seat),
             wake_seen: Cell::new(0),
+            was_woken: Cell::new(false),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
         }
@@ -226,6 +230,12 @@ impl<P: Platform> Coroutine<P> {
         self.live_seat().is_some()
     }
 
+    /// Whether a wake led to the run that goes on; else who runs it has other reasons.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn was_woken(&self) -> bool {
+        self.was_woken.get()
+    }
+
     /// As [`waker`](Coroutine::waker), of one whose wakers are counted.
     #[cfg(feature = "alloc")]
     pub(crate) fn counted_waker(&self) -> Option<Waker<P>> {
@@ -259,7 +269,8 @@ impl<P: Platform> Coroutine<P> {
     /// It is the one that runs here, and what an earlier one announced is void.
     #[inline(always)]
     fn enter(&self, seat: &Seat<P>, local: Option<&Local>) {
-        self.wake_seen.set(wake::seen(&seat.station.wake));
+        let seen = wake::seen(&seat.station.wake);
+        self.was_woken.set(self.wake_seen.replace(seen) != seen);
         let Some(local) = local else { return };
         let running = local.current.load(Ordering::Relaxed);
         if running != u64::from(seat.word) {

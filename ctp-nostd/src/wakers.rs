@@ -33,7 +33,7 @@ impl Wakers {
         let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());
         let polled = future.poll(&mut Context::from_waker(&waker));
         let found = polling.end();
-        (polled, wrapped.end_poll(found))
+        (polled, wrapped.end_poll(found, task.was_woken()))
     }
 
     #[inline(always)]

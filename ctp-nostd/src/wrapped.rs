@@ -48,6 +48,8 @@ pub(crate) struct Wrapped {
     is_precise: bool,
     /// The only chain that was found in the latest poll that found any.
     waited: AtomicU32,
+    /// The chain of the wait in which the latest poll ended, if it is known.
+    waits: AtomicU32,
 }
 
 /// The future's own hold on that.
@@ -71,6 +73,7 @@ impl Held {
             is_latest: AtomicBool::new(true),
             is_precise,
             waited: AtomicU32::new(0),
+            waits: AtomicU32::new(0),
         };
         Held(NonNull::from(Box::leak(Box::new(wrapped))))
     }
@@ -116,9 +119,9 @@ impl Wrapped {
     }
 
     /// The poll ends in which it was lent, and which found these chains. Gives which of them is that
-    /// of the wait.
+    /// of the wait: where there was no wake and none was found, that of the wait before.
     #[inline]
-    pub fn end_poll(&self, found: Found) -> Found {
+    pub fn end_poll(&self, found: Found, was_woken: bool) -> Found {
         let (duty, are_several) = self.holders.end_poll();
         if are_several {
             noted::doubt(linux::local()); // what was announced may not be all
@@ -126,10 +129,24 @@ impl Wrapped {
         if duty.uncount {
             self.trace.count().subtract();
         }
-        match found.is_one_of_several() {
+        let found = match found.is_one_of_several() {
             true => self.judge(found.settled()),
+            false if found.chain == 0 && !was_woken => self.waits_on(),
             false => self.remember(found),
-        }
+        };
+        self.waits.store(found.chain, Ordering::Relaxed);
+        found
+    }
+
+    /// Who polls it does so for reasons of its own, and no leaf has taken a waker: the one that has the
+    /// only clone waits on.
+    #[cold]
+    fn waits_on(&self) -> Found {
+        let chain = match self.holders.clones() {
+            1 => self.waits.load(Ordering::Relaxed),
+            _ => 0,
+        };
+        Found { chain, last: 0 }
     }
 
     #[inline(always)]
@@ -444,13 +461,30 @@ mod tests {
     fn of_several_chains_that_by_which_it_waited_alone_is_most_likely_over() {
         let wrapped = wrapped(&Arc::default(), false);
         let end = |chain, last| {
-            let found = wrapped.end_poll(Found { chain, last });
+            let found = wrapped.end_poll(Found { chain, last }, true);
             (found.chain, found.is_one_of_several())
         };
         assert_eq!(end(5, 6), (5, true), "the first wait");
         assert_eq!([end(7, 0), end(0, 0)], [(7, false), (0, false)]);
         assert_eq!(end(7, 8), (8, true));
         assert_eq!(end(7, 8), (7, true), "both, for all that is known");
+    }
+
+    // CT-13
+    #[test]
+    fn a_poll_that_nobody_asked_for_leaves_the_wait_where_it_was() {
+        let wrapped = wrapped(&Arc::default(), false);
+        let end = |chain, was_woken| wrapped.end_poll(Found { chain, last: 0 }, was_woken).chain;
+        let lent = wrapped.lend();
+        let kept = Waker::clone(&lent);
+        assert_eq!([end(5, true), end(0, false), end(0, false)], [5, 5, 5]);
+        let woken = [end(0, true), end(0, false)];
+        assert_eq!(woken, [0, 0], "what was woken may wait for another thing");
+        end(5, true);
+        let another = Waker::clone(&lent);
+        assert_eq!(end(0, false), 0, "either may be that of the wait");
+        drop((kept, another));
+        assert_eq!(end(0, false), 0, "and where there is none");
     }
 
     #[test]
