@@ -45,7 +45,7 @@ impl Awaits {
         let before_users = all.iter().take_while(|it| !is_of_user(it));
         let within = before_users.filter(|it| is_of_package(it)).last();
         Awaits {
-            within: within.and_then(|it| it.function.clone()),
+            within: within.and_then(|it| label::plain(it.function.as_deref()?)),
             is_whole: proven.is_whole,
             outermost: None,
             frames: without_closures(all.into_iter().filter(is_of_user).collect()),
@@ -154,10 +154,26 @@ fn is_of_user(label: &Label) -> bool {
     krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_elsewhere
 }
 
-/// Of a package that was downloaded, other than the probe.
+/// Of a package that was downloaded, other than the probe. What one of its macros makes of the user's
+/// code is in its file, and not of its crate.
 fn is_of_package(label: &Label) -> bool {
-    let krate = crate_of(label);
-    krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_of_user(label)
+    let is_its = |krate: &str| match &label.absolute {
+        Some(file) => is_in_package(&file.to_string_lossy(), krate),
+        None => true,
+    };
+    let krate = crate_of(label).filter(|krate| !NOBODYS.contains(krate));
+    krate.is_some_and(is_its) && !is_of_user(label)
+}
+
+/// Where cargo puts it, that is in a folder `tokio-util-0.7.18`.
+fn is_in_package(file: &str, krate: &str) -> bool {
+    let is_its = |folder: &str| {
+        let folder = folder.replace('-', "_");
+        let version = folder.strip_prefix(krate);
+        let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
+        version.is_some_and(|it| it.is_empty() || it.strip_prefix('_').is_some_and(is_number))
+    };
+    file.split('/').any(is_its)
 }
 
 /// Of the standard library, of the probe, of a package that was downloaded, or of the C library.
@@ -208,6 +224,14 @@ fn crate_of(label: &Label) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_is_of_the_package_in_whose_folder_it_lies() {
+        let file = "/root/.cargo/registry/src/index-1949/tokio-util-0.7.18/src/task.rs";
+        assert!(is_in_package(file, "tokio_util"));
+        assert!(!is_in_package(file, "tokio") && !is_in_package(file, "app"));
+        assert!(is_in_package("/checkouts/axum/src/lib.rs", "axum"));
+    }
 
     // CT-14
     #[test]

@@ -68,6 +68,27 @@ pub fn source(file: &str, line: u32, in_function: bool) -> String {
     format!("{file}:{line}{on}")
 }
 
+/// A function's path without the arguments of types and the trait that it is of:
+/// `tokio::sync::oneshot::Receiver::poll`.
+pub fn plain(function: &str) -> Option<String> {
+    let (of, method) = match function.strip_prefix('<') {
+        Some(rest) => rest.split_once(" as ").map(|(of, rest)| {
+            let method = rest.rfind(">::").map_or("", |at| &rest[at + 1..]);
+            (of, method)
+        })?,
+        None => (function, ""),
+    };
+    let mut depth = 0usize;
+    let mut is_outside = |c: char| {
+        depth += usize::from(c == '<');
+        let is_outside = depth == 0;
+        depth = depth.saturating_sub(usize::from(c == '>'));
+        is_outside
+    };
+    let path: String = of.chars().filter(|c| is_outside(*c)).collect();
+    Some((path + method).replace("::::", "::"))
+}
+
 /// `Notified` for `tokio::sync::notify::Notified::poll`, `Semaphore::acquire` for the whole path of
 /// that: by what it is known to those who use it.
 pub fn api(function: &str) -> &str {
@@ -202,6 +223,25 @@ fn from_here(file: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_is_plain_without_types_and_traits() {
+        for (function, path) in [
+            (
+                "<tokio::sync::oneshot::Receiver<T> as core::future::future::Future>::poll",
+                "tokio::sync::oneshot::Receiver::poll",
+            ),
+            (
+                "tokio::sync::broadcast::Receiver<Option<u8>>::recv",
+                "tokio::sync::broadcast::Receiver::recv",
+            ),
+            ("tokio::time::sleep", "tokio::time::sleep"),
+            ("Vec::<u8>::push", "Vec::push"),
+        ] {
+            assert_eq!(plain(function).as_deref(), Some(path));
+        }
+        assert_eq!(plain("<impl>"), None);
+    }
 
     #[test]
     fn a_function_is_called_by_what_its_users_know() {

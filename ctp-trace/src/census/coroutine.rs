@@ -205,7 +205,8 @@ impl Coroutine {
     /// What it does, as far as known, and since when; since its last known event if a filter kept
     /// out what came after.
     pub fn state(&self) -> (State, Nanos) {
-        let since = self.last.map_or(self.born, |last| last.at);
+        let latest = self.last.map_or(self.born, |last| last.at);
+        let since = self.suspend().map_or(latest, |_| self.waits_since);
         let kind = self.hidden.or(self.last.map(|last| last.kind));
         let state = match kind.unwrap_or(EventKind::Birth) {
             EventKind::Birth => State::Born,
@@ -226,8 +227,7 @@ impl Coroutine {
 
     /// All that the rule needs, but for what only others can tell.
     pub(super) fn standing(&self, past: Past, started_monotonic_ns: u64) -> Standing {
-        let (state, at) = self.state();
-        let since = self.suspend().map_or(at, |_| self.waits_since);
+        let (state, since) = self.state();
         let marks = self.suspend().map(|wait| wait.marks).unwrap_or_default();
         Standing {
             state,
