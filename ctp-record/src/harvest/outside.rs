@@ -25,8 +25,9 @@ pub struct Numbers {
     shared: HashMap<PlaceOf, SiteId>,
 }
 
-/// A place of a program: its number, and the place, whose address is the offset in its file.
-type PlaceOf = (u32, Place);
+/// A place of a program: its number, the place, and who calls whom there, whose addresses are offsets in
+/// its file.
+type PlaceOf = (u32, Place, Vec<u64>);
 
 impl Numbers {
     /// Goes on after so many coroutines and sites.

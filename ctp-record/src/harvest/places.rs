@@ -94,14 +94,8 @@ impl Places {
     }
 
     fn place(&mut self, process: ProcessId, key: Key, id: u32, pass: &mut Pass<'_>) -> SiteId {
-        let found = intern::lookup(pass.region.sites, id);
-        match found.and_then(|found| place_of(&found)) {
-            Some(place) => {
-                if let Place::Function { address, .. } = place {
-                    pass.outside.is_text(process, address, pass.sink);
-                }
-                self.numbered(process, key, place, pass)
-            }
+        match place_with(process, id, pass) {
+            Some(place) => self.numbered(process, key, place, pass),
             None => SiteId(0),
         }
     }
@@ -119,25 +113,25 @@ impl Places {
         if let Some(known) = self.ids.get(&(process, Key::Chain(id))) {
             return *known;
         }
-        let site = match (chain.site, chain.addresses.get(1)) {
+        let place = match (chain.site, chain.addresses.get(1)) {
             // The innermost is in the probe's own code.
-            (0, Some(&caller)) => {
-                let place = Place::ReturnAddress(caller);
-                self.numbered(process, Key::Chain(id), place, pass)
-            }
-            (site, _) => self.place(process, Key::Chain(id), site, pass),
+            (0, Some(&caller)) => Some(Place::ReturnAddress(caller)),
+            (site, _) => place_with(process, site, pass),
         };
-        if site.0 == 0 {
-            return site;
-        }
+        let Some(place) = place else {
+            return SiteId(0);
+        };
         for &address in &chain.addresses {
             pass.outside.is_text(process, address, pass.sink);
         }
-        pass.sink.take(Record::Chain(Chain {
-            site,
-            is_whole: chain.is_whole,
-            addresses: chain.addresses.to_vec(),
-        }));
+        let (site, is_new) = self.number(process, Key::Chain(id), place, &chain.addresses, pass);
+        if is_new {
+            pass.sink.take(Record::Chain(Chain {
+                site,
+                is_whole: chain.is_whole,
+                addresses: chain.addresses.to_vec(),
+            }));
+        }
         site
     }
 
@@ -169,33 +163,51 @@ impl Places {
         place: Place,
         pass: &mut Pass<'_>,
     ) -> SiteId {
+        self.number(process, key, place, &[], pass).0
+    }
+
+    /// The number of a place, with who called whom there, and whether it is told now.
+    fn number(
+        &mut self,
+        process: ProcessId,
+        key: Key,
+        place: Place,
+        calls: &[u64],
+        pass: &mut Pass<'_>,
+    ) -> (SiteId, bool) {
         if let Some(known) = self.ids.get(&(process, key)) {
-            return *known;
+            return (*known, false);
         }
-        let number = match key {
-            _ if self.ids.len() >= MOST_SITES => None,
-            Key::Chain(_) => pass.outside.numbers().site().map(|id| (id, true)),
-            _ => number_of(process, &place, pass),
+        let number = match self.ids.len() < MOST_SITES {
+            true => number_of(process, &place, calls, pass),
+            false => None,
         };
         let Some((id, is_new)) = number else {
             self.unnamed += 1;
-            return SiteId(0);
+            return (SiteId(0), false);
         };
         self.ids.insert((process, key), id);
         if is_new {
             pass.sink.take(Record::Site(Site { id, process, place }));
         }
-        id
+        (id, is_new)
     }
 }
 
 /// A place that all processes of a program have in common is told once. Nothing if no number is left.
-fn number_of(process: ProcessId, place: &Place, pass: &mut Pass<'_>) -> Option<(SiteId, bool)> {
+fn number_of(
+    process: ProcessId,
+    place: &Place,
+    calls: &[u64],
+    pass: &mut Pass<'_>,
+) -> Option<(SiteId, bool)> {
     let program = pass.outside.program(process);
     let in_program = in_program(process, place, pass.outside);
+    let offset = |call: &u64| pass.outside.offset_in_program(process, *call);
+    let calls: Option<Vec<u64>> = calls.iter().map(offset).collect();
     let numbers = pass.outside.numbers();
-    match in_program {
-        Some(place) => numbers.shared((program, place)),
+    match in_program.zip(calls) {
+        Some((place, calls)) => numbers.shared((program, place, calls)),
         None => numbers.site().map(|id| (id, true)),
     }
 }
@@ -212,6 +224,15 @@ fn in_program(process: ProcessId, place: &Place, outside: &dyn Outside) -> Optio
         Place::ReturnAddress(address) => Place::ReturnAddress(offset(address)?),
         _ => place.clone(),
     })
+}
+
+/// The one with this id in the shared table.
+fn place_with(process: ProcessId, id: u32, pass: &mut Pass<'_>) -> Option<Place> {
+    let place = place_of(&intern::lookup(pass.region.sites, id)?)?;
+    if let Place::Function { address, .. } = place {
+        pass.outside.is_text(process, address, pass.sink);
+    }
+    Some(place)
 }
 
 fn place_of(found: &Found) -> Option<Place> {
