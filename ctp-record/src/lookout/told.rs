@@ -34,7 +34,7 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
     text
 }
 
-/// `47 stuck at src/server.rs:71 (CERTAIN, for 2.1 s at most)`
+/// `47 stuck at src/server.rs:71 (CERTAIN, for up to 2.1 s)`
 fn line(finding: &Finding) -> String {
     let (certain, likely) = (Confidence::Certain.word(), Confidence::Likely.word());
     let sure = match (finding.certain, finding.likely) {
@@ -42,8 +42,9 @@ fn line(finding: &Finding) -> String {
         (0, _) => likely.to_owned(),
         (some, others) => format!("{some} {certain}, {others} {likely}"),
     };
+    let up_to = if finding.stuck() == 1 { "" } else { "up to " };
     format!(
-        "{} stuck at {} ({sure}, for {} at most)",
+        "{} stuck at {} ({sure}, for {up_to}{})",
         grouped(finding.stuck() as u64),
         finding.place,
         seconds(finding.longest.0)
@@ -69,7 +70,7 @@ mod tests {
     fn how_sure_it_is_is_told() {
         assert_eq!(
             line(&finding(47, 0)),
-            "47 stuck at a.rs:7 (CERTAIN, for 2.1 s at most)"
+            "47 stuck at a.rs:7 (CERTAIN, for up to 2.1 s)"
         );
         assert!(line(&finding(0, 1)).contains("(LIKELY, "));
         assert!(line(&finding(3, 4)).contains("7 stuck at a.rs:7 (3 CERTAIN, 4 LIKELY, "));

@@ -32,7 +32,8 @@ pub fn page(
     };
     if !groups.iter().any(|group| group.verdict().is_stuck()) {
         let busy: Vec<&Group> = of(Verdict::Busy).collect();
-        page.line(&nothing(view.threshold, &busy))?;
+        let still = standstill(groups, view.threshold).unwrap_or_default();
+        page.line(&nothing(view.threshold, &busy, &still))?;
         page.gap()?;
     }
     for verdict in order(groups) {
@@ -51,16 +52,33 @@ pub fn page(
 }
 
 /// `Nothing looks stuck (threshold 1.0 s), but 1 coroutine has run for 5.0 s: see BUSY below.`
-fn nothing(threshold: Nanos, busy: &[&Group]) -> String {
+fn nothing(threshold: Nanos, busy: &[&Group], still: &str) -> String {
     let threshold = units::duration(threshold);
     let nothing = format!("Nothing looks stuck (threshold {threshold})");
     let count = busy.iter().map(|group| group.count as u64).sum();
     let coroutines = units::counted(count, "coroutine");
     match (count, because::ages(busy)) {
-        (0, _) => format!("{nothing}."),
+        (0, _) => format!("{nothing}{still}."),
         (1, long) => format!("{nothing}, but {coroutines} has run for {long}: see BUSY below."),
         (_, long) => format!("{nothing}, but {coroutines} have run for {long}: see BUSY below."),
     }
+}
+
+/// Where nothing tells whether that is as it should be: that nobody goes on.
+fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
+    let since = groups.iter().map(|group| group.youngest_ns).min()?;
+    let all_wait = groups.iter().all(|it| it.verdict() == Verdict::Waiting);
+    let is_unproven = groups.iter().any(|group| !because::is_as_usual(group));
+    let count: usize = groups.iter().map(|group| group.count).sum();
+    let long = units::duration(Nanos(since));
+    let who = match count {
+        1 => "the only coroutine alive has not run for".to_owned(),
+        _ => format!(
+            "none of the {} coroutines alive has run for",
+            units::count(count as u64)
+        ),
+    };
+    (all_wait && is_unproven && threshold.0 <= since).then(|| format!(", but {who} {long}"))
 }
 
 /// Verdicts, the worst first; but who keeps the thread of others comes before these.
