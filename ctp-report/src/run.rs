@@ -245,6 +245,7 @@ fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
 fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
     let mut folder = Folder::new(view.by);
     let (model, names) = read_with(config, &mut |census, span| folder.add(census, span))?;
+    warn(&model);
     let stacks = folder.finish(&model, &names);
     let said = view::flame::write(&model, &stacks, view, out)?;
     if config.json {
@@ -257,6 +258,14 @@ fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
         said.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     }
     Ok(())
+}
+
+/// Says what is missing of what goes into a file, or to a program, where no page says it.
+fn warn(model: &Model) {
+    for what in view::header::unread(model) {
+        // Without a standard error there is nobody to say it to.
+        let _ = writeln!(io::stderr(), "ctp-report: note: {what}");
+    }
 }
 
 /// Reads twice: to learn who there is, and to gather what those did that are shown.
@@ -324,6 +333,7 @@ fn export(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<()>
     let mut exporter = Exporter::default();
     let model = load::open(config)?.model(|_, record| exporter.see(record), |_, _| {})?;
     model.check_not_empty()?;
+    warn(&model);
     let rows = exporter.finish(&model);
     let said = view::export::write(&model, &rows, view, out)?;
     if config.detail != Detail::Quiet

@@ -271,15 +271,20 @@ fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
         .max_by_key(|(length, _)| *length)
 }
 
-/// What the reader of any figure should know.
-pub fn notes(model: &Model, names: &Names) -> Vec<String> {
-    let mut notes = model.damage.clone();
-    if let Some(offset) = model.truncated_at {
-        notes.push(format!(
+/// Which parts of the trace are not there, or cannot be read.
+pub fn unread(model: &Model) -> Vec<String> {
+    let cut = model.truncated_at.map(|offset| {
+        format!(
             "the recorder did not finish; the trace is cut off at byte {offset}, and what came \
              after that is missing"
-        ));
-    }
+        )
+    });
+    model.damage.iter().cloned().chain(cut).collect()
+}
+
+/// What the reader of any figure should know.
+pub fn notes(model: &Model, names: &Names) -> Vec<String> {
+    let mut notes = unread(model);
     if model.refused() > 0 {
         let refused = units::counted(model.refused(), "coroutine");
         notes.push(format!(
