@@ -77,12 +77,17 @@ impl Backlog {
 
     /// Are there so many chunks that one who may wait should?
     pub(crate) fn has_enough_chunks(&self) -> bool {
-        ENOUGH_BYTES.min(self.0.limit_bytes / 4) <= self.0.chunks_bytes.load(Ordering::Relaxed)
+        self.has_chunks_of(ENOUGH_BYTES.min(self.0.limit_bytes / 4))
     }
 
     /// So many that no more should be made?
     pub(crate) fn has_too_many_chunks(&self) -> bool {
-        self.0.limit_bytes / 2 <= self.0.chunks_bytes.load(Ordering::Relaxed)
+        self.has_chunks_of(self.0.limit_bytes / 2)
+    }
+
+    /// Never where there is none: nothing would come of a wait for the next one to be written.
+    fn has_chunks_of(&self, bytes: u64) -> bool {
+        bytes.max(1) <= self.0.chunks_bytes.load(Ordering::Relaxed)
     }
 
     /// Does it fill so fast that what can wait should?
@@ -119,5 +124,23 @@ impl Backlog {
 
     fn note_most(&self) {
         self.0.most_bytes.fetch_max(self.bytes(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-11
+    #[test]
+    fn however_small_it_is_nobody_waits_while_it_is_empty() {
+        for limit_bytes in [0, 1, 3, 1 << 10] {
+            let backlog = Backlog::of(limit_bytes);
+            assert!(!backlog.has_enough_chunks() && !backlog.has_too_many_chunks());
+            backlog.chunk_added(1 << 10);
+            assert!(backlog.has_enough_chunks() && backlog.has_too_many_chunks());
+            backlog.chunk_written(1 << 10);
+            assert!(!backlog.has_enough_chunks() && !backlog.has_too_many_chunks());
+        }
     }
 }

@@ -9,6 +9,8 @@ pub enum NoSize {
     Syntax,
     /// Less than a lane should have, but not 0.
     TooSmall,
+    /// Less than a backlog should have.
+    NoRoom,
     /// More than so many MiB.
     TooLarge(u64),
 }
@@ -18,6 +20,7 @@ impl fmt::Display for NoSize {
         match self {
             NoSize::Syntax => write!(out, "not a size; try 4M, 512K or 0"),
             NoSize::TooSmall => write!(out, "less than {}; 0 is for none", typed(LEAST_BUFFER)),
+            NoSize::NoRoom => write!(out, "less than {}", typed(LEAST_BACKLOG)),
             NoSize::TooLarge(mib) => write!(out, "more than {mib}M"),
         }
     }
@@ -29,6 +32,8 @@ impl std::error::Error for NoSize {}
 const LEAST_BUFFER: u64 = 1 << 10;
 /// The largest room for one thread, in MiB.
 const MOST_BUFFER: u64 = 256;
+/// The smallest backlog: what is less holds nothing that could wait.
+const LEAST_BACKLOG: u64 = 1 << 10;
 /// The largest backlog, in MiB: 1 TiB.
 const MOST_BACKLOG: u64 = 1 << 20;
 
@@ -46,9 +51,12 @@ pub fn buffer(text: &str) -> Result<u64, NoSize> {
 /// Bytes of the recorder's backlog, in the same way.
 ///
 /// # Errors
-/// Something else, or more than any machine has.
+/// Something else, or more than any machine has, or less than makes sense.
 pub fn backlog(text: &str) -> Result<u64, NoSize> {
-    up_to(MOST_BACKLOG, text)
+    match up_to(MOST_BACKLOG, text)? {
+        0..LEAST_BACKLOG => Err(NoSize::NoRoom),
+        bytes => Ok(bytes),
+    }
 }
 
 /// As a user would type so many bytes.
@@ -89,7 +97,9 @@ mod tests {
         assert_eq!(buffer("1G"), Err(NoSize::TooLarge(256)));
         assert_eq!(buffer("1K"), Ok(1 << 10));
         assert_eq!(buffer("1023"), Err(NoSize::TooSmall));
-        assert_eq!(backlog("1"), Ok(1));
+        assert_eq!(backlog("0"), Err(NoSize::NoRoom));
+        assert_eq!(backlog("1023"), Err(NoSize::NoRoom));
+        assert_eq!(backlog("1K"), Ok(1 << 10));
         assert_eq!(backlog("1G"), Ok(1 << 30));
         for text in ["", "M", "4MM", "-1", "4 M", "4T", "0x10"] {
             assert_eq!(buffer(text), Err(NoSize::Syntax), "{text}");

@@ -57,6 +57,14 @@ fn a_backlog_that_is_full_is_told_and_what_it_could_not_take_is_counted() {
     assert!(said.contains("a larger --backlog"), "{said}");
 }
 
+// CT-11
+#[test]
+fn the_smallest_backlog_holds_up_nobody() {
+    let lab = Lab::new();
+    lab.record(&["--backlog", "1K"], "hot", &["truth", "2", "10", "20000"]);
+    agrees(&lab, lab.trace());
+}
+
 // CT-03
 #[test]
 fn ages_end_when_the_program_did_however_long_the_rest_took_to_be_written() {

@@ -133,6 +133,7 @@ fn wrong_usage_is_2_and_says_what_to_type() {
             &["--buffer", "1", "--", "true"],
             "less than 1K; 0 is for none",
         ),
+        (&["--backlog", "0", "--", "true"], "less than 1K"),
         (
             &["control", "1", "frob"],
             "no verb 'frob'; there are: stop, start, filter, status, snapshot",
