@@ -41,7 +41,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let plan = Plan::without_lanes(launch.stations);
     let start = crate::start_of(clock, &launch.command, launch.stations);
     let memory = Memory::create(plan, &crate::recording_of(&start), launch.inherit_fd)
-        .map_err(Error::Memory)?;
+        .map_err(|error| Error::Memory(plan.bytes(), error))?;
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
     let signals = Signals::watch(&[]).map_err(Error::Wait)?;
     let region = memory.region();
@@ -50,7 +50,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
         rendezvous: &rendezvous,
     };
     let running = prepared.launch(launch)?;
-    let file = file_of(&memory).map_err(Error::Memory)?;
+    let file = file_of(&memory).map_err(|error| Error::Memory(plan.bytes(), error))?;
     let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)
         .until_the_end(running, signals)
         .map_err(Error::Wait)?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use ctp_nostd::Refused;
 
 use crate::rendezvous;
+use crate::words::size;
 
 /// Why nothing, or not everything, was recorded.
 #[derive(Debug)]
@@ -22,8 +23,8 @@ pub enum Error {
     Misplaced(PathBuf, PathBuf, io::Error),
     /// The output is not where it was made.
     Gone(PathBuf),
-    /// The shared memory cannot be made.
-    Memory(io::Error),
+    /// Shared memory of so many bytes cannot be made.
+    Memory(u64, io::Error),
     /// What was asked for cannot be printed.
     Print(io::Error),
     /// The socket cannot be made.
@@ -76,21 +77,35 @@ fn is_no_thread_left(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
+/// What helps where the user's own limits are in the way, else this.
+fn remedy(error: &io::Error, usual: &str) -> String {
+    match error.kind() {
+        _ if rendezvous::is_no_descriptor_left(error) => "raise ulimit -n".to_owned(),
+        // Some file systems have a limit of their own.
+        io::ErrorKind::FileTooLarge => format!("raise ulimit -f, or {usual}"),
+        _ => usual.to_owned(),
+    }
+}
+
+const ANOTHER_PLACE: &str = "choose another place with -o FILE";
+
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Output(_, error) | Error::Memory(error) if is_no_thread_left(error) => {
+            Error::Output(_, error) | Error::Memory(_, error) if is_no_thread_left(error) => {
                 write!(out, "cannot start a thread: {error}; raise ulimit -u")
             }
             Error::Output(path, error) => write!(
                 out,
-                "cannot create {}: {error}; choose another place with -o FILE",
-                path.display()
+                "cannot create {}: {error}; {}",
+                path.display(),
+                remedy(error, ANOTHER_PLACE)
             ),
             Error::Write(path, error) => write!(
                 out,
-                "cannot write {}: {error}; choose another place with -o FILE",
-                path.display()
+                "cannot write {}: {error}; {}",
+                path.display(),
+                remedy(error, ANOTHER_PLACE)
             ),
             Error::CutShort(path, error) => write!(
                 out,
@@ -108,17 +123,17 @@ impl fmt::Display for Error {
                 "{} was written, but somebody has moved, removed or replaced it since",
                 path.display()
             ),
-            Error::Memory(error) => write!(
+            Error::Memory(bytes, error) => write!(
                 out,
-                "cannot make shared memory: {error}; a smaller --buffer or -n may help"
+                "cannot make shared memory of {}: {error}; {}",
+                size(*bytes),
+                remedy(error, "try a smaller --buffer or -n")
             ),
             Error::Print(error) => write!(out, "cannot print: {error}"),
-            Error::Socket(error) if rendezvous::is_no_descriptor_left(error) => {
-                write!(out, "cannot make a socket: {error}; raise ulimit -n")
-            }
             Error::Socket(error) => write!(
                 out,
-                "cannot make a socket: {error}; is TMPDIR a directory that you can write to?"
+                "cannot make a socket: {error}; {}",
+                remedy(error, "is TMPDIR a directory that you can write to?")
             ),
             Error::NoProgram(name) => {
                 write!(out, "{name}: no such program; is the path right?")
@@ -131,8 +146,14 @@ impl fmt::Display for Error {
                 out,
                 "{name}: its interpreter {interpreter} is missing; is its first line right?"
             ),
+            Error::NotExecutable(name, error) if rendezvous::is_no_descriptor_left(error) => {
+                write!(out, "{name}: cannot be started: {error}; raise ulimit -n")
+            }
             Error::NotExecutable(name, error) => {
                 write!(out, "{name}: cannot be executed: {error}")
+            }
+            Error::Wait(error) if rendezvous::is_no_descriptor_left(error) => {
+                write!(out, "cannot wait for the program: {error}; raise ulimit -n")
             }
             Error::Wait(error) => write!(out, "cannot wait for the program: {error}"),
             Error::Input(path, error) => write!(out, "cannot read {}: {error}", path.display()),

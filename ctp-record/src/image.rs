@@ -40,7 +40,8 @@ pub fn load(image: &Image) -> Result<Found, Error> {
     let dump = fs::read(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
         Some(Ok(place)) => Ok(Found {
-            copy: Copy::of(place.memory).map_err(Error::Memory)?,
+            copy: Copy::of(place.memory)
+                .map_err(|error| Error::Memory(place.memory.len() as u64, error))?,
             which: (1 < place.of).then(|| which(&place)),
         }),
         Some(Err(refused)) => Err(Error::BadImage(image.dump.clone(), refused)),

@@ -164,7 +164,7 @@ fn begin<'r>(
         ..start_of(clock, &launch.command, launch.stations)
     };
     let backlog = backlog_of(config);
-    let memories = memories_of(launch, &start, backlog.clone()).map_err(Error::Memory)?;
+    let memories = memories_of(launch, &start, backlog.clone())?;
     let lookout = Lookout::of(wish(launch), launch.flight.is_some());
     let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
@@ -210,7 +210,7 @@ fn begin<'r>(
 }
 
 /// Room for what was asked for.
-fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> std::io::Result<Memories> {
+fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memories, Error> {
     let memory_bytes = capacity::memory_bytes();
     let plan = Plan {
         stations: launch.stations,
@@ -228,7 +228,8 @@ fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> std::io::Res
         },
         ..recording_of(start)
     };
-    Memories::open(plan, recording, launch.inherit_fd, backlog)
+    let memories = Memories::open(plan, recording, launch.inherit_fd, backlog);
+    memories.map_err(|error| Error::Memory(plan.bytes(), error))
 }
 
 /// Those that ask a flight recorder for a snapshot.

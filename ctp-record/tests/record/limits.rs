@@ -62,7 +62,7 @@ fn a_snapshot_for_which_there_is_no_room_is_not_said_to_be_there() {
     fs::write(lab.path("go"), "").expect("can be made");
     let outcome = lab.outcome(recorder);
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-    let sentence = "cannot write ctp.data: File too large (os error 27); choose another place";
+    let sentence = "cannot write ctp.data: File too large (os error 27); raise ulimit -f";
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
     assert!(!lab.path("ctp.data").exists());
 }
@@ -142,6 +142,11 @@ fn with_few_descriptors_the_program_runs_to_its_end_or_not_at_all() {
                     "{}",
                     outcome.stderr
                 );
+                assert!(
+                    outcome.stderr.ends_with("; raise ulimit -n\n"),
+                    "{}",
+                    outcome.stderr
+                );
                 assert_eq!(ran, 0, "{limit}");
                 let left = fs::read_dir(lab.path("")).expect("is there").count();
                 assert_eq!(left, 2, "what was said, and nothing else");
@@ -159,6 +164,25 @@ fn with_few_descriptors_the_program_runs_to_its_end_or_not_at_all() {
         }
     }
     assert!(ran > 0);
+}
+
+// CTP-18
+#[test]
+fn a_memory_that_may_not_be_so_large_is_told_with_its_size_and_the_limit() {
+    let lab = Lab::new();
+    let recorder = lab.recorder(&["-n", "1000", "--buffer", "64K"], "true");
+    let mut command = within(&lab, "ulimit -f 100; exec \"$@\"", &recorder);
+    let outcome = lab.run(&mut command);
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let said = outcome.stderr;
+    assert!(
+        said.starts_with("ctp-record: cannot make shared memory of "),
+        "{said}"
+    );
+    assert!(
+        said.contains(" MB: File too large (os error 27); raise ulimit -f, or try a smaller"),
+        "{said}"
+    );
 }
 
 // CTP-18
