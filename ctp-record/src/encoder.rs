@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -28,9 +28,16 @@ pub struct Encoder {
     used: Receiver<RawChunk>,
     thread: JoinHandle<io::Result<File>>,
     backlog: Backlog,
-    written_bytes: Arc<AtomicU64>,
+    account: Arc<Account>,
     /// May the caller be kept waiting?
     is_patient: bool,
+}
+
+/// What has become of the file so far.
+#[derive(Debug, Default)]
+struct Account {
+    bytes: AtomicU64,
+    failure: OnceLock<io::Error>,
 }
 
 enum Message {
@@ -65,13 +72,13 @@ impl Encoder {
         }
         let (messages, received) = channel();
         let (give_back, used) = sync_channel(MOST_USED);
-        let written_bytes = Arc::new(AtomicU64::new(0));
+        let account = Arc::<Account>::default();
         let desk = Desk {
             writer,
             failed: None,
             give_back,
             backlog: backlog.clone(),
-            written_bytes: written_bytes.clone(),
+            account: account.clone(),
         };
         let thread = thread::Builder::new().name("encoder".into());
         Ok(Encoder {
@@ -82,7 +89,7 @@ impl Encoder {
             used,
             thread: thread.spawn(move || desk.work(received))?,
             backlog,
-            written_bytes,
+            account,
             is_patient: false,
         })
     }
@@ -95,7 +102,12 @@ impl Encoder {
 
     /// Bytes that were given to the file.
     pub fn written_bytes(&self) -> u64 {
-        self.written_bytes.load(Ordering::Relaxed)
+        self.account.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Why the file takes no more, once it does not.
+    pub fn failure(&self) -> Option<&io::Error> {
+        self.account.failure.get()
     }
 
     /// Takes one.
@@ -174,6 +186,12 @@ fn bytes(chunk: &RawChunk) -> u64 {
     chunk.bytes() as u64
 }
 
+/// For one more who is to know of it.
+pub fn same(error: &io::Error) -> io::Error {
+    let raw = error.raw_os_error().map(io::Error::from_raw_os_error);
+    raw.unwrap_or_else(|| io::Error::new(error.kind(), error.to_string()))
+}
+
 /// The account of what is written, and where it is told what it comes to.
 pub type Watched = (Watch, Sender<Sighting>);
 
@@ -183,7 +201,7 @@ struct Desk {
     failed: Option<io::Error>,
     give_back: SyncSender<RawChunk>,
     backlog: Backlog,
-    written_bytes: Arc<AtomicU64>,
+    account: Arc<Account>,
 }
 
 impl Desk {
@@ -203,10 +221,12 @@ impl Desk {
     fn write(&mut self, chunk: RawChunk) {
         self.writer.set_hurried(self.backlog.is_half_full());
         if self.failed.is_none() {
-            remember(&mut self.failed, self.writer.put(&chunk));
+            let put = self.writer.put(&chunk);
+            self.note(put);
         }
         self.backlog.chunk_written(bytes(&chunk));
-        self.written_bytes
+        self.account
+            .bytes
             .store(self.writer.bytes(), Ordering::Relaxed);
         // There are enough of them.
         let _ = self.give_back.try_send(chunk);
@@ -215,8 +235,17 @@ impl Desk {
     fn flush(&mut self, lost: u64) {
         self.writer.set_lost(lost);
         if self.failed.is_none() {
-            remember(&mut self.failed, self.writer.flush());
+            let flushed = self.writer.flush();
+            self.note(flushed);
         }
+    }
+
+    /// The first failure is told at once, and again at the end.
+    fn note(&mut self, done: io::Result<()>) {
+        if let Err(error) = &done {
+            self.account.failure.get_or_init(|| same(error));
+        }
+        remember(&mut self.failed, done);
     }
 
     fn finish(mut self) -> io::Result<File> {

@@ -19,6 +19,8 @@ pub enum Error {
     Write(PathBuf, io::Error),
     /// The output could not be written to its end.
     CutShort(PathBuf, io::Error),
+    /// The output takes no more, while the recording goes on.
+    Full(PathBuf, io::Error),
     /// The output is whole but lies elsewhere: what was wanted, where it is, and why.
     Misplaced(PathBuf, PathBuf, io::Error),
     /// The output is not where it was made.
@@ -111,6 +113,15 @@ impl fmt::Display for Error {
                 out,
                 "cannot write {}: {error}; it can be read up to here",
                 path.display()
+            ),
+            Error::Full(path, error) => write!(
+                out,
+                "nothing more can be written to {}: {error}; {}",
+                path.display(),
+                remedy(
+                    error,
+                    "free space and record anew, or choose another place with -o FILE"
+                )
             ),
             Error::Misplaced(path, draft, error) => write!(
                 out,

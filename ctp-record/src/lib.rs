@@ -198,6 +198,7 @@ fn begin<'r>(
         output,
         snapshots: 0,
         backlog,
+        has_told_of_failure: false,
         rate: Rate::default(),
         status: Status::where_seen(config.talk),
         clock,

@@ -202,6 +202,11 @@ impl Output {
         self.encoder.written_bytes()
     }
 
+    /// Why the file takes no more, once it does not.
+    pub fn failure(&self) -> Option<&io::Error> {
+        self.encoder.failure()
+    }
+
     /// From now on nobody else waits for the caller: it may be kept waiting while there is much
     /// to write.
     pub fn be_patient(&mut self) {

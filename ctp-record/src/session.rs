@@ -1,6 +1,7 @@
 //! A program under the recorder, from its start to its end: the loop that reads its memory.
 
 mod control;
+mod failure;
 mod lookout;
 mod looks;
 mod replaced;
@@ -69,6 +70,8 @@ pub struct Session<'s> {
     pub snapshots: u32,
     /// What is not there yet.
     pub backlog: Backlog,
+    /// Was it told that nothing more can be written?
+    pub has_told_of_failure: bool,
     /// How fast events come.
     pub rate: Rate,
     /// What the user sees of it meanwhile.
@@ -158,6 +161,7 @@ impl Session<'_> {
             }
             self.take_wanted();
             self.keep_time();
+            self.tell_of_failure();
             self.show_status();
             if flushed.elapsed() >= FLUSH_EVERY {
                 self.output.flush(self.memories.totals().lost);
@@ -242,6 +246,7 @@ impl Session<'_> {
                 lost: totals.lost,
                 backlog_bytes: self.backlog.bytes(),
                 written_bytes: self.output.written_bytes(),
+                failure: self.output.failure(),
             }
         });
     }

@@ -7,6 +7,8 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use rustix::termios::tcgetwinsize;
+
 use crate::args::Talk;
 use crate::words::{grouped, size};
 
@@ -20,7 +22,7 @@ pub struct Status {
 
 /// What there is to say.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
+pub struct Progress<'p> {
     /// Events that were recorded.
     pub events: u64,
     /// Events that were lost.
@@ -29,6 +31,8 @@ pub struct Progress {
     pub backlog_bytes: u64,
     /// Bytes that are written.
     pub written_bytes: u64,
+    /// Why no more of them can be.
+    pub failure: Option<&'p io::Error>,
 }
 
 const EVERY: Duration = Duration::from_millis(500);
@@ -45,7 +49,7 @@ impl Status {
     }
 
     /// Shows it anew, twice a second at most.
-    pub fn show(&mut self, progress: impl FnOnce() -> Progress) {
+    pub fn show<'p>(&mut self, progress: impl FnOnce() -> Progress<'p>) {
         let since = self.shown.elapsed();
         if since < EVERY {
             return;
@@ -54,7 +58,7 @@ impl Status {
         let rate = (progress.events - self.events) as f64 / since.as_secs_f64();
         let line = line(self.begun.elapsed(), rate as u64, progress);
         (self.shown, self.events) = (Instant::now(), progress.events);
-        say(&format!("\r{line}\x1b[K\r"));
+        say(&format!("\r{}\x1b[K\r", cut(&line, columns())));
     }
 
     /// Takes the line away, for another one.
@@ -74,9 +78,24 @@ fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-fn line(running: Duration, rate: u64, progress: Progress) -> String {
+/// As wide as the terminal is; 0 if it does not tell.
+fn columns() -> usize {
+    tcgetwinsize(io::stderr()).map_or(0, |it| it.ws_col.into())
+}
+
+/// Who wrote in the last column might be on the next line, from where no return leads back.
+fn cut(line: &str, columns: usize) -> String {
+    match columns {
+        0 => line.to_owned(),
+        columns => line.chars().take(columns - 1).collect(),
+    }
+}
+
+fn line(running: Duration, rate: u64, progress: Progress<'_>) -> String {
+    let failure = progress.failure;
+    let failure = failure.map_or(String::new(), |it| format!("cannot write ({it}), "));
     format!(
-        "{} s: {} events, {}/s, {} lost, {} waiting, {} written",
+        "{} s: {failure}{} events, {}/s, {} lost, {} waiting, {} written",
         running.as_secs(),
         grouped(progress.events),
         grouped(rate),
@@ -97,11 +116,27 @@ mod tests {
             lost: 12_000_000,
             backlog_bytes: 512 << 20,
             written_bytes: 9 << 30,
+            failure: None,
         };
         let line = line(Duration::from_secs(3600), 20_000_000, progress);
         assert_eq!(
             line,
             "3600 s: 3 000 000 000 events, 20 000 000/s, 12 000 000 lost, 536.9 MB waiting, 9.7 GB written"
         );
+        assert_eq!(cut(&line, 9), "3600 s: ");
+        assert_eq!(cut(&line, 0), line);
+    }
+
+    // CT-08
+    #[test]
+    fn a_file_that_takes_no_more_is_told_first() {
+        let failure = io::Error::from_raw_os_error(28);
+        let progress = Progress {
+            failure: Some(&failure),
+            ..Progress::default()
+        };
+        let line = line(Duration::from_secs(2), 0, progress);
+        let begin = "2 s: cannot write (No space left on device (os error 28)), 0 events";
+        assert!(line.starts_with(begin), "{line}");
     }
 }

@@ -1,6 +1,7 @@
 //! Where the records of passes go while the program runs: into a trace, or into the memory of a
 //! flight recorder.
 
+use std::io;
 use std::path::Path;
 
 use ctp_trace::record::{Event, Record, Start};
@@ -85,6 +86,14 @@ impl Store {
         match self {
             Store::Trace(output) => output.written_bytes(),
             Store::Flight(_) => 0,
+        }
+    }
+
+    /// Why the trace takes no more, once it does not.
+    pub fn failure(&self) -> Option<&io::Error> {
+        match self {
+            Store::Trace(output) => output.failure(),
+            Store::Flight(_) => None,
         }
     }
 

@@ -15,6 +15,8 @@ pub struct Status {
     pub output: String,
     /// Bytes of it so far.
     pub bytes: u64,
+    /// Why no more of it can be written.
+    pub failure: Option<String>,
     /// Since the recording began.
     pub at_ns: u64,
     /// What is kept.
@@ -49,7 +51,7 @@ pub struct Status {
 pub type Facts = Vec<(String, String)>;
 
 impl Status {
-    /// By name; all but `recording`, `filter` and `output` are numbers.
+    /// By name; all but `recording`, `filter`, `output` and `failure` are numbers.
     pub fn to_facts(&self) -> Facts {
         let recording = match self.orders.stopped {
             true => "stopped",
@@ -79,13 +81,14 @@ impl Status {
         let stuck = self.stuck.map(|stuck| ("stuck", stuck as u64));
         let numbers = numbers.into_iter().chain(stuck);
         let numbers = numbers.map(|(name, number): (_, u64)| (name, number.to_string()));
-        let all = words.into_iter().chain(numbers);
+        let failure = self.failure.clone().map(|failure| ("failure", failure));
+        let all = words.into_iter().chain(failure).chain(numbers);
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
 /// The words in which facts are numbers to be printed as they are.
-const IN_WORDS: [&str; 4] = ["recording", "filter", "output", "snapshot"];
+const IN_WORDS: [&str; 5] = ["recording", "filter", "output", "failure", "snapshot"];
 
 /// One fact a line, the values in one column.
 pub fn to_text(facts: &Facts) -> String {

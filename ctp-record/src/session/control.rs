@@ -133,6 +133,7 @@ impl Session<'_> {
             recorder: std::process::id(),
             output: self.output.path().display().to_string(),
             bytes: self.output.written_bytes(),
+            failure: self.output.failure().map(ToString::to_string),
             at_ns,
             orders: self.memories.orders_of(pid),
             inside,

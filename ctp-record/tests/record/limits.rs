@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use ctp_trace::Completeness;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::lab::{Lab, Outcome, fixture};
+use crate::lab::{Lab, Outcome, fixture, wait_until};
 use crate::trace::Trace;
 
 fn hot(lab: &Lab, output: &str) -> Child {
@@ -17,10 +17,18 @@ fn hot(lab: &Lab, output: &str) -> Child {
     recorder
 }
 
-/// The program ran to its end, and the recorder says just this.
+/// The program ran to its end, and then the recorder says just this. While it ran, it may have told that the
+/// file takes no more.
 fn says(lab: &Lab, outcome: &Outcome, sentence: &str) {
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-    assert_eq!(outcome.stderr, format!("ctp-record: {sentence}\n"));
+    let lines: Vec<&str> = outcome.stderr.lines().collect();
+    let (last, before) = lines.split_last().expect("it says something");
+    assert_eq!(*last, format!("ctp-record: {sentence}"));
+    let is_failure = |line: &&str| line.contains("nothing more can be written to ");
+    assert!(
+        before.len() < 2 && before.iter().all(is_failure),
+        "{before:?}"
+    );
     assert_eq!(lab.truth("truth").len(), 200, "the program ran to its end");
 }
 
@@ -42,6 +50,36 @@ fn a_disk_that_fills_in_the_middle_costs_what_comes_after() {
     let (trace, completeness) = Trace::read_any(&lab.path("ctp.data"));
     assert!(matches!(completeness, Completeness::Truncated { .. }));
     assert!(trace.coroutines.values().any(|one| !one.events.is_empty()));
+}
+
+// CT-08
+#[test]
+fn a_file_that_takes_no_more_is_told_while_the_program_runs() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&["-q", "-o", "/dev/full"], fixture("family"));
+    let steps = ["truth", "work", "one", "5000", "0", "await", "go"];
+    let recorder = command.args(steps).spawn().expect("can be started");
+    let told = "nothing more can be written to /dev/full: No space left on device (os error 28); \
+                free space and record anew";
+    wait_until("the sentence", || lab.read("stderr").contains(told));
+    // Not into the files of the recording itself.
+    let mut control = Command::new(env!("CARGO_BIN_EXE_ctp-record"));
+    control.env("TMPDIR", lab.path(""));
+    control.args(["control", &recorder.id().to_string(), "status"]);
+    let said = control.output().expect("can be run").stdout;
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.contains("failure        No space left on device"),
+        "{said}"
+    );
+    fs::write(lab.path("go"), "").expect("can be made");
+    let outcome = lab.outcome(recorder);
+    assert_eq!(
+        outcome.stderr.matches(told).count(),
+        1,
+        "{}",
+        outcome.stderr
+    );
 }
 
 // CT-08

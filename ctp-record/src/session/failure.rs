@@ -1,0 +1,27 @@
+//! A trace that takes no more: told when it happens, since the recording goes on, and for nothing.
+
+use std::io::Write as _;
+
+use super::Session;
+use crate::encoder::same;
+use crate::error::Error;
+use crate::status::Status;
+use crate::words::seconds;
+
+impl Session<'_> {
+    /// Once, and also where nothing but errors is to be said.
+    pub(super) fn tell_of_failure(&mut self) {
+        let Some(failure) = self.output.failure().filter(|_| !self.has_told_of_failure) else {
+            return;
+        };
+        let (path, at) = (self.output.path(), seconds(self.clock.now().0));
+        let line = format!(
+            "ctp-record: at {at}: {}\n",
+            Error::Full(path.to_owned(), same(failure))
+        );
+        self.has_told_of_failure = true;
+        self.status.iter().for_each(Status::make_room);
+        // Where stderr takes nothing, there is nobody to be told.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}
