@@ -318,6 +318,9 @@ pub enum Talk {
     Verbose,
 }
 
+const NO_STDOUT: &str = "\
+-o - is no place for a trace: stdout is the program's; for a file of that name: -o ./-";
+
 impl Args {
     /// What it means.
     ///
@@ -330,6 +333,9 @@ impl Args {
             _ => Talk::Normal,
         };
         let output = self.output.clone();
+        if output == Path::new("-") {
+            return Err(Args::command().error(ErrorKind::ValueValidation, NO_STDOUT));
+        }
         let backlog_bytes = self.backlog;
         let task = self.task()?;
         Ok(Config {

@@ -128,6 +128,7 @@ fn wrong_usage_is_2_and_says_what_to_type() {
         (&[][..], "try: ctp-record -- ./app"),
         (&["-n", "0", "--", "true"], "0 is not in 1..=1048576"),
         (&["-q", "-v", "--", "true"], "cannot be used with"),
+        (&["-o", "-", "--", "true"], "stdout is the program's"),
         (&["--elf", "x", "--", "true"], "--image"),
         (
             &["--buffer", "1", "--", "true"],
