@@ -131,7 +131,7 @@ impl fmt::Display for Error {
             ),
             Error::Gone(path) => write!(
                 out,
-                "{} was written, but somebody has moved, removed or replaced it since",
+                "{} was written, but somebody has moved, removed, cut or replaced it since",
                 path.display()
             ),
             Error::Memory(bytes, error) => write!(

@@ -385,7 +385,10 @@ fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
 fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), Error> {
     let written = output.finish(&closing.end);
     if let Ok(trace) = &written {
-        closing.bytes = trace.metadata().ok().map(|metadata| metadata.len());
+        let metadata = trace.metadata().ok();
+        // A pipe or a device does not tell how much went into it, and cannot be looked at.
+        let file = metadata.filter(std::fs::Metadata::is_file);
+        closing.bytes = file.map(|metadata| metadata.len());
         closing.stuck = hindsight::stuck_in(trace, closing.end.events);
     }
     if config.talk > Talk::Quiet {

@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Seek as _};
 use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{End, Event, Nanos, Record, Start};
@@ -224,6 +224,7 @@ impl Output {
             (Err(error), _) => Err(Error::CutShort(self.path, error)),
             (Ok(_), Some((draft, error))) => Err(Error::Misplaced(self.path, draft, error)),
             (Ok(file), None) if !is_at(&self.place, &file) => Err(Error::Gone(self.path)),
+            (Ok(file), None) if !is_whole(&file) => Err(Error::Gone(self.path)),
             (Ok(file), None) => Ok(file),
         }
     }
@@ -301,6 +302,18 @@ const MOST_LINKS: usize = 40;
 /// Only what is or will be a regular file is written elsewhere first.
 fn has_draft(place: &Path) -> bool {
     fs::symlink_metadata(place).map_or(true, |metadata| metadata.is_file())
+}
+
+/// Whether nobody has cut it: it ends where its writer does, and what was cut off before that and written
+/// behind began anew with zeros.
+fn is_whole(mut file: &File) -> bool {
+    let (Ok(metadata), Ok(end)) = (file.metadata(), file.stream_position()) else {
+        // A pipe has no position.
+        return true;
+    };
+    let mut first = [0; 1];
+    let begins = file.read_at(&mut first, 0).map_or(true, |_| first != [0]);
+    !metadata.is_file() || (metadata.len() == end && begins)
 }
 
 /// Whether this file is what the user finds there. A device or a pipe is nowhere else.

@@ -119,12 +119,26 @@ fn an_output_that_is_taken_away_is_told() {
         }
         let outcome = lab.outcome(recorder);
         let sentence =
-            "disk/ctp.data was written, but somebody has moved, removed or replaced it since";
+            "disk/ctp.data was written, but somebody has moved, removed, cut or replaced it since";
         says(&lab, &outcome, sentence);
         if directory == "renamed" {
             Trace::read(&lab.path("renamed/ctp.data"));
         }
     }
+}
+
+// CT-08
+#[test]
+fn an_output_that_is_cut_is_told() {
+    let lab = Lab::new();
+    let recorder = hot(&lab, "ctp.data");
+    lab.wait_for_file("ctp.data");
+    let file = fs::File::options().write(true).open(lab.path("ctp.data"));
+    file.and_then(|it| it.set_len(0)).expect("is ours");
+    let outcome = lab.outcome(recorder);
+    let sentence =
+        "ctp.data was written, but somebody has moved, removed, cut or replaced it since";
+    says(&lab, &outcome, sentence);
 }
 
 // CT-08
@@ -137,6 +151,7 @@ fn a_pipe_gets_the_trace_as_it_comes() {
     let outcome = lab.run(command.args(["truth", "3", "4", "100"]));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     assert_eq!(Trace::read(&lab.path("copy")).coroutines.len(), 3);
+    assert!(!outcome.stderr.contains("wrote "), "{}", outcome.stderr);
 }
 
 // CT-08
