@@ -3,6 +3,9 @@
 mod place;
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 
 use ctp_nostd::Region;
 use ctp_nostd::layout::Station;
@@ -37,7 +40,7 @@ pub struct Found {
 /// # Errors
 /// The dump cannot be read, or holds none, or a damaged one.
 pub fn load(image: &Image) -> Result<Found, Error> {
-    let dump = fs::read(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
+    let dump = read(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
         Some(Ok(place)) => Ok(Found {
             copy: Copy::of(place.memory)
@@ -46,6 +49,16 @@ pub fn load(image: &Image) -> Result<Found, Error> {
         }),
         Some(Err(refused)) => Err(Error::BadImage(image.dump.clone(), refused)),
         None => Err(Error::NoImage(image.dump.clone())),
+    }
+}
+
+/// A device may have no end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::metadata(path)?.file_type() {
+        kind if kind.is_char_device() || kind.is_block_device() => Err(io::Error::other(
+            "it is a device; copy the memory out of it into a file first",
+        )),
+        _ => fs::read(path),
     }
 }
 

@@ -158,6 +158,15 @@ fn where_no_file_can_be_made_nothing_is_started_and_one_sentence_says_why() {
     }
 }
 
+#[test]
+fn a_device_without_an_end_is_no_dump() {
+    let lab = Lab::new();
+    let outcome = lab.run(lab.bare_recorder().args(["--image", "/dev/zero"]));
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let sentence = "ctp-record: cannot read /dev/zero: it is a device; ";
+    assert!(outcome.stderr.starts_with(sentence), "{}", outcome.stderr);
+}
+
 // CT-08
 #[test]
 fn a_full_disk_is_told_and_the_program_runs_to_its_end() {
