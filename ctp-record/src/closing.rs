@@ -1,6 +1,7 @@
 //! The closing lines: how it ended, what was recorded, what was lost, and what to type next.
 
 mod refused;
+mod turned_away;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,6 +12,7 @@ use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::backlog::Backlog;
 use crate::size::typed;
+use crate::turned_away::TurnedAway;
 use crate::words::{counted, grouped, seconds, shell_word, size};
 
 /// What there is to say.
@@ -35,7 +37,7 @@ pub struct Closing<'c> {
     /// Processes that live on, with their names.
     pub survivors: Vec<(u32, String)>,
     /// Processes that got no memory of their own.
-    pub turned_away: u32,
+    pub turned_away: TurnedAway,
     /// Memories that a program has overwritten.
     pub damaged: u32,
     /// Coroutines of which the counts cannot be trusted.
@@ -79,7 +81,7 @@ impl<'c> Closing<'c> {
             event_cost: Duration::ZERO,
             stations: 0,
             survivors: Vec::new(),
-            turned_away: 0,
+            turned_away: TurnedAway::default(),
             damaged: 0,
             doubtful: 0,
             filtered: 0,
@@ -270,21 +272,6 @@ impl<'c> Closing<'c> {
                 counted(threads.into(), "thread")
             )
         })
-    }
-
-    fn turned_away(&self) -> Option<String> {
-        let (who, forks) = match self.turned_away {
-            0 => return None,
-            1 => ("1 process was".to_owned(), "if it is a fork, it was"),
-            many => (
-                format!("{many} processes were"),
-                "those of them that are forks were",
-            ),
-        };
-        Some(format!(
-            "{who} not let in, or too late (no descriptor or memory left, or no time): \
-             {forks} not recorded; a higher ulimit -n may help"
-        ))
     }
 
     fn damaged(&self) -> Option<String> {

@@ -48,6 +48,7 @@ mod size;
 mod status;
 mod store;
 mod survivors;
+mod turned_away;
 mod wait;
 mod words;
 
@@ -87,6 +88,7 @@ pub use shm::Memory;
 use signals::Signals;
 use status::Status;
 use store::Store;
+use turned_away::TurnedAway;
 use wait::Wait;
 
 /// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
@@ -138,6 +140,7 @@ fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     }
     let end = End {
         faulting_tid: session.faulting_tid(),
+        unrecorded: session.unrecorded(),
         ..end_of(
             session.memories.totals(),
             at,
@@ -204,7 +207,7 @@ fn begin<'r>(
         clock,
         vigil: Vigil::default(),
         ended: None,
-        turned_away: 0,
+        turned_away: TurnedAway::default(),
         wait_all: launch.wait_all,
         no_bell: launch.no_bell,
     })
@@ -378,6 +381,7 @@ fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
         unnamed: totals.unnamed + u64::from(counters.unnamed),
         quarantined: totals.quarantined,
         faulting_tid: 0,
+        unrecorded: 0,
     }
 }
 

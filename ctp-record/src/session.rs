@@ -32,6 +32,7 @@ use crate::signals::{Arrived, Signals};
 use crate::status::{Progress, Status};
 use crate::store::Store;
 use crate::survivors;
+use crate::turned_away::TurnedAway;
 use crate::wait::{self, Happened, Wait};
 pub use vigil::Vigil;
 
@@ -85,7 +86,7 @@ pub struct Session<'s> {
     /// Never make the program ring: look at every tick instead.
     pub no_bell: bool,
     /// Processes that could not be let in, or got no memory, or too late.
-    pub turned_away: u32,
+    pub turned_away: TurnedAway,
     /// Go on until all processes that came from the program have ended.
     pub wait_all: bool,
 }
@@ -364,7 +365,9 @@ impl Session<'_> {
             }
             self.watch(pid);
         }
-        self.turned_away += u32::from(!self.wait.add(caller));
+        if let Err(error) = self.wait.add(caller) {
+            self.turned_away.add(&error);
+        }
     }
 
     /// The program is waited for anyway.
@@ -377,16 +380,22 @@ impl Session<'_> {
     /// Each further process gets memory of its own. One that waits no longer shares that of others.
     fn grant_memory(&mut self) {
         for (socket, pid) in self.wait.lines().requests() {
-            let memory = pid.and_then(|pid| self.memories.grant(pid).ok());
-            if let (Some(memory), Some(calibrator)) = (memory, &self.calibrator) {
+            let nobody = || io::Error::from(io::ErrorKind::NotFound);
+            let memory = pid
+                .ok_or_else(nobody)
+                .and_then(|pid| self.memories.grant(pid));
+            if let (Ok(memory), Some(calibrator)) = (&memory, &self.calibrator) {
                 calibrator.publish(memory.region().header);
             }
-            let is_granted = memory.is_some();
-            let answered = rendezvous::answer(socket, memory.map(|memory| memory.file()));
-            if is_granted && answered.is_err() {
+            let file = memory.as_ref().ok().map(|memory| memory.file());
+            let answered = rendezvous::answer(socket, file);
+            let refused = memory.err();
+            if refused.is_none() && answered.is_err() {
                 self.memories.take_back();
             }
-            self.turned_away += u32::from(!is_granted || answered.is_err());
+            if let Some(error) = refused.or(answered.err()) {
+                self.turned_away.add(&error);
+            }
         }
     }
 
@@ -394,12 +403,17 @@ impl Session<'_> {
     fn dismiss(&mut self) {
         let callers = std::iter::from_fn(|| self.rendezvous.accept());
         for caller in callers.take(MOST_LATE) {
-            self.turned_away += u32::from(caller.socket.is_none());
+            self.turned_away.for_descriptors += u32::from(caller.socket.is_none());
             let socket = caller.socket.into_iter();
             socket.for_each(|socket| self.wait.lines().add(socket, caller.pid));
         }
         self.wait.lines().hear_all();
-        self.turned_away += self.wait.lines().requests().count() as u32;
+        self.turned_away.late += self.wait.lines().requests().count() as u32;
+    }
+
+    /// Processes of the program that are not in the trace, as far as that is known.
+    pub fn unrecorded(&self) -> u64 {
+        self.turned_away.count().into()
     }
 
     /// A process, or the image that ran in it, is no more; it was last known to live then. Gives when

@@ -101,18 +101,16 @@ impl Wait {
         Ok(epoll::add(&self.epoll, program, data, EventFlags::IN)?)
     }
 
-    /// From now on also for what this one sends. False if nothing will be heard of it: no descriptor
-    /// was left for it, or the kernel waits for no more.
-    pub fn add(&mut self, caller: Caller) -> bool {
-        let Some(socket) = caller.socket else {
-            return false;
-        };
+    /// From now on also for what this one sends.
+    ///
+    /// # Errors
+    /// Nothing will be heard of it: no descriptor was left for it, or the kernel waits for no more.
+    pub fn add(&mut self, caller: Caller) -> io::Result<()> {
+        let socket = caller.socket.ok_or(Errno::MFILE)?;
         let data = EventData::new_u64(LINE | u64::from(self.lines.next()));
-        let is_heard = epoll::add(&self.epoll, &socket, data, EventFlags::IN).is_ok();
-        if is_heard {
-            self.lines.add(socket, caller.pid);
-        }
-        is_heard
+        epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
+        self.lines.add(socket, caller.pid);
+        Ok(())
     }
 
     /// From now on also for the end of this process; one that is there no more has departed.

@@ -64,7 +64,8 @@ Above that, on every page, and no verdicts:
            suspended twice, or did something after its death. Its figures mean little
 
 Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed, 4 nothing is known to fail it, but
-the trace is not whole, coroutines were refused, or records that would tell are missing.
+the trace is not whole, coroutines were refused, processes not recorded, or records that would
+tell are missing.
 Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
 
 /// What was typed.

@@ -42,6 +42,9 @@ fn gaps(model: &Model) -> Vec<String> {
         let refused = units::counted(model.refused(), "coroutine");
         gaps.push(format!("{refused} found no station and were not recorded"));
     }
+    if 0 < model.unrecorded() {
+        gaps.push(model.who_is_missing());
+    }
     let changes = model.census.filtering().changes();
     if changes.iter().any(|change| change.stopped) {
         gaps.push("recording was stopped for a while".to_owned());

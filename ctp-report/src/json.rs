@@ -53,6 +53,9 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         "truncated": model.truncated_at.is_some(),
         "notes": header::notes(model, names),
     });
+    if model.unrecorded() > 0 {
+        trace["unrecorded_processes"] = model.unrecorded().into();
+    }
     if model.census.has_aggregates() {
         trace["summed_up"] = model.census.summed_up().into();
     }

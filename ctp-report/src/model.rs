@@ -12,6 +12,7 @@ use ctp_trace::{Completeness, Reader};
 use crate::awaited::Awaited;
 use crate::import::Imported;
 use crate::text;
+use crate::units;
 
 /// A trace, read to its end.
 #[derive(Debug, Default)]
@@ -109,6 +110,9 @@ impl Model {
         if self.truncated_at.is_some() || !self.damage.is_empty() {
             bail!("what can be read of the trace has no coroutine in it: record again");
         }
+        if self.unrecorded() > 0 {
+            bail!("nothing was recorded: {}", self.who_is_missing());
+        }
         if self.processes.is_empty() {
             bail!(
                 "nothing was recorded: {}, and what it ran, never attached; link the probe, let the \
@@ -156,6 +160,24 @@ impl Model {
     /// Coroutines that were not recorded for want of room.
     pub fn refused(&self) -> u64 {
         self.census.end().map_or(0, |end| end.refused)
+    }
+
+    /// Processes of the program that are not in the trace, or not all of them, as far as the recorder
+    /// knew.
+    pub fn unrecorded(&self) -> u64 {
+        self.census.end().map_or(0, |end| end.unrecorded)
+    }
+
+    /// The same, and what it means for what is shown.
+    pub fn who_is_missing(&self) -> String {
+        let who = match self.unrecorded() {
+            1 => "1 process of the program is".to_owned(),
+            many => format!("{} processes of the program are", units::count(many)),
+        };
+        format!(
+            "{who} not in this trace, or only in part: the recorder could not let them in, or they \
+             could not reach it; its closing lines say what may help"
+        )
     }
 
     /// Events known to be missing.

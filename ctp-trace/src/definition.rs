@@ -342,6 +342,9 @@ pub(crate) fn put_end(out: &mut Vec<u8>, end: &End) {
     ] {
         put_uint(out, count);
     }
+    if end.unrecorded != 0 {
+        put_uint(out, end.unrecorded);
+    }
 }
 
 pub(crate) fn end(mut input: Input) -> Result<End, Malformed> {
@@ -355,6 +358,7 @@ pub(crate) fn end(mut input: Input) -> Result<End, Malformed> {
         unnamed: input.uint()?,
         quarantined: input.uint()?,
         faulting_tid: added(&mut input)?,
+        unrecorded: added(&mut input)?,
     })
 }
 

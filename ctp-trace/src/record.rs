@@ -469,4 +469,7 @@ pub struct End {
     /// The thread at which a fatal signal arrived (the kernel's id); 0 if none did, or if the
     /// kernel did not tell.
     pub faulting_tid: u64,
+    /// Processes of the program of which the recorder knows that they are not in this trace, or not all
+    /// of them.
+    pub unrecorded: u64,
 }

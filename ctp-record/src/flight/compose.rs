@@ -86,6 +86,7 @@ pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> C
         unnamed: gathered.counters.unnamed.into(),
         quarantined: rows.quarantined,
         faulting_tid: gathered.faulting_tid,
+        unrecorded: gathered.unrecorded,
         ..composed.end
     };
     composed

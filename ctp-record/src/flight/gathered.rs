@@ -53,6 +53,8 @@ pub struct Gathered {
     pub ended: Option<(Ending, Nanos)>,
     /// The thread at which the program crashed, or 0.
     pub faulting_tid: u64,
+    /// Processes that are not recorded.
+    pub unrecorded: u64,
 }
 
 /// One memory.
@@ -121,6 +123,7 @@ impl Gathered {
             counters: Counters::default(),
             ended: None,
             faulting_tid: 0,
+            unrecorded: 0,
         }
     }
 }

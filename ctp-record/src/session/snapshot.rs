@@ -67,6 +67,7 @@ impl Session<'_> {
     }
 
     pub(super) fn gather(&mut self) -> Option<Gathered> {
+        let unrecorded = self.unrecorded();
         let Store::Flight(recorder) = &mut self.output else {
             return None;
         };
@@ -75,6 +76,7 @@ impl Session<'_> {
         let gathered = Gathered::take(&recorder.start, memories, processes, chronicle);
         Some(Gathered {
             length_ns: recorder.length_ns,
+            unrecorded,
             ..gathered
         })
     }

@@ -271,6 +271,7 @@ fn waits_in_vain(fork: &str) {
     let told = "1 process was not let in, or too late";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
     assert_eq!(lab.trace().coroutines.len(), 1);
+    assert_eq!(lab.trace().end().unrecorded, 1);
 }
 
 // CTP-28, LT-17

@@ -257,6 +257,24 @@ fn more_processes_than_the_recorder_has_descriptors_for_are_recorded_all_the_sam
     assert!((1..=30).all(|number| lab.path(&format!("truth.{number}")).exists()));
 }
 
+// CTP-18, CTP-32
+#[test]
+fn forks_for_which_the_recorder_has_no_descriptor_are_counted_in_the_trace() {
+    let lab = Lab::new();
+    let script = "ulimit -n 20; exec \"$@\"";
+    let recorder = lab.recorder(&[], fixture("family"));
+    let mut command = within(&lab, script, &recorder);
+    let outcome = lab.run(command.args("truth crowd 8 20 20000".split(' ')));
+    let trace = lab.trace();
+    let missing = 8 - trace.coroutines.len() as u64;
+    assert!(0 < missing, "{}", outcome.stderr);
+    assert_eq!(trace.end().unrecorded, missing);
+    let told = "not let in, since no descriptor was left";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("ulimit -n"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains("--wait-all"), "{}", outcome.stderr);
+}
+
 #[test]
 fn a_program_with_little_address_space_is_recorded_from_slots() {
     let lab = Lab::new();

@@ -132,6 +132,7 @@ fn missing(model: &Model) -> Vec<String> {
     let exact = match (model.refused(), model.is_exact()) {
         _ if model.census.filtered() > 0 => "figures are of what was kept",
         (1.., _) => "figures are of those recorded",
+        _ if model.unrecorded() > 0 => "figures are of the processes recorded",
         (0, true) if is_cut(model) => "figures by site are of the window only",
         (0, true) if told.is_some() => "every other figure below is exact",
         (0, true) => "every figure below is exact",
@@ -291,6 +292,9 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
             "{refused} found no station; {} to see them",
             model.how_to_have_room()
         ));
+    }
+    if model.unrecorded() > 0 {
+        notes.push(model.who_is_missing());
     }
     notes.extend(filtered(model));
     notes.extend(unattributed(model));

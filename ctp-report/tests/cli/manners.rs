@@ -75,6 +75,7 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
         ("cut.data", "the trace is cut off at byte"),
         ("holed.data", "1 part of the trace cannot be read"),
         ("crowded.data", "1 coroutine found no station"),
+        ("unrecorded.data", "3 processes of the program are not in"),
         ("torn.data", "of 2 coroutines records are missing"),
         (
             "robbed_of_others.data",
@@ -91,6 +92,27 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
     let (status, said) = gate(&desk, "filtered.data", &["--threshold", "1h"]);
     assert_eq!(status, Some(4), "{said}");
     assert!(said.contains("recording was stopped for a while"), "{said}");
+}
+
+// CT-24
+#[test]
+fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
+    let desk = Desk::new();
+    let page = |more: &[&str]| {
+        let args = [&["-i", "unrecorded.data"], more].concat();
+        desk.text(&args)
+    };
+    let text = page(&[]);
+    assert!(
+        text.contains("3 processes of the program are not in this trace"),
+        "{text}"
+    );
+    assert!(
+        text.contains("figures are of the processes recorded"),
+        "{text}"
+    );
+    assert!(!text.contains("figure below is exact"), "{text}");
+    assert!(page(&["--json"]).contains("\"unrecorded_processes\": 3"));
 }
 
 #[test]

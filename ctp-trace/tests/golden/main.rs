@@ -20,7 +20,7 @@ mod make;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ctp_trace::record::Record;
+use ctp_trace::record::{End, Record};
 use ctp_trace::{Reader, format};
 use dump::dump;
 
@@ -41,16 +41,11 @@ fn old_traces_mean_what_they_meant() {
 #[test]
 fn a_field_that_was_added_is_absent_from_old_traces() {
     bless();
-    let faulting_tid = |name: &str| {
-        let bytes = fs::read(directory().join(name)).expect("a golden trace");
-        let end = Reader::new(&bytes).expect("a start").last();
-        match end {
-            Some(Ok(Record::End(end))) => end.faulting_tid,
-            other => panic!("no end: {other:?}"),
-        }
-    };
-    assert_eq!(faulting_tid("v1-everything.ctp"), 0);
-    assert_eq!(faulting_tid("v1.1-everything.ctp"), 701);
+    assert_eq!(end_of("v1-everything.ctp").faulting_tid, 0);
+    assert_eq!(end_of("v1.1-everything.ctp").faulting_tid, 701);
+    assert_eq!(end_of("v1.1-everything.ctp").unrecorded, 0);
+    assert_eq!(end_of("v1.3-minimal.ctp").unrecorded, 0);
+    assert_eq!(end_of("v1.3-unrecorded.ctp").unrecorded, 3);
     let is_precise = |name: &str| {
         let bytes = fs::read(directory().join(name)).expect("a golden trace");
         let reader = Reader::new(&bytes).expect("a start");
@@ -58,6 +53,14 @@ fn a_field_that_was_added_is_absent_from_old_traces() {
     };
     assert!(!is_precise("v1.1-everything.ctp") && !is_precise("v1.2-chains.ctp"));
     assert!(is_precise("v1.2-precise-chains.ctp"));
+}
+
+fn end_of(name: &str) -> End {
+    let bytes = fs::read(directory().join(name)).expect("a golden trace");
+    match Reader::new(&bytes).expect("a start").last() {
+        Some(Ok(Record::End(end))) => end,
+        other => panic!("no end: {other:?}"),
+    }
 }
 
 /// Small chunks are not compressed, so these bytes depend on nothing but the format.

@@ -16,7 +16,7 @@ use since_1_2::{
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace since version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const ALL: [(&str, Make); 20] = [
+pub const ALL: [(&str, Make); 21] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -37,6 +37,7 @@ pub const ALL: [(&str, Make); 20] = [
     ("v1.2-unwatched.ctp", unwatched),
     ("v1.2-precise-chains.ctp", precise_chains),
     ("v1.3-minimal.ctp", minimal),
+    ("v1.3-unrecorded.ctp", unrecorded),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -135,6 +136,7 @@ fn everything() -> Vec<u8> {
         unnamed: 2,
         quarantined: 1,
         faulting_tid: 701,
+        unrecorded: 0,
     };
     let records = [
         definitions(),
@@ -428,4 +430,13 @@ fn processes() -> Vec<u8> {
         }
     }
     writer.finish(&End::default()).expect("memory")
+}
+
+/// Processes of the program are not in it.
+fn unrecorded() -> Vec<u8> {
+    let end = End {
+        unrecorded: 3,
+        ..End::default()
+    };
+    written(&Start::default(), &[], &end)
 }

@@ -480,9 +480,11 @@ fn end() -> impl Strategy<Value = Record> {
         any_u64(),
         any_u64(),
         any_u64(),
+        any_u64(),
     );
     (any_u64(), how, counts).prop_map(|(at, how, counts)| {
-        let (events, lost, refused, coroutines, unnamed, quarantined, faulting_tid) = counts;
+        let (events, lost, refused, coroutines, unnamed, quarantined, faulting_tid, unrecorded) =
+            counts;
         let at = Nanos(at);
         Record::End(End {
             at,
@@ -494,6 +496,7 @@ fn end() -> impl Strategy<Value = Record> {
             unnamed,
             quarantined,
             faulting_tid,
+            unrecorded,
         })
     })
 }

@@ -130,6 +130,16 @@ pub fn crowded() -> Vec<u8> {
     t.finish()
 }
 
+/// Three processes of it are not in the trace.
+pub fn unrecorded() -> Vec<u8> {
+    let mut t = Trace::of("./many");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let bee = busy_bee(&mut t, spawn, read, 20);
+    t.tally(bee, None, false);
+    t.end.unrecorded = 3;
+    t.finish()
+}
+
 pub fn nobody(attached: bool) -> Vec<u8> {
     let mut t = Trace::of("./plain program");
     if !attached {

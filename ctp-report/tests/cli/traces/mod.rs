@@ -71,6 +71,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("refused", broken::refused()),
         ("image", broken::refused_in_image()),
         ("crowded", broken::crowded()),
+        ("unrecorded", broken::unrecorded()),
         ("nobody", broken::nobody(true)),
         ("unattached", broken::nobody(false)),
         ("summary", summed::summary()),

@@ -1,0 +1,109 @@
+//! What is said of processes that are not in the trace, and what may help.
+
+use ctp_trace::record::Ending;
+
+use super::Closing;
+
+impl Closing<'_> {
+    pub(super) fn turned_away(&self) -> impl Iterator<Item = String> {
+        let away = &self.turned_away;
+        let reasons = [
+            (
+                away.for_descriptors,
+                "since no descriptor was left",
+                "; a higher ulimit -n may help",
+            ),
+            (
+                away.late,
+                "or too late (the recording was over)",
+                self.how_to_wait(),
+            ),
+            (
+                away.otherwise,
+                "or too late (no memory left, or no time)",
+                "",
+            ),
+        ];
+        let told = reasons.map(|(count, why, remedy)| not_let_in(count, why, remedy));
+        told.into_iter().flatten()
+    }
+
+    /// It is of use only where they came from one that ended by itself, and were not waited for.
+    fn how_to_wait(&self) -> &'static str {
+        let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
+        match has_ended && self.program_ended.is_none() {
+            true => "; --wait-all waits for them",
+            false => "",
+        }
+    }
+}
+
+fn not_let_in(count: u32, why: &str, remedy: &str) -> Option<String> {
+    let (who, forks) = match count {
+        0 => return None,
+        1 => ("1 process was".to_owned(), "if it is a fork, it was"),
+        many => (
+            format!("{many} processes were"),
+            "those of them that are forks were",
+        ),
+    };
+    Some(format!(
+        "{who} not let in, {why}: {forks} not recorded{remedy}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ctp_nostd::inspect::Counters;
+    use ctp_trace::record::{End, Nanos};
+
+    use super::*;
+    use crate::turned_away::TurnedAway;
+
+    fn of(turned_away: TurnedAway) -> Closing<'static> {
+        Closing {
+            turned_away,
+            ..Closing::new(
+                "app".to_owned(),
+                Path::new("x"),
+                End::default(),
+                Counters::default(),
+            )
+        }
+    }
+
+    // CTP-18, CTP-32
+    #[test]
+    fn each_that_was_not_let_in_is_told_of_with_what_may_help_there() {
+        let said = |closing: &Closing<'_>| closing.turned_away().collect::<Vec<_>>();
+        let full = of(TurnedAway {
+            for_descriptors: 3,
+            ..TurnedAway::default()
+        });
+        let line = "3 processes were not let in, since no descriptor was left: those of them that \
+                    are forks were not recorded; a higher ulimit -n may help";
+        assert_eq!(said(&full), [line]);
+        let otherwise = of(TurnedAway {
+            otherwise: 1,
+            ..TurnedAway::default()
+        });
+        assert!(!said(&otherwise)[0].contains("ulimit"));
+        assert_eq!(said(&of(TurnedAway::default())), [""; 0]);
+    }
+
+    // CTP-18, CTP-32
+    #[test]
+    fn it_helps_to_wait_for_all_only_where_that_was_not_done() {
+        let mut closing = of(TurnedAway {
+            late: 1,
+            ..TurnedAway::default()
+        });
+        closing.end.how = Ending::Exited(0);
+        let says_wait = |it: &Closing<'_>| it.turned_away().any(|line| line.contains("--wait-all"));
+        assert!(says_wait(&closing));
+        closing.program_ended = Some(Nanos(1));
+        assert!(!says_wait(&closing));
+    }
+}
