@@ -162,6 +162,8 @@ pub struct Counters {
     pub unnamed: u32,
     /// Threads that found no lane.
     pub laneless: u32,
+    /// Forks that could not reach the recorder.
+    pub unreached: u32,
     /// Bytes that rang the recorder.
     pub wakes_sent: u32,
     /// Bytes that did not fit into the socket, so the recorder was awake.
@@ -178,6 +180,7 @@ impl AddAssign for Counters {
         sum(&mut self.refused, other.refused);
         sum(&mut self.unnamed, other.unnamed);
         sum(&mut self.laneless, other.laneless);
+        sum(&mut self.unreached, other.unreached);
         sum(&mut self.wakes_sent, other.wakes_sent);
         sum(&mut self.wakes_would_block, other.wakes_would_block);
         sum(&mut self.wakes_failed, other.wakes_failed);
@@ -212,6 +215,7 @@ impl Header {
             refused: self.refused.load(Ordering::Relaxed),
             unnamed: self.unnamed.load(Ordering::Relaxed),
             laneless: self.laneless.load(Ordering::Relaxed),
+            unreached: self.unreached.load(Ordering::Relaxed),
             wakes_sent: self.wakes_sent.load(Ordering::Relaxed),
             wakes_would_block: self.wakes_would_block.load(Ordering::Relaxed),
             wakes_failed: self.wakes_failed.load(Ordering::Relaxed),

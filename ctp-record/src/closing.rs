@@ -114,6 +114,7 @@ impl<'c> Closing<'c> {
         lines.extend(self.crowded_out());
         lines.extend(self.laneless());
         lines.extend(self.turned_away());
+        lines.extend(self.unreached());
         lines.extend(self.damaged());
         lines.extend(self.damaged_lanes());
         lines.extend(self.doubtful());

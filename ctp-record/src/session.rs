@@ -413,7 +413,8 @@ impl Session<'_> {
 
     /// Processes of the program that are not in the trace, as far as that is known.
     pub fn unrecorded(&self) -> u64 {
-        self.turned_away.count().into()
+        let unreached = self.memories.counters().unreached;
+        u64::from(self.turned_away.count()) + u64::from(unreached)
     }
 
     /// A process, or the image that ran in it, is no more; it was last known to live then. Gives when

@@ -25,7 +25,7 @@ use rustix::thread::{MembarrierCommand, membarrier};
 use super::Linux;
 use super::environment::Settings;
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
-use super::socket::{Path, Rung, Socket};
+use super::socket::{Missing, Path, Rung, Socket};
 use crate::layout::{Attach, Header};
 use crate::probe::Probe;
 use crate::region::{Refused, Region};
@@ -191,7 +191,7 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     let (mapping, attach_id) = match hall {
         Ok(hall) => choose(hall, socket.as_ref(), limit),
         Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
-            own(socket.as_ref(), limit).ok_or(reason)?
+            own(socket.as_ref(), limit).map_err(|_| reason)?
         }
         Err(reason) => return Err(reason),
     };
@@ -218,12 +218,12 @@ fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) 
         return (hall, 1);
     }
     match own(socket, limit) {
-        Some(own) => {
+        Ok(own) => {
             // SAFETY: nobody has seen it yet.
             unsafe { hall.discard() };
             own
         }
-        None => {
+        Err(_) => {
             let attach_id = row_in(&region);
             (hall, attach_id)
         }
@@ -231,10 +231,11 @@ fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) 
 }
 
 /// Memory of this process's own, from the recorder.
-fn own(socket: Option<&Socket>, limit: u32) -> Option<(Mapping, u16)> {
-    let mapping = Mapping::new(&socket?.ask()?, limit).ok()?;
+fn own(socket: Option<&Socket>, limit: u32) -> Result<(Mapping, u16), Missing> {
+    let file = socket.ok_or(Missing::Unreached)?.ask()?;
+    let mapping = Mapping::new(&file, limit).map_err(|_| Missing::Unreached)?;
     let number = mapping.region.header.memory_number.load(Ordering::Relaxed);
-    Some((mapping, request::attach_id(number)))
+    Ok((mapping, request::attach_id(number)))
 }
 
 /// In a fork: attaches with memory of its own, or never. Nothing of it allocates, or asks libc for
@@ -269,14 +270,29 @@ fn follow(page: &Wiped) -> Option<&'static Session> {
 
 fn attach_anew(page: &Wiped, parent: &Session) -> Option<&'static Session> {
     join_barrier(&parent.probe.region);
-    let socket = Socket::dial(&parent.path)?;
-    let (mapping, attach_id) = own(Some(&socket), parent.limit)?;
+    let socket = Socket::dial(&parent.path);
+    let (mapping, attach_id) = match own(socket.as_ref(), parent.limit) {
+        Ok(own) => own,
+        Err(missing) => {
+            count_me(&parent.probe.region, missing);
+            return None;
+        }
+    };
     parent.mapping.part();
     parent.socket.iter().for_each(Socket::close_in_a_fork);
     ATTACHMENTS.fetch_add(1, Ordering::Relaxed);
     let (path, limit) = (parent.path.clone(), parent.limit);
-    begin(page, mapping, attach_id, Some(socket), path, limit).ok()?;
+    begin(page, mapping, attach_id, socket, path, limit).ok()?;
     session()
+}
+
+/// The memory is still the one of the process that it was forked from: what the recorder cannot know of
+/// otherwise, it reads there.
+fn count_me(of_parent: &Region<'_>, missing: Missing) {
+    if missing == Missing::Unreached {
+        let unreached = &of_parent.header.unreached;
+        unreached.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// Another thread attaches this fork, which takes no longer than its own patience.

@@ -38,6 +38,15 @@ pub(super) enum Rung {
     Failed,
 }
 
+/// Why a process gets no memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// The recorder has none for it, or was not waited for any longer: it knows.
+    Denied,
+    /// It could not be asked, or what it gave could not be taken: it knows nothing of that.
+    Unreached,
+}
+
 /// How long a process waits for memory of its own. A recorder that is there answers at once.
 const PATIENCE_NS: u64 = 500_000_000;
 
@@ -68,8 +77,8 @@ impl Socket {
 
     /// Asks for memory of this process's own, and waits a little for it. What comes later cannot be
     /// sent any more, so that the recorder knows of it.
-    pub fn ask(&self) -> Option<OwnedFd> {
-        send(&self.fd, &REQUEST, QUIETLY).ok()?;
+    pub fn ask(&self) -> Result<OwnedFd, Missing> {
+        send(&self.fd, &REQUEST, QUIETLY).map_err(|_| Missing::Unreached)?;
         self.await_answer();
         // Where that fails, nobody is there any more. What was sent before is there all the same.
         let _ = shutdown(&self.fd, Shutdown::Read);
@@ -83,7 +92,7 @@ impl Socket {
         while poll(&mut answer, Some(&time_until(end_ns))) == Err(Errno::INTR) {}
     }
 
-    fn receive(&self) -> Option<OwnedFd> {
+    fn receive(&self) -> Result<OwnedFd, Missing> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
@@ -99,7 +108,11 @@ impl Socket {
             _ => None,
         });
         let granted = received.is_ok_and(|it| it.bytes == 1) && byte == [GRANTED];
-        descriptors.next().filter(|_| granted)
+        match granted {
+            // Without a number left for it, the kernel drops what was sent.
+            true => descriptors.next().ok_or(Missing::Unreached),
+            false => Err(Missing::Denied),
+        }
     }
 
     /// In a fork, which has a copy of the descriptor and no use for it.

@@ -3,6 +3,7 @@
 use ctp_trace::record::Ending;
 
 use super::Closing;
+use crate::words::grouped;
 
 impl Closing<'_> {
     pub(super) fn turned_away(&self) -> impl Iterator<Item = String> {
@@ -26,6 +27,20 @@ impl Closing<'_> {
         ];
         let told = reasons.map(|(count, why, remedy)| not_let_in(count, why, remedy));
         told.into_iter().flatten()
+    }
+
+    /// Why not, only the forks themselves could know.
+    pub(super) fn unreached(&self) -> Option<String> {
+        let who = match self.counters.unreached {
+            0 => return None,
+            1 => "1 fork".to_owned(),
+            many => format!("{} forks", grouped(many.into())),
+        };
+        Some(format!(
+            "{who} could not reach the recorder and went unrecorded: they had changed their user or \
+             their root, or had no descriptor left; run ctp-record as that user or within that \
+             root, or raise the program's ulimit -n"
+        ))
     }
 
     /// It is of use only where they came from one that ended by itself, and were not waited for.
@@ -91,6 +106,20 @@ mod tests {
         });
         assert!(!said(&otherwise)[0].contains("ulimit"));
         assert_eq!(said(&of(TurnedAway::default())), [""; 0]);
+    }
+
+    // CTP-18, CTP-32
+    #[test]
+    fn forks_that_could_not_reach_the_recorder_are_told_of_with_what_helps_them() {
+        let mut closing = of(TurnedAway::default());
+        assert_eq!(closing.unreached(), None);
+        closing.counters.unreached = 4;
+        let said = closing.unreached().expect("there are such");
+        assert!(
+            said.starts_with("4 forks could not reach the recorder"),
+            "{said}"
+        );
+        assert!(!said.contains("--inherit-fd"), "{said}");
     }
 
     // CTP-18, CTP-32

@@ -274,6 +274,53 @@ fn waits_in_vain(fork: &str) {
     assert_eq!(lab.trace().end().unrecorded, 1);
 }
 
+// CTP-32, LT-19
+#[test]
+fn forks_that_have_dropped_what_reaches_the_recorder_count_themselves() {
+    let lab = Lab::new();
+    let steps = "work parent 3 1000 nobody fork work child 3 0 fork work grandchild 3 0";
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: it cannot become another user");
+        return;
+    }
+    std::fs::File::create(lab.path("truth")).expect("can be made");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    std::fs::set_permissions(lab.path("truth"), everybody).expect("is ours");
+    let (outcome, trace) = record(&lab, &[], steps);
+    assert_eq!(trace.coroutines.len(), 1);
+    assert_eq!(trace.end().unrecorded, 2, "{}", outcome.stderr);
+    let told = "2 forks could not reach the recorder";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+}
+
+// CTP-32, LT-19
+#[test]
+fn forks_of_a_program_without_a_descriptor_to_spare_count_themselves() {
+    for limit in 5..8 {
+        let lab = Lab::new();
+        let script = "ulimit -n $0; exec \"$@\"";
+        let mut command = lab.recorder(&[], "sh");
+        command.args(["-c", script, &limit.to_string()]);
+        command.arg(fixture("family"));
+        let outcome =
+            lab.run(command.args("truth work parent 3 1000 fork work child 3 1000".split(' ')));
+        let trace = lab.trace();
+        let missing = 2 - trace.coroutines.len() as u64;
+        assert_eq!(
+            missing,
+            u64::from(limit == 5),
+            "{limit}: {}",
+            outcome.stderr
+        );
+        assert_eq!(
+            trace.end().unrecorded,
+            missing,
+            "{limit}: {}",
+            outcome.stderr
+        );
+    }
+}
+
 // CTP-28, LT-17
 #[test]
 fn a_process_that_scribbles_over_its_memory_changes_nothing_of_anothers() {
