@@ -481,7 +481,8 @@ fn end() -> impl Strategy<Value = Record> {
         any_u64(),
         any_u64(),
         any_u64(),
-    );
+    )
+        .boxed();
     (any_u64(), how, counts).prop_map(|(at, how, counts)| {
         let (events, lost, refused, coroutines, unnamed, quarantined, faulting_tid, unrecorded) =
             counts;
@@ -499,4 +500,5 @@ fn end() -> impl Strategy<Value = Record> {
             unrecorded,
         })
     })
+    .boxed()
 }
