@@ -3,9 +3,9 @@
 //!
 //! Nobody knows beforehand whether a function keeps its frame pointer: what is found is a claim, which
 //! the reader of a trace checks against the program's own tables, and what ends soon is not told.
-//! Of a wait the whole chain is wanted, for it makes the wait one of its own, or else the leaf, which is
-//! known without frame pointers (`linux/entry.rs`); of a wake, which is
-//! often called by a thread of which the first functions are libc's, its inner end will do.
+//! Of a wait the whole chain is wanted, for it makes the wait one of its own, or else the leaf, which
+//! is known without frame pointers (`linux/entry.rs`); of a wake, which is often called by a thread of
+//! which the first functions are libc's, its inner end will do.
 #![allow(
     unsafe_code,
     reason = "follows frame pointers on a stack that is known"
@@ -85,11 +85,13 @@ fn of_the_leaf(probe: &Probe<Linux>, here: Here, caller: usize, site: u32) -> u3
     for address in addresses {
         digest.add(address, MOST_ADDRESSES);
     }
-    probe.chain(digest.cut(), || Chain {
+    let chain = || Chain {
         site,
         is_whole: false,
         addresses: addresses.into_iter().collect(),
-    })
+    };
+    let hash = digest.end(false, addresses.len());
+    hash.map_or(0, |hash| probe.chain(hash, chain))
 }
 
 /// Where the waker is called, up to the function that polls the traced future that runs here, or to

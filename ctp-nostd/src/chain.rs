@@ -75,13 +75,6 @@ impl Digest {
         is_chain.then(|| self.hash(is_whole))
     }
 
-    /// That of a chain that is not whole.
-    #[cfg(feature = "alloc")]
-    #[inline(always)]
-    pub fn cut(self) -> u64 {
-        self.hash(false)
-    }
-
     #[inline(always)]
     fn hash(self, is_whole: bool) -> u64 {
         let sum = self.sum.wrapping_add(u64::from(is_whole) << 32);

@@ -23,7 +23,8 @@ use crate::wakers::Wakers;
 /// and tells of it first: so a wake is counted, and it is known when there is no waker left. When one
 /// is cloned, the functions that await each other are on the stack: of a program that is compiled
 /// with frame pointers (`-C force-frame-pointers=yes`) that chain is recorded with the wait, else the
-/// function that clones alone. A leaf that looks into the waker for its executor's own data finds another one there.
+/// function that clones alone. A leaf that looks into the waker for its executor's own data finds
+/// another one there.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Traced<F> {

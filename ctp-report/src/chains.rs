@@ -35,13 +35,17 @@ struct Proven {
 }
 
 impl Awaits {
-    /// What is known of a chain.
-    pub fn of(symbolizer: &mut Symbolizer, chain: &Chain) -> Self {
+    /// What is known of a chain of functions inside of a future of this name, empty if it has none.
+    pub fn of(symbolizer: &mut Symbolizer, chain: &Chain, future: &str) -> Self {
         let mut proven = prove(symbolizer, chain);
         if proven.is_whole {
             proven.functions.last_mut().map(end_at_poll);
         }
         let all: Vec<Label> = proven.functions.into_iter().flatten().collect();
+        let is_of_user = |it: &Label| match chain.is_of_the_call() {
+            true => is_leaf_of_user(it, future),
+            false => is_of_user(it),
+        };
         let before_users = all.iter().take_while(|it| !is_of_user(it));
         let within = before_users.filter(|it| is_of_package(it)).last();
         Awaits {
@@ -154,6 +158,12 @@ fn is_of_user(label: &Label) -> bool {
     krate.is_some_and(|krate| !NOBODYS.contains(&krate)) && !is_elsewhere
 }
 
+/// A leaf of which no source is known is most likely a library's, unless its crate is the future's.
+fn is_leaf_of_user(label: &Label, future: &str) -> bool {
+    let is_known = label.absolute.is_some() || crate_of(label) == crate_in(future);
+    is_of_user(label) && is_known
+}
+
 /// Of a package that was downloaded, other than the probe. What one of its macros makes of the user's
 /// code is in its file, and not of its crate.
 fn is_of_package(label: &Label) -> bool {
@@ -162,7 +172,7 @@ fn is_of_package(label: &Label) -> bool {
         None => true,
     };
     let krate = crate_of(label).filter(|krate| !NOBODYS.contains(krate));
-    krate.is_some_and(is_its) && !is_of_user(label)
+    krate.is_some_and(is_its)
 }
 
 /// Where cargo puts it, that is in a folder `tokio-util-0.7.18`.
@@ -210,7 +220,10 @@ fn lies_elsewhere(file: &Path) -> bool {
 /// The crate of a function: the first part of its path, or of the type that it belongs to. One
 /// without a path, as the compiler makes some, is of none.
 fn crate_of(label: &Label) -> Option<&str> {
-    let function = label.function.as_deref()?;
+    crate_in(label.function.as_deref()?)
+}
+
+fn crate_in(function: &str) -> Option<&str> {
     let path = function.rsplit(" in ").next().unwrap_or(function);
     let path = path.trim_start_matches(['<', '&', '(', '[', '*']);
     let path = path.strip_prefix("mut ").unwrap_or(path);
@@ -231,6 +244,22 @@ mod tests {
         assert!(is_in_package(file, "tokio_util"));
         assert!(!is_in_package(file, "tokio") && !is_in_package(file, "app"));
         assert!(is_in_package("/checkouts/axum/src/lib.rs", "axum"));
+    }
+
+    // CT-13
+    #[test]
+    fn a_leaf_without_a_source_is_of_the_user_where_the_future_is() {
+        let leaf = |function: &str| Label {
+            function: Some(function.to_owned()),
+            ..Label::default()
+        };
+        let notified = leaf("<tokio::sync::notify::Notified as core::future::Future>::poll");
+        assert!(!is_leaf_of_user(&notified, "app::serve::{{closure}}"));
+        assert!(!is_leaf_of_user(&notified, "") && is_of_package(&notified));
+        assert!(is_leaf_of_user(
+            &leaf("app::Reply::poll"),
+            "app::serve::{{closure}}"
+        ));
     }
 
     // CT-14

@@ -201,7 +201,11 @@ impl Names {
     ) {
         for site in sites {
             let chain = chains.get(&site.id);
-            let awaits = chain.map(|chain| Awaits::of(symbolizer, chain));
+            let future = match &site.place {
+                Place::Function { name, .. } => name.as_str(),
+                _ => "",
+            };
+            let awaits = chain.map(|chain| Awaits::of(symbolizer, chain, future));
             let is_placed = awaits.as_ref().is_some_and(|it| !it.frames.is_empty());
             if let Some(awaits) = awaits {
                 self.place_in_chain(site.id, &site.place, awaits);

@@ -36,7 +36,7 @@
 //! | AGG-19 | `histogram_summary`, `sites_summary`: a wait that goes on is an age |
 //! | AGG-22 | `histogram_mixed`: figures of a plain peer, from its events |
 //! | CTP-31 | `stuck_broken`, `sites_broken`, `json_stuck_broken`: contradictions, with both threads |
-//! | CT-24 | `export_csv_truncated`, `folded_truncated`: what goes elsewhere is not whole, which is told on stderr
+//! | CT-24 | `folded_truncated`: what goes elsewhere is not whole, which is told on stderr
 //! | CT-24 | `stuck_image`: coroutines that found no station in a memory image |
 //! | CTP-21 | `stuck_busy`: running, and born but never run |
 //! | CTP-21 | `*_kept_thread`: whose thread another one keeps, and who that is |

@@ -115,6 +115,18 @@ fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
     assert!(page(&["--json"]).contains("\"unrecorded_processes\": 3"));
 }
 
+// CT-24
+#[test]
+fn what_is_exported_from_a_trace_that_is_cut_off_is_said_not_to_be_whole() {
+    let desk = Desk::new();
+    for (trace, is_cut) in [("truncated.data", true), ("fixed.data", false)] {
+        let mut export = desk.command(&["-i", trace, "--export", "csv"]);
+        let output = export.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.contains("the trace is cut off"), is_cut, "{said}");
+    }
+}
+
 #[test]
 fn a_gate_says_stuck_where_it_knows_that_and_fine_of_what_is_too_young() {
     let desk = Desk::new();
