@@ -304,7 +304,8 @@ pub struct Event {
     pub arg: u64,
     /// What is said of that wait besides.
     pub marks: WaitMarks,
-    /// Low 16 bits of the wake count that the coroutine knew when its last run began.
+    /// Low 16 bits of the wake count that the coroutine knew when its last run began. Of a run, that
+    /// is this one; older recorders told 0 of each run.
     pub wake_seen: u16,
     /// Between its event before and this one, others were kept out by a filter.
     pub after_filtered: bool,

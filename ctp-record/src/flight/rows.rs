@@ -176,6 +176,7 @@ impl Rows<'_> {
             tid: epoch.tid,
             kind,
             arg: convert::given_out(kind, epoch),
+            wake_seen: convert::wakes_seen_by_a_run(kind, epoch, is_plain),
             after_filtered,
             ..Event::default()
         };

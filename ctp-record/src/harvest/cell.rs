@@ -283,6 +283,7 @@ impl Cell {
             tid: epoch.tid,
             kind,
             arg: convert::given_out(kind, epoch),
+            wake_seen: convert::wakes_seen_by_a_run(kind, epoch, self.plain.is_some()),
             after_filtered,
             ..Event::default()
         }

@@ -80,6 +80,16 @@ pub(crate) fn given_out(kind: EventKind, epoch: &Epoch) -> u64 {
     u64::from(kind == EventKind::Death && epoch.arg != 0)
 }
 
+/// The wakes that a run knew of when it began. A suspend tells those of the run before it, see
+/// [`describe_wait`]; a plain v1 peer tells none.
+#[inline]
+pub(crate) fn wakes_seen_by_a_run(kind: EventKind, epoch: &Epoch, plain: bool) -> u16 {
+    match kind {
+        EventKind::Run if !plain => epoch.tail.wake_seen,
+        _ => 0,
+    }
+}
+
 /// What is said of a wait besides its kind.
 fn wait_marks(code: u8) -> WaitMarks {
     WaitMarks {

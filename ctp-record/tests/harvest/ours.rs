@@ -54,6 +54,21 @@ fn a_life_is_read_as_it_was_lived() {
     assert!(life.windows(2).all(|pair| pair[0].at < pair[1].at));
 }
 
+// CT-15
+#[test]
+fn a_run_and_its_suspend_tell_the_wakes_that_it_knew_of() {
+    let mut desk = Desk::new();
+    let coroutine = desk.born("one");
+    steps(&coroutine, 2);
+    coroutine.waker().wake();
+    coroutine.waker().wake();
+    coroutine.run();
+    coroutine.waker().wake();
+    coroutine.suspend(Wait::unknown());
+    let seen: Vec<u16> = desk.events().iter().map(|it| it.wake_seen).collect();
+    assert_eq!(seen, [0, 0, 0, 2, 2]);
+}
+
 // CTP-11
 #[test]
 fn what_is_overwritten_is_counted_and_what_is_left_is_read() {

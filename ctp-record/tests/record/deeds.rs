@@ -84,6 +84,22 @@ fn they_stand_in_their_order(flag: &str) {
     }
 }
 
+// CT-15
+#[test]
+fn runs_and_suspends_tell_the_wakes_that_were_known_to_the_run() {
+    for flag in ["-v", "--flight-recorder"] {
+        let (trace, _) = recorded(&Lab::new(), flag);
+        let sleeper = trace.named("sleeper");
+        let seen: Vec<u16> = sleeper.events.iter().map(|it| it.wake_seen).collect();
+        let all = THREADS as u16 * CALLS as u16;
+        assert_eq!(
+            seen,
+            [0, 0, 0, all, all, 0],
+            "birth, twice run and suspend, death; {flag}"
+        );
+    }
+}
+
 // LT-05
 #[test]
 fn a_wake_by_a_coroutine_names_it() {
