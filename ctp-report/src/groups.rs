@@ -14,6 +14,7 @@ use crate::deadlocks::Behind;
 use crate::ignore::Ignore;
 use crate::keepers::{self, KeptBy};
 use crate::label::Label;
+use crate::last_waker::{self, LastWaker};
 use crate::model::Model;
 use crate::names::Names;
 use crate::parents::{self, Spawner};
@@ -105,6 +106,12 @@ pub struct Group {
     /// Who usually wakes those that wait there, as far as that was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual_waker: Option<UsualWaker>,
+    /// The coroutine that woke the oldest of them the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_waker: Option<LastWaker>,
+    /// How many other coroutines did that of the rest of them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub last_wakers_besides: usize,
     /// Records that threads lost while these waited, where that is why nothing can be said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost_records: Vec<LostRecords>,
@@ -289,6 +296,8 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         roots: roots(members),
         behind: others.behind.those(members.iter().map(|(one, _)| one.id)),
         usual_waker: culprits::usual_waker(model, names, oldest.0),
+        last_waker: last_waker::of(model, names, oldest.0),
+        last_wakers_besides: last_waker::besides(oldest.0, members.iter().map(|(one, _)| *one)),
         lost_records: culprits::lost_records(model, oldest.0, verdict),
         lost_meanwhile: culprits::lost_meanwhile(model, oldest.0, verdict),
         ready_ns: proof::ready_ns(model, members),

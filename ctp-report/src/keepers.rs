@@ -34,8 +34,16 @@ pub struct KeptBy {
     pub taken_ns: Option<u64>,
     /// How long ago it ended.
     pub ended_ns: Option<u64>,
-    /// What it does itself: `waits`, `runs`, or `born` where it never ran; or `woke`, where it gave back
-    /// the lock, and the one that waits was woken after that and ran.
+    /// What it does itself.
+    #[serde(flatten)]
+    pub doing: Doing,
+}
+
+/// What a coroutine does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Doing {
+    /// `waits`, `runs`, or `born` where it never ran; of one that keeps another one waiting also `woke`,
+    /// where it gave back the lock, and the one that waits was woken after that and ran.
     pub does: Option<&'static str>,
     /// What it waits for.
     pub waits_for: Option<String>,
@@ -173,7 +181,6 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         .and_then(|id| model.census.get(id))
         .filter(|it| it.is_alive());
     let id = keeper.coroutine().or(holding.and_then(by));
-    let wait = other.and_then(Coroutine::suspend);
     KeptBy {
         how,
         id: id.map(|id| id.0),
@@ -182,20 +189,34 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         taken_at: holding.and_then(|it| names.of(it.site)?.short()),
         taken_ns: holding.map(|it| it.at.until(end).0),
         ended_ns: holding.and_then(|it| Some(it.ended?.until(end).0)),
-        does: other.map(does).or(woke(one, keeper)),
-        waits_for: wait.map(|wait| waits::of(model, wait)),
-        waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
-        does_ns: other.map(|it| it.state().1.until(end).0),
+        doing: other.map_or_else(|| woke(one, keeper), |other| Doing::of(model, names, other)),
+    }
+}
+
+impl Doing {
+    /// Of one that has not ended.
+    pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Self {
+        let wait = one.suspend();
+        let end = model.census.end_of(one.process);
+        Doing {
+            does: Some(does(one)),
+            waits_for: wait.map(|wait| waits::of(model, wait)),
+            waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
+            does_ns: Some(one.state().1.until(end).0),
+        }
     }
 }
 
 /// What it gave back was this one's to take, which did not, or a future inside of it did not.
-fn woke(one: &Coroutine, keeper: &Keeper) -> Option<&'static str> {
-    let Keeper::Former(holding) = keeper else {
-        return None;
-    };
-    let woken = one.woken.filter(|woken| holding.at <= woken.at);
-    woken.map(|_| "woke")
+fn woke(one: &Coroutine, keeper: &Keeper) -> Doing {
+    let woken = one.woken.filter(|woken| match keeper {
+        Keeper::Former(holding) => holding.at <= woken.at,
+        _ => false,
+    });
+    Doing {
+        does: woken.map(|_| "woke"),
+        ..Doing::default()
+    }
 }
 
 fn by(holding: &Holding) -> Option<CoroutineId> {

@@ -37,6 +37,7 @@ mod groups;
 mod histogram;
 mod keepers;
 mod label;
+mod last_waker;
 mod last_words;
 mod leaks;
 mod lints;

@@ -186,10 +186,14 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     let by = match wake.waker {
         Waker::Foreign => told.map_or_else(|| "unknown".to_owned(), |it| format!("tid {}", it.tid)),
         Waker::Thread(tid) => format!("tid {tid}"),
-        Waker::Coroutine(id) => match model.census.get(id).map(|by| model.census.name(by.name)) {
-            Some(name) if !name.is_empty() => format!("id {} {}", id.0, escape(name)),
-            _ => format!("id {}", id.0),
-        },
+        Waker::Coroutine(id) => {
+            let alive = model.census.get(id).map(|by| by.name);
+            let name = alive.or(told.map(|it| it.caller)).unwrap_or_default();
+            match model.census.name(name) {
+                "" => format!("id {}", id.0),
+                name => format!("id {} {}", id.0, escape(name)),
+            }
+        }
     };
     let when = match (one.suspend(), one.state().0) {
         (Some(_), _) => when(&wake, one),

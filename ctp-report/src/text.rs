@@ -110,6 +110,13 @@ pub fn words(sentence: &str) -> Vec<String> {
     words
 }
 
+/// The same as the beginning of a sentence.
+pub fn capitalized(words: &str) -> String {
+    let mut chars = words.chars();
+    let first = chars.next().map(|it| it.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
+}
+
 /// Items in a row, each line begun with `indent` but for the first, and none too long.
 pub fn flow(first: &str, indent: &str, separator: &str, items: &[String]) -> Vec<String> {
     let mut lines = vec![first.to_owned()];

@@ -199,6 +199,12 @@ pub fn is_as_usual(group: &Group) -> bool {
     )
 }
 
+/// Whether nothing speaks against a group but how long it waits.
+pub fn is_by_its_length(group: &Group) -> bool {
+    let (_, _, judgement) = group.judged;
+    matches!(judgement.reason, Reason::FarBeyond | Reason::BeyondLives(_))
+}
+
 /// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
 pub fn waiting(group: &Group) -> String {
     let what = format!(

@@ -7,9 +7,11 @@ use ctp_trace::verdict::Fact;
 
 use crate::culprits::{ClosedBy, UsualWaker};
 use crate::groups::Group;
+use crate::last_waker::LastWaker;
 use crate::page::Page;
 use crate::text;
 use crate::units;
+use crate::view::keepers;
 
 /// Places that closed something, of which a group tells.
 const PLACES: usize = 3;
@@ -26,7 +28,8 @@ const INDENT: usize = 18;
 /// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     let (_, fact, _) = group.judged;
-    let is_told = !group.closed_by.is_empty() || group.usual_waker.is_some();
+    let is_told =
+        !group.closed_by.is_empty() || group.usual_waker.is_some() || group.last_waker.is_some();
     if !is_told || !matches!(fact, Fact::NotWoken | Fact::NoWaker | Fact::Suspended) {
         return Ok(());
     }
@@ -37,7 +40,34 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
         let (wakes, of) = (units::count(waker.wakes), units::counted(waker.of, "time"));
         detail(page, &format!("woke this site {wakes} of {of}"))?;
     }
+    if let Some(waker) = &group.last_waker {
+        last_waker(page, waker, group.last_wakers_besides)?;
+    }
     page.gap()
+}
+
+/// `last woken   by id 7 sender, which has ended`, and how many others woke others of the group.
+fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<()> {
+    let who = format!("by id {} {}", waker.id, waker.name);
+    let does = match waker.has_ended {
+        true => Some("which has ended".to_owned()),
+        false => keepers::doing(&waker.doing),
+    };
+    let words = [Some(who.trim_end().to_owned()), does];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    page.lines(&text::flow(
+        "     last woken   ",
+        &" ".repeat(INDENT),
+        ", ",
+        &words,
+    ))?;
+    match besides {
+        0 => Ok(()),
+        more => detail(
+            page,
+            &format!("and by {}", units::counted(more as u64, "other")),
+        ),
+    }
 }
 
 /// Writes which threads lost records while a group waited, the largest losses of them.

@@ -6,7 +6,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Doubt;
 
 use crate::groups::Group;
-use crate::keepers::{KeptBy, UNKNOWN_HOLDER};
+use crate::keepers::{Doing, KeptBy, UNKNOWN_HOLDER};
 use crate::text;
 use crate::units;
 
@@ -114,6 +114,11 @@ pub fn does(it: &KeptBy) -> Option<String> {
         let ago = units::duration(Nanos(ns));
         return Some(format!("which ended {ago} ago without giving it back"));
     }
+    doing(&it.doing)
+}
+
+/// `which waits for user: 3 at main.rs:40, for 2.9 s`.
+pub fn doing(it: &Doing) -> Option<String> {
     if it.does == Some("woke") {
         return Some("whose wake it had: it ran, and has not taken it".to_owned());
     }

@@ -30,10 +30,15 @@ pub fn page(
             .iter()
             .filter(move |group| group.verdict() == verdict)
     };
+    let still = standstill(groups, view.threshold);
     if !groups.iter().any(|group| group.verdict().is_stuck()) {
         let busy: Vec<&Group> = of(Verdict::Busy).collect();
-        let still = standstill(groups, view.threshold).unwrap_or_default();
-        page.line(&nothing(view.threshold, &busy, &still))?;
+        page.line(&nothing(view.threshold, &busy, still.as_deref()))?;
+        page.gap()?;
+    } else if let Some(still) = still {
+        let doubt =
+            text::capitalized(&still) + "; a program that has nothing to do looks the same.";
+        page.lines(&text::flow("", "", " ", &text::words(&doubt)))?;
         page.gap()?;
     }
     for verdict in order(groups) {
@@ -52,23 +57,30 @@ pub fn page(
 }
 
 /// `Nothing looks stuck (threshold 1.0 s), but 1 coroutine has run for 5.0 s: see BUSY below.`
-fn nothing(threshold: Nanos, busy: &[&Group], still: &str) -> String {
+fn nothing(threshold: Nanos, busy: &[&Group], still: Option<&str>) -> String {
     let threshold = units::duration(threshold);
     let nothing = format!("Nothing looks stuck (threshold {threshold})");
     let count = busy.iter().map(|group| group.count as u64).sum();
     let coroutines = units::counted(count, "coroutine");
     match (count, because::ages(busy)) {
-        (0, _) => format!("{nothing}{still}."),
+        (0, _) => match still {
+            Some(still) => format!("{nothing}, but {still}."),
+            None => format!("{nothing}."),
+        },
         (1, long) => format!("{nothing}, but {coroutines} has run for {long}: see BUSY below."),
         (_, long) => format!("{nothing}, but {coroutines} have run for {long}: see BUSY below."),
     }
 }
 
-/// Where nothing tells whether that is as it should be: that nobody goes on.
+/// Where nothing tells whether that is as it should be, or only how long it lasts: that nobody goes on.
 fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
     let since = groups.iter().map(|group| group.youngest_ns).min()?;
-    let all_wait = groups.iter().all(|it| it.verdict() == Verdict::Waiting);
-    let is_unproven = groups.iter().any(|group| !because::is_as_usual(group));
+    let all_wait = groups
+        .iter()
+        .all(|it| it.verdict() == Verdict::Waiting || because::is_by_its_length(it));
+    let is_unproven = groups
+        .iter()
+        .any(|it| !because::is_as_usual(it) || because::is_by_its_length(it));
     let count: usize = groups.iter().map(|group| group.count).sum();
     let long = units::duration(Nanos(since));
     let who = match count {
@@ -78,7 +90,7 @@ fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
             units::count(count as u64)
         ),
     };
-    (all_wait && is_unproven && threshold.0 <= since).then(|| format!(", but {who} {long}"))
+    (all_wait && is_unproven && threshold.0 <= since).then(|| format!("{who} {long}"))
 }
 
 /// Verdicts, the worst first; but who keeps the thread of others comes before these.

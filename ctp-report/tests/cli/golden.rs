@@ -14,6 +14,7 @@
 //! | CT-15 | `*_deadlock`, `stuck_pairs`: who waits for each other, and who holds what they want |
 //! | CT-15 | `stuck_looked_at`: what was seen from outside, with the looks among the proofs |
 //! | CT-15 | `stuck_nothing_to_read`: who waits longer than others since nothing comes, and is known to |
+//! | CT-14 | `stuck_senders`: which coroutine woke them the last time, and what it does; nobody runs |
 //! | CT-15 | `stuck_two_locks`: several who hold what the coroutines of one row wait for |
 //! | CT-15 | `stuck_joins`, `why_joins`: whose end they wait for, in the numbers of the page |
 //! | CT-15 | `why_*`, `json_why_*`: what led a coroutine to where it is, wake by wake |

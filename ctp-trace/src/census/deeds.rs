@@ -11,8 +11,9 @@ impl Census {
         self.see(deed.at);
         match &deed.act {
             Act::Wake(call) => {
+                let caller = self.name_of(call.by);
                 if let Some(one) = self.coroutines.known(call.coroutine) {
-                    one.called(deed, call, &mut self.places);
+                    one.called(deed, call, caller, &mut self.places);
                 }
             }
             Act::Begin => self.runners.of(deed.process).begins(deed.tid),
@@ -50,9 +51,9 @@ impl Census {
         self.habits.closed(resource, &closing);
     }
 
-    fn name_of(&mut self, who: Waker) -> NameId {
+    fn name_of(&self, who: Waker) -> NameId {
         let one = match who {
-            Waker::Coroutine(id) => self.coroutines.known(id),
+            Waker::Coroutine(id) => self.coroutines.get(id),
             _ => None,
         };
         one.map(|one| one.name).unwrap_or_default()

@@ -1,6 +1,7 @@
 //! Who wakes coroutines: the latest call for each, and how often which place did it at a site.
 
 use super::coroutine::Coroutine;
+use super::names::NameId;
 use super::site::Places;
 use crate::record::{Deed, Event, Nanos, SiteId, WakeCall, Waker};
 use crate::verdict::wakes_since;
@@ -21,6 +22,8 @@ pub struct Woken {
     pub site: SiteId,
     /// Wakes of that coroutine so far, with this one, modulo 2^20.
     pub count: u32,
+    /// What the coroutine was called that called, if one did; it may be over since.
+    pub caller: NameId,
 }
 
 /// How often the waits of a site ended since which place called `wake()`.
@@ -53,14 +56,21 @@ impl Wakers {
 }
 
 impl Coroutine {
-    /// Somebody woke it.
-    pub(super) fn called(&mut self, deed: &Deed, call: &WakeCall, places: &mut Places) {
+    /// Somebody of this name woke it.
+    pub(super) fn called(
+        &mut self,
+        deed: &Deed,
+        call: &WakeCall,
+        caller: NameId,
+        places: &mut Places,
+    ) {
         self.woken = Some(Woken {
             at: deed.at,
             tid: deed.tid,
             may_be_from_coroutine: !matches!(call.by, Waker::Thread(_)),
             site: call.site,
             count: call.count,
+            caller,
         });
         // It may have been counted before the last run, and dated after it.
         let is_of_it =

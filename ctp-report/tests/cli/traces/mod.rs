@@ -13,6 +13,7 @@ mod lints;
 mod locks;
 mod many;
 mod outside;
+mod senders;
 mod summed;
 
 use builder::{Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
@@ -46,6 +47,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("joins", locks::joins_of_three()),
         ("two_locks", locks::two_locks()),
         ("line", locks::line()),
+        ("senders", senders::senders()),
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
         ("looked_at", outside::looked_at()),

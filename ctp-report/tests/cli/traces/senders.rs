@@ -1,0 +1,81 @@
+//! Workers that wait for jobs, and those that send them.
+
+use ctp_trace::record::*;
+
+use super::builder::{self, Beat, Coroutine, MONOTONIC, MS, SECOND, Trace, wait};
+
+const WORKERS: &str = "src/workers.rs";
+
+struct Sites {
+    spawn: SiteId,
+    receive: SiteId,
+    send: SiteId,
+    rest: SiteId,
+}
+
+/// Three workers had twenty jobs each. Of those that sent the last ones, one has ended, and one is at
+/// rest since. Nobody has run for ten seconds.
+pub fn senders() -> Vec<u8> {
+    let mut t = Trace::of("./senders");
+    let sites = Sites {
+        spawn: t.source(WORKERS, 6),
+        receive: t.source(WORKERS, 12),
+        send: t.source(WORKERS, 21),
+        rest: t.source(WORKERS, 24),
+    };
+    t.dispatch = Some(sites.send);
+    let cron = sender(&mut t, &sites, "cron");
+    let reader = sender(&mut t, &sites, "reader");
+    for (i, last) in (0..).zip([reader, cron, cron]) {
+        worker(&mut t, &sites, i, last);
+    }
+    t.death(reader, SECOND);
+    let due = MONOTONIC + 60 * SECOND;
+    t.suspend(
+        cron,
+        2 * SECOND,
+        4126,
+        wait(sites.rest, WaitKind::Timer, due),
+    );
+    t.tally(cron, None, false);
+    t.finish()
+}
+
+fn sender(t: &mut Trace, sites: &Sites, name: &str) -> Coroutine {
+    let one = t.born(name, sites.spawn, MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 2 * MS, 4126);
+    one
+}
+
+fn worker(t: &mut Trace, sites: &Sites, i: u64, last: Coroutine) {
+    let one = t.born("worker", sites.spawn, MS);
+    t.wake(one, 0, 0, Waker::Foreign);
+    t.run(one, 3 * MS, 4127);
+    let queue = wait(sites.receive, WaitKind::Channel, 0x7f00_1000 + i * 64);
+    let beat = Beat {
+        from: 4 * MS,
+        period: 30 * MS,
+        length: 20 * MS,
+        queued: MS,
+        times: 20,
+    };
+    let woken = t.healthy(one, queue, &beat);
+    let (job, ends) = (900 * MS + i * MS, 910 * MS + i * MS);
+    t.suspend(one, 880 * MS, 4127, counted(queue, woken));
+    let call = WakeCall {
+        coroutine: one.0,
+        count: u32::from(woken) + 1,
+        by: Waker::Coroutine(last.0),
+        site: sites.send,
+    };
+    t.deed(job, 4126, Act::Wake(call));
+    t.wake(one, call.count, job, call.by);
+    t.run(one, job + MS, 4127);
+    t.suspend(one, ends, 4127, counted(queue, woken + 1));
+    t.tally(one, None, false);
+}
+
+fn counted(wait: builder::Wait, wake_seen: u16) -> builder::Wait {
+    builder::Wait { wake_seen, ..wait }
+}
