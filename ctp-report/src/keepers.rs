@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::census::{Blocks, Coroutine, Holding, Keeper};
-use ctp_trace::record::{CoroutineId, Waker};
+use ctp_trace::record::{CoroutineId, WaitKind, Waker};
 use ctp_trace::verdict::{Doubt, State};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub struct Doing {
     /// `waits`, `runs`, or `born` where it never ran; of one that keeps another one waiting also `woke`,
     /// where it gave back the lock, and the one that waits was woken after that and ran.
     pub does: Option<&'static str>,
-    /// What it waits for.
+    /// What it waits for, if it told.
     pub waits_for: Option<String>,
     /// Where it waits.
     pub waits_at: Option<String>,
@@ -200,7 +200,9 @@ impl Doing {
         let end = model.census.end_of(one.process);
         Doing {
             does: Some(does(one)),
-            waits_for: wait.map(|wait| waits::of(model, wait)),
+            waits_for: wait
+                .filter(|wait| wait.wait != WaitKind::Unknown)
+                .map(|wait| waits::of(model, wait)),
             waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
             does_ns: Some(one.state().1.until(end).0),
         }

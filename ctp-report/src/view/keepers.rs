@@ -123,16 +123,14 @@ pub fn doing(it: &Doing) -> Option<String> {
         return Some("whose wake it had: it ran, and has not taken it".to_owned());
     }
     let long = units::duration(Nanos(it.does_ns?));
-    match (it.does?, &it.waits_for) {
-        ("runs", _) => Some(format!("which has run for {long}")),
-        ("born", _) => Some(format!("which was born {long} ago and never ran")),
-        (_, None) => Some(format!("which has waited for {long}")),
-        (_, Some(what)) => {
-            let at = it.waits_at.as_ref().map(|at| format!(" at {at}"));
-            let at = at.unwrap_or_default();
-            Some(format!("which waits for {what}{at}, for {long}"))
-        }
-    }
+    let at = it.waits_at.as_ref().map(|at| format!(" at {at}"));
+    let at = at.unwrap_or_default();
+    Some(match (it.does?, &it.waits_for) {
+        ("runs", _) => format!("which has run for {long}"),
+        ("born", _) => format!("which was born {long} ago and never ran"),
+        (_, None) => format!("which has waited{at} for {long}"),
+        (_, Some(what)) => format!("which waits for {what}{at}, for {long}"),
+    })
 }
 
 /// `3 coroutines that go on only after these: ids 4, 5, 6`.
