@@ -15,7 +15,7 @@ use symbolize::Places;
 
 use crate::config::{
     By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
-    Sort, StuckView, TimelineView, TreeView, View, WhyView,
+    Sort, StuckView, TimelineView, TracksView, TreeView, View, WhyView,
 };
 use crate::ignore::{Ignore, Pattern};
 use crate::lints::Lint;
@@ -39,6 +39,7 @@ Examples:
   ctp-report --timeline t.svg           who ran and waited when, the stuck ones in red
   ctp-report -i old.data --json         figures for a program
   ctp-report old.data --stuck           what is stuck in another trace; - for standard input
+  ctp-report --export chrome -o t.json  who ran and waited when, for ui.perfetto.dev
   ctp-report --export jsonl -o t.jsonl  the events for coroTracer's tools";
 
 const AFTER: &str = "\
@@ -199,7 +200,7 @@ struct TimelineArgs {
 }
 
 /// What shows records as they are, for which no name is looked up.
-const NAMELESS: [&str; 2] = ["dump", "export"];
+const NAMELESS: [&str; 1] = ["dump"];
 
 #[derive(Debug, Default, Args)]
 struct PlacesArgs {
@@ -224,12 +225,24 @@ struct ExchangeArgs {
     /// Which run of an imported file to read, from 1; the last unless told
     #[arg(long, value_name = "N")]
     run: Option<usize>,
-    /// Write the events with the six columns of coroTracer
+    /// Write the trace for other tools
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
-    export: Option<Format>,
+    export: Option<Target>,
     /// Where to export to, if not to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// Whom an export is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// Events with the six columns of coroTracer, one JSON object a line
+    Jsonl,
+    /// The same as comma-separated values under a line of names
+    Csv,
+    /// Trace events: a track for each coroutine and thread, wakes as arrows, what is stuck marked; for
+    /// Perfetto, chrome://tracing, speedscope
+    Chrome,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -278,7 +291,23 @@ fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
 impl Cli {
     fn check(self) -> Result<Self, clap::Error> {
         self.check_stdout()?;
+        self.check_rows()?;
         Ok(self)
+    }
+
+    /// Rows are of all events, as they are, and have no names.
+    fn check_rows(&self) -> Result<(), clap::Error> {
+        let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
+        let has_places = self.places.symfs.is_some() || !self.places.debug_dir.is_empty();
+        let said = match (self.timeline.time, has_places) {
+            (Some(_), _) => "--time is for --timeline and --export chrome alone",
+            (_, true) => "--symfs and --debug-dir are for names, of which jsonl and csv have none",
+            _ => return Ok(()),
+        };
+        match is_rows {
+            true => Err(command().error(ErrorKind::ArgumentConflict, said)),
+            false => Ok(()),
+        }
     }
 
     /// Two things on standard output could not be told apart.
@@ -345,11 +374,18 @@ impl Cli {
             View::Tree(TreeView { threshold, all_ids })
         } else if view.stuck {
             stuck.into_view()
-        } else if let Some(format) = exchange.export {
-            View::Export(ExportView {
-                format,
-                output: exchange.output.filter(|path| !output::is_stdout(path)),
-            })
+        } else if let Some(target) = exchange.export {
+            let output = exchange.output.filter(|path| !output::is_stdout(path));
+            let rows = |format, output| View::Export(ExportView { format, output });
+            match target {
+                Target::Jsonl => rows(Format::Jsonl, output),
+                Target::Csv => rows(Format::Csv, output),
+                Target::Chrome => View::Tracks(TracksView {
+                    time: timeline.time.unwrap_or_default(),
+                    threshold: stuck.threshold,
+                    output,
+                }),
+            }
         } else if view.last_words {
             let all_ids = stuck.ids;
             View::LastWords(LastWordsView { all_ids })

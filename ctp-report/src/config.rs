@@ -54,6 +54,8 @@ pub enum View {
     Dump,
     /// The events for other tools.
     Export(ExportView),
+    /// The trace for viewers of others.
+    Tracks(TracksView),
     /// Text that needs no trace: completions or a manual page.
     Fixed(Vec<u8>),
 }
@@ -142,8 +144,19 @@ pub struct ExportView {
     pub output: Option<PathBuf>,
 }
 
-/// Forms in which events leave for other tools, with the six columns of coroTracer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// Which tracks go where.
+#[derive(Clone, Debug)]
+pub struct TracksView {
+    /// From when; to when, if not to the end.
+    pub time: (Nanos, Option<Nanos>),
+    /// How long something must last to be worth a word.
+    pub threshold: Nanos,
+    /// Where to, if not to standard output.
+    pub output: Option<PathBuf>,
+}
+
+/// Forms in which events leave for coroTracer's tools, with its six columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One JSON object a line.
     Jsonl,

@@ -46,6 +46,7 @@ mod parents;
 mod proof;
 mod sites;
 mod timeline;
+mod tracks;
 mod tree;
 mod usual;
 mod waits;

@@ -9,7 +9,7 @@ use ctp_trace::record::{CoroutineId, Nanos, Record};
 use crate::causes::Causes;
 use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
-    TimelineView, TreeView, View, WhyView,
+    TimelineView, TracksView, TreeView, View, WhyView,
 };
 use crate::crash::Crash;
 use crate::export::Exporter;
@@ -19,6 +19,7 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
+use crate::tracks::Tracks;
 use crate::{
     broken, crash, deadlocks, gate, groups, histogram, json, leaks, lints, load, sites, text, tree,
     view, why,
@@ -52,6 +53,7 @@ pub fn run(config: &Config, out: &mut dyn Write) -> Result<Status> {
         View::Histogram => histogram(config, out)?,
         View::Dump => dump(config, out)?,
         View::Export(view) => export(config, view, out)?,
+        View::Tracks(view) => tracks(config, view, out)?,
     }
     Ok(Status::Fine)
 }
@@ -262,7 +264,11 @@ fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
 
 /// Says what is missing of what goes into a file, or to a program, where no page says it.
 fn warn(model: &Model) {
-    for what in view::header::unread(model) {
+    tell(view::header::unread(model));
+}
+
+fn tell(notes: impl IntoIterator<Item = impl std::fmt::Display>) {
+    for what in notes {
         // Without a standard error there is nobody to say it to.
         let _ = writeln!(io::stderr(), "ctp-report: note: {what}");
     }
@@ -336,6 +342,31 @@ fn export(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<()>
     warn(&model);
     let rows = exporter.finish(&model);
     let said = view::export::write(&model, &rows, view, out)?;
+    if config.detail != Detail::Quiet
+        && let Some(said) = said
+    {
+        writeln!(out, "{said}")?;
+    }
+    Ok(())
+}
+
+/// Reads twice: to learn what all is called, and to write what is done as it goes by.
+fn tracks(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<()> {
+    let input = load::open(config)?;
+    let model = input.model(|_, _| {}, |_, _| {})?;
+    model.check_not_empty()?;
+    let names = Names::resolve(&model, &config.places);
+    warn(&model);
+    tell(names.misses());
+    let (from, to) = view.time;
+    let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
+    let mut tracks = Tracks::new(&model, &names, scale);
+    let said = view::tracks::write(view, out, |sink| {
+        tracks.begin(sink);
+        input.model(|census, it| tracks.take(census, it, sink), |_, _| {})?;
+        tracks.finish(view.threshold, sink);
+        Ok(())
+    })?;
     if config.detail != Detail::Quiet
         && let Some(said) = said
     {

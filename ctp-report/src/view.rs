@@ -16,5 +16,6 @@ pub mod lints;
 pub mod sites;
 pub mod stuck;
 pub mod timeline;
+pub mod tracks;
 pub mod tree;
 pub mod why;

@@ -16,7 +16,7 @@ const RULES: [Rule; 8] = [
     (&["ids"], &["stuck", "last_words", "tree"]),
     (&["by"], &["flame", "folded"]),
     (&["title"], &["flame", "timeline"]),
-    (&["time"], &["timeline"]),
+    (&["time"], &["timeline", "export"]),
     (&["output"], &["export"]),
 ];
 

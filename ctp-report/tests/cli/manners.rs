@@ -177,8 +177,12 @@ fn an_option_that_nothing_heeds_is_refused() {
             assert!(!desk.path("out").exists());
         }
     }
-    for nameless in [["--dump", "--symfs", "x"], ["--man", "--input", "x"]] {
-        assert_eq!(status(&desk, &nameless), 2);
+    for nameless in [
+        &["--dump", "--symfs", "x"][..],
+        &["--man", "--input", "x"],
+        &["--export", "csv", "--symfs", "x"],
+    ] {
+        assert_eq!(status(&desk, nameless), 2);
     }
 }
 
@@ -224,6 +228,7 @@ fn a_reader_that_goes_away_is_no_error() {
         &["--stuck", "--json"],
         &["--folded", "-"],
         &["--export", "jsonl"],
+        &["--export", "chrome"],
     ] {
         let args = [&["-i", "lost_wakeup.data"], view].concat();
         let mut command = desk.command(&args);

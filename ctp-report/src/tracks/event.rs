@@ -1,0 +1,184 @@
+//! One trace event, as it stands in the file.
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
+use serde::Serialize;
+
+/// Tracks are told apart by the ids of a process and of a thread, so coroutines are threads of a
+/// process that is none: no kernel gives such ids.
+const NO_PIDS: u32 = 10_000_000;
+
+/// Where something is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track {
+    pid: u32,
+    tid: u64,
+}
+
+impl Track {
+    /// That of a coroutine.
+    pub fn of(one: &Coroutine) -> Self {
+        Track::of_coroutine(one.process, one.id)
+    }
+
+    /// That of the one of this number.
+    pub fn of_coroutine(process: ProcessId, id: CoroutineId) -> Self {
+        Track {
+            pid: NO_PIDS.saturating_add(process.0),
+            tid: id.0.into(),
+        }
+    }
+
+    /// That of a thread. Viewers take 0 for the kernel's idle thread; a board has such ones.
+    pub fn of_thread(pid: u32, tid: u64) -> Self {
+        Track {
+            pid: pid.max(1),
+            tid: tid.max(1),
+        }
+    }
+}
+
+/// One object of the list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceEvent {
+    /// Its sort: `X` a slice, `i` a mark, `s` and `f` the two ends of an arrow, `M` a name.
+    ph: &'static str,
+    pid: u32,
+    tid: u64,
+    /// Microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    /// The same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    name: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    cat: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    /// That an arrow ends at the slice that is there, not at the next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'static str>,
+    /// That a mark is one of its track alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    args: Details,
+}
+
+/// What a viewer shows of something that is selected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Details {
+    /// What a track is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Which coroutine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// On which thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u64>,
+    /// Where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// For what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// The fact, at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<&'static str>,
+    /// The verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<&'static str>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+}
+
+impl TraceEvent {
+    fn new(ph: &'static str, track: Track, name: &str) -> Self {
+        TraceEvent {
+            ph,
+            pid: track.pid,
+            tid: track.tid,
+            ts: None,
+            dur: None,
+            name: name.to_owned(),
+            cat: "",
+            id: None,
+            bp: None,
+            s: None,
+            args: Details::default(),
+        }
+    }
+
+    /// A stretch of time.
+    pub fn slice(
+        track: Track,
+        name: &str,
+        sort: &'static str,
+        (from, to): (Nanos, Nanos),
+        args: Details,
+    ) -> Self {
+        TraceEvent {
+            ts: Some(micros(from)),
+            dur: Some(micros(from.until(to))),
+            cat: sort,
+            args,
+            ..TraceEvent::new("X", track, name)
+        }
+    }
+
+    /// A moment.
+    pub fn mark(track: Track, name: &str, at: Nanos, args: Details) -> Self {
+        TraceEvent {
+            ts: Some(micros(at)),
+            s: Some("t"),
+            args,
+            ..TraceEvent::new("i", track, name)
+        }
+    }
+
+    /// Where an arrow begins.
+    pub fn arrow_from(track: Track, number: u64, at: Nanos) -> Self {
+        TraceEvent {
+            ts: Some(micros(at)),
+            cat: "wake",
+            id: Some(number),
+            ..TraceEvent::new("s", track, "wake")
+        }
+    }
+
+    /// Where it ends.
+    pub fn arrow_to(track: Track, number: u64, at: Nanos) -> Self {
+        TraceEvent {
+            bp: Some("e"),
+            ph: "f",
+            ..TraceEvent::arrow_from(track, number, at)
+        }
+    }
+
+    /// What a group of tracks is called.
+    pub fn process(track: Track, name: &str) -> Self {
+        TraceEvent::named("process_name", track, name)
+    }
+
+    /// What a track is called.
+    pub fn thread(track: Track, name: &str) -> Self {
+        TraceEvent::named("thread_name", track, name)
+    }
+
+    fn named(what: &str, track: Track, name: &str) -> Self {
+        TraceEvent {
+            args: Details {
+                name: Some(name.to_owned()),
+                ..Details::default()
+            },
+            ..TraceEvent::new("M", track, what)
+        }
+    }
+}
+
+/// Exact to the nanosecond for 104 days.
+fn micros(time: Nanos) -> f64 {
+    time.0 as f64 / 1e3
+}

@@ -1,0 +1,73 @@
+//! Writes trace events as the JSON that viewers read, each on a line.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context as _, Result};
+
+use crate::config::TracksView;
+use crate::tracks::{Sink, TraceEvent};
+use crate::units;
+
+/// Writes what `tell` tells to where it is wanted; returns a line about the file, if there is one.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(
+    view: &TracksView,
+    out: &mut dyn Write,
+    tell: impl FnOnce(Sink<'_>) -> Result<()>,
+) -> Result<Option<String>> {
+    let Some(path) = &view.output else {
+        document(out, tell)?;
+        return Ok(None);
+    };
+    let name = || format!("cannot write {}: name another file", path.display());
+    let mut file = BufWriter::new(File::create(path).with_context(name)?);
+    let events = document(&mut file, tell).with_context(name)?;
+    file.flush().with_context(name)?;
+    let events = units::counted(events, "trace event");
+    let path = path.display();
+    Ok(Some(format!(
+        "wrote {path} ({events}); open it in ui.perfetto.dev, chrome://tracing or speedscope"
+    )))
+}
+
+/// The whole document, and how many events are in it.
+fn document(out: &mut dyn Write, tell: impl FnOnce(Sink<'_>) -> Result<()>) -> Result<u64> {
+    let mut list = List {
+        out,
+        events: 0,
+        failed: None,
+    };
+    write!(list.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    tell(&mut |event| list.add(event))?;
+    if let Some(error) = list.failed {
+        return Err(error.into());
+    }
+    writeln!(list.out, "\n]}}")?;
+    Ok(list.events)
+}
+
+struct List<'o> {
+    out: &'o mut dyn Write,
+    events: u64,
+    /// The first failure; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+impl List<'_> {
+    fn add(&mut self, event: &TraceEvent) {
+        if self.failed.is_none() {
+            self.failed = self.line(event).err();
+        }
+    }
+
+    fn line(&mut self, event: &TraceEvent) -> io::Result<()> {
+        let before: &[u8] = if self.events == 0 { b"\n" } else { b",\n" };
+        self.out.write_all(before)?;
+        serde_json::to_writer(&mut *self.out, event)?;
+        self.events += 1;
+        Ok(())
+    }
+}
