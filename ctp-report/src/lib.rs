@@ -66,6 +66,6 @@ mod view;
 
 pub use config::{
     By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
-    TimelineView, TreeView, View, WhyView,
+    TimelineView, TracksView, TreeView, View, WhyView,
 };
 pub use run::{Status, is_broken_pipe, run};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anstream::ColorChoice;
 use ctp_report::{
     By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
-    TimelineView, TreeView, View, WhyView, run,
+    TimelineView, TracksView, TreeView, View, WhyView, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -85,6 +85,11 @@ fn views(id: u32) -> Vec<View> {
         View::Dump,
         View::Export(ExportView {
             format: Format::Jsonl,
+            output: None,
+        }),
+        View::Tracks(TracksView {
+            time: (Nanos(0), None),
+            threshold: THRESHOLD,
             output: None,
         }),
     ]
