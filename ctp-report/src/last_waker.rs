@@ -25,6 +25,15 @@ pub struct LastWaker {
     pub doing: Doing,
 }
 
+impl LastWaker {
+    /// `id 7 sender`.
+    pub fn who(&self) -> String {
+        format!("id {} {}", self.id, self.name)
+            .trim_end()
+            .to_owned()
+    }
+}
+
 /// That of this one, if another coroutine woke it.
 pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
     let id = last(one)?;

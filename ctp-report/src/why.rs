@@ -15,6 +15,7 @@ use crate::culprits;
 use crate::groups::Member;
 use crate::keepers;
 use crate::label::Label;
+use crate::last_waker::{self, LastWaker};
 use crate::model::Model;
 use crate::names::Names;
 use crate::units;
@@ -47,6 +48,9 @@ pub struct Why {
     /// Who keeps it, and who keeps that one, as far as that was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<keepers::Line>,
+    /// The coroutine that woke it the last time, where it waits and nobody is known to keep it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_waker: Option<LastWaker>,
     /// Who keeps the thread on which it was last seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_kept_by: Option<ThreadKeptBy>,
@@ -146,6 +150,8 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
     let until = woken_in.and(pending).map_or(until(one, end), |it| it.at);
     let wait = one.suspend();
     let ready_for = pending.map(|cause| cause.at.max(wait.map_or(cause.at, |wait| wait.at)));
+    let kept = keepers::line(model, names, &model.census.blocks(), one);
+    let is_free = kept.is_none() && pending.is_none();
     Some(Why {
         id,
         name: crash::name(model, names, one),
@@ -160,7 +166,10 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
             .is_none()
             .then(|| teller.closed(one, judged))
             .flatten(),
-        kept: keepers::line(model, names, &model.census.blocks(), one),
+        last_waker: wait
+            .filter(|_| is_free)
+            .and_then(|_| last_waker::of(model, names, one)),
+        kept,
         thread_kept_by: busy.keepers(model, names, [*one]).pop(),
         ready: pending.map(|cause| teller.ready(cause, end)),
         queued_ns: ready_for.map_or(0, |since| since.until(end).0),
@@ -385,6 +394,7 @@ mod tests {
             waits_ns: 0,
             closed: None,
             kept: None,
+            last_waker: None,
             thread_kept_by: None,
             ready: None,
             queued_ns: 1,

@@ -48,19 +48,10 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
 
 /// `last woken   by id 7 sender, which has ended`, and how many others woke others of the group.
 fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<()> {
-    let who = format!("by id {} {}", waker.id, waker.name);
-    let does = match waker.has_ended {
-        true => Some("which has ended".to_owned()),
-        false => keepers::doing(&waker.doing),
-    };
-    let words = [Some(who.trim_end().to_owned()), does];
-    let words: Vec<String> = words.into_iter().flatten().collect();
-    page.lines(&text::flow(
-        "     last woken   ",
-        &" ".repeat(INDENT),
-        ", ",
-        &words,
-    ))?;
+    let who = format!("by {},", waker.who());
+    let first = format!("     {:<13}", "last woken");
+    let words = [who, keepers::done_by(waker)];
+    page.lines(&text::flow(&first, &" ".repeat(INDENT), " ", &words))?;
     match besides {
         0 => Ok(()),
         more => detail(

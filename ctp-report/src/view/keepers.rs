@@ -7,6 +7,7 @@ use ctp_trace::verdict::Doubt;
 
 use crate::groups::Group;
 use crate::keepers::{Doing, KeptBy, UNKNOWN_HOLDER};
+use crate::last_waker::LastWaker;
 use crate::text;
 use crate::units;
 
@@ -131,6 +132,12 @@ pub fn doing(it: &Doing) -> Option<String> {
         (_, None) => format!("which has waited{at} for {long}"),
         (_, Some(what)) => format!("which waits for {what}{at}, for {long}"),
     })
+}
+
+/// What the one does that woke another one the last time.
+pub fn done_by(waker: &LastWaker) -> String {
+    let doing = doing(&waker.doing).filter(|_| !waker.has_ended);
+    doing.unwrap_or_else(|| "which has ended".to_owned())
 }
 
 /// `3 coroutines that go on only after these: ids 4, 5, 6`.

@@ -30,6 +30,10 @@ pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
     }
     now(page, why)?;
     kept(page, why)?;
+    if let Some(waker) = &why.last_waker {
+        let who = format!("{} the last time,", waker.who());
+        below(page, "woken by", &[who, keepers::done_by(waker)])?;
+    }
     if let Some(by) = &why.thread_kept_by {
         below(page, "", &[format!("its thread {}", by.keeps())])?;
     }
