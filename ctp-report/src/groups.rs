@@ -69,6 +69,9 @@ pub struct Group {
     pub youngest_ns: u64,
     /// Their ids.
     pub ids: Vec<u32>,
+    /// Names that the program gave them, each once, unless they are called so in any case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// What they wait for.
     pub waits_for: Vec<WaitsFor>,
     /// The oldest of them may wait for something else too, of which nothing is told.
@@ -249,8 +252,10 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
     let ages = || members.iter().map(|(_, judgement)| judgement.age);
     let oldest = oldest(members);
     let close_call = members.iter().any(|(_, judgement)| judgement.close_call);
+    let function = names.of_all(model, site, members.iter().map(|(one, _)| *one));
     Group {
-        function: names.of_all(model, site, members.iter().map(|(one, _)| *one)),
+        names: given_names(model, names, members, &function),
+        function,
         file: label.file,
         line: label.line,
         in_function: label.in_function,
@@ -312,6 +317,18 @@ fn group(model: &Model, names: &Names, key: &Key, members: &[Member], others: &O
         is_twin: false,
         site,
         judged: (verdict, fact, oldest.1),
+    }
+}
+
+/// The names that they were given, in the order of their ids.
+fn given_names(model: &Model, names: &Names, members: &[Member], called: &str) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let fresh = members.iter().filter(|(one, _)| seen.insert(one.name));
+    let given = fresh.filter_map(|(one, _)| names.given(model.census.name(one.name)));
+    let given: Vec<String> = given.collect();
+    match given.as_slice() {
+        [only] if only == called => Vec::new(),
+        _ => given,
     }
 }
 

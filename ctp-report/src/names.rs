@@ -105,6 +105,11 @@ impl Names {
         self.bodies.get(name).cloned().or_else(|| tidy(name))
     }
 
+    /// A name that the program gave, rather than the path of a type.
+    pub fn given(&self, name: &str) -> Option<String> {
+        self.called(name).filter(|_| !name.contains("::"))
+    }
+
     /// What to call several coroutines at a place, of which one has this name: their function there,
     /// else, where their names differ, what numbered ones have in common, as those of connections often
     /// are.

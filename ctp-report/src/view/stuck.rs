@@ -1,5 +1,6 @@
 //! The page that says what is stuck, and what proves it.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use ctp_trace::record::Nanos;
@@ -8,6 +9,7 @@ use ctp_trace::verdict::{Fact, Reason, Verdict};
 use crate::config::StuckView;
 use crate::deadlocks::Deadlock;
 use crate::groups::Group;
+use crate::label;
 use crate::names::Names;
 use crate::page::Page;
 use crate::parents;
@@ -16,6 +18,9 @@ use crate::text;
 use crate::units;
 use crate::view::sites::HINT_GAP;
 use crate::view::{because, culprits, deadlock, keepers};
+
+/// Columns for what is said of a field.
+const ROOM: usize = 80;
 
 /// Writes all groups, the worst first. Those in cycles are told cycle by cycle.
 pub fn page(
@@ -178,13 +183,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
 fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     let since = units::range(Nanos(group.youngest_ns), Nanos(group.oldest_ns));
     let mut waits = group.waits_for.iter().map(crate::waits::WaitsFor::describe);
-    let spawned = group.spawned.iter().map(|spawned| match &spawned.function {
-        Some(function) => format!("{function}  {}", spawned.at),
-        None => spawned.at.clone(),
-    });
-    let mut fields: Vec<(&str, String)> = spawned
-        .map(|at| ("spawned at", text::cut_middle(&at, 80)))
-        .collect();
+    let mut fields: Vec<(&str, String)> = spawned(group).into_iter().collect();
     let by = parents::describe(&group.spawned_by, group.count);
     let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));
     fields.extend(words.zip(by));
@@ -218,6 +217,33 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         fields.push(("ids", format!("{}{more}", text::few(&group.ids))));
     }
     fields
+}
+
+/// `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
+fn spawned(group: &Group) -> Option<(&'static str, String)> {
+    let at = group.spawned.as_ref().map(|it| match &it.function {
+        Some(function) => format!("{function}  {}", it.at),
+        None => it.at.clone(),
+    });
+    match (at, called(&group.names)) {
+        (None, names) => Some(("named", text::cut(&names?, ROOM))),
+        (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),
+        (Some(at), Some(names)) => {
+            let names = format!(", as {}", text::cut(&names, ROOM / 2));
+            let room = ROOM - text::columns(&names);
+            Some(("spawned at", text::cut_middle(&at, room) + &names))
+        }
+    }
+}
+
+/// `session`, `conn-1, conn-2`; of more, `conn-*, probe`.
+fn called(names: &[String]) -> Option<String> {
+    let stems: BTreeSet<String> = names.iter().map(|name| label::numbered(name)).collect();
+    match names {
+        [] => None,
+        [_] | [_, _] => Some(names.join(", ")),
+        _ => Some(text::few(&stems.into_iter().collect::<Vec<_>>())),
+    }
 }
 
 fn proof(page: &mut Page, group: &Group) -> io::Result<()> {
