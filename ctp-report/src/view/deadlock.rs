@@ -19,6 +19,10 @@ use crate::view::keepers;
 /// Cycles that are told whole, unless all ids are wanted.
 const TOLD: usize = 5;
 
+/// Members of a cycle, and records that prove it, that are told one by one. Of more, so many less one
+/// third are told of its beginning, and that third of its end, unless all ids are wanted.
+const MEMBERS: usize = 24;
+
 /// Where what is said of a field begins.
 const INDENT: usize = 18;
 
@@ -63,8 +67,18 @@ fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io:
     page.headline(it.verdict, &headline[it.verdict.len()..])?;
     page.lines(&text::flow("  ", "  ", " ", &text::words(&why(it))))?;
     page.gap()?;
-    it.cycle
+    let (first, between, last) = ends(&it.cycle, view);
+    first
         .iter()
+        .try_for_each(|link| self::link(page, link, names))?;
+    if 0 < between {
+        let others = units::counted(between as u64, "other");
+        page.line(&format!(
+            "  .. {others}, each of which waits for the next one   (--ids tells all)"
+        ))?;
+        page.gap()?;
+    }
+    last.iter()
         .try_for_each(|link| self::link(page, link, names))?;
     if let Some(behind) = keepers::behind(&it.behind, view.all_ids) {
         page.lines(&text::flow(
@@ -75,7 +89,18 @@ fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io:
         ))?;
         page.gap()?;
     }
-    proof(page, &it.proof)
+    proof(page, &it.proof, view)
+}
+
+/// The first of many, how many are left out, and the last.
+fn ends<'t, T>(all: &'t [T], view: &StuckView) -> (&'t [T], usize, &'t [T]) {
+    match all.len().checked_sub(MEMBERS) {
+        Some(between @ 1..) if !view.all_ids => {
+            let (first, rest) = all.split_at(MEMBERS - MEMBERS / 3);
+            (first, between, &rest[between..])
+        }
+        _ => (all, 0, &[]),
+    }
 }
 
 /// `each waits for a lock that the next one holds, and the last for one of the first; no wake since`.
@@ -135,11 +160,19 @@ fn two(left: &str, right: &str) -> String {
     format!("{left}{}{right}", " ".repeat(gap))
 }
 
-fn proof(page: &mut Page, steps: &[Step]) -> io::Result<()> {
+fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
     page.line("  proof:")?;
-    steps.iter().try_for_each(|step| {
-        let moment = units::moment(Nanos(step.at_ns));
-        page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
-    })?;
+    let (first, between, last) = ends(steps, view);
+    first.iter().try_for_each(|step| self::step(page, step))?;
+    if 0 < between {
+        let others = units::counted(between as u64, "other record");
+        page.line(&format!("     .. {others}   (--ids tells all)"))?;
+    }
+    last.iter().try_for_each(|step| self::step(page, step))?;
     page.gap()
+}
+
+fn step(page: &mut Page, step: &Step) -> io::Result<()> {
+    let moment = units::moment(Nanos(step.at_ns));
+    page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
 }

@@ -314,10 +314,14 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
         notes.push(format!("{records} made no sense and were left out"));
     }
     if end.unnamed > 0 {
-        let sites = units::counted(end.unnamed, "site or name");
-        notes.push(format!(
-            "{sites} found no room in their table and are not shown by name"
-        ));
+        let said = match end.unnamed {
+            1 => "1 site or name found no room in its table and is not shown by name".to_owned(),
+            many => format!(
+                "{} sites or names found no room in their table and are not shown by name",
+                units::count(many)
+            ),
+        };
+        notes.push(said);
     }
     notes.extend(cancelled(model, names));
     if 0 < model.census.broken_besides() {

@@ -12,6 +12,7 @@
 //! | CT-15 | `stuck_lost_wakeup`, `stuck_woken`, `stuck_queueing`: the three variants |
 //! | CT-15 | `stuck_held`: whose lock it waits for also where a wait has ended; when the wake came
 //! | CT-15 | `*_deadlock`, `stuck_pairs`: who waits for each other, and who holds what they want |
+//! | CT-15 | `stuck_ring`: of a long cycle its beginning and its end |
 //! | CT-15 | `stuck_looked_at`: what was seen from outside, with the looks among the proofs |
 //! | CT-15 | `stuck_nothing_to_read`: who waits longer than others since nothing comes, and is known to |
 //! | CT-14 | `stuck_senders`: which coroutine woke them the last time, and what it does; nobody runs |

@@ -187,6 +187,18 @@ pub fn joins_of_three() -> Vec<u8> {
     t.finish()
 }
 
+/// Forty of whom each waits for the end of the next one.
+pub fn ring() -> Vec<u8> {
+    let mut t = Trace::of("./ring");
+    let sites = sites(&mut t);
+    let ring: Vec<Coroutine> = (0..40).map(|_| born(&mut t, &sites, "next")).collect();
+    for (i, one) in ring.iter().enumerate() {
+        joins(&mut t, &sites, 20 * MS, *one, ring[(i + 1) % ring.len()]);
+    }
+    ring.iter().for_each(|one| t.tally(*one, None, false));
+    t.finish()
+}
+
 /// Two that wait at one place for two locks. Whoever had the first one before ended and kept it.
 pub fn two_locks() -> Vec<u8> {
     let mut t = Trace::of("./two");

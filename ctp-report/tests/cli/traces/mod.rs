@@ -45,6 +45,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("pairs", locks::pairs()),
         ("held", locks::held()),
         ("joins", locks::joins_of_three()),
+        ("ring", locks::ring()),
         ("two_locks", locks::two_locks()),
         ("line", locks::line()),
         ("senders", senders::senders()),
