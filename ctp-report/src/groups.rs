@@ -13,7 +13,7 @@ use crate::culprits::{self, ClosedBy, Losses, LostRecords, UsualWaker};
 use crate::deadlocks::Behind;
 use crate::ignore::Ignore;
 use crate::keepers::{self, KeptBy};
-use crate::label::Label;
+use crate::label::{self, Label};
 use crate::last_waker::{self, LastWaker};
 use crate::model::Model;
 use crate::names::Names;
@@ -326,9 +326,10 @@ fn given_names(model: &Model, names: &Names, members: &[Member], called: &str) -
     let fresh = members.iter().filter(|(one, _)| seen.insert(one.name));
     let given = fresh.filter_map(|(one, _)| names.given(model.census.name(one.name)));
     let given: Vec<String> = given.collect();
-    match given.as_slice() {
-        [only] if only == called => Vec::new(),
-        _ => given,
+    let is_told = |name: &String| name == called || label::numbered(name) == called;
+    match given.iter().all(is_told) {
+        true => Vec::new(),
+        false => given,
     }
 }
 

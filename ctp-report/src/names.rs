@@ -296,8 +296,8 @@ impl Names {
             .find_map(|it| symbolizer.lacks_debug_info(it));
         if let Some(name) = program.filter(|_| self.misses.is_empty()) {
             self.misses.insert(format!(
-                "functions are missing: {} has no debug info; --debug-dir and --symfs say where else \
-                 it may be",
+                "functions are missing: {} has no debug info; build it with some (`debug = 1` in \
+                 its profile, -g1), or say with --debug-dir or --symfs where it is",
                 text::escape(name)
             ));
         }
