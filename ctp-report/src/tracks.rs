@@ -199,7 +199,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// A run that a call of `wake()` led to: an arrow from there.
+    /// A run that a call of `wake()` led to.
     fn arrive(&mut self, one: &Coroutine, run: &Event, sink: Sink<'_>) {
         let Some((deed, call)) = self.calls.remove(&one.id) else {
             return;
@@ -207,21 +207,35 @@ impl<'a> Tracks<'a> {
         if run.at < deed.at || !self.shows(deed.at, run.at) {
             return;
         }
-        self.arrows += 1;
-        let from = self.thread(deed.process, deed.tid);
-        let what = format!("wakes id {}", one.id.0);
-        let at = self.at(call.site);
-        // Arrows begin and end at slices.
+        let waited = one.suspend().map_or(run.at, |wait| wait.at);
+        let ready = (deed.at.max(waited), run.at);
+        let track = Track::of(one);
         sink(&TraceEvent::slice(
-            from,
+            track,
+            "ready",
+            "queued",
+            ready,
+            Details::default(),
+        ));
+        self.arrow(one, &deed, call.site, run, sink);
+    }
+
+    /// From where somebody called to the run. Arrows begin and end at slices.
+    fn arrow(&mut self, to: &Coroutine, deed: &Deed, site: SiteId, run: &Event, sink: Sink<'_>) {
+        self.arrows += 1;
+        let caller = self.thread(deed.process, deed.tid);
+        let what = format!("wakes id {}", to.id.0);
+        let moment = (deed.at, deed.at);
+        sink(&TraceEvent::slice(
+            caller,
             &what,
             "wake",
-            (deed.at, deed.at),
-            at,
+            moment,
+            self.at(site),
         ));
-        sink(&TraceEvent::arrow_from(from, self.arrows, deed.at));
-        let to = self.thread(one.process, run.tid);
-        sink(&TraceEvent::arrow_to(to, self.arrows, run.at));
+        sink(&TraceEvent::arrow_from(caller, self.arrows, deed.at));
+        let runner = self.thread(to.process, run.tid);
+        sink(&TraceEvent::arrow_to(runner, self.arrows, run.at));
     }
 
     /// What all that live did at the end, and what is to be said of that.
