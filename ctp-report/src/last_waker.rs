@@ -34,10 +34,14 @@ impl LastWaker {
     }
 }
 
-/// That of this one, if another coroutine woke it.
+/// That of this one, if another coroutine woke it. Where parts of the trace cannot be read, one of which
+/// nothing is known need not have ended.
 pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
     let id = last(one)?;
     let waker = model.census.get(id);
+    if waker.is_none() && !model.damage.is_empty() {
+        return None;
+    }
     let alive = waker.filter(|it| it.is_alive());
     let told = one.woken.map(|woken| woken.caller);
     let name = waker.map(|it| it.name).or(told).unwrap_or_default();
