@@ -216,6 +216,11 @@ impl<'m> Region<'m> {
         unsafe { Region::new(base, bytes, plan.stations) }
     }
 
+    /// Did the recorder make lanes? A process with little room may have mapped none of them.
+    pub(crate) fn declares_lanes(&self) -> bool {
+        self.extended && self.header.lanes.entries.load(Ordering::Relaxed) != 0
+    }
+
     /// All lanes, by number: the long ones, then the short ones.
     pub fn pool(&self) -> Pool<'m> {
         Pool {

@@ -100,7 +100,7 @@ impl<P: Platform> Probe<P> {
     }
 
     /// Looks for a lane: gives its number plus 1; [`NONE`] if there was none for it, which is
-    /// counted; 0 where nobody has one.
+    /// counted; 0 where nobody has one, which is counted if there should be some.
     #[cold]
     fn claim_lane(&self, local: &Local) -> u32 {
         let thread = P::thread_in(self.attachment);
@@ -108,10 +108,15 @@ impl<P: Platform> Probe<P> {
         self.keep_out_handlers(local);
         let number = match self.lane_for(thread, 0) {
             Some(number) => number,
-            None if self.region.lanes.is_empty() => 0,
+            None if !self.region.declares_lanes() => 0,
             None => {
                 self.region.header.laneless.fetch_add(1, Ordering::Relaxed);
-                NONE
+                // Where they could not be mapped, it is no use to look again.
+                if self.region.lanes.is_empty() {
+                    0
+                } else {
+                    NONE
+                }
             }
         };
         self.settle(local, number);

@@ -1,5 +1,6 @@
 //! The closing lines: how it ended, what was recorded, what was lost, and what to type next.
 
+mod laneless;
 mod refused;
 mod turned_away;
 
@@ -11,7 +12,6 @@ use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::backlog::Backlog;
-use crate::size::typed;
 use crate::turned_away::TurnedAway;
 use crate::words::{counted, grouped, seconds, shell_word, size};
 
@@ -193,6 +193,10 @@ impl<'c> Closing<'c> {
                 " ({} kept: the latest 8 of each coroutine, since this probe keeps no totals)",
                 grouped(self.end.events)
             ),
+            (_, Some(_)) if self.has_no_lane() => format!(
+                " in totals ({} kept: at most the latest 8 of each coroutine)",
+                grouped(self.end.events)
+            ),
             (_, None) => format!(" in totals ({} kept)", grouped(self.end.events)),
             (_, Some(length)) => format!(
                 " in totals ({} kept: the last {})",
@@ -257,21 +261,6 @@ impl<'c> Closing<'c> {
         (records > 0 && self.doubtful == 0).then(|| {
             let records = counted(records, "record");
             format!("{records} (events, wakes, locks) found a thread's buffer full; {remedy}")
-        })
-    }
-
-    fn laneless(&self) -> Option<String> {
-        let threads = self.counters.laneless;
-        let remedy = self.roomier.map_or(String::new(), |(bytes, most)| {
-            let (buffer, most) = (typed(bytes), grouped(most.into()));
-            format!("; with --buffer {buffer} up to {most} threads of a process have one")
-        });
-        (threads > 0).then(|| {
-            format!(
-                "{} found no buffer: until one is free, only the latest 8 events of each coroutine \
-                 there are kept from one look of the recorder to the next{remedy}",
-                counted(threads.into(), "thread")
-            )
         })
     }
 
@@ -377,30 +366,6 @@ mod tests {
 
     fn of(end: End) -> Closing<'static> {
         Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
-    }
-
-    // LT-12
-    #[test]
-    fn threads_without_a_buffer_are_told_of_one_that_more_can_have_if_there_is() {
-        let mut closing = Closing::new(
-            "app".to_owned(),
-            Path::new("x"),
-            End::default(),
-            Counters {
-                laneless: 2,
-                ..Counters::default()
-            },
-        );
-        let said = closing.laneless().expect("there are such threads");
-        assert!(
-            said.starts_with("2 threads found no buffer: until"),
-            "{said}"
-        );
-        assert!(said.ends_with("the recorder to the next"), "{said}");
-        closing.roomier = Some((1 << 20, 5120));
-        let said = closing.laneless().expect("there are such threads");
-        let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
-        assert!(said.ends_with(remedy), "{said}");
     }
 
     #[test]

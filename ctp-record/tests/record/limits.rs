@@ -284,7 +284,31 @@ fn a_program_with_little_address_space_is_recorded_from_slots() {
     let outcome = lab.run(&mut command);
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("; 0 lanes"), "{}", outcome.stderr);
+    let why = "1 thread found no buffer, since the program has no room to map any";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
     let trace = lab.trace();
     trace.is_complete();
     assert_eq!(trace.end().events, 4 * 8);
+}
+
+#[test]
+fn a_flight_recorder_of_a_program_with_little_address_space_takes_its_probe_for_ours() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&["--flight-recorder"], "sh");
+    command.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\""]);
+    command.arg(fixture("hot")).args(["truth", "1", "4", "20"]);
+    let said = lab.run(&mut command).stderr;
+    assert!(said.contains(" 80 events in totals ("), "{said}");
+    let kept = " kept: at most the latest 8 of each coroutine), 0 lost";
+    assert!(said.contains(kept), "{said}");
+    let why = "1 thread found no buffer, since the program has no room to map any";
+    assert!(said.contains(why), "{said}");
+    assert!(!said.contains("this probe keeps no totals"), "{said}");
+}
+
+#[test]
+fn where_no_buffers_were_asked_for_nobody_is_said_to_have_found_none() {
+    let lab = Lab::new();
+    let said = lab.record(&["--buffer", "0"], "hot", &["truth", "1", "4", "8"]);
+    assert!(!said.stderr.contains("found no buffer"), "{}", said.stderr);
 }

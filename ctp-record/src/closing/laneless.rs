@@ -1,0 +1,104 @@
+//! What is said of threads that found no lane.
+
+use super::Closing;
+use crate::size::typed;
+use crate::words::{counted, grouped};
+
+impl Closing<'_> {
+    pub(super) fn laneless(&self) -> Option<String> {
+        let threads = self.counters.laneless;
+        let remedy = self.roomier.map_or(String::new(), |(bytes, most)| {
+            let (buffer, most) = (typed(bytes), grouped(most.into()));
+            format!("; with --buffer {buffer} up to {most} threads of a process have one")
+        });
+        if self.has_no_lane() {
+            return Some(without_any(threads));
+        }
+        (threads > 0).then(|| {
+            format!(
+                "{} found no buffer: until one is free, only the latest 8 events of each coroutine \
+                 there are kept from one look of the recorder to the next{remedy}",
+                counted(threads.into(), "thread")
+            )
+        })
+    }
+
+    /// Where lanes were to be, no thread has had any: the program could not map them. Those of a flight
+    /// recorder are counted in its snapshot only.
+    pub(super) fn has_no_lane(&self) -> bool {
+        0 < self.counters.laneless && self.lanes.0 == 0 && self.unwritten.is_none()
+    }
+}
+
+fn without_any(threads: u32) -> String {
+    format!(
+        "{} found no buffer, since the program has no room to map any (ulimit -v, or locked memory): \
+         only the latest 8 events of each coroutine are kept from one look of the recorder to the \
+         next; a smaller --buffer may fit",
+        counted(threads.into(), "thread")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ctp_nostd::inspect::Counters;
+    use ctp_trace::record::{End, Nanos};
+
+    use super::*;
+
+    // LT-12
+    #[test]
+    fn threads_without_a_buffer_are_told_of_one_that_more_can_have_if_there_is() {
+        let mut closing = Closing::new(
+            "app".to_owned(),
+            Path::new("x"),
+            End::default(),
+            Counters {
+                laneless: 2,
+                ..Counters::default()
+            },
+        );
+        closing.lanes = (1, 0);
+        let said = closing.laneless().expect("there are such threads");
+        assert!(
+            said.starts_with("2 threads found no buffer: until"),
+            "{said}"
+        );
+        assert!(said.ends_with("the recorder to the next"), "{said}");
+        closing.roomier = Some((1 << 20, 5120));
+        let said = closing.laneless().expect("there are such threads");
+        let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
+        assert!(said.ends_with(remedy), "{said}");
+    }
+
+    #[test]
+    fn of_a_program_that_could_map_no_buffer_no_window_is_told() {
+        let end = End {
+            events: 408,
+            coroutines: 90,
+            ..End::default()
+        };
+        let closing = Closing {
+            summed_up: 43_514,
+            window: Some(Nanos(3_900_000_000)),
+            counters: Counters {
+                laneless: 3,
+                ..Counters::default()
+            },
+            ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
+        };
+        let kept = "(408 kept: at most the latest 8 of each coroutine)";
+        assert!(closing.what_was_recorded().contains(kept));
+        let said = closing.laneless().expect("there are such threads");
+        assert!(said.contains("no room to map any"), "{said}");
+        assert!(!said.contains("until one is free"), "{said}");
+        let unwritten = Closing {
+            unwritten: Some("no snapshot".to_owned()),
+            ..closing
+        };
+        let said = unwritten.laneless().expect("there are such threads");
+        assert!(said.contains("until one is free"), "{said}");
+    }
+}
