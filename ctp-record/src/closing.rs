@@ -62,6 +62,8 @@ pub struct Closing<'c> {
     pub window: Option<Nanos>,
     /// Which of several memories of a dump it is.
     pub which: Option<String>,
+    /// The trace could not be written to its end.
+    pub is_cut: bool,
     /// Why there is nothing that was written.
     pub unwritten: Option<String>,
     /// The memory's own counters.
@@ -94,6 +96,7 @@ impl<'c> Closing<'c> {
             foreign: 0,
             window: None,
             which: None,
+            is_cut: false,
             unwritten: None,
             counters,
         }
@@ -188,6 +191,7 @@ impl<'c> Closing<'c> {
 
     fn what_became_of_them(&self) -> String {
         match (self.summed_up, self.window) {
+            _ if self.is_cut => " seen, not all of them written".to_owned(),
             (0, _) => String::new(),
             _ if self.coroutines() <= self.foreign.into() => format!(
                 " ({} kept: the latest 8 of each coroutine, since this probe keeps no totals)",

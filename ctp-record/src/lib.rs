@@ -388,6 +388,7 @@ fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
 /// Ends the trace and says what is in it.
 fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), Error> {
     let written = output.finish(&closing.end);
+    closing.is_cut = written.is_err();
     if let Ok(trace) = &written {
         let metadata = trace.metadata().ok();
         // A pipe or a device does not tell how much went into it, and cannot be looked at.

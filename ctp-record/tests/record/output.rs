@@ -181,5 +181,7 @@ fn a_full_disk_is_told_and_the_program_runs_to_its_end() {
         .lines()
         .filter(|line| line.starts_with(sentence));
     assert_eq!(told.count(), 1, "{}", outcome.stderr);
+    let seen = " events seen, not all of them written, 0 lost";
+    assert!(outcome.stderr.contains(seen), "{}", outcome.stderr);
     assert!(!outcome.stderr.contains("next: "), "{}", outcome.stderr);
 }
