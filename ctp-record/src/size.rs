@@ -18,7 +18,7 @@ pub enum NoSize {
 impl fmt::Display for NoSize {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoSize::Syntax => write!(out, "not a size; try 4M, 512K or 0"),
+            NoSize::Syntax => write!(out, "not a size; try 4M or 512K"),
             NoSize::TooSmall => write!(out, "less than {}; 0 is for none", typed(LEAST_BUFFER)),
             NoSize::NoRoom => write!(out, "less than {}", typed(LEAST_BACKLOG)),
             NoSize::TooLarge(mib) => write!(out, "more than {mib}M"),
