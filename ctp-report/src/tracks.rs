@@ -51,17 +51,20 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// What the processes are called.
+    /// What the processes are called, of which an image or another tool's file tells no ids.
     pub fn begin(&self, sink: Sink<'_>) {
-        let program = self.model.program();
-        for (process, pid) in &self.pids {
-            let threads = self.thread(*process, 1);
+        for process in &self.model.processes {
+            let program = match process.pid {
+                0 => self.model.program(),
+                pid => format!("{} (pid {pid})", self.model.program()),
+            };
+            let threads = self.thread(process.id, 1);
             sink(&TraceEvent::process(
                 threads,
-                &format!("threads: {program} (pid {pid})"),
+                &format!("threads: {program}"),
             ));
-            let coroutines = Track::of_coroutine(*process, CoroutineId(0));
-            let name = format!("coroutines: {program} (pid {pid})");
+            let coroutines = Track::of_coroutine(process.id, CoroutineId(0));
+            let name = format!("coroutines: {program}");
             sink(&TraceEvent::process(coroutines, &name));
         }
     }
