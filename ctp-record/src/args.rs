@@ -47,8 +47,9 @@ A flight recorder writes nothing while the program runs. It has of each thread w
 and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); SIZE is another word for --buffer.
 Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so
 on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
-What is stuck is told of each place once, and again when it has doubled; a snapshot since stuck:2s
-is taken once a place, and 16 times at most. What may still change is said to be LIKELY.
+What is stuck is told of each place once, and again when it has doubled; so is what is BUSY, with
+the thread it keeps. A snapshot since stuck:2s is taken once a place, and 16 times at most, and none
+of what is BUSY. What may still change is said to be LIKELY.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
 
 /// Runs a program and records what its coroutines do, from outside.
@@ -101,7 +102,7 @@ pub struct Args {
     )]
     snapshot_on: Vec<Trigger>,
 
-    /// Say at once where coroutines are stuck for so long
+    /// Say at once where coroutines are stuck, or keep a thread, for so long
     #[arg(long, value_name = "DURATION", value_parser = duration::parse,
           conflicts_with_all = ["check_probe", "image"])]
     stuck_after: Option<Duration>,

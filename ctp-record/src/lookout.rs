@@ -37,7 +37,7 @@ pub struct Wish {
 pub struct Sighting {
     /// When, in the trace.
     pub at: Nanos,
-    /// By threshold: the sites where somebody is stuck.
+    /// By threshold: the sites where somebody is stuck or busy.
     pub findings: Vec<Vec<Finding>>,
     /// What it took of a processor on the thread that judged.
     pub cost: Duration,

@@ -1,4 +1,5 @@
-//! What of it is news: each site once, and again only when it has grown much.
+//! What of it is news: each site once, and again only when it has grown much. Of those that are busy
+//! it is told, but no snapshot is taken: one that runs for long may be meant to.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,8 @@ pub struct Herald {
     pub purpose: Purpose,
     /// Somebody is stuck after so long.
     pub after: Nanos,
-    sites: HashMap<SiteId, Known>,
+    /// By site, and whether those there are busy.
+    sites: HashMap<(SiteId, bool), Known>,
 }
 
 /// What is known of a site.
@@ -68,8 +70,12 @@ impl Herald {
         // Looks may be far apart: where nobody came since long, nobody is waited for.
         let long = self.after.0.saturating_add(self.after.0 / 2);
         findings.retain(|it| {
-            let known = self.sites.entry(it.site).or_default();
-            known.is_news(it.stuck(), long <= it.shortest.0)
+            let is_busy = it.keeps_tid.is_some();
+            if is_busy && self.purpose != Purpose::Say {
+                return false;
+            }
+            let known = self.sites.entry((it.site, is_busy)).or_default();
+            known.is_news(it.count(), long <= it.shortest.0)
         });
         findings
     }
@@ -127,5 +133,24 @@ mod tests {
         assert!(herald.news(vec![finding(1_499)]).is_empty());
         herald.sites.clear();
         assert_eq!(herald.news(vec![finding(1_500)]).len(), 1);
+    }
+
+    // CT-26
+    #[test]
+    fn who_keeps_a_thread_is_told_of_once_and_no_reason_for_a_snapshot() {
+        let long = Some(Duration::from_nanos(1_000));
+        let wish = Wish {
+            say_after: long,
+            snapshot_after: long,
+        };
+        let busy = || Finding {
+            certain: 1,
+            keeps_tid: Some(9),
+            shortest: Nanos(2_000),
+            ..Finding::default()
+        };
+        let told = |mut herald: Herald| [0; 3].map(|_| herald.news(vec![busy()]).len());
+        let told: Vec<_> = Purpose::all(wish).map(told).collect();
+        assert_eq!(told, [[1, 0, 0], [0, 0, 0]]);
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of places where coroutines are stuck.
+//! What is said of places where coroutines are stuck, or since which they keep a thread.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,12 @@ const MOST_LINES: usize = 10;
 /// A line for each place, the worst first, as of this time.
 pub fn lines(at: Nanos, findings: &[Finding]) -> String {
     let mut findings: Vec<&Finding> = findings.iter().collect();
-    findings.sort_by_key(|it| std::cmp::Reverse((it.certain, it.likely)));
+    findings.sort_by_key(|it| {
+        (
+            it.keeps_tid.is_some(),
+            std::cmp::Reverse((it.certain, it.likely)),
+        )
+    });
     let (told, others) = findings.split_at(findings.len().min(MOST_LINES));
     let mut text = String::new();
     for finding in told {
@@ -22,19 +27,24 @@ pub fn lines(at: Nanos, findings: &[Finding]) -> String {
         let _ = writeln!(text, "ctp-record: at {}: {}", seconds(at.0), line(finding));
     }
     if !others.is_empty() {
-        let stuck: usize = others.iter().map(|it| it.stuck()).sum();
+        let count: usize = others.iter().map(|it| it.count()).sum();
+        let what = match others.iter().all(|it| it.keeps_tid.is_none()) {
+            true => "stuck",
+            false => "stuck or busy",
+        };
         let _ = writeln!(
             text,
-            "ctp-record: at {}: {} more stuck at {} other places",
+            "ctp-record: at {}: {} more {what} at {} other places",
             seconds(at.0),
-            grouped(stuck as u64),
+            grouped(count as u64),
             grouped(others.len() as u64)
         );
     }
     text
 }
 
-/// `47 stuck at src/server.rs:71 (CERTAIN, for up to 2.1 s)`
+/// `47 stuck at src/server.rs:71 (CERTAIN, for up to 2.1 s)`, or
+/// `1 busy since src/server.rs:71, keeps thread 4711 (CERTAIN, for 2.1 s)`
 fn line(finding: &Finding) -> String {
     let (certain, likely) = (Confidence::Certain.word(), Confidence::Likely.word());
     let sure = match (finding.certain, finding.likely) {
@@ -42,11 +52,16 @@ fn line(finding: &Finding) -> String {
         (0, _) => likely.to_owned(),
         (some, others) => format!("{some} {certain}, {others} {likely}"),
     };
-    let up_to = if finding.stuck() == 1 { "" } else { "up to " };
+    let up_to = if finding.count() == 1 { "" } else { "up to " };
+    let place = &finding.place;
+    let what = match (finding.keeps_tid, finding.count()) {
+        (None, _) => format!("stuck at {place}"),
+        (Some(tid), 1) => format!("busy since {place}, keeps thread {tid}"),
+        (Some(tid), _) => format!("busy since {place}, keep threads, one of them {tid}"),
+    };
     format!(
-        "{} stuck at {} ({sure}, for {up_to}{})",
-        grouped(finding.stuck() as u64),
-        finding.place,
+        "{} {what} ({sure}, for {up_to}{})",
+        grouped(finding.count() as u64),
         seconds(finding.longest.0)
     )
 }
@@ -74,6 +89,20 @@ mod tests {
         );
         assert!(line(&finding(0, 1)).contains("(LIKELY, "));
         assert!(line(&finding(3, 4)).contains("7 stuck at a.rs:7 (3 CERTAIN, 4 LIKELY, "));
+    }
+
+    // CT-26
+    #[test]
+    fn of_those_that_are_busy_the_thread_is_told_after_those_that_are_stuck() {
+        let busy = Finding {
+            keeps_tid: Some(4711),
+            ..finding(1, 0)
+        };
+        let said = "1 busy since a.rs:7, keeps thread 4711 (CERTAIN, for 2.1 s)";
+        assert_eq!(line(&busy), said);
+        let text = lines(Nanos(3_000_000_000), &[busy, finding(0, 1)]);
+        let second = text.lines().nth(1).expect("two lines");
+        assert!(second.ends_with(said), "{text}");
     }
 
     #[test]

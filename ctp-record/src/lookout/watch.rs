@@ -4,21 +4,23 @@ use std::collections::{BTreeMap, HashSet};
 
 use ctp_trace::Census;
 use ctp_trace::record::{CoroutineId, Nanos, Record, SiteId, Start};
-use ctp_trace::verdict::{Confidence, Judgement};
+use ctp_trace::verdict::{Confidence, Judgement, Verdict};
 
 use super::Sighting;
 use super::places::Places;
 use crate::clock::processor_time;
 use crate::harvest::Standstill;
 
-/// A site where somebody is stuck.
+/// A site where somebody is stuck, or since which somebody keeps a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Finding {
     /// Where they wait, else where they waited last, else where they were spawned.
     pub site: SiteId,
     /// The same in words.
     pub place: String,
-    /// How many are stuck for certain.
+    /// They are not stuck, but BUSY: the thread that is kept for longest.
+    pub keeps_tid: Option<u64>,
+    /// How many are so for certain.
     pub certain: usize,
     /// How many more most likely are.
     pub likely: usize,
@@ -30,12 +32,23 @@ pub struct Finding {
 
 impl Finding {
     /// All of them.
-    pub fn stuck(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.certain + self.likely
     }
 
-    fn add(&mut self, judgement: &Judgement) {
-        self.shortest = match self.stuck() {
+    /// How many are stuck: nobody, where they are busy.
+    pub fn stuck(&self) -> usize {
+        match self.keeps_tid {
+            Some(_) => 0,
+            None => self.count(),
+        }
+    }
+
+    fn add(&mut self, judgement: &Judgement, keeps_tid: Option<u64>) {
+        if self.longest <= judgement.age {
+            self.keeps_tid = keeps_tid;
+        }
+        self.shortest = match self.count() {
             0 => judgement.age,
             _ => self.shortest.min(judgement.age),
         };
@@ -91,18 +104,27 @@ impl Watch {
 
     /// By site, without those that have gone on.
     fn findings(&self, threshold: Nanos, moving: &HashSet<CoroutineId>) -> Vec<Finding> {
-        let mut sites: BTreeMap<SiteId, Finding> = BTreeMap::new();
+        let mut sites: BTreeMap<(SiteId, bool), Finding> = BTreeMap::new();
         for (id, judgement) in self.census.judge(threshold) {
-            if judgement.verdict.is_stuck() && !moving.contains(&id) {
-                sites.entry(self.site_of(id)).or_default().add(&judgement);
+            let keeps_tid = self.keeps_tid(id, &judgement);
+            let is_told = judgement.verdict.is_stuck() || keeps_tid.is_some();
+            if is_told && !moving.contains(&id) {
+                let key = (self.site_of(id), keeps_tid.is_some());
+                sites.entry(key).or_default().add(&judgement, keeps_tid);
             }
         }
-        let described = |(site, finding)| Finding {
+        let described = |((site, _), finding)| Finding {
             site,
             place: self.places.text(site),
             ..finding
         };
         sites.into_iter().map(described).collect()
+    }
+
+    /// The thread that one keeps who is BUSY.
+    fn keeps_tid(&self, id: CoroutineId, judgement: &Judgement) -> Option<u64> {
+        let last = self.census.get(id)?.last?;
+        (judgement.verdict == Verdict::Busy).then_some(last.tid)
     }
 
     fn site_of(&self, id: CoroutineId) -> SiteId {
@@ -115,7 +137,7 @@ impl Watch {
 mod tests {
     use super::*;
     use ctp_trace::record::{Act, Birth, Deed, Event, EventKind};
-    use ctp_trace::verdict::{Fact, Reason, Verdict};
+    use ctp_trace::verdict::{Fact, Reason};
 
     const READ: SiteId = SiteId(7);
     const SECOND: u64 = 1_000_000_000;
@@ -161,15 +183,34 @@ mod tests {
     fn those_in_a_deadlock_are_stuck_for_certain() {
         let mut finding = Finding::default();
         for verdict in [Verdict::Deadlock, Verdict::Stuck, Verdict::MaybeStuck] {
-            finding.add(&Judgement {
-                fact: Fact::NotWoken,
-                verdict,
-                confidence: verdict.confidence(),
-                reason: Reason::Over,
-                age: Nanos(1),
-                close_call: false,
-            });
+            finding.add(
+                &Judgement {
+                    fact: Fact::NotWoken,
+                    verdict,
+                    confidence: verdict.confidence(),
+                    reason: Reason::Over,
+                    age: Nanos(1),
+                    close_call: false,
+                },
+                None,
+            );
         }
         assert_eq!((finding.certain, finding.likely), (2, 1));
+    }
+
+    // CT-26
+    #[test]
+    fn one_that_keeps_its_thread_is_found_but_is_not_stuck() {
+        let mut watch = Watch::new(&Start::default(), vec![Nanos(SECOND)]);
+        watch.take(&Record::Birth(Birth::default()));
+        watch.take(&event(0, EventKind::Run, SiteId(0)));
+        watch.take(&event(1, EventKind::Suspend, READ));
+        watch.take(&event(2, EventKind::Run, SiteId(0)));
+        let sighting = watch.look(Nanos(5 * SECOND), Standstill::default());
+        let [found] = &sighting.findings[0][..] else {
+            panic!("one place: {sighting:?}");
+        };
+        assert_eq!((found.site, found.keeps_tid), (READ, Some(9)));
+        assert_eq!((found.certain, found.stuck()), (1, 0));
     }
 }
