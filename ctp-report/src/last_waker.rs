@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{CoroutineId, Waker};
+use ctp_trace::record::{CoroutineId, Wake, Waker};
 use serde::Serialize;
 
 use crate::keepers::Doing;
@@ -37,13 +37,13 @@ impl LastWaker {
 /// That of this one, if another coroutine woke it. Where parts of the trace cannot be read, one of which
 /// nothing is known need not have ended.
 pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
-    let id = last(one)?;
+    let (wake, id) = last(one)?;
     let waker = model.census.get(id);
     if waker.is_none() && !model.damage.is_empty() {
         return None;
     }
     let alive = waker.filter(|it| it.is_alive());
-    let told = one.woken.map(|woken| woken.caller);
+    let told = one.call_of(&wake).map(|call| call.caller);
     let name = waker.map(|it| it.name).or(told).unwrap_or_default();
     Some(LastWaker {
         id: id.0,
@@ -55,13 +55,14 @@ pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
 
 /// How many other coroutines woke any of these the last time, but not this one.
 pub fn besides<'c>(one: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
-    let all: BTreeSet<CoroutineId> = all.filter_map(last).collect();
+    let all: BTreeSet<CoroutineId> = all.filter_map(last).map(|(_, id)| id).collect();
     all.len() - usize::from(last(one).is_some())
 }
 
-fn last(one: &Coroutine) -> Option<CoroutineId> {
-    match one.wake.filter(|wake| 0 < wake.count)?.waker {
-        Waker::Coroutine(id) => Some(id).filter(|id| *id != one.id),
+fn last(one: &Coroutine) -> Option<(Wake, CoroutineId)> {
+    let wake = one.wake.filter(|wake| 0 < wake.count)?;
+    match wake.waker {
+        Waker::Coroutine(id) if id != one.id => Some((wake, id)),
         _ => None,
     }
 }

@@ -182,7 +182,7 @@ fn in_words(label: &Label) -> String {
 pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
     let mut wake = one.wake.filter(|wake| wake.count > 0)?;
     wake.at = one.woken_at(&wake);
-    let told = one.woken.filter(|woken| woken.count == wake.count);
+    let told = one.call_of(&wake);
     let by = match wake.waker {
         Waker::Foreign => told.map_or_else(|| "unknown".to_owned(), |it| format!("tid {}", it.tid)),
         Waker::Thread(tid) => format!("tid {tid}"),

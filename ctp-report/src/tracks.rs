@@ -12,7 +12,7 @@ use ctp_trace::census::{Census, Coroutine};
 use ctp_trace::record::{
     Act, Close, CoroutineId, Deed, Event, EventKind, Nanos, ProcessId, Record, SiteId, WakeCall,
 };
-use ctp_trace::verdict::{Judgement, Verdict};
+use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
 use crate::crash;
 use crate::label::Label;
@@ -77,7 +77,7 @@ impl<'a> Tracks<'a> {
                     self.event(one, event, sink);
                 }
             }
-            Record::Deed(deed) => self.deed(deed, sink),
+            Record::Deed(deed) => self.deed(census, deed, sink),
             _ => {}
         }
     }
@@ -174,11 +174,16 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    fn deed(&mut self, deed: &Deed, sink: Sink<'_>) {
+    fn deed(&mut self, census: &Census, deed: &Deed, sink: Sink<'_>) {
         let thread = self.thread(deed.process, deed.tid);
         match &deed.act {
             Act::Wake(call) => {
-                self.calls.entry(call.coroutine).or_insert((*deed, *call));
+                if census
+                    .get(call.coroutine)
+                    .is_some_and(|one| is_new(one, call))
+                {
+                    self.calls.entry(call.coroutine).or_insert((*deed, *call));
+                }
             }
             Act::Close(close) if self.shows(deed.at, deed.at) => {
                 let what = format!("closes {}", self.thing(close));
@@ -261,7 +266,7 @@ impl<'a> Tracks<'a> {
             _ => "runs".to_owned(),
         };
         let is_bad = judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy;
-        let name = match is_bad {
+        let name = match is_bad || judgement.verdict == Verdict::Unknown {
             true => format!("{}: {place}", judgement.verdict.word()),
             false => place,
         };
@@ -271,14 +276,13 @@ impl<'a> Tracks<'a> {
             reason: Some(judgement.reason.word()),
             ..self.wait(&last)
         };
+        let track = Track::of(one);
         let sort = if is_bad { "stuck" } else { "open" };
-        sink(&TraceEvent::slice(
-            Track::of(one),
-            &name,
-            sort,
-            (last.at, end),
-            details,
-        ));
+        let span = (last.at, end);
+        sink(&match judgement.verdict {
+            Verdict::Unknown => TraceEvent::mark(track, &name, last.at, details),
+            _ => TraceEvent::slice(track, &name, sort, span, details),
+        });
     }
 
     fn shows(&self, from: Nanos, to: Nanos) -> bool {
@@ -320,4 +324,10 @@ impl<'a> Tracks<'a> {
     fn thing(&self, close: &Close) -> String {
         waits::one(self.model, None, (close.wait, close.arg), None)
     }
+}
+
+/// No run of it knew of this call yet. One may: a wake is counted first and dated later.
+fn is_new(one: &Coroutine, call: &WakeCall) -> bool {
+    let known = one.last.map_or(0, |last| last.wake_seen);
+    one.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)
 }

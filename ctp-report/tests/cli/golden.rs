@@ -23,6 +23,8 @@
 //! | CT-13 | `*_twins`: of two places on one line the column is told
 //! | CT-16 | `stuck_cancelled`: none of 20 |
 //! | CT-17 | `import_*`: three runs in one file, 115 broken lines |
+//! | CT-14 | `json_stuck_late`: a wake of which no thread told has no name of another one's |
+//! | CT-20 | `json_export_chrome_late`: no arrow from a wake that came before; no slice where events are lost |
 //! | CT-20 | `export_*`: six columns, by time, ids unique |
 //! | CT-18 | `stuck_crash`, `sites_suspects`, `words_*`, `json_words_crash`: who ran when a fault came |
 //! | CT-22 | `sites_leaks`, `json_sites_leaks`: leaks apart from what is stuck |

@@ -323,8 +323,12 @@ impl Coroutine {
 
     /// When the latest wake was: as its thread told, or else as the station did.
     pub fn woken_at(&self, wake: &Wake) -> Nanos {
-        let told = self.woken.filter(|woken| woken.count == wake.count);
-        told.map_or(wake.at, |woken| woken.at)
+        self.call_of(wake).map_or(wake.at, |call| call.at)
+    }
+
+    /// The call that this wake was, if its thread told of it. The latest that was told may be another.
+    pub fn call_of(&self, wake: &Wake) -> Option<Woken> {
+        self.woken.filter(|woken| woken.count == wake.count)
     }
 
     /// When it became ready for this run, at the earliest: not before it waited, and not before it

@@ -137,7 +137,16 @@ impl Trace {
     }
 
     pub fn run(&mut self, one: Coroutine, at: u64, tid: u64) {
-        self.event(one, EventKind::Run, at, tid, Event::default());
+        self.run_knowing(one, at, tid, 0);
+    }
+
+    /// The same, where it knows of so many wakes.
+    pub fn run_knowing(&mut self, one: Coroutine, at: u64, tid: u64, wake_seen: u16) {
+        let rest = Event {
+            wake_seen,
+            ..Event::default()
+        };
+        self.event(one, EventKind::Run, at, tid, rest);
     }
 
     /// The same, after events that a filter kept out.

@@ -9,6 +9,7 @@ mod filtered;
 mod flight;
 pub mod foreign;
 mod hogs;
+mod late;
 mod lints;
 mod locks;
 mod many;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("two_locks", locks::two_locks()),
         ("line", locks::line()),
         ("senders", senders::senders()),
+        ("late", late::late()),
         ("lints", lints::lints(0)),
         ("lints_robbed", lints::lints(4)),
         ("looked_at", outside::looked_at()),

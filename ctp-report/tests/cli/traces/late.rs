@@ -1,0 +1,55 @@
+//! Wakes that are told late, and by threads that have lost some.
+
+use ctp_trace::record::*;
+
+use super::SESSION;
+use super::builder::{self, Coroutine, MS, SECOND, Trace, wait};
+
+/// One is woken twice; of the first wake it is told only after the run that it led to. One was woken
+/// last by a coroutine that has ended, of which its thread did not tell. Of one the last events are
+/// lost. All wait until the end.
+pub fn late() -> Vec<u8> {
+    let mut t = Trace::of("./server");
+    let (spawn, read, send) = (
+        t.source(SESSION, 6),
+        t.source(SESSION, 17),
+        t.source(SESSION, 22),
+    );
+    let waits = |wake_seen| builder::Wait {
+        wake_seen,
+        ..wait(read, WaitKind::Channel, 7)
+    };
+    let [told, helper, gone] = ["told late", "helper", "gone"].map(|it| t.born(it, spawn, MS));
+    let by = |one: Coroutine| Waker::Coroutine(one.0);
+    t.wake(told, 0, 0, Waker::Foreign);
+    t.run(told, 2 * MS, 4127);
+    t.suspend(told, 100 * MS, 4127, waits(0));
+    t.run_knowing(told, 200 * MS, 4127, 1);
+    call(&mut t, told, 1, 201 * MS, helper, send);
+    t.suspend(told, 300 * MS, 4127, waits(1));
+    call(&mut t, told, 2, 400 * MS, helper, send);
+    t.run_knowing(told, 410 * MS, 4127, 2);
+    t.suspend(told, 500 * MS, 4127, waits(2));
+    t.wake(told, 3, 600 * MS, by(gone));
+    t.run_knowing(told, 610 * MS, 4127, 3);
+    t.suspend(told, 620 * MS, 4127, waits(3));
+    t.death(gone, SECOND);
+    let robbed = t.born("robbed", spawn, MS);
+    t.run(robbed, 2 * MS, 4127);
+    t.lose(robbed, 3);
+    [told, helper, robbed]
+        .iter()
+        .for_each(|one| t.tally(*one, None, false));
+    t.finish()
+}
+
+fn call(t: &mut Trace, one: Coroutine, count: u32, at: u64, by: Coroutine, site: SiteId) {
+    let call = WakeCall {
+        coroutine: one.0,
+        count,
+        by: Waker::Coroutine(by.0),
+        site,
+    };
+    t.deed(at, 4126, Act::Wake(call));
+    t.wake(one, count, at, call.by);
+}
