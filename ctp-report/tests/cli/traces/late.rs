@@ -37,9 +37,9 @@ pub fn late() -> Vec<u8> {
     let robbed = t.born("robbed", spawn, MS);
     t.run(robbed, 2 * MS, 4127);
     t.lose(robbed, 3);
-    [told, helper, robbed]
-        .iter()
-        .for_each(|one| t.tally(*one, None, false));
+    t.tally(told, None, false);
+    t.tally(helper, None, false);
+    t.tally(robbed, None, true);
     t.finish()
 }
 
