@@ -177,13 +177,12 @@ impl<'a> Tracks<'a> {
     fn deed(&mut self, census: &Census, deed: &Deed, sink: Sink<'_>) {
         let thread = self.thread(deed.process, deed.tid);
         match &deed.act {
-            Act::Wake(call) => {
+            Act::Wake(call)
                 if census
                     .get(call.coroutine)
-                    .is_some_and(|one| is_new(one, call))
-                {
-                    self.calls.entry(call.coroutine).or_insert((*deed, *call));
-                }
+                    .is_some_and(|it| is_new(it, call)) =>
+            {
+                self.calls.entry(call.coroutine).or_insert((*deed, *call));
             }
             Act::Close(close) if self.shows(deed.at, deed.at) => {
                 let what = format!("closes {}", self.thing(close));
