@@ -12,6 +12,7 @@ use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::backlog::Backlog;
+use crate::hindsight::Outlook;
 use crate::turned_away::TurnedAway;
 use crate::words::{counted, grouped, seconds, shell_word, size};
 
@@ -28,8 +29,8 @@ pub struct Closing<'c> {
     pub program_ended: Option<Nanos>,
     /// Its size; nothing if it could not be written.
     pub bytes: Option<u64>,
-    /// Coroutines that look stuck, if they were counted.
-    pub stuck: Option<usize>,
+    /// Coroutines that look stuck or busy, if they were counted.
+    pub outlook: Option<Outlook>,
     /// What one event costs the program here.
     pub event_cost: Duration,
     /// Room for coroutines.
@@ -79,7 +80,7 @@ impl<'c> Closing<'c> {
             end,
             program_ended: None,
             bytes: None,
-            stuck: None,
+            outlook: None,
             event_cost: Duration::ZERO,
             stations: 0,
             survivors: Vec::new(),
@@ -346,15 +347,13 @@ impl<'c> Closing<'c> {
             true => String::new(),
             false => format!(" -i {}", shell_word(self.output)),
         };
-        Some(match self.stuck {
+        Some(match self.outlook {
             _ if self.end.how.is_crash() => format!("who ran: ctp-report --last-words{input}"),
+            Some(Outlook { stuck: 0, busy: 0 }) => {
+                format!("nothing looks stuck; next: ctp-report{input}")
+            }
+            Some(outlook) => format!("{outlook}; next: ctp-report --stuck{input}"),
             None => format!("next: ctp-report --stuck{input}"),
-            Some(0) => format!("nothing looks stuck; next: ctp-report{input}"),
-            Some(1) => format!("1 coroutine looks stuck; next: ctp-report --stuck{input}"),
-            Some(many) => format!(
-                "{} coroutines look stuck; next: ctp-report --stuck{input}",
-                grouped(many as u64)
-            ),
         })
     }
 }

@@ -1,14 +1,17 @@
-//! What looks stuck, by the trace that was just written: the same records and the same rule as in
+//! What looks stuck or busy, by the trace that was just written: the same records and the same rule as in
 //! the report, so that both always agree.
 //!
 //! It is read back rather than counted along the way, because a model of every coroutine would
 //! cost the recorder time and memory while the program runs.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
-use ctp_trace::verdict::THRESHOLD;
+use ctp_trace::verdict::{THRESHOLD, Verdict};
 use ctp_trace::{Census, Reader};
+
+use crate::words::grouped;
 
 /// A larger trace is left to the report, so that the prompt comes back soon.
 const MOST_BYTES: u64 = 32 << 20;
@@ -16,9 +19,18 @@ const MOST_BYTES: u64 = 32 << 20;
 /// The same, of events that take little room.
 const MOST_EVENTS: u64 = 10_000_000;
 
-/// How many coroutines look stuck in a trace of so many events; nothing if that is not worth the
-/// time, or it cannot be read back (a pipe).
-pub fn stuck_in(mut trace: &File, events: u64) -> Option<usize> {
+/// What the report will say of how many coroutines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// They look stuck.
+    pub stuck: usize,
+    /// They keep a thread.
+    pub busy: usize,
+}
+
+/// What is to be said of a trace of so many events; nothing if that is not worth the time, or it
+/// cannot be read back (a pipe).
+pub fn outlook(mut trace: &File, events: u64) -> Option<Outlook> {
     let metadata = trace.metadata().ok()?;
     let is_large = MOST_BYTES < metadata.len() || MOST_EVENTS < events;
     if !metadata.is_file() || is_large {
@@ -31,5 +43,42 @@ pub fn stuck_in(mut trace: &File, events: u64) -> Option<usize> {
     for record in Reader::new(&bytes).ok()? {
         census.feed(&record.ok()?);
     }
-    Some(census.stuck(THRESHOLD))
+    let all = census.judge(THRESHOLD);
+    let of = |is: fn(Verdict) -> bool| all.iter().filter(|(_, it)| is(it.verdict)).count();
+    Some(Outlook {
+        stuck: of(Verdict::is_stuck),
+        busy: of(|verdict| verdict == Verdict::Busy),
+    })
+}
+
+impl fmt::Display for Outlook {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.stuck {
+            0 => out.write_str("nothing looks stuck")?,
+            1 => out.write_str("1 coroutine looks stuck")?,
+            many => write!(out, "{} coroutines look stuck", grouped(many as u64))?,
+        }
+        match (self.stuck, self.busy) {
+            (_, 0) => Ok(()),
+            (0, 1) => out.write_str(", but 1 coroutine keeps its thread"),
+            (_, 1) => out.write_str(", 1 keeps its thread"),
+            (_, many) => write!(out, ", {} keep their threads", grouped(many as u64)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CTP-21
+    #[test]
+    fn those_that_keep_a_thread_are_told_after_those_that_are_stuck() {
+        let said = |stuck, busy| Outlook { stuck, busy }.to_string();
+        let none = "nothing looks stuck, but 1 coroutine keeps its thread";
+        assert_eq!(said(0, 1), none);
+        assert_eq!(said(1, 0), "1 coroutine looks stuck");
+        let many = "1 047 coroutines look stuck, 2 keep their threads";
+        assert_eq!(said(1_047, 2), many);
+    }
 }

@@ -62,7 +62,7 @@ fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
     let metadata = snapshot.file.metadata().ok();
     Closing {
         bytes: metadata.map(|metadata| metadata.len()),
-        stuck: hindsight::stuck_in(&snapshot.file, composed.end.events),
+        outlook: hindsight::outlook(&snapshot.file, composed.end.events),
         lanes: (composed.lanes, 0),
         damaged_lanes: composed.damaged_lanes,
         doubtful: composed.doubtful,

@@ -394,7 +394,7 @@ fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<()
         // A pipe or a device does not tell how much went into it, and cannot be looked at.
         let file = metadata.filter(std::fs::Metadata::is_file);
         closing.bytes = file.map(|metadata| metadata.len());
-        closing.stuck = hindsight::stuck_in(trace, closing.end.events);
+        closing.outlook = hindsight::outlook(trace, closing.end.events);
     }
     if config.talk > Talk::Quiet {
         let text = closing.text(config.talk == Talk::Verbose);

@@ -59,14 +59,6 @@ impl Census {
         all.into_iter().collect()
     }
 
-    /// How many coroutines look stuck, certainly or likely.
-    pub fn stuck(&self, threshold: Nanos) -> usize {
-        self.judge(threshold)
-            .iter()
-            .filter(|(_, judgement)| judgement.verdict.is_stuck())
-            .count()
-    }
-
     fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {
         let mut past = one
             .suspend()
