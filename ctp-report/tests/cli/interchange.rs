@@ -1,11 +1,13 @@
 //! Files of coroTracer, in both directions.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
 
 use crate::desk::Desk;
+use crate::traces;
 use crate::traces::foreign::{self, BROKEN, RUNS};
 
 const MESSY: &str = "three_runs.data";
@@ -97,4 +99,66 @@ fn a_file_holds_what_standard_output_would() {
             desk.text(&args)
         );
     }
+}
+
+/// Of each track, by process and thread id: its name, and from when to when its slices are, in ns.
+type Tracks = BTreeMap<(u64, u64), (Option<String>, Vec<(u64, u64)>)>;
+
+fn tracks(document: &Value) -> Tracks {
+    let ns = |it: &Value| (it.as_f64().unwrap_or_default() * 1000.0).round() as u64;
+    let mut tracks = Tracks::new();
+    for event in document["traceEvents"].as_array().unwrap() {
+        let key = (
+            event["pid"].as_u64().unwrap(),
+            event["tid"].as_u64().unwrap(),
+        );
+        let is_of_process = event["name"] == "process_name";
+        if is_of_process {
+            continue;
+        }
+        let (name, slices) = tracks.entry(key).or_default();
+        match event["ph"].as_str().unwrap() {
+            "M" => *name = Some(event["args"]["name"].as_str().unwrap().to_owned()),
+            "X" => slices.push((ns(&event["ts"]), ns(&event["ts"]) + ns(&event["dur"]))),
+            "i" | "s" | "f" => {}
+            other => panic!("{other}: {event}"),
+        }
+    }
+    tracks
+}
+
+/// A slice lies within another one, or apart from it: viewers know no others.
+fn nest(slices: &[(u64, u64)]) -> bool {
+    let mut slices = slices.to_vec();
+    slices.sort_unstable_by_key(|&(from, to)| (from, Reverse(to)));
+    let mut open: Vec<u64> = Vec::new();
+    slices.iter().all(|&(from, to)| {
+        open.retain(|&end| from < end);
+        let is_within = open.iter().all(|&end| to <= end);
+        open.push(to);
+        is_within
+    })
+}
+
+// CT-20
+#[test]
+fn every_trace_gives_tracks_that_have_names_and_slices_that_nest() {
+    let desk = Desk::new();
+    let mut shown = 0;
+    for (trace, _) in traces::all() {
+        let file = format!("{trace}.data");
+        let output = desk.report(&["-i", &file, "--export", "chrome"]);
+        if !output.status.success() {
+            continue;
+        }
+        let document = serde_json::from_slice(&output.stdout).unwrap();
+        for ((pid, tid), (name, slices)) in tracks(&document) {
+            if 10_000_000 < pid {
+                assert!(name.is_some(), "{trace}: {pid} {tid}");
+                assert!(nest(&slices), "{trace}: {name:?} {slices:?}");
+                shown += 1;
+            }
+        }
+    }
+    assert!(500 < shown, "{shown}");
 }
