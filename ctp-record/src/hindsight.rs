@@ -1,5 +1,5 @@
-//! What looks stuck or busy, by the trace that was just written: the same records and the same rule as in
-//! the report, so that both always agree.
+//! What looks stuck or busy, by the trace that was just written: the same records and the same rule
+//! as in the report, so that both always agree.
 //!
 //! It is read back rather than counted along the way, because a model of every coroutine would
 //! cost the recorder time and memory while the program runs.
@@ -62,6 +62,11 @@ impl fmt::Display for Outlook {
             (_, 0) => Ok(()),
             (0, 1) => out.write_str(", but 1 coroutine keeps its thread"),
             (_, 1) => out.write_str(", 1 keeps its thread"),
+            (0, many) => write!(
+                out,
+                ", but {} coroutines keep their threads",
+                grouped(many as u64)
+            ),
             (_, many) => write!(out, ", {} keep their threads", grouped(many as u64)),
         }
     }
@@ -77,6 +82,8 @@ mod tests {
         let said = |stuck, busy| Outlook { stuck, busy }.to_string();
         let none = "nothing looks stuck, but 1 coroutine keeps its thread";
         assert_eq!(said(0, 1), none);
+        let none = "nothing looks stuck, but 2 coroutines keep their threads";
+        assert_eq!(said(0, 2), none);
         assert_eq!(said(1, 0), "1 coroutine looks stuck");
         let many = "1 047 coroutines look stuck, 2 keep their threads";
         assert_eq!(said(1_047, 2), many);

@@ -5,9 +5,9 @@ use ctp_trace::record::*;
 use super::SESSION;
 use super::builder::{self, Coroutine, MS, SECOND, Trace, wait};
 
-/// One is woken twice; of the first wake it is told only after the run that it led to. One was woken
-/// last by a coroutine that has ended, of which its thread did not tell. Of one the last events are
-/// lost. All wait until the end.
+/// One is woken three times: of the first wake it is told only after the run that it led to, and the
+/// last is by a coroutine that has ended and whose thread did not tell of it. Of another one the last
+/// events are lost.
 pub fn late() -> Vec<u8> {
     let mut t = Trace::of("./server");
     let (spawn, read, send) = (
