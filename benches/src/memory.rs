@@ -16,7 +16,7 @@ use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::time::{ClockId, clock_gettime};
 
-const STATIONS: u32 = 64;
+const STATIONS: u32 = 8_192;
 /// Records of a lane: they fit into the second cache, as those of a recorder that keeps up do not.
 pub const LANE_RECORDS: u32 = 1 << 14;
 

@@ -14,7 +14,9 @@ use crate::control;
 use crate::lane::Place;
 use crate::layout::SLOTS;
 use crate::platform::Platform;
-use crate::seat::{Begun, Said, Seat};
+use crate::probe::ANY;
+use crate::said::Said;
+use crate::seat::{Begun, Seat};
 use crate::slot::{self, EventKind};
 use crate::sync::Ordering;
 use crate::unlocked;
@@ -48,9 +50,9 @@ impl<P: Platform> Seat<P> {
         self.write(&begun, mark, &said);
         // One that came amid another leaves the rest to that.
         if begun.amid == 0 {
-            self.complete(begun.n, begun.at, said.kind as u8 | mark);
+            self.complete::<ANY>(begun.n, begun.at, said.kind as u8 | mark);
         }
-        self.probe.call_recorder();
+        self.probe.call_recorder::<ANY>();
     }
 
     /// The next event; nothing if too many came amid one.
@@ -131,7 +133,7 @@ impl<P: Platform> Seat<P> {
                 return;
             }
             while head != complete {
-                if let Some(bins) = self.probe.bins {
+                if let Some(bins) = self.probe.bins() {
                     let it = &station.slots[slot::index_of(head)];
                     let (at, kind) = slot::when_and_what(it);
                     self.account(head, at, kind, bins);

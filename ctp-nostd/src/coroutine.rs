@@ -9,8 +9,9 @@ use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
 use crate::noted::ONE_INSIDE_WAITS;
 use crate::platform::{Local, Platform};
-use crate::probe::Probe;
-use crate::seat::{Said, Seat};
+use crate::probe::{ANY, Probe, USUAL};
+use crate::said::Said;
+use crate::seat::Seat;
 use crate::site::SiteWord;
 use crate::slot::EventKind;
 use crate::sync::Ordering;
@@ -41,15 +42,17 @@ pub enum Kind {
 ///
 /// One that was made while nobody records, or after a fork, is mute: every call is one branch.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Coroutine<P: Platform> {
-    seat: Option<Seat<P>>,
+    /// Whose place in this thread's `current` word it took.
+    previous: Cell<u32>,
     wake_seen: Cell<u16>,
     /// It was woken between its last two runs.
     was_woken: Cell<bool>,
-    /// Whose place in this thread's `current` word it took.
-    previous: Cell<u64>,
     /// It is over, and what it held may be in what it gave to another one.
     has_given_out: Cell<bool>,
+    /// What an event needs comes first in there.
+    seat: Option<Seat<P>>,
 }
 
 impl<P: Platform> Coroutine<P> {
@@ -86,9 +89,17 @@ impl<P: Platform> Coroutine<P> {
     /// ends before says so by [`thread_ends`](Probe::thread_ends).
     #[inline]
     pub fn run(&self) {
-        if let Some(seat) = self.live_seat() {
+        self.runs();
+    }
+
+    /// The same. Does anybody record it?
+    #[inline(always)]
+    pub(crate) fn runs(&self) -> bool {
+        let seat = self.live_seat();
+        if let Some(seat) = seat {
             self.run_in(seat);
         }
+        seat.is_some()
     }
 
     #[inline(always)]
@@ -96,14 +107,8 @@ impl<P: Platform> Coroutine<P> {
         let local = P::local();
         self.enter(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Run) {
-            self.tell_run(seat, local);
+            seat.tell_run(local, self.wake_seen.get());
         }
-    }
-
-    /// Apart, so that what is not recorded is done with in the caller.
-    #[inline(never)]
-    fn tell_run(&self, seat: &Seat<P>, local: Option<&Local>) {
-        seat.event(local, self.says_run());
     }
 
     /// It waits from now on. Call it before anybody can resume it elsewhere.
@@ -119,15 +124,8 @@ impl<P: Platform> Coroutine<P> {
         let local = P::local();
         self.leave(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
-            self.tell_suspend(seat, local, wait);
+            seat.tell_suspend(local, wait, self.addr(), self.wake_seen.get());
         }
-    }
-
-    /// Apart, as for a run; the site is looked up only here.
-    #[inline(never)]
-    fn tell_suspend(&self, seat: &Seat<P>, local: Option<&Local>, wait: Wait) {
-        let site = seat.probe.site(wait.place);
-        seat.event(local, self.says_suspend(site, wait.code(), wait.resource));
     }
 
     /// It waits from now on, and `next` runs in its stead, on this thread: a [`suspend`](Self::suspend)
@@ -153,8 +151,18 @@ impl<P: Platform> Coroutine<P> {
             return self.switch_under(control, seat, wait, next, next_seat);
         }
         let site = seat.probe.site(wait.place);
-        let waits = self.says_suspend(site, wait.code(), wait.resource);
-        seat.switch(next_seat, local, waits, next.says_run());
+        let waits = Said::wait(
+            site,
+            wait.code(),
+            wait.resource,
+            self.addr(),
+            self.wake_seen.get(),
+        );
+        let runs = Said::run(next.wake_seen.get());
+        match seat.probe.is_usual {
+            true => seat.switch::<USUAL>(next_seat, local, waits, runs),
+            false => seat.switch::<ANY>(next_seat, local, waits, runs),
+        }
     }
 
     /// Both events are judged by the one word.
@@ -170,10 +178,10 @@ impl<P: Platform> Coroutine<P> {
     ) {
         let runs = next_seat.keeps(control, EventKind::Run);
         if seat.keeps(control, EventKind::Suspend) {
-            self.tell_suspend(seat, P::local(), wait);
+            seat.tell_suspend(P::local(), wait, self.addr(), self.wake_seen.get());
         }
         if runs {
-            next.tell_run(next_seat, P::local());
+            next_seat.tell_run(P::local(), next.wake_seen.get());
         }
     }
 
@@ -203,7 +211,8 @@ impl<P: Platform> Coroutine<P> {
         self.leave(seat, local);
         self.mark_the_one_around(local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
-            seat.event(local, self.says_suspend(site, code, arg));
+            let wait = (site, code, arg);
+            seat.tell_wait(local, wait, self.addr(), self.wake_seen.get());
         }
     }
 
@@ -246,24 +255,10 @@ impl<P: Platform> Coroutine<P> {
         Some(waker)
     }
 
+    /// What cTP v1 has for its frame.
     #[inline(always)]
-    fn says_run(&self) -> Said {
-        Said {
-            wake_seen: self.wake_seen.get(),
-            ..Said::only(EventKind::Run)
-        }
-    }
-
-    #[inline(always)]
-    fn says_suspend(&self, site: SiteWord, wait_code: u8, arg: u64) -> Said {
-        Said {
-            kind: EventKind::Suspend,
-            addr: core::ptr::from_ref(self).addr() as u64,
-            site,
-            arg,
-            wait_code,
-            wake_seen: self.wake_seen.get(),
-        }
+    fn addr(&self) -> u64 {
+        core::ptr::from_ref(self).addr() as u64
     }
 
     /// It is the one that runs here, and what an earlier one announced is void.
@@ -272,8 +267,8 @@ impl<P: Platform> Coroutine<P> {
         let seen = wake::seen(&seat.station.wake);
         self.was_woken.set(self.wake_seen.replace(seen) != seen);
         let Some(local) = local else { return };
-        let running = local.current.load(Ordering::Relaxed);
-        if running != u64::from(seat.word) {
+        let running = local.current.load(Ordering::Relaxed) as u32;
+        if running != seat.word {
             self.previous.set(running);
             local.current.store(seat.word.into(), Ordering::Relaxed);
         }
@@ -285,7 +280,9 @@ impl<P: Platform> Coroutine<P> {
     fn leave(&self, seat: &Seat<P>, local: Option<&Local>) {
         let Some(local) = local else { return };
         if local.current.load(Ordering::Relaxed) == u64::from(seat.word) {
-            local.current.store(self.previous.get(), Ordering::Relaxed);
+            local
+                .current
+                .store(self.previous.get().into(), Ordering::Relaxed);
         }
     }
 

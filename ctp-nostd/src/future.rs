@@ -96,8 +96,8 @@ impl<F: Future> Future for Traced<F> {
             task,
             is_last: true,
         };
-        run.task.run();
-        let (polled, found) = wakers.poll(future, run.task, site, context);
+        let is_recorded = run.task.runs();
+        let (polled, found) = wakers.poll(future, run.task, is_recorded, site, context);
         match polled {
             Poll::Pending => {
                 run.is_last = false;
@@ -121,6 +121,7 @@ impl Wakers {
         &self,
         future: Pin<&mut F>,
         _: &Task,
+        _: bool,
         _: SiteWord,
         context: &mut Context<'_>,
     ) -> (Poll<F::Output>, Found) {

@@ -132,13 +132,12 @@ impl Holders {
     #[inline]
     pub fn end_poll(&self) -> (Duty, bool) {
         let now = self.word.load(Ordering::Acquire);
-        let left = self.left(now);
-        let is_any_used_up = left != now / CLONE;
-        let duty = match now & COUNTED != 0 && (left == 0 || is_any_used_up) {
+        let (clones, used_up) = (now / CLONE, self.used_up(now));
+        let duty = match now & COUNTED != 0 && (used_up != 0 || clones == 0) {
             true => self.change(|now| self.looked_at(now)), // H6
             false => Duty::NOTHING,
         };
-        (duty, 1 < left)
+        (duty, 1 + used_up < clones)
     }
 
     /// So many are left.
@@ -149,9 +148,14 @@ impl Holders {
     /// The clones of this word but for one that is used up.
     #[inline(always)]
     fn left(&self, word: u64) -> u64 {
-        let is_claimed = self.claim.load(Ordering::Acquire) != 0; // pairs with H8
-        let used_up = u64::from(is_claimed != (word & USED != 0));
-        (word / CLONE).saturating_sub(used_up)
+        (word / CLONE).saturating_sub(self.used_up(word))
+    }
+
+    /// Is a clone of this word used up? 1 or 0.
+    #[inline(always)]
+    fn used_up(&self, word: u64) -> u64 {
+        let claim = self.claim.load(Ordering::Acquire); // pairs with H8
+        (u64::from(claim) ^ (word / USED)) & 1
     }
 
     /// Where no clone is left none is counted.
@@ -187,7 +191,8 @@ impl Holders {
 }
 
 impl Duty {
-    const NOTHING: Self = Duty {
+    /// That is all.
+    pub const NOTHING: Self = Duty {
         uncount: false,
         free: false,
     };

@@ -126,7 +126,7 @@ impl<'m> Ring<'m> {
                 return (at, None);
             }
             if self.take(head, 1) {
-                return (at, self.place(head, self.lap(head))); // T4
+                return (at, self.place(head, self.lap(head) << LAP_SHIFT)); // T4
             }
         }
     }

@@ -48,9 +48,10 @@ impl Room {
         low_bits(self.0, LAP_SHIFT)
     }
 
+    /// As it stands in a commit word.
     #[inline(always)]
     fn lap(self) -> u64 {
-        self.0 >> LAP_SHIFT
+        self.0 & !low_bits(u64::MAX, LAP_SHIFT)
     }
 }
 
@@ -58,6 +59,7 @@ impl Room {
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'m> {
     pub(crate) record: &'m LaneRecord,
+    /// As it stands in a commit word.
     pub(crate) lap: u64,
 }
 
@@ -80,8 +82,7 @@ impl Place<'_> {
         record.at.store(at, Ordering::Relaxed); // T5
         record.site.store(payload.to_site(), Ordering::Relaxed);
         record.arg.store(payload.arg, Ordering::Relaxed);
-        let commit = commit | lap << LAP_SHIFT;
-        record.commit.store(commit, Ordering::Release); // T6, pairs with R2
+        record.commit.store(commit | lap, Ordering::Release); // T6, pairs with R2
         let ahead = ptr::from_ref(record).wrapping_add(AHEAD);
         if ahead.addr() % LINE_BYTES == 0 {
             prefetch::for_write(ahead);
@@ -160,7 +161,7 @@ impl<'m> Ring<'m> {
     #[inline(always)]
     fn may_be_overwritten(&self, room: Room, at: u64) -> bool {
         let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
-        commit.is_some_and(|commit| (commit >> LAP_SHIFT) + 1 == room.lap())
+        commit.is_some_and(|commit| (commit >> LAP_SHIFT) + 1 == room.lap() >> LAP_SHIFT)
     }
 }
 

@@ -132,6 +132,7 @@ mod probe;
 mod region;
 pub mod request;
 mod runs_here;
+mod said;
 mod seat;
 pub mod site;
 pub mod slot;

@@ -19,21 +19,37 @@ use crate::sync::Ordering;
 use crate::thread_lane;
 use crate::wait::Wait;
 
+/// What is said of a recording as a parameter of what an event does: it is as most are, so that none of
+/// this is asked for. That is history, in lanes that are not written over, without aggregates, under a
+/// recorder of ours that orders events and its sleep.
+pub(crate) const USUAL: bool = true;
+/// The same of a recording that may be anything, also usual.
+pub(crate) const ANY: bool = false;
+
 /// Ids of chains, by their hashes.
 static CHAINS: site::Cache = site::Cache::new();
 
 /// A program that writes into a recorder's memory. `P` is the place it runs in.
+///
+/// Each coroutine has one, and an event is quick if little of that has to come into the processor's
+/// cache: so what it asks for stands first, and next to each other.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Probe<P> {
-    pub(crate) region: Region<'static>,
-    pub(crate) attach_id: u16,
     pub(crate) attachment: u32,
-    /// By which a thread's word of its lane is known to be of this attachment.
-    pub(crate) lane_mark: u64,
+    pub(crate) attach_id: u16,
+    /// The recording is [`USUAL`].
+    pub(crate) is_usual: bool,
     /// The recorder orders events and its sleep, so that no event needs a fence.
     pub(crate) is_ordered: bool,
-    /// Set if this recording keeps aggregates. That does not change while it lasts.
-    pub(crate) bins: Option<Bins>,
+    /// By which a thread's word of its lane is known to be of this attachment.
+    pub(crate) lane_mark: u64,
+    /// Its header comes first.
+    pub(crate) region: Region<'static>,
+    /// Those of the aggregates that this recording keeps, if it does. That does not change while it
+    /// lasts.
+    bins: Bins,
+    has_bins: bool,
     platform: PhantomData<fn() -> P>,
 }
 
@@ -53,13 +69,16 @@ impl<P: Platform> Probe<P> {
 
     /// The same, of an attachment that is about to be the platform's.
     pub(crate) fn attached(region: Region<'static>, attach_id: u16, attachment: u32) -> Self {
+        let bins = region.header.bins().filter(|_| region.extended);
         Probe {
             region,
             attach_id,
             attachment,
             lane_mark: thread_lane::lane_mark(attachment),
             is_ordered: false,
-            bins: region.header.bins().filter(|_| region.extended),
+            bins: bins.unwrap_or_default(),
+            has_bins: bins.is_some(),
+            is_usual: false,
             platform: PhantomData,
         }
     }
@@ -67,7 +86,24 @@ impl<P: Platform> Probe<P> {
     /// The same probe, in a process that the recorder's `membarrier` reaches (or that nobody
     /// needs to ring for): its events need no fence, see [`crate::doorbell`].
     pub fn ordered_by_recorder(self, is_ordered: bool) -> Self {
-        Probe { is_ordered, ..self }
+        let Region {
+            extended,
+            is_overwritten,
+            lanes,
+            ..
+        } = self.region;
+        let is_history = extended && !is_overwritten && !lanes.is_empty() && !self.has_bins;
+        Probe {
+            is_ordered,
+            is_usual: is_ordered && is_history,
+            ..self
+        }
+    }
+
+    /// Those of this recording's aggregates, if it keeps some.
+    #[inline(always)]
+    pub(crate) fn bins(&self) -> Option<Bins> {
+        self.has_bins.then_some(self.bins)
     }
 
     /// A coroutine comes into being; the caller is where it is spawned.
@@ -109,18 +145,18 @@ impl<P: Platform> Probe<P> {
 
     /// The time, if that takes no call.
     #[inline(always)]
-    pub(crate) fn ns_at_once(&self) -> Option<u64> {
+    pub(crate) fn ns_at_once<const IS: bool>(&self) -> Option<u64> {
         let Region {
             header, extended, ..
         } = self.region;
-        extended.then(|| P::ns_at_once(header)).flatten()
+        (IS || extended).then(|| P::ns_at_once(header)).flatten()
     }
 
     /// Rings if the recorder sleeps.
     #[inline(always)]
-    pub(crate) fn call_recorder(&self) {
+    pub(crate) fn call_recorder<const IS: bool>(&self) {
         let sleeping = &self.region.header.tracer_sleeping;
-        let must_ring = match self.is_ordered {
+        let must_ring = match IS || self.is_ordered {
             true => doorbell::must_ring_ordered(sleeping),
             false => doorbell::must_ring(sleeping),
         };

@@ -52,6 +52,7 @@ impl core::error::Error for Refused {}
 
 /// The shared memory: header, stations, and the tables of the extension (empty without it).
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Region<'m> {
     /// First KiB.
     pub header: &'m Header,

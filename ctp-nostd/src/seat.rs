@@ -12,7 +12,7 @@
 //! ```
 //! Whoever finds that something is not as it mostly is leaves this file: what then goes on is the
 //! same protocol, step by step, in `amid.rs`. So the path that is mostly taken has one way through
-//! it, and nothing in it is a call.
+//! it, and nothing in it is a call. `IS` is [`USUAL`](crate::probe::USUAL), or that is not known.
 
 use crate::aggregate::Bins;
 use crate::control;
@@ -20,48 +20,23 @@ use crate::lane::{Payload, Place};
 use crate::layout::{EXT_REV, Station, seat_word};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
-use crate::site::SiteWord;
+use crate::said::Said;
 use crate::slot::{self, Epoch, EventKind, Tail};
 use crate::sync::{Ordering, fence};
-use crate::wait::WaitKind;
 use crate::wake;
 
-/// A station and what its occupant needs at every event.
+/// A station and what its occupant needs at every event, from the first field on.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Seat<P> {
     pub station: &'static Station,
+    /// What stands for this coroutine in a lane's record.
+    whose: u64,
     pub index: u32,
     pub generation: u32,
-    /// What stands for this coroutine in the word of its thread.
+    /// The same in the word of its thread.
     pub word: u32,
-    /// The same in a lane's record.
-    whose: u64,
     pub probe: Probe<P>,
-}
-
-/// What an event says, besides who and when.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
-    pub kind: EventKind,
-    pub addr: u64,
-    pub site: SiteWord,
-    pub arg: u64,
-    pub wait_code: u8,
-    pub wake_seen: u16,
-}
-
-impl Said {
-    /// Nothing but that it happened.
-    pub const fn only(kind: EventKind) -> Self {
-        Said {
-            kind,
-            addr: 0,
-            site: SiteWord(0),
-            arg: 0,
-            wait_code: WaitKind::Unknown as u8,
-            wake_seen: 0,
-        }
-    }
 }
 
 /// An event that has its index `n`, its time and its place in the lane.
@@ -113,25 +88,25 @@ impl<P: Platform> Seat<P> {
     /// Publishes the next event, which is kept, in the station and in the thread's lane. The head
     /// comes last: what it counts is in both.
     #[inline(always)]
-    pub fn event(&self, local: Option<&Local>, said: Said) {
-        let Some(begun) = local.and_then(|local| self.begin(local)) else {
+    pub fn event<const IS: bool>(&self, local: Option<&Local>, said: Said) {
+        let Some(begun) = local.and_then(|local| self.begin::<IS>(local)) else {
             return self.event_slowly(said);
         };
         if self.probe.control_word() != 0 {
             return self.judge_again(begun, said); // K4
         }
         self.write(&begun, 0, &said);
-        self.complete(begun.n, begun.at, said.kind as u8);
-        self.probe.call_recorder(); // E6
+        self.complete::<IS>(begun.n, begun.at, said.kind as u8);
+        self.probe.call_recorder::<IS>(); // E6
     }
 
     /// E1 to E3, if all is as it mostly is.
     #[inline(always)]
-    fn begin(&self, local: &Local) -> Option<Begun> {
+    fn begin<const IS: bool>(&self, local: &Local) -> Option<Begun> {
         let n = self.next_alone()?; // E1
         let last_ts = self.station.last_ts.load(Ordering::Relaxed);
-        let now = || Some(self.probe.ns_at_once()?.max(last_ts));
-        let (at, place) = self.probe.reserve_at_once(local, now)?; // E2
+        let now = || Some(self.probe.ns_at_once::<IS>()?.max(last_ts));
+        let (at, place) = self.probe.reserve_at_once::<IS>(local, now)?; // E2
         if !self.enter(n, at) {
             self.give_way(place, at); // E3
             return None;
@@ -183,8 +158,8 @@ impl<P: Platform> Seat<P> {
 
     /// E5, of an event that came amid no other: `n` is in its slot and in its lane.
     #[inline(always)]
-    pub fn complete(&self, n: u64, at: u64, kind: u8) {
-        if let Some(bins) = self.probe.bins {
+    pub fn complete<const IS: bool>(&self, n: u64, at: u64, kind: u8) {
+        if !IS && let Some(bins) = self.probe.bins() {
             self.account(n, at, kind, bins);
         }
         let head = n.wrapping_add(1);
@@ -251,7 +226,7 @@ impl<P: Platform> Seat<P> {
         station.owner.store(owner, Ordering::Relaxed);
         station.meta.store(meta, Ordering::Relaxed);
         station.is_dead.store(0, Ordering::Relaxed);
-        if self.probe.bins.is_some() {
+        if self.probe.bins().is_some() {
             station.clear_aggregates();
         }
         if self.probe.region.extended {

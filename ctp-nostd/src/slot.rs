@@ -118,11 +118,11 @@ pub const fn event_of(index: usize, seq: u64) -> u64 {
 /// Writes event `n`. Only the coroutine's present owner may call this.
 #[inline]
 pub fn publish(slot: &Slot, n: u64, epoch: &Epoch) {
-    let done = final_seq(n);
-    slot.seq.store(done - 1, Ordering::Relaxed); // W1
+    let amid = final_seq(n) - 1;
+    slot.seq.store(amid, Ordering::Relaxed); // W1
     fence(Ordering::Release); // W2, pairs with R3
     store(slot, epoch); // W3
-    slot.seq.store(done, Ordering::Release); // W4, pairs with R1
+    slot.seq.store(amid + 1, Ordering::Release); // W4, pairs with R1
 }
 
 /// What a reader found in a slot.

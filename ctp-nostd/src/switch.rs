@@ -12,7 +12,9 @@
 
 use crate::lane::{Place, Ring, Room};
 use crate::platform::{Local, Platform};
-use crate::seat::{Begun, Said, Seat};
+use crate::probe::ANY;
+use crate::said::Said;
+use crate::seat::{Begun, Seat};
 use crate::sync::Ordering;
 
 /// The numbers of both events, their time, and their places in the lane.
@@ -41,15 +43,21 @@ impl Taken {
 impl<P: Platform> Seat<P> {
     /// Publishes two events that are kept: what this one says, and what `next` says.
     #[inline(always)]
-    pub fn switch(&self, next: &Self, local: Option<&Local>, waits: Said, runs: Said) {
-        let now = || self.probe.ns_at_once();
+    pub fn switch<const IS: bool>(
+        &self,
+        next: &Self,
+        local: Option<&Local>,
+        waits: Said,
+        runs: Said,
+    ) {
+        let now = || self.probe.ns_at_once::<IS>();
         let Some(taken) = local.and_then(|local| {
-            let lane = self.probe.at_hand(local)?;
+            let lane = self.probe.at_hand::<IS>(local)?;
             self.take_both(next, local, lane, now)
         }) else {
             return self.switch_slowly(next, waits, runs);
         };
-        self.tell_both(next, &taken, &waits, &runs);
+        self.tell_both::<IS>(next, &taken, &waits, &runs);
     }
 
     /// E1 and E2, if all is as it mostly is.
@@ -80,7 +88,7 @@ impl<P: Platform> Seat<P> {
 
     /// E3 and all that follows.
     #[inline(always)]
-    fn tell_both(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
+    fn tell_both<const IS: bool>(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
         if !self.enter(taken.n, taken.at) {
             return self.switch_anew(next, *taken, *waits, *runs);
         }
@@ -89,10 +97,10 @@ impl<P: Platform> Seat<P> {
             return self.switch_apart(next, *taken, has_entered, *waits, *runs);
         }
         self.write(&taken.first(), 0, waits);
-        self.complete(taken.n, taken.at, waits.kind as u8);
+        self.complete::<IS>(taken.n, taken.at, waits.kind as u8);
         next.write(&taken.second(), 0, runs);
-        next.complete(taken.next_n, taken.at, runs.kind as u8);
-        self.probe.call_recorder();
+        next.complete::<IS>(taken.next_n, taken.at, runs.kind as u8);
+        self.probe.call_recorder::<IS>();
     }
 
     #[inline(always)]
@@ -110,7 +118,7 @@ impl<P: Platform> Seat<P> {
             self.take_both(next, local, lane, now)
         };
         if let Some(taken) = P::local().and_then(take) {
-            return self.tell_both(next, &taken, &waits, &runs);
+            return self.tell_both::<ANY>(next, &taken, &waits, &runs);
         }
         self.event_slowly(waits);
         next.event_slowly(runs);

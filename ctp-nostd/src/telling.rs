@@ -4,7 +4,7 @@ use core::panic::Location;
 
 use crate::lane::{Deed, Payload, Place};
 use crate::platform::{Local, Platform};
-use crate::probe::Probe;
+use crate::probe::{ANY, Probe, USUAL};
 use crate::thread_lane::remember_loss;
 use crate::wait::Resource;
 
@@ -27,12 +27,12 @@ impl<P: Platform> Probe<P> {
 
     /// The same, if all is as it mostly is.
     #[inline(always)]
-    pub(crate) fn reserve_at_once(
+    pub(crate) fn reserve_at_once<const IS: bool>(
         &self,
         local: &Local,
         now: impl FnOnce() -> Option<u64>,
     ) -> Option<(u64, Option<Place<'static>>)> {
-        let Some((ring, room)) = self.at_hand(local)? else {
+        let Some((ring, room)) = self.at_hand::<IS>(local)? else {
             return Some((now()?, None));
         };
         let (at_ns, at) = ring.reserve_in(room, 1, now)?;
@@ -54,14 +54,17 @@ impl<P: Platform> Probe<P> {
     /// A record of its own. Gives its time.
     #[inline]
     pub(crate) fn tell(&self, payload: Payload) -> u64 {
-        let at_once = |local| self.reserve_at_once(local, || self.ns_at_once());
+        let at_once = |local| match self.is_usual {
+            true => self.reserve_at_once::<USUAL>(local, || self.ns_at_once::<USUAL>()),
+            false => self.reserve_at_once::<ANY>(local, || self.ns_at_once::<ANY>()),
+        };
         let (at_ns, place) = match P::local().and_then(at_once) {
             Some(taken) => taken,
             None => self.reserve(P::now_ns),
         };
         if let Some(place) = place {
             place.commit(at_ns, payload);
-            self.call_recorder();
+            self.call_recorder::<ANY>();
         }
         at_ns
     }

@@ -4,7 +4,7 @@ use core::sync::atomic::compiler_fence;
 
 use crate::lane::{self, Claimant, Deed, Payload, Ring, Room};
 use crate::platform::{Local, Platform};
-use crate::probe::Probe;
+use crate::probe::{ANY, Probe};
 use crate::sync::Ordering;
 
 /// In a thread's word of its lane: this one was full, which the lane has not told yet.
@@ -34,7 +34,10 @@ impl<P: Platform> Probe<P> {
     /// The ring of this thread with the room that it is known to have, or that there is no lane for it,
     /// if that is known and no loss is to be told. Then the thread's id is known too.
     #[inline(always)]
-    pub(crate) fn at_hand(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
+    pub(crate) fn at_hand<const IS: bool>(
+        &self,
+        local: &Local,
+    ) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);
         if word >> OVERRUN.ilog2() != self.lane_mark {
             return None; // of another attachment, or with a loss to tell
@@ -42,8 +45,11 @@ impl<P: Platform> Probe<P> {
         // Where a handler has been here, the ring may be another one.
         let is_undisturbed = || local.lane.load(Ordering::Relaxed) == word;
         match local.own_ring.at_hand(is_undisturbed) {
-            Some((ring, room)) => Some(Some((ring.overwritten(self.region.is_overwritten), room))),
-            None => (word as u32 == 0).then_some(None),
+            Some((ring, room)) => {
+                let is_overwritten = !IS && self.region.is_overwritten;
+                Some(Some((ring.overwritten(is_overwritten), room)))
+            }
+            None => (!IS && word as u32 == 0).then_some(None),
         }
     }
 
@@ -64,7 +70,7 @@ impl<P: Platform> Probe<P> {
         if let Some(ring) = self.region.ring(number.wrapping_sub(1)) {
             local.own_ring.look(ring);
         }
-        self.at_hand(local)
+        self.at_hand::<ANY>(local)
     }
 
     /// The ring of this thread, if there is one for it.

@@ -11,22 +11,21 @@ macro_rules! exchange {
         pub(crate) fn $name(word: &$atomic, old: $word, new: $word) -> bool {
             #[cfg(all($has_it, not(loom)))]
             {
-                let is_done: u8;
                 // SAFETY: the word is valid and aligned, being behind a reference, and an atomic,
                 // so that others may read it meanwhile: an aligned store of a word is not torn
                 // (Intel SDM 3, 9.1.1). Only this thread writes it.
                 unsafe {
                     core::arch::asm!(
                         $instruction,
-                        "sete {is_done}",
+                        "jne {lost}",
                         word = in(reg) word.as_ptr(),
                         new = in(reg) new,
-                        is_done = out(reg_byte) is_done,
                         inout($rax) old => _,
+                        lost = label { return false },
                         options(nostack),
                     );
                 }
-                is_done != 0
+                true
             }
             #[cfg(not(all($has_it, not(loom))))]
             {

@@ -89,7 +89,7 @@ impl<P: Platform> Waker<P> {
     #[inline]
     pub fn wake_at(&self, place: &'static Location<'static>) {
         if let Some(target) = self.live_target() {
-            target.wake(self.probe, |probe| probe.site(place));
+            target.wake(self.attachment, self.probe, |probe| probe.site(place));
         }
     }
 
@@ -98,7 +98,7 @@ impl<P: Platform> Waker<P> {
     #[inline(always)]
     pub(crate) fn wake_from(&self, site: impl FnOnce(&Probe<P>) -> SiteWord) {
         if let Some(target) = self.live_target() {
-            target.wake(self.probe, site);
+            target.wake(self.attachment, self.probe, site);
         }
     }
 
@@ -170,6 +170,7 @@ impl Target {
     #[inline]
     fn wake<P: Platform>(
         &self,
+        attachment: u32,
         probe: Option<&Probe<P>>,
         site: impl FnOnce(&Probe<P>) -> SiteWord,
     ) {
@@ -180,7 +181,7 @@ impl Target {
         let Some(count) = wake::advance(&station.wake, self.generation) else {
             return;
         };
-        let by = who::<P>(self.stations);
+        let by = who::<P>(self.stations, attachment);
         let tell = |probe: &Probe<P>| {
             probe.tell(Payload {
                 kind: Deed::Wake as u8,
@@ -204,10 +205,10 @@ impl Target {
 
 /// The coroutine that runs on this thread, else the thread; 0 where that is not known.
 #[inline]
-fn who<P: Platform>(stations: &[Station]) -> u32 {
+fn who<P: Platform>(stations: &[Station], attachment: u32) -> u32 {
     match RunsHere::find::<P>(stations) {
         RunsHere::Coroutine(seat_word) => seat_word,
-        RunsHere::Nobody => WAKER_IS_THREAD | P::thread() as u32,
+        RunsHere::Nobody => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
         RunsHere::Unsure => 0,
     }
 }

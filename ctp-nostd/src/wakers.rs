@@ -23,10 +23,11 @@ impl Wakers {
         &mut self,
         future: Pin<&mut F>,
         task: &Task,
+        is_recorded: bool,
         site: SiteWord,
         context: &mut Context<'_>,
     ) -> (Poll<F::Output>, Found) {
-        let Some(wrapped) = self.around(context.waker(), task, site) else {
+        let Some(wrapped) = self.around(context.waker(), task, is_recorded, site) else {
             return (future.poll(context), Found::default());
         };
         let waker = wrapped.lend();
@@ -37,9 +38,15 @@ impl Wakers {
     }
 
     #[inline(always)]
-    fn around(&mut self, inner: &Waker, task: &Task, site: SiteWord) -> Option<&Held> {
+    fn around(
+        &mut self,
+        inner: &Waker,
+        task: &Task,
+        is_recorded: bool,
+        site: SiteWord,
+    ) -> Option<&Held> {
         let is_same = |wrapped: &Held| wrapped.is_around(inner);
-        if !self.0.as_ref().is_some_and(is_same) || !task.is_recorded() {
+        if !self.0.as_ref().is_some_and(is_same) || !is_recorded {
             self.renew(inner, task, site);
         }
         self.0.as_ref()

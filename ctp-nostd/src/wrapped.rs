@@ -34,8 +34,11 @@ use crate::noted;
 use crate::polling::{Limits, Polled};
 use crate::walk::{self, Here};
 
-/// What the wakers of a future share, as long as any is left.
+/// What the wakers of a future share, as long as any is left. Futures that are polled at the same time on
+/// different processors, and woken, must not have it in one cache line, nor in two that are fetched
+/// together: what all of them change comes first.
 #[derive(Debug)]
+#[repr(C, align(128))]
 pub(crate) struct Wrapped {
     holders: Holders,
     inner: Waker,
@@ -102,7 +105,7 @@ impl Deref for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         // SAFETY: it is what this holds.
-        unsafe { let_go(self.0.as_ptr(), Holders::let_go) };
+        unsafe { let_go_unless_last(self.0.as_ptr(), Holders::let_go) };
     }
 }
 
@@ -295,7 +298,7 @@ unsafe fn wake(data: *const ()) {
         wrapped.inner.wake_by_ref();
         let its: *mut Wrapped = data.cast_mut().cast();
         match is_only_one {
-            true => let_go(its, Holders::has_woken),
+            true => let_go_unless_last(its, Holders::has_woken),
             false => let_go(its, Holders::subtract),
         }
     }
@@ -324,18 +327,31 @@ unsafe fn let_go(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
     // SAFETY: as the caller says, and afterwards what is needed has been copied.
     unsafe {
         let count = (*wrapped).trace.count();
-        match by(&(*wrapped).holders) {
-            Duty {
-                uncount: false,
-                free: false,
-            } => {}
-            duty => do_duty(duty, count, wrapped),
+        let duty = by(&(*wrapped).holders);
+        if duty != Duty::NOTHING {
+            do_duty(duty, count, wrapped);
+        }
+    }
+}
+
+/// The same by a step in which there is something to do for the very last alone, who still has it then.
+///
+/// # Safety
+/// As of that.
+#[inline(always)]
+unsafe fn let_go_unless_last(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
+    // SAFETY: as the caller says; afterwards it is there for who has a duty.
+    unsafe {
+        let duty = by(&(*wrapped).holders);
+        if duty != Duty::NOTHING {
+            do_duty(duty, (*wrapped).trace.count(), wrapped);
         }
     }
 }
 
 /// # Safety
 /// It is what is to be done by who has let go of it.
+#[cold]
 #[inline(never)]
 unsafe fn do_duty(duty: Duty, count: linux::Count, wrapped: *mut Wrapped) {
     if duty.uncount {

@@ -122,6 +122,13 @@ pub(super) struct Wiped {
 impl Wiped {
     /// It has tried in vain. No thread has this number.
     pub const NEVER: u32 = u32::MAX;
+
+    pub const fn new() -> Self {
+        Wiped {
+            attachment: AtomicU32::new(0),
+            follower: AtomicU32::new(0),
+        }
+    }
 }
 
 /// A private page that the kernel empties in every fork.

@@ -47,8 +47,9 @@ pub(super) struct Session {
 
 /// Where the session lies: null until this process (or the one it was forked from) attached.
 static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
-/// Words that read 0 after a fork.
-static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(ptr::null_mut());
+/// Words that read 0 after a fork: a page of them, or [`NOBODY`] until this process attached.
+static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(ptr::from_ref(&NOBODY).cast_mut());
+static NOBODY: Wiped = Wiped::new();
 /// The header whose calibration is used; null without one of our recorder's.
 static CLOCK: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 /// Attachments of this process and its forebears; inherited by a fork, never restarted.
@@ -121,8 +122,9 @@ pub(super) fn attach() -> bool {
 /// by itself.
 #[inline]
 pub(super) fn current() -> Option<&'static Session> {
-    let page = wiped()?;
+    let page = wiped();
     match page.attachment.load(Ordering::Acquire) {
+        0 if ptr::eq(page, &NOBODY) => None,
         0 => follow(page),
         // The attachment comes after its session, so this is not that of the forebear.
         _ => session(),
@@ -139,14 +141,14 @@ fn session() -> Option<&'static Session> {
 /// The number of this attachment, 0 while not attached and in a fork.
 #[inline]
 pub(super) fn attachment() -> u32 {
-    wiped().map_or(0, |page| page.attachment.load(Ordering::Acquire))
+    wiped().attachment.load(Ordering::Acquire)
 }
 
 #[inline]
-fn wiped() -> Option<&'static Wiped> {
-    // SAFETY: null, or a page of our own that is never unmapped. The kernel zeroes it in a fork,
+fn wiped() -> &'static Wiped {
+    // SAFETY: a static, or a page of our own that is never unmapped. The kernel zeroes it in a fork,
     // which for an atomic is a write like any other.
-    unsafe { WIPED.load(Ordering::Acquire).as_ref() }
+    unsafe { &*WIPED.load(Ordering::Acquire) }
 }
 
 /// The header in which our recorder keeps a calibration of the processor's counter.
