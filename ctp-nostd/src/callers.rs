@@ -14,15 +14,18 @@
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
+use heapless::Vec;
+
 use crate::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
+use crate::latest_walk::{Key, MOST_RECORDS};
 use crate::linux::{Linux, stack};
 use crate::polling::{Limits, Polled};
 use crate::probe::Probe;
 use crate::site::SiteWord;
-use crate::walk::{self, Here};
+use crate::walk::{self, Here, Record};
 
 /// Addresses of a wake that are told.
-const MOST_OF_A_WAKE: usize = 12;
+const MOST_OF_A_WAKE: usize = MOST_RECORDS + 1;
 /// So many are no accident.
 const ENOUGH_OF_A_WAKE: usize = 4;
 
@@ -114,7 +117,13 @@ pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> Si
         enough: ENOUGH_OF_A_WAKE,
         site: 0,
     };
-    match probe.region.site_of_chain(search.chain(probe)) {
+    let key = search.key(probe.attachment);
+    // SAFETY: it is on the stack of this thread, which can be read up to there.
+    let chain = match unsafe { polled.latest_wake.recall(&key) } {
+        Some(chain) => chain,
+        None => search.of_a_wake_anew(probe, polled, &key),
+    };
+    match probe.region.site_of_chain(chain) {
         0 => SiteWord::default(),
         id => SiteWord::from_id(id),
     }
@@ -126,11 +135,41 @@ impl Search {
     fn chain(self, probe: &Probe<Linux>) -> u32 {
         let mut digest = Digest::of(self.site);
         digest.add(self.here.pc as u64, self.most);
-        let add = |address| digest.add(address, self.most);
+        let add = |it: Record| digest.add(it.returns_to as u64, self.most);
         // SAFETY: whoever made the search has the stack for readable.
         let is_whole = unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
         let hash = digest.end(is_whole, self.enough);
         hash.map_or(0, |hash| probe.chain(hash, || self.found()))
+    }
+
+    #[inline(always)]
+    fn key(&self, attachment: u32) -> Key {
+        Key {
+            attachment,
+            here: self.here,
+            end: self.end,
+            base: self.base,
+        }
+    }
+
+    /// It is another one than the thread's latest.
+    #[inline(never)]
+    fn of_a_wake_anew(self, probe: &Probe<Linux>, polled: &Polled, key: &Key) -> u32 {
+        let chain = self.chain(probe);
+        if polled.latest_wake.is_passed_again(chain) {
+            polled.latest_wake.keep(key, &self.records(), chain);
+        }
+        chain
+    }
+
+    /// Those that are passed. The first address is no record's.
+    #[cold]
+    fn records(self) -> Vec<Record, MOST_RECORDS> {
+        let mut records = Vec::new();
+        let add = |record| records.push(record).is_ok();
+        // SAFETY: as before, in the same function.
+        unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
+        records
     }
 
     fn stack(&self) -> Range<usize> {
@@ -144,6 +183,7 @@ impl Search {
         let mut addresses = Addresses::new();
         let mut add = |address| addresses.len() < self.most && addresses.push(address).is_ok();
         add(self.here.pc as u64);
+        let add = |it: Record| add(it.returns_to as u64);
         // SAFETY: as before, in the same function.
         let is_whole = unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
         Chain {

@@ -118,6 +118,8 @@ mod lane_claim;
 mod lane_copy;
 mod lane_record;
 mod lane_room;
+#[cfg(feature = "alloc")]
+mod latest_walk;
 pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;

@@ -11,11 +11,12 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::chain::{self, Found};
+use crate::latest_walk::LatestWalk;
 use crate::platform::Local;
 use crate::walk::Here;
 
 /// What a thread remembers of the innermost such poll, and of its stack.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Polled {
     /// Whose waker it was given; 0 outside of a poll.
     waker: AtomicUsize,
@@ -32,6 +33,8 @@ pub(crate) struct Polled {
     pub stack_high: AtomicUsize,
     /// How often that was asked in vain.
     pub refused: AtomicUsize,
+    /// Up the stack from where a traced future's waker was called.
+    pub latest_wake: LatestWalk,
 }
 
 /// Up to where callers can be followed.
@@ -52,6 +55,7 @@ impl Polled {
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),
+            latest_wake: LatestWalk::new(),
         }
     }
 
@@ -113,6 +117,20 @@ impl Polled {
     #[cold]
     pub fn outlives_a_waker(&self) {
         self.found.fetch_or(OVER, Ordering::Relaxed);
+    }
+
+    /// These are again what they were. Gives what was found meanwhile.
+    #[inline(always)]
+    fn put_back(&self, before: &Words) -> Found {
+        let found = self.found.load(Ordering::Relaxed);
+        self.found.store(before.found, Ordering::Relaxed);
+        self.waker.store(before.waker, Ordering::Relaxed);
+        self.top.store(before.top, Ordering::Relaxed);
+        self.base.store(before.base, Ordering::Relaxed);
+        Found {
+            chain: found as u32,
+            last: (found >> 32) as u32,
+        }
     }
 
     #[inline(always)]
@@ -184,17 +202,8 @@ impl<L: Fn() -> &'static Local> Polling<L> {
     fn restore(&self) -> Found {
         let polled = &(self.local)().polled;
         match polled.top.load(Ordering::Relaxed) == self.top {
-            true => polled.replace(self.before).found(),
+            true => polled.put_back(&self.before),
             false => Found::default(),
-        }
-    }
-}
-
-impl Words {
-    fn found(&self) -> Found {
-        Found {
-            chain: self.found as u32,
-            last: (self.found >> 32) as u32,
         }
     }
 }

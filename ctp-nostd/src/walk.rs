@@ -18,6 +18,9 @@
 )]
 
 use core::ops::Range;
+use core::sync::atomic::AtomicUsize;
+#[cfg(not(target_arch = "x86_64"))]
+use core::sync::atomic::Ordering;
 
 /// Where a function is: some address in its code, and its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +94,7 @@ pub(crate) unsafe fn walk(
     from: &Here,
     stack: Range<usize>,
     base: usize,
-    mut told: impl FnMut(u64) -> bool,
+    mut told: impl FnMut(Record) -> bool,
 ) -> bool {
     let (mut fp, mut floor) = (from.fp, stack.start);
     while fp != base {
@@ -100,7 +103,7 @@ pub(crate) unsafe fn walk(
         }
         // SAFETY: just checked to lie in `stack`, both words of it, aligned.
         let (next, returns_to) = unsafe { record(fp) };
-        if !told(returns_to as u64) {
+        if !told(Record { next, returns_to }) {
             return false;
         }
         (floor, fp) = (fp + RECORD_BYTES, next);
@@ -117,6 +120,83 @@ pub(crate) unsafe fn walk(
 pub(crate) unsafe fn is_called_from(from: &Here, stack: &Range<usize>, returns_to: usize) -> bool {
     // SAFETY: just checked to lie in `stack`, both words of it, aligned.
     is_record(from.fp, stack.clone()) && unsafe { record(from.fp) }.1 == returns_to
+}
+
+/// A frame record: its two words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub next: usize,
+    pub returns_to: usize,
+}
+
+/// Whether frame records read as others that are kept.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug)]
+pub(crate) struct Alike(core::arch::x86_64::__m128i);
+
+#[cfg(target_arch = "x86_64")]
+impl Alike {
+    #[inline(always)]
+    pub fn new() -> Self {
+        // SAFETY: SSE2 is part of x86-64. So it is below.
+        Alike(unsafe { core::arch::x86_64::_mm_setzero_si128() })
+    }
+
+    /// # Safety
+    /// The two words at `fp` can be read.
+    #[inline(always)]
+    pub unsafe fn look(&mut self, fp: usize, kept: &[AtomicUsize; 2]) {
+        // SAFETY: the caller's promise, and a reference; nothing else is touched.
+        unsafe {
+            core::arch::asm!(
+                "movdqu {found}, xmmword ptr [{fp}]",
+                "movdqu {kept}, xmmword ptr [{at}]",
+                "pxor {found}, {kept}",
+                "por {differs}, {found}",
+                fp = in(reg) fp, at = in(reg) kept.as_ptr(),
+                found = out(xmm_reg) _, kept = out(xmm_reg) _, differs = inout(xmm_reg) self.0,
+                options(nostack, readonly, preserves_flags),
+            );
+        }
+    }
+
+    /// So far.
+    #[inline(always)]
+    pub fn are(&self) -> bool {
+        use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_setzero_si128};
+        // SAFETY: as above.
+        unsafe { _mm_movemask_epi8(_mm_cmpeq_epi8(self.0, _mm_setzero_si128())) == 0xFFFF }
+    }
+}
+
+/// As on x86-64.
+#[cfg(not(target_arch = "x86_64"))]
+#[derive(Debug)]
+pub(crate) struct Alike(usize);
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Alike {
+    #[inline(always)]
+    pub fn new() -> Self {
+        Alike(0)
+    }
+
+    /// # Safety
+    /// The two words at `fp` can be read.
+    #[inline(always)]
+    pub unsafe fn look(&mut self, fp: usize, kept: &[AtomicUsize; 2]) {
+        // SAFETY: the caller's promise.
+        let (next, returns_to) = unsafe { record(fp) };
+        let [kept_next, kept_returns_to] = kept;
+        self.0 |= next ^ kept_next.load(Ordering::Relaxed);
+        self.0 |= returns_to ^ kept_returns_to.load(Ordering::Relaxed);
+    }
+
+    /// So far.
+    #[inline(always)]
+    pub fn are(&self) -> bool {
+        self.0 == 0
+    }
 }
 
 #[inline(always)]
@@ -199,7 +279,11 @@ mod tests {
         let mut addresses = Addresses::new();
         let range = place(stack, 4)..place(stack, 60);
         // SAFETY: the words are borrowed meanwhile.
-        let is_whole = unsafe { walk(&from, range, base, |it| addresses.push(it).is_ok()) };
+        let is_whole = unsafe {
+            walk(&from, range, base, |it| {
+                addresses.push(it.returns_to as u64).is_ok()
+            })
+        };
         (is_whole, addresses)
     }
 

@@ -1,0 +1,257 @@
+//! The latest walk up a thread's stack from where a waker was called, kept: as long as the stack reads as
+//! it did then, those who call are the same, and need not be found one after the other.
+//!
+//! ```text
+//!   keep                                   recall
+//!   Y1 turn: even -> odd                   Z1 turn is even
+//!   Y2 key, records, chain                 Z2 the same key? does each record read as it is kept?
+//!   Y3 turn: odd -> even                   Z3 turn is what it was
+//! ```
+//! Only the thread itself comes here, and its signal handlers. One that comes amid Y1 to Y3 keeps nothing;
+//! one that keeps something amid Z1 to Z3 is noticed.
+//!
+//! A walk is kept once it has found the same chain as the one before that was not kept: who is woken from
+//! several places by turns would keep each of them in vain.
+#![allow(
+    unsafe_code,
+    reason = "reads frame records where a walk has found them"
+)]
+
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+
+use crate::walk::{Alike, Here, Record};
+
+/// A longer walk is not kept.
+pub(crate) const MOST_RECORDS: usize = 11;
+
+/// What a walk depends on, besides the records that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub attachment: u32,
+    pub here: Here,
+    /// Up to here the stack can be read.
+    pub end: usize,
+    /// Frame pointer of the last one.
+    pub base: usize,
+}
+
+/// Of one thread.
+#[derive(Debug)]
+pub(crate) struct LatestWalk {
+    turn: AtomicU32,
+    attachment: AtomicU32,
+    /// The chain that was found.
+    chain: AtomicU32,
+    /// The one that a walk found which was not kept.
+    passed: AtomicU32,
+    pc: AtomicUsize,
+    fp: AtomicUsize,
+    sp: AtomicUsize,
+    end: AtomicUsize,
+    base: AtomicUsize,
+    count: AtomicUsize,
+    /// The two words of each, as they stand in the stack.
+    records: [[AtomicUsize; 2]; MOST_RECORDS],
+}
+
+impl LatestWalk {
+    /// None yet: no function has a frame pointer of 0.
+    pub const fn new() -> Self {
+        LatestWalk {
+            turn: AtomicU32::new(0),
+            attachment: AtomicU32::new(0),
+            chain: AtomicU32::new(0),
+            passed: AtomicU32::new(0),
+            pc: AtomicUsize::new(0),
+            fp: AtomicUsize::new(0),
+            sp: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            base: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
+            records: [const { [const { AtomicUsize::new(0) }; 2] }; MOST_RECORDS],
+        }
+    }
+
+    /// The chain that such a walk would find now, if it would pass the very records that are kept.
+    ///
+    /// # Safety
+    /// - `key.here` is on the stack of the thread whose latest walk this is, and `key.fp` not below it.
+    /// - From there up to `key.end` the stack can be read.
+    #[inline(always)]
+    pub unsafe fn recall(&self, key: &Key) -> Option<u32> {
+        let turn = self.turn.load(Ordering::Relaxed); // Z1
+        compiler_fence(Ordering::SeqCst);
+        if !self.is_of(key) {
+            return None;
+        }
+        let count = self.count.load(Ordering::Relaxed).min(MOST_RECORDS);
+        let (mut alike, mut fp) = (Alike::new(), key.here.fp);
+        for kept in &self.records[..count] {
+            // SAFETY: a walk with this key has found each record above the one before, the first one at
+            // `key.fp`, and below `key.end`. A handler that keeps another walk amid this is one of the
+            // same thread: what it has found in its stack can be read as long as that runs.
+            unsafe { alike.look(fp, kept) };
+            fp = kept[0].load(Ordering::Relaxed);
+        }
+        let chain = self.chain.load(Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let is_undisturbed = self.turn.load(Ordering::Relaxed) == turn; // Z3
+        (alike.are() && is_undisturbed && turn.is_multiple_of(2)).then_some(chain)
+    }
+
+    #[inline(always)]
+    fn is_of(&self, key: &Key) -> bool {
+        let is = |word: &AtomicUsize, value| word.load(Ordering::Relaxed) == value;
+        is(&self.fp, key.here.fp)
+            && is(&self.sp, key.here.sp)
+            && is(&self.pc, key.here.pc)
+            && is(&self.end, key.end)
+            && is(&self.base, key.base)
+            && self.attachment.load(Ordering::Relaxed) == key.attachment
+    }
+
+    /// A walk was not kept, and has found this chain. Did the one before?
+    pub fn is_passed_again(&self, chain: u32) -> bool {
+        let before = self.passed.load(Ordering::Relaxed);
+        self.passed.store(chain, Ordering::Relaxed);
+        chain != 0 && before == chain
+    }
+
+    /// This is the latest walk, if there is room for all the records that it passed.
+    #[cold]
+    pub fn keep(&self, key: &Key, records: &[Record], chain: u32) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        if !turn.is_multiple_of(2) || MOST_RECORDS < records.len() {
+            return;
+        }
+        self.turn.store(turn.wrapping_add(1), Ordering::Relaxed); // Y1
+        compiler_fence(Ordering::SeqCst);
+        self.fill(key, records, chain); // Y2
+        compiler_fence(Ordering::SeqCst);
+        self.turn.store(turn.wrapping_add(2), Ordering::Relaxed); // Y3
+    }
+
+    fn fill(&self, key: &Key, records: &[Record], chain: u32) {
+        self.attachment.store(key.attachment, Ordering::Relaxed);
+        self.pc.store(key.here.pc, Ordering::Relaxed);
+        self.fp.store(key.here.fp, Ordering::Relaxed);
+        self.sp.store(key.here.sp, Ordering::Relaxed);
+        self.end.store(key.end, Ordering::Relaxed);
+        self.base.store(key.base, Ordering::Relaxed);
+        self.count.store(records.len(), Ordering::Relaxed);
+        self.chain.store(chain, Ordering::Relaxed);
+        for (kept, record) in self.records.iter().zip(records) {
+            kept[0].store(record.next, Ordering::Relaxed);
+            kept[1].store(record.returns_to, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Record = Record {
+        next: 0,
+        returns_to: 0,
+    };
+
+    /// Makes frame records of these words, each below the next, and gives the key of a walk that passes
+    /// them.
+    fn link(stack: &mut [Record; 5]) -> Key {
+        let places = stack.as_ptr_range();
+        for (index, record) in stack.iter_mut().enumerate() {
+            let next = places.start.wrapping_add(index + 1);
+            *record = Record {
+                next: next.addr(),
+                returns_to: 100 + index,
+            };
+        }
+        let fp = places.start.addr();
+        Key {
+            attachment: 1,
+            here: Here { pc: 7, fp, sp: fp },
+            end: places.end.addr(),
+            base: 0,
+        }
+    }
+
+    fn recall(walk: &LatestWalk, key: &Key) -> Option<u32> {
+        // SAFETY: these records are borrowed, or the key is not that which is kept.
+        unsafe { walk.recall(key) }
+    }
+
+    // CT-13
+    #[test]
+    fn a_stack_that_reads_as_it_did_has_the_same_chain_and_any_other_none() {
+        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let key = link(&mut stack);
+        assert_eq!(recall(&walk, &key), None);
+        walk.keep(&key, &stack, 9);
+        assert_eq!(recall(&walk, &key), Some(9));
+        for index in 0..stack.len() {
+            let Record { next, returns_to } = stack[index];
+            for (next, returns_to) in [(next, returns_to + 1), (next ^ 16, returns_to)] {
+                link(&mut stack);
+                stack[index] = Record { next, returns_to };
+                assert_eq!(recall(&walk, &key), None, "{index}");
+            }
+        }
+        link(&mut stack);
+        assert_eq!(recall(&walk, &key), Some(9));
+    }
+
+    #[test]
+    fn it_is_that_of_its_key_alone() {
+        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let key = link(&mut stack);
+        walk.keep(&key, &stack, 9);
+        let here = |pc, fp, sp| Key {
+            here: Here { pc, fp, sp },
+            ..key
+        };
+        let Here { pc, fp, sp } = key.here;
+        let others = [
+            Key {
+                attachment: 2,
+                ..key
+            },
+            Key {
+                end: key.end + 16,
+                ..key
+            },
+            Key { base: fp, ..key },
+            here(pc + 1, fp, sp),
+            here(pc, fp + 16, sp),
+            here(pc, fp, sp - 16),
+        ];
+        for other in &others {
+            assert_eq!(recall(&walk, other), None, "{other:?}");
+        }
+        assert_eq!(recall(&walk, &key), Some(9));
+    }
+
+    #[test]
+    fn a_walk_is_kept_at_the_second_time_in_a_row_and_if_it_is_short() {
+        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let found = [5, 5, 6, 5, 5, 5, 0, 0];
+        let again = found.map(|chain| walk.is_passed_again(chain));
+        assert_eq!(again, [false, true, false, false, true, true, false, false]);
+        let key = link(&mut stack);
+        walk.keep(&key, &[stack[0]; MOST_RECORDS + 1], 9);
+        assert_eq!(recall(&walk, &key), None);
+    }
+
+    // CTP-30
+    #[test]
+    fn a_handler_amid_that_keeps_nothing_and_is_told_nothing() {
+        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let key = link(&mut stack);
+        walk.keep(&key, &stack, 9);
+        walk.turn.fetch_add(1, Ordering::Relaxed); // Y1
+        assert_eq!(recall(&walk, &key), None);
+        walk.keep(&key, &stack, 8);
+        walk.turn.fetch_add(1, Ordering::Relaxed); // Y3
+        assert_eq!(recall(&walk, &key), Some(9));
+    }
+}
