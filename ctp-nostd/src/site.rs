@@ -43,7 +43,8 @@ const ID: u64 = 0xFFF << KEY_BITS;
 
 /// Ids of what was interned, {attachment low 4 | id 12 | key 48} a line. One for the whole process:
 /// it is read by all threads and hardly ever written, so that a cache for each thread would gain
-/// nothing.
+/// nothing. What else a program has in its memory is not in the same cache lines.
+#[repr(align(128))]
 pub(crate) struct Cache([AtomicU64; LINES]);
 
 /// Of lines of the program, by their addresses.

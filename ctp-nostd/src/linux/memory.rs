@@ -109,9 +109,9 @@ const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// Bytes of a page, at least.
 pub(super) const PAGE_BYTES: usize = 4096;
 
-/// Words that read 0 in every fork, however the fork was made.
+/// Words that read 0 in every fork, however the fork was made. Nothing else is in their cache line.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(128))]
 pub(super) struct Wiped {
     /// The number of this process's attachment.
     pub attachment: AtomicU32,

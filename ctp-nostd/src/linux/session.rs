@@ -45,13 +45,24 @@ pub(super) struct Session {
     pub forbids_calls: bool,
 }
 
-/// Where the session lies: null until this process (or the one it was forked from) attached.
-static SESSION: AtomicPtr<Session> = AtomicPtr::new(ptr::null_mut());
-/// Words that read 0 after a fork: a page of them, or [`NOBODY`] until this process attached.
-static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(ptr::from_ref(&NOBODY).cast_mut());
+/// Where things lie of which each event asks. In cache lines of their own: a linker puts next to each
+/// other what has nothing to do with each other, and a program may well write its own statics all the time.
+#[repr(align(128))]
+struct Whereabouts {
+    /// Null until this process (or the one it was forked from) attached.
+    session: AtomicPtr<Session>,
+    /// Words that read 0 after a fork: a page of them, or [`NOBODY`] until this process attached.
+    wiped: AtomicPtr<Wiped>,
+    /// The header whose calibration is used; null without one of our recorder's.
+    clock: AtomicPtr<Header>,
+}
+
+static AT: Whereabouts = Whereabouts {
+    session: AtomicPtr::new(ptr::null_mut()),
+    wiped: AtomicPtr::new(ptr::from_ref(&NOBODY).cast_mut()),
+    clock: AtomicPtr::new(ptr::null_mut()),
+};
 static NOBODY: Wiped = Wiped::new();
-/// The header whose calibration is used; null without one of our recorder's.
-static CLOCK: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 /// Attachments of this process and its forebears; inherited by a fork, never restarted.
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
@@ -99,7 +110,7 @@ impl fmt::Display for NotAttached {
 }
 
 pub(super) fn attach() -> bool {
-    if !SESSION.load(Ordering::Acquire).is_null() {
+    if !AT.session.load(Ordering::Acquire).is_null() {
         return current().is_some();
     }
     let settings = Settings::read();
@@ -135,7 +146,7 @@ pub(super) fn current() -> Option<&'static Session> {
 fn session() -> Option<&'static Session> {
     // SAFETY: null, or stored by `keep` after it wrote a whole session into memory that is
     // never unmapped and never written again.
-    unsafe { SESSION.load(Ordering::Acquire).as_ref() }
+    unsafe { AT.session.load(Ordering::Acquire).as_ref() }
 }
 
 /// The number of this attachment, 0 while not attached and in a fork.
@@ -148,13 +159,13 @@ pub(super) fn attachment() -> u32 {
 fn wiped() -> &'static Wiped {
     // SAFETY: a static, or a page of our own that is never unmapped. The kernel zeroes it in a fork,
     // which for an atomic is a write like any other.
-    unsafe { &*WIPED.load(Ordering::Acquire) }
+    unsafe { &*AT.wiped.load(Ordering::Acquire) }
 }
 
 /// The header in which our recorder keeps a calibration of the processor's counter.
 #[inline]
 pub(super) fn clock_header() -> Option<&'static Header> {
-    let header = CLOCK.load(Ordering::Acquire);
+    let header = AT.clock.load(Ordering::Acquire);
     // SAFETY: null, or the header of a region that is mapped for the life of the process.
     unsafe { header.as_ref() }
 }
@@ -199,7 +210,8 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     };
     touch_lanes(&mapping.region);
     let page = memory::wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
-    WIPED.store(ptr::from_ref(page).cast_mut(), Ordering::Release);
+    AT.wiped
+        .store(ptr::from_ref(page).cast_mut(), Ordering::Release);
     let path = Path::from_slice(path).unwrap_or_default();
     begin(page, mapping, attach_id, socket, path, limit)
         .map_err(|error| NotAttached::Os("mapping memory", error))
@@ -331,7 +343,8 @@ fn begin(
     let region = mapping.region;
     let attachment = ATTACHMENTS.load(Ordering::Relaxed);
     if region.extended {
-        CLOCK.store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
+        AT.clock
+            .store(ptr::from_ref(region.header).cast_mut(), Ordering::Release);
     }
     keep(Session {
         probe: Probe::attached(region, attach_id, attachment)
@@ -396,7 +409,7 @@ fn keep(session: Session) -> Result<(), Errno> {
     let place: *mut Session = memory::private_page()?.cast();
     // SAFETY: a fresh page of our own, large enough and aligned for anything.
     unsafe { place.write(session) };
-    SESSION.store(place, Ordering::Release);
+    AT.session.store(place, Ordering::Release);
     Ok(())
 }
 
