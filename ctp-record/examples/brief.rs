@@ -4,9 +4,13 @@
 //! runs and suspends CYCLES times, flat out. TRUTH gets the number of all events.
 //!
 //! `brief mapped` says how many KiB of the recorder's memory it has mapped before its first event.
+//! `brief waits THREADS`: so many come one after another and stay. It says of how many of those behind the
+//! sixteenth the first event had to wait for the kernel to map a page.
 
-use std::sync::Barrier;
+use std::hint::black_box;
+use std::sync::{Barrier, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Task, Wait};
 
@@ -15,6 +19,10 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments[0] == "mapped" {
         return println!("{}", mapped_kib());
+    }
+    if arguments[0] == "waits" {
+        let threads = arguments[1].parse().expect("a number");
+        return println!("{}", threads_that_wait(threads));
     }
     let [threads, at_once, cycles] =
         [1, 2, 3].map(|index| arguments[index].parse::<usize>().expect("a number"));
@@ -41,6 +49,47 @@ fn mapped_kib() -> u64 {
     let rss = lines.find_map(|line| line.strip_prefix("Rss:"));
     let kib = rss.and_then(|rss| rss.split_whitespace().next()?.parse().ok());
     kib.expect("it has attached")
+}
+
+fn threads_that_wait(threads: usize) -> usize {
+    let is_over = Barrier::new(threads + 1);
+    thread::scope(|scope| {
+        let come = |_| {
+            thread::sleep(Duration::from_millis(5));
+            let (task, is_over) = (Task::born("comer"), &is_over);
+            let (say, hear) = mpsc::channel();
+            scope.spawn(move || {
+                say.send(faults_of_the_first_event(&task)).expect("heard");
+                is_over.wait();
+            });
+            hear.recv().expect("it says")
+        };
+        let faults: Vec<u64> = (0..threads).map(come).collect();
+        is_over.wait();
+        faults.iter().skip(16).filter(|faults| 0 < **faults).count()
+    })
+}
+
+fn faults_of_the_first_event(task: &Task) -> u64 {
+    // What that needs itself is there then, and so is the stack.
+    faults();
+    touch_the_stack();
+    let before = faults();
+    task.run();
+    faults() - before
+}
+
+#[inline(never)]
+fn touch_the_stack() {
+    black_box([1_u8; 32 << 10]);
+}
+
+/// Pages for which this thread has waited.
+fn faults() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("Linux");
+    let (_, behind_the_name) = stat.rsplit_once(") ").expect("a name");
+    let word = behind_the_name.split(' ').nth(7);
+    word.expect("its faults").parse().expect("a number")
 }
 
 fn live(all_are_here: &Barrier, cycles: usize) {

@@ -9,7 +9,8 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use crate::backlog::Backlog;
-use crate::harvest::{Copies, Copying, MOST_LAID, locked};
+use crate::harvest::{Copies, Copying, Ground, MOST_LAID, locked};
+use crate::mapped::Mapped;
 use crate::promptness;
 use crate::rush::{Flood, Gauge};
 use crate::shm::Memory;
@@ -34,6 +35,7 @@ struct Shared {
 struct Job {
     memory: Weak<Memory>,
     copies: Weak<Mutex<Copies>>,
+    mapped: Mapped,
 }
 
 /// How often it looks while lanes stay nearly empty.
@@ -68,6 +70,7 @@ impl Drainer {
         locked(&self.shared.jobs).push(Job {
             memory: Arc::downgrade(memory),
             copies: Arc::downgrade(copies),
+            mapped: Mapped::default(),
         });
     }
 
@@ -122,7 +125,8 @@ impl Shared {
     /// Makes pages that threads will come to, of all memories together a few.
     fn lay(&self) {
         let mut left = MOST_LAID;
-        locked(&self.jobs).iter().for_each(|job| job.lay(&mut left));
+        let mut jobs = locked(&self.jobs);
+        jobs.iter_mut().for_each(|job| job.lay(&mut left));
     }
 }
 
@@ -142,14 +146,17 @@ impl Job {
     }
 
     /// Lays at most so many places, of which it takes those that it has laid.
-    fn lay(&self, left: &mut u64) {
+    fn lay(&mut self, left: &mut u64) {
         let Some((memory, copies)) = self.parts() else {
             return;
         };
         let groundwork = locked(&copies).groundwork(&memory.region(), left);
-        for places in groundwork {
+        for Ground { places, is_new } in groundwork {
             // Where the kernel cannot, programs wait for their pages themselves.
             let _ = memory.lay(places);
+            if is_new {
+                self.mapped.touch(&memory, places);
+            }
         }
     }
 }

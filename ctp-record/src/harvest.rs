@@ -39,7 +39,7 @@ use crate::pace::Found;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying, locked};
 pub(crate) use descriptors::DescriptorWait;
-pub(crate) use groundwork::MOST_LAID;
+pub(crate) use groundwork::{Ground, MOST_LAID};
 use lanes::{Lanes, Reach};
 pub use occupant::Occupant;
 pub use outside::{Numbers, Outside, Peer};

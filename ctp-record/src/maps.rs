@@ -25,24 +25,60 @@ pub fn executable(text: &[u8]) -> Vec<Mapping> {
     text.split(|&byte| byte == b'\n').filter_map(line).collect()
 }
 
+/// The address at which a file of memory with this inode is mapped from its beginning.
+pub fn begin_of(text: &[u8], inode: u64) -> Option<u64> {
+    let inode = inode.to_string();
+    let mut lines = text.split(|&byte| byte == b'\n').filter_map(Line::read);
+    let is_it = |line: &Line| line.inode == inode.as_bytes() && line.path.starts_with(b"/memfd:");
+    let its = lines.find(|line| is_it(line) && hex(line.offset) == Some(0))?;
+    its.start()
+}
+
 /// `start-end perms offset dev inode   path`
+struct Line<'l> {
+    range: &'l [u8],
+    permissions: &'l [u8],
+    offset: &'l [u8],
+    inode: &'l [u8],
+    path: &'l [u8],
+}
+
+impl<'l> Line<'l> {
+    fn read(line: &'l [u8]) -> Option<Self> {
+        let mut rest = line;
+        let range = word(&mut rest)?;
+        let permissions = word(&mut rest)?;
+        let offset = word(&mut rest)?;
+        let _device = word(&mut rest)?;
+        let inode = word(&mut rest)?;
+        Some(Line {
+            range,
+            permissions,
+            offset,
+            inode,
+            path: rest.trim_ascii_start(),
+        })
+    }
+
+    fn start(&self) -> Option<u64> {
+        hex(self.range.split(|&byte| byte == b'-').next()?)
+    }
+
+    fn end(&self) -> Option<u64> {
+        hex(self.range.split(|&byte| byte == b'-').nth(1)?)
+    }
+}
+
 fn line(line: &[u8]) -> Option<Mapping> {
-    let mut rest = line;
-    let range = word(&mut rest)?;
-    let permissions = word(&mut rest)?;
-    let offset = word(&mut rest)?;
-    let _device = word(&mut rest)?;
-    let _inode = word(&mut rest)?;
-    let path = rest.trim_ascii_start();
-    let dash = range.iter().position(|&byte| byte == b'-')?;
-    if permissions.get(2) != Some(&b'x') || path.is_empty() {
+    let line = Line::read(line)?;
+    if line.permissions.get(2) != Some(&b'x') || line.path.is_empty() {
         return None;
     }
     let mapping = Mapping {
-        start: hex(&range[..dash])?,
-        end: hex(&range[dash + 1..])?,
-        file_offset: hex(offset)?,
-        path: path.to_vec(),
+        start: line.start()?,
+        end: line.end()?,
+        file_offset: hex(line.offset)?,
+        path: line.path.to_vec(),
     };
     (mapping.start < mapping.end).then_some(mapping)
 }
@@ -61,6 +97,18 @@ fn hex(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // LT-12
+    #[test]
+    fn a_memory_is_found_by_its_inode_where_its_beginning_is() {
+        let text = b"\
+7f0000000000-7f0000001000 rw-s 00001000 00:01 77      /memfd:ctp (deleted)
+7f0000004000-7f0000005000 rw-s 00000000 00:01 78      /memfd:ctp (deleted)
+7f0000006000-7f0000007000 rw-s 00000000 08:01 77      /home/a file
+7f0000008000-7f0000009000 rw-s 00000000 00:01 77      /memfd:ctp (deleted)\n";
+        assert_eq!(begin_of(text, 77), Some(0x7f00_0000_8000));
+        assert_eq!(begin_of(text, 79), None);
+    }
 
     #[test]
     fn executable_mappings_with_a_name_are_kept_and_paths_may_have_spaces() {

@@ -60,7 +60,7 @@ impl Memory {
     }
 
     /// Where these records of it begin.
-    fn offset_of(&self, records: &[LaneRecord]) -> usize {
+    pub fn offset_of(&self, records: &[LaneRecord]) -> usize {
         let begin = self.map.as_mut_ptr().addr();
         records.as_ptr().addr().saturating_sub(begin)
     }

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
 use ctp_nostd::lane::Ring;
-use ctp_nostd::layout::{LaneRecord, SLOTS};
+use ctp_nostd::layout::SLOTS;
 
-use super::groundwork::{Groundwork, LANES_AHEAD, RECORDS_OF_A_PAGE};
+use super::groundwork::{Ground, Groundwork, LANES_AHEAD, RECORDS_OF_A_PAGE};
 use super::queue::{Block, MOST_BYTES, MOST_SPARE, Queue, Spare};
 use crate::backlog::Backlog;
 
@@ -108,7 +108,7 @@ impl Copies {
 
     /// The places whose pages are to be there before threads come to them, see `groundwork.rs`: not
     /// many more than are `left`.
-    pub fn groundwork<'m>(&mut self, region: &Region<'m>, left: &mut u64) -> Vec<&'m [LaneRecord]> {
+    pub fn groundwork<'m>(&mut self, region: &Region<'m>, left: &mut u64) -> Vec<Ground<'m>> {
         let readers = self.readers.iter_mut().enumerate();
         let sound = readers.filter(|(_, reader)| !reader.is_damaged);
         let mut wanted: Vec<_> = sound
@@ -122,8 +122,12 @@ impl Copies {
         let fresh = self.begun..self.lanes() as u32 + LANES_AHEAD;
         self.begun = fresh.end;
         wanted.extend(fresh.map(|index| (index, 0..RECORDS_OF_A_PAGE)));
-        let places = |(index, range)| Some(region.ring(index)?.places(range));
-        wanted.into_iter().filter_map(places).collect()
+        let ground = |(index, range): (u32, Range<u64>)| {
+            let is_new = self.lanes() as u32 <= index;
+            let places = region.ring(index)?.places(range);
+            Some(Ground { places, is_new })
+        };
+        wanted.into_iter().filter_map(ground).collect()
     }
 
     /// Hands over what was copied, lane by lane, and takes back blocks that are empty.

@@ -10,7 +10,7 @@
 //! ```
 //! So a thread that writes little has little laid for it, and one that is idle nothing; nor has one
 //! that is as quick as pages are laid, which would be there first. Of lanes that nobody has taken yet
-//! the next few have their first page.
+//! the next few have their first page, and that is mapped for the program too (`mapped.rs`).
 
 use std::ops::Range;
 
@@ -27,6 +27,14 @@ const TOO_QUICK: u64 = MOST_LAID / 2;
 
 /// Threads that may come between two looks and find a page.
 pub(super) const LANES_AHEAD: u32 = 16;
+
+/// Places whose pages are to be there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'m> {
+    pub places: &'m [LaneRecord],
+    /// They are the first ones of a lane that nobody has had.
+    pub is_new: bool,
+}
 
 /// Of a lane that a thread has.
 #[derive(Clone, Copy, Debug, Default)]

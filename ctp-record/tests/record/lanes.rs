@@ -78,6 +78,19 @@ fn the_lanes_of_the_first_threads_are_mapped_before_these_come() {
     assert!(none + 16 * 4 <= some, "{none} and {some} KiB");
 }
 
+// LT-12
+#[test]
+fn a_later_thread_waits_for_no_page_with_its_first_event() {
+    let lab = Lab::new();
+    let waits = |flags: &[&str]| -> usize {
+        let said = lab.record(flags, "brief", &["waits", "80"]).stdout;
+        said.trim().parse().expect("a number")
+    };
+    let with = waits(&[]);
+    // One in a while comes to a page of the table of lanes, and another one before the recorder has looked.
+    assert!(with <= 16, "{with} of 64");
+}
+
 /// What a program has room for: the long lanes of this size, and not the short ones as well.
 const ADDRESSES_KIB: &str = "ulimit -v 1200000; exec \"$0\" \"$@\"";
 
