@@ -2,13 +2,14 @@
 //! each? Beside the same where nobody has lanes, the event after it, and `gettid`.
 
 use std::hint::black_box;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Output};
 use std::sync::Barrier;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::this_program;
+use ctp_benches::{recorder, this_program};
 use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::{Task, Wait};
 
@@ -21,6 +22,8 @@ const COMERS: usize = 8;
 /// Threads that come and go after that, one at a time.
 const PASSERS: usize = 64;
 const CALLS: u32 = 1000;
+/// Before those come.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Nanoseconds of one thread.
 struct Took {
@@ -43,30 +46,50 @@ fn all() {
         "ns, medians, quickest   first event of one that stays   of one that goes   second event   gettid"
     );
     for taken in TAKEN {
-        row(
-            &format!("{taken} lanes taken"),
-            taken,
-            Memory::of_many_lanes,
-        );
+        let what = format!("{taken} lanes taken");
+        row(&what, || in_memory(taken, &Memory::of_many_lanes()));
     }
-    row("nobody has lanes", 16, || Memory::new(0, MODE_HISTORY));
+    row("nobody has lanes", || {
+        in_memory(16, &Memory::new(0, MODE_HISTORY))
+    });
+    let Some(recorder) = recorder() else {
+        return;
+    };
+    for taken in TAKEN {
+        let what = format!("{taken}, under ctp-record");
+        row(&what, || under(&recorder, taken));
+    }
 }
 
-fn row(what: &str, taken: usize, memory: fn() -> Memory) {
+/// What the program says in memory that nobody reads.
+fn in_memory(taken: usize, memory: &Memory) -> Output {
+    let mut command = Command::new(this_program());
+    let command = memory.lend(&mut command);
+    let output = command.args(["--taken", &taken.to_string()]).output();
+    output.expect("can run itself")
+}
+
+/// The same under the real recorder, which is given time for what it does ahead.
+fn under(recorder: &Path, taken: usize) -> Output {
+    let trace = std::env::temp_dir().join(format!("ctp-claim-{}", std::process::id()));
+    let mut command = Command::new(recorder);
+    command.arg("-q").arg("-o").arg(&trace).arg("--");
+    command.arg(this_program()).arg("--recorded");
+    let output = command.args(["--taken", &taken.to_string()]).output();
+    std::fs::remove_file(&trace).expect("was made");
+    output.expect("the recorder can be run")
+}
+
+fn row(what: &str, run: impl Fn() -> Output) {
     let mut columns: [Vec<f64>; 4] = Default::default();
     for _ in 0..ROUNDS {
-        let mut command = Command::new(this_program());
-        let output = memory()
-            .lend(&mut command)
-            .args(["--taken", &taken.to_string()])
-            .output();
-        let said = String::from_utf8(output.expect("can run itself").stdout).expect("is text");
+        let said = String::from_utf8(run().stdout).expect("is text");
         for (column, line) in columns.iter_mut().zip(said.lines()) {
             let numbers = line.split(' ').map(|word| word.parse::<f64>());
             column.extend(numbers.map(|number| number.expect("a number")));
         }
     }
-    print!("{what:<20}");
+    print!("{what:<24}");
     for column in &mut columns {
         column.sort_by(f64::total_cmp);
         print!("   {:>8.0} {:>8.0}", column[column.len() / 2], column[0]);
@@ -75,7 +98,9 @@ fn row(what: &str, taken: usize, memory: fn() -> Memory) {
 }
 
 fn target(taken: usize) {
-    let _lent = Lent::attach();
+    let is_recorded = std::env::args().any(|it| it == "--recorded");
+    let _lent = (!is_recorded).then(Lent::attach);
+    ctp_nostd::attach();
     let all_are_here = Barrier::new(taken + 1);
     let is_over = Barrier::new(taken + COMERS + 1);
     std::thread::scope(|scope| {
@@ -87,6 +112,7 @@ fn target(taken: usize) {
             });
         }
         all_are_here.wait();
+        std::thread::sleep(PAUSE);
         let (said, hear) = std::sync::mpsc::channel();
         let comer = |_| {
             let (task, said) = (Task::born("comer"), said.clone());
