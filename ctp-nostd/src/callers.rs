@@ -101,32 +101,57 @@ fn of_the_leaf(probe: &Probe<Linux>, here: Here, caller: usize, site: u32) -> u3
 /// the thread's first.
 #[inline(always)]
 pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> SiteWord {
-    if !here.may_have_a_record() {
-        return SiteWord::default();
-    }
-    let limits = polled.innermost();
-    let known = stack::around(polled, here.sp);
-    let (Some(known), false) = (known, probe.region.chains.is_empty()) else {
-        return SiteWord::default();
-    };
-    let search = Search {
-        here,
-        end: limits.map_or(known.end, |it| it.top.min(known.end)),
-        base: limits.map_or(0, |it| it.base),
-        most: MOST_OF_A_WAKE,
-        enough: ENOUGH_OF_A_WAKE,
-        site: 0,
-    };
-    let key = search.key(probe.attachment);
-    // SAFETY: it is on the stack of this thread, which can be read up to there.
+    let key = key_of_a_wake(probe, polled, &here);
+    // SAFETY: `polled` is this thread's, and the registers are those of a function that goes on.
     let chain = match unsafe { polled.latest_wake.recall(&key) } {
         Some(chain) => chain,
-        None => search.of_a_wake_anew(probe, polled, &key),
+        None => of_a_wake_anew(probe, polled, &here),
     };
     match probe.region.site_of_chain(chain) {
         0 => SiteWord::default(),
         id => SiteWord::from_id(id),
     }
+}
+
+/// What a walk from there depends on.
+#[inline(always)]
+fn key_of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> Key {
+    let known_end = polled.stack_high.load(Ordering::Relaxed);
+    let (end, base) = match polled.innermost() {
+        Some(limits) => (limits.top.min(known_end), limits.base),
+        None => (known_end, 0),
+    };
+    Key {
+        attachment: probe.attachment,
+        here: *here,
+        end,
+        base,
+    }
+}
+
+/// The same where it is not the thread's latest walk: the chain's id, 0 if there is none.
+#[inline(never)]
+fn of_a_wake_anew(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> u32 {
+    if !here.may_have_a_record()
+        || probe.region.chains.is_empty()
+        || stack::around(polled, here.sp).is_none()
+    {
+        return 0;
+    }
+    let key = key_of_a_wake(probe, polled, here);
+    let search = Search {
+        here: *here,
+        end: key.end,
+        base: key.base,
+        most: MOST_OF_A_WAKE,
+        enough: ENOUGH_OF_A_WAKE,
+        site: 0,
+    };
+    let chain = search.chain(probe);
+    if polled.latest_wake.is_passed_again(chain) {
+        polled.latest_wake.keep(&key, &search.records(), chain);
+    }
+    chain
 }
 
 impl Search {
@@ -140,26 +165,6 @@ impl Search {
         let is_whole = unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
         let hash = digest.end(is_whole, self.enough);
         hash.map_or(0, |hash| probe.chain(hash, || self.found()))
-    }
-
-    #[inline(always)]
-    fn key(&self, attachment: u32) -> Key {
-        Key {
-            attachment,
-            here: self.here,
-            end: self.end,
-            base: self.base,
-        }
-    }
-
-    /// It is another one than the thread's latest.
-    #[inline(never)]
-    fn of_a_wake_anew(self, probe: &Probe<Linux>, polled: &Polled, key: &Key) -> u32 {
-        let chain = self.chain(probe);
-        if polled.latest_wake.is_passed_again(chain) {
-            polled.latest_wake.keep(key, &self.records(), chain);
-        }
-        chain
     }
 
     /// Those that are passed. The first address is no record's.

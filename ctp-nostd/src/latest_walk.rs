@@ -75,8 +75,7 @@ impl LatestWalk {
     /// The chain that such a walk would find now, if it would pass the very records that are kept.
     ///
     /// # Safety
-    /// - `key.here` is on the stack of the thread whose latest walk this is, and `key.fp` not below it.
-    /// - From there up to `key.end` the stack can be read.
+    /// - This is the latest walk of the thread that asks, and `key.here` a function of it that goes on.
     #[inline(always)]
     pub unsafe fn recall(&self, key: &Key) -> Option<u32> {
         let turn = self.turn.load(Ordering::Relaxed); // Z1
@@ -87,9 +86,9 @@ impl LatestWalk {
         let count = self.count.load(Ordering::Relaxed).min(MOST_RECORDS);
         let (mut alike, mut fp) = (Alike::new(), key.here.fp);
         for kept in &self.records[..count] {
-            // SAFETY: a walk with this key has found each record above the one before, the first one at
-            // `key.fp`, and below `key.end`. A handler that keeps another walk amid this is one of the
-            // same thread: what it has found in its stack can be read as long as that runs.
+            // SAFETY: a walk with this key, from the same place in the same stack, has found each record
+            // above that place, and below an end up to which that stack can be read as long as the
+            // thread lives. A handler that keeps another walk amid this has found its own there.
             unsafe { alike.look(fp, kept) };
             fp = kept[0].load(Ordering::Relaxed);
         }
