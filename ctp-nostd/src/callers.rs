@@ -17,15 +17,19 @@ use core::sync::atomic::Ordering;
 use heapless::Vec;
 
 use crate::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
-use crate::latest_walk::{Key, MOST_RECORDS};
+use crate::latest_walk::{Key, LatestWalk};
 use crate::linux::{Linux, stack};
 use crate::polling::{Limits, Polled};
 use crate::probe::Probe;
 use crate::site::SiteWord;
 use crate::walk::{self, Here, Record};
+use crate::walks::Walks;
 
 /// Addresses of a wake that are told.
-const MOST_OF_A_WAKE: usize = MOST_RECORDS + 1;
+const MOST_OF_A_WAKE: usize = 12;
+/// Records that are passed for that: the first address is none's.
+pub(crate) const RECORDS_OF_A_WAKE: usize = MOST_OF_A_WAKE - 1;
+pub(crate) const RECORDS_OF_A_CLONE: usize = MOST_ADDRESSES - 1;
 /// So many are no accident.
 const ENOUGH_OF_A_WAKE: usize = 4;
 
@@ -33,10 +37,11 @@ const ENOUGH_OF_A_WAKE: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Search {
     here: Here,
-    /// Up to here the stack of the thread that asks can be read, from where it is.
-    end: usize,
-    /// Frame pointer of the last one.
-    base: usize,
+    /// Up to the top the stack of the thread that asks can be read, from where it is; at the base is the
+    /// last one.
+    limits: Limits,
+    /// Where the call is known to return to, else 0.
+    caller: usize,
     /// Addresses that are told at most, and those with which it is a chain though it is not whole.
     most: usize,
     enough: usize,
@@ -53,26 +58,36 @@ pub(crate) fn of_a_clone(
     limits: Limits,
     site: u32,
 ) -> u32 {
+    let search = Search::of_a_clone(polled, here, limits, site);
+    let known = Walks::of(polled).and_then(|walks| search.recall(probe, &walks.clone));
+    match known {
+        Some(chain) => chain,
+        None => of_a_clone_anew(probe, polled, &here, limits, site),
+    }
+}
+
+/// The same where it is not known.
+#[inline(never)]
+fn of_a_clone_anew(
+    probe: &Probe<Linux>,
+    polled: &Polled,
+    here: &Here,
+    limits: Limits,
+    site: u32,
+) -> u32 {
     if probe.region.chains.is_empty() {
         return 0;
     }
-    let stack = here.sp..limits.top;
-    let caller = polled.returns_to.load(Ordering::Relaxed);
+    let search = Search::of_a_clone(polled, *here, limits, site);
+    let (stack, caller) = (search.stack(), search.caller);
     let is_known = here.may_have_a_record() && stack::covers(polled, &stack);
     // SAFETY: it is on the stack of this thread, and so is what lies above it up to the poll.
-    if !is_known || !unsafe { walk::is_called_from(&here, &stack, caller) } {
-        return of_the_leaf(probe, here, caller, site);
+    if !is_known || !unsafe { walk::is_called_from(here, &stack, caller) } {
+        return of_the_leaf(probe, *here, caller, site);
     }
-    let search = Search {
-        here,
-        end: limits.top,
-        base: limits.base,
-        most: MOST_ADDRESSES,
-        enough: MOST_ADDRESSES,
-        site,
-    };
-    match search.chain(probe) {
-        0 => of_the_leaf(probe, here, caller, site),
+    let latest = Walks::find(polled).map(|walks| &walks.clone);
+    match search.chain(probe, latest) {
+        0 => of_the_leaf(probe, *here, caller, site),
         chain => chain,
     }
 }
@@ -101,9 +116,9 @@ fn of_the_leaf(probe: &Probe<Linux>, here: Here, caller: usize, site: u32) -> u3
 /// the thread's first.
 #[inline(always)]
 pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> SiteWord {
-    let key = key_of_a_wake(probe, polled, &here);
-    // SAFETY: `polled` is this thread's, and the registers are those of a function that goes on.
-    let chain = match unsafe { polled.latest_wake.recall(&key) } {
+    let search = Search::of_a_wake(polled, here);
+    let known = Walks::of(polled).and_then(|walks| search.recall(probe, &walks.wake));
+    let chain = match known {
         Some(chain) => chain,
         None => of_a_wake_anew(probe, polled, &here),
     };
@@ -113,84 +128,122 @@ pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> Si
     }
 }
 
-/// What a walk from there depends on.
-#[inline(always)]
-fn key_of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> Key {
-    let known_end = polled.stack_high.load(Ordering::Relaxed);
-    let (end, base) = match polled.innermost() {
-        Some(limits) => (limits.top.min(known_end), limits.base),
-        None => (known_end, 0),
-    };
-    Key {
-        attachment: probe.attachment,
-        here: *here,
-        end,
-        base,
-    }
-}
-
-/// The same where it is not the thread's latest walk: the chain's id, 0 if there is none.
+/// The same where it is not known: the chain's id, 0 if there is none.
 #[inline(never)]
 fn of_a_wake_anew(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> u32 {
-    if !here.may_have_a_record()
-        || probe.region.chains.is_empty()
-        || stack::around(polled, here.sp).is_none()
-    {
+    let is_known = here.may_have_a_record()
+        && !probe.region.chains.is_empty()
+        && stack::covers(polled, &(here.sp..here.sp.saturating_add(1)));
+    if !is_known {
         return 0;
     }
-    let key = key_of_a_wake(probe, polled, here);
-    let search = Search {
-        here: *here,
-        end: key.end,
-        base: key.base,
-        most: MOST_OF_A_WAKE,
-        enough: ENOUGH_OF_A_WAKE,
-        site: 0,
-    };
-    let chain = search.chain(probe);
-    if polled.latest_wake.is_passed_again(chain) {
-        polled.latest_wake.keep(&key, &search.records(), chain);
-    }
-    chain
+    let latest = Walks::find(polled).map(|walks| &walks.wake);
+    Search::of_a_wake(polled, *here).chain(probe, latest)
 }
 
 impl Search {
-    /// Its id, 0 if it is none.
     #[inline(always)]
-    fn chain(self, probe: &Probe<Linux>) -> u32 {
-        let mut digest = Digest::of(self.site);
-        digest.add(self.here.pc as u64, self.most);
-        let add = |it: Record| digest.add(it.returns_to as u64, self.most);
-        // SAFETY: whoever made the search has the stack for readable.
-        let is_whole = unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
-        let hash = digest.end(is_whole, self.enough);
-        hash.map_or(0, |hash| probe.chain(hash, || self.found()))
+    fn of_a_clone(polled: &Polled, here: Here, limits: Limits, site: u32) -> Self {
+        Search {
+            here,
+            limits,
+            caller: polled.returns_to.load(Ordering::Relaxed),
+            most: MOST_ADDRESSES,
+            enough: MOST_ADDRESSES,
+            site,
+        }
     }
 
-    /// Those that are passed. The first address is no record's.
-    #[cold]
-    fn records(self) -> Vec<Record, MOST_RECORDS> {
-        let mut records = Vec::new();
-        let add = |record| records.push(record).is_ok();
-        // SAFETY: as before, in the same function.
-        unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
-        records
+    /// As far up as the thread's stack is known.
+    #[inline(always)]
+    fn of_a_wake(polled: &Polled, here: Here) -> Self {
+        let known = polled.stack_high.load(Ordering::Relaxed);
+        let limits = match polled.innermost() {
+            Some(Limits { top, base }) => Limits {
+                top: top.min(known),
+                base,
+            },
+            None => Limits {
+                top: known,
+                base: 0,
+            },
+        };
+        Search {
+            here,
+            limits,
+            caller: 0,
+            most: MOST_OF_A_WAKE,
+            enough: ENOUGH_OF_A_WAKE,
+            site: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn key(&self, probe: &Probe<Linux>) -> Key {
+        Key {
+            whose: u64::from(probe.attachment) << 32 | u64::from(self.site),
+            here: self.here,
+            end: self.limits.top,
+            base: self.limits.base,
+            caller: self.caller,
+        }
     }
 
     fn stack(&self) -> Range<usize> {
-        self.here.sp..self.end
+        self.here.sp..self.limits.top
     }
 
-    /// The same again, to keep it.
+    /// The chain that would be found, if that is known.
+    #[inline(always)]
+    fn recall<const MOST: usize>(
+        &self,
+        probe: &Probe<Linux>,
+        latest: &LatestWalk<MOST>,
+    ) -> Option<u32> {
+        // SAFETY: it is this thread's, and a function of it asks.
+        unsafe { latest.recall(&self.key(probe)) }
+    }
+
+    /// Its id, 0 if it is none. It may be known from now on.
+    fn chain<const MOST: usize>(
+        self,
+        probe: &Probe<Linux>,
+        latest: Option<&LatestWalk<MOST>>,
+    ) -> u32 {
+        let mut digest = Digest::of(self.site);
+        digest.add(self.here.pc as u64, self.most);
+        let is_whole = self.walk(|it| digest.add(it.returns_to as u64, self.most));
+        let hash = digest.end(is_whole, self.enough);
+        let chain = hash.map_or(0, |hash| probe.chain(hash, || self.found()));
+        if let Some(latest) = latest.filter(|it| it.is_passed_again(&self.here, chain)) {
+            self.keep(probe, latest, chain);
+        }
+        chain
+    }
+
+    /// Tells the records that it passes, until `told` has enough. True if it reaches the base.
+    #[inline(always)]
+    fn walk(&self, told: impl FnMut(Record) -> bool) -> bool {
+        // SAFETY: whoever made the search has the stack for readable.
+        unsafe { walk::walk(&self.here, self.stack(), self.limits.base, told) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep<const MOST: usize>(&self, probe: &Probe<Linux>, latest: &LatestWalk<MOST>, chain: u32) {
+        let mut records: Vec<Record, MOST> = Vec::new();
+        self.walk(|it| records.push(it).is_ok());
+        latest.keep(&self.key(probe), &records, chain);
+    }
+
+    /// The same again, to put it into the table.
     #[cold]
     #[inline(never)]
     fn found(self) -> Chain {
         let mut addresses = Addresses::new();
         let mut add = |address| addresses.len() < self.most && addresses.push(address).is_ok();
         add(self.here.pc as u64);
-        let add = |it: Record| add(it.returns_to as u64);
-        // SAFETY: as before, in the same function.
-        let is_whole = unsafe { walk::walk(&self.here, self.stack(), self.base, add) };
+        let is_whole = self.walk(|it| add(it.returns_to as u64));
         Chain {
             site: self.site,
             is_whole,

@@ -1,5 +1,5 @@
-//! The latest walk up a thread's stack from where a waker was called, kept: as long as the stack reads as
-//! it did then, those who call are the same, and need not be found one after the other.
+//! The latest walk up a thread's stack from where a waker was cloned or called, kept: as long as the stack
+//! reads as it did then, those who call are the same, and need not be found one after the other.
 //!
 //! ```text
 //!   keep                                   recall
@@ -10,56 +10,56 @@
 //! Only the thread itself comes here, and its signal handlers. One that comes amid Y1 to Y3 keeps nothing;
 //! one that keeps something amid Z1 to Z3 is noticed.
 //!
-//! A walk is kept once it has found the same chain as the one before that was not kept: who is woken from
-//! several places by turns would keep each of them in vain.
+//! A walk is kept once it has found the same chain as the one before that was not kept: who clones or wakes
+//! in several places by turns would keep each of them in vain.
 #![allow(
     unsafe_code,
     reason = "reads frame records where a walk has found them"
 )]
 
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use crate::walk::{Alike, Here, Record};
-
-/// A longer walk is not kept.
-pub(crate) const MOST_RECORDS: usize = 11;
 
 /// What a walk depends on, besides the records that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    pub attachment: u32,
+    /// {attachment 32 | id of the site that a chain stands for 32}.
+    pub whose: u64,
     pub here: Here,
     /// Up to here the stack can be read.
     pub end: usize,
     /// Frame pointer of the last one.
     pub base: usize,
+    /// Where the call is known to return to, else 0.
+    pub caller: usize,
 }
 
-/// Of one thread.
+/// Of one thread. A walk past more records is not kept.
 #[derive(Debug)]
-pub(crate) struct LatestWalk {
+pub(crate) struct LatestWalk<const MOST: usize> {
     turn: AtomicU32,
-    attachment: AtomicU32,
     /// The chain that was found.
     chain: AtomicU32,
-    /// The one that a walk found which was not kept.
+    /// What tells a walk that was not kept from others.
     passed: AtomicU32,
     pc: AtomicUsize,
     fp: AtomicUsize,
     sp: AtomicUsize,
     end: AtomicUsize,
     base: AtomicUsize,
+    caller: AtomicUsize,
+    whose: AtomicU64,
     count: AtomicUsize,
     /// The two words of each, as they stand in the stack.
-    records: [[AtomicUsize; 2]; MOST_RECORDS],
+    records: [[AtomicUsize; 2]; MOST],
 }
 
-impl LatestWalk {
+impl<const MOST: usize> LatestWalk<MOST> {
     /// None yet: no function has a frame pointer of 0.
     pub const fn new() -> Self {
         LatestWalk {
             turn: AtomicU32::new(0),
-            attachment: AtomicU32::new(0),
             chain: AtomicU32::new(0),
             passed: AtomicU32::new(0),
             pc: AtomicUsize::new(0),
@@ -67,8 +67,10 @@ impl LatestWalk {
             sp: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             base: AtomicUsize::new(0),
+            caller: AtomicUsize::new(0),
+            whose: AtomicU64::new(0),
             count: AtomicUsize::new(0),
-            records: [const { [const { AtomicUsize::new(0) }; 2] }; MOST_RECORDS],
+            records: [const { [const { AtomicUsize::new(0) }; 2] }; MOST],
         }
     }
 
@@ -83,7 +85,7 @@ impl LatestWalk {
         if !self.is_of(key) {
             return None;
         }
-        let count = self.count.load(Ordering::Relaxed).min(MOST_RECORDS);
+        let count = self.count.load(Ordering::Relaxed).min(MOST);
         let (mut alike, mut fp) = (Alike::new(), key.here.fp);
         for kept in &self.records[..count] {
             // SAFETY: a walk with this key, from the same place in the same stack, has found each record
@@ -106,21 +108,23 @@ impl LatestWalk {
             && is(&self.pc, key.here.pc)
             && is(&self.end, key.end)
             && is(&self.base, key.base)
-            && self.attachment.load(Ordering::Relaxed) == key.attachment
+            && is(&self.caller, key.caller)
+            && self.whose.load(Ordering::Relaxed) == key.whose
     }
 
-    /// A walk was not kept, and has found this chain. Did the one before?
-    pub fn is_passed_again(&self, chain: u32) -> bool {
+    /// A walk was not kept, began there, and has found this chain. Did the one before?
+    pub fn is_passed_again(&self, here: &Here, chain: u32) -> bool {
+        let walk = (here.fp as u32).rotate_left(16) ^ chain;
         let before = self.passed.load(Ordering::Relaxed);
-        self.passed.store(chain, Ordering::Relaxed);
-        chain != 0 && before == chain
+        self.passed.store(walk, Ordering::Relaxed);
+        chain != 0 && before == walk
     }
 
     /// This is the latest walk, if there is room for all the records that it passed.
     #[cold]
     pub fn keep(&self, key: &Key, records: &[Record], chain: u32) {
         let turn = self.turn.load(Ordering::Relaxed);
-        if !turn.is_multiple_of(2) || MOST_RECORDS < records.len() {
+        if !turn.is_multiple_of(2) || MOST < records.len() {
             return;
         }
         self.turn.store(turn.wrapping_add(1), Ordering::Relaxed); // Y1
@@ -131,7 +135,8 @@ impl LatestWalk {
     }
 
     fn fill(&self, key: &Key, records: &[Record], chain: u32) {
-        self.attachment.store(key.attachment, Ordering::Relaxed);
+        self.whose.store(key.whose, Ordering::Relaxed);
+        self.caller.store(key.caller, Ordering::Relaxed);
         self.pc.store(key.here.pc, Ordering::Relaxed);
         self.fp.store(key.here.fp, Ordering::Relaxed);
         self.sp.store(key.here.sp, Ordering::Relaxed);
@@ -150,6 +155,7 @@ impl LatestWalk {
 mod tests {
     use super::*;
 
+    const MOST: usize = 6;
     const NOTHING: Record = Record {
         next: 0,
         returns_to: 0,
@@ -168,14 +174,15 @@ mod tests {
         }
         let fp = places.start.addr();
         Key {
-            attachment: 1,
+            whose: 1,
             here: Here { pc: 7, fp, sp: fp },
             end: places.end.addr(),
             base: 0,
+            caller: 100,
         }
     }
 
-    fn recall(walk: &LatestWalk, key: &Key) -> Option<u32> {
+    fn recall(walk: &LatestWalk<MOST>, key: &Key) -> Option<u32> {
         // SAFETY: these records are borrowed, or the key is not that which is kept.
         unsafe { walk.recall(key) }
     }
@@ -183,7 +190,7 @@ mod tests {
     // CT-13
     #[test]
     fn a_stack_that_reads_as_it_did_has_the_same_chain_and_any_other_none() {
-        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         assert_eq!(recall(&walk, &key), None);
         walk.keep(&key, &stack, 9);
@@ -202,7 +209,7 @@ mod tests {
 
     #[test]
     fn it_is_that_of_its_key_alone() {
-        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
         let here = |pc, fp, sp| Key {
@@ -211,10 +218,8 @@ mod tests {
         };
         let Here { pc, fp, sp } = key.here;
         let others = [
-            Key {
-                attachment: 2,
-                ..key
-            },
+            Key { whose: 2, ..key },
+            Key { caller: 0, ..key },
             Key {
                 end: key.end + 16,
                 ..key
@@ -232,19 +237,27 @@ mod tests {
 
     #[test]
     fn a_walk_is_kept_at_the_second_time_in_a_row_and_if_it_is_short() {
-        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
+        let here = Here {
+            pc: 1,
+            fp: 4096,
+            sp: 4000,
+        };
         let found = [5, 5, 6, 5, 5, 5, 0, 0];
-        let again = found.map(|chain| walk.is_passed_again(chain));
+        let again = found.map(|chain| walk.is_passed_again(&here, chain));
         assert_eq!(again, [false, true, false, false, true, true, false, false]);
+        let higher = Here { fp: 4112, ..here };
+        let by_turns = [here, higher, here].map(|here| walk.is_passed_again(&here, 5));
+        assert_eq!(by_turns, [false; 3]);
         let key = link(&mut stack);
-        walk.keep(&key, &[stack[0]; MOST_RECORDS + 1], 9);
+        walk.keep(&key, &[stack[0]; MOST + 1], 9);
         assert_eq!(recall(&walk, &key), None);
     }
 
     // CTP-30
     #[test]
     fn a_handler_amid_that_keeps_nothing_and_is_told_nothing() {
-        let (walk, mut stack) = (LatestWalk::new(), [NOTHING; 5]);
+        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
         walk.turn.fetch_add(1, Ordering::Relaxed); // Y1

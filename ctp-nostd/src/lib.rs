@@ -151,6 +151,8 @@ mod wakers;
 #[cfg(feature = "alloc")]
 mod walk;
 #[cfg(feature = "alloc")]
+mod walks;
+#[cfg(feature = "alloc")]
 mod wrapped;
 
 #[cfg(not(loom))]

@@ -77,7 +77,7 @@ pub trait Platform: 'static {
 }
 
 /// What the probe remembers for each thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Local {
     /// Linux: {attachment 32 | thread id 32}, so that the id is asked for once.
     #[cfg_attr(
@@ -103,12 +103,6 @@ pub struct Local {
     /// The traced future that is polled here.
     #[cfg(feature = "alloc")]
     pub(crate) polled: Polled,
-}
-
-impl Default for Local {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl Local {

@@ -11,12 +11,11 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::chain::{self, Found};
-use crate::latest_walk::LatestWalk;
 use crate::platform::Local;
 use crate::walk::Here;
 
 /// What a thread remembers of the innermost such poll, and of its stack.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Polled {
     /// Whose waker it was given; 0 outside of a poll.
     waker: AtomicUsize,
@@ -33,8 +32,8 @@ pub(crate) struct Polled {
     pub stack_high: AtomicUsize,
     /// How often that was asked in vain.
     pub refused: AtomicUsize,
-    /// Up the stack from where a traced future's waker was called.
-    pub latest_wake: LatestWalk,
+    /// Where its latest walks are kept, see `walks.rs`.
+    pub walks: AtomicUsize,
 }
 
 /// Up to where callers can be followed.
@@ -55,7 +54,7 @@ impl Polled {
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),
-            latest_wake: LatestWalk::new(),
+            walks: AtomicUsize::new(0),
         }
     }
 

@@ -53,17 +53,6 @@ pub(crate) fn covers(polled: &Polled, stack: &Range<usize>) -> bool {
     (low <= stack.start && stack.end <= high && stack.start < stack.end) || ask(polled, stack)
 }
 
-/// The part of the calling thread's stack that is known, with this place in it; from there up it is
-/// whole.
-#[inline(always)]
-pub(crate) fn around(polled: &Polled, sp: usize) -> Option<Range<usize>> {
-    let known = || {
-        let low = polled.stack_low.load(Ordering::Relaxed);
-        low..polled.stack_high.load(Ordering::Relaxed)
-    };
-    covers(polled, &(sp..sp + 1)).then(known)
-}
-
 #[cold]
 #[inline(never)]
 fn ask(polled: &Polled, stack: &Range<usize>) -> bool {

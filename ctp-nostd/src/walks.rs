@@ -1,0 +1,103 @@
+//! Where a thread's latest walks are kept: not in its own memory, of which a plugin that is loaded late gets
+//! little (`dlopen` refuses more than libc has set aside), but in one of a few places of the program.
+//!
+//! ```text
+//!   nobody has it: owner = 0 ──> a thread's: owner = its id ──> it is gone: the next one's
+//! ```
+//! A thread looks for a place once, when it first walks. Where all are taken, and those of whom it asks
+//! live, it has none, and walks each time.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use crate::callers::{RECORDS_OF_A_CLONE, RECORDS_OF_A_WAKE};
+use crate::latest_walk::LatestWalk;
+use crate::linux::Linux;
+use crate::platform::Platform as _;
+use crate::polling::Polled;
+
+/// Threads of a program that can have one.
+const PLACES: usize = 128;
+
+/// Of so many others a thread asks whether they are gone, which takes a system call each.
+const MOST_ASKED: usize = 4;
+
+/// In the word of a thread: there was none for it.
+const NONE: usize = usize::MAX;
+
+/// The latest walks of a thread.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Walks {
+    owner: AtomicU32,
+    /// From where a traced future's waker was cloned.
+    pub clone: LatestWalk<RECORDS_OF_A_CLONE>,
+    /// From where one was called.
+    pub wake: LatestWalk<RECORDS_OF_A_WAKE>,
+}
+
+static ALL: [Walks; PLACES] = [const { Walks::new() }; PLACES];
+
+impl Walks {
+    const fn new() -> Self {
+        Walks {
+            owner: AtomicU32::new(0),
+            clone: LatestWalk::new(),
+            wake: LatestWalk::new(),
+        }
+    }
+
+    /// Those of the calling thread, if it has a place.
+    #[inline(always)]
+    pub fn of(polled: &Polled) -> Option<&'static Walks> {
+        ALL.get(polled.walks.load(Ordering::Relaxed).wrapping_sub(1))
+    }
+
+    /// The same; the first time it looks for one.
+    #[cold]
+    pub fn find(polled: &Polled) -> Option<&'static Walks> {
+        if polled.walks.load(Ordering::Relaxed) == 0 {
+            let found = claim(&ALL, Linux::thread() as u32, Linux::is_gone);
+            let word = found.map_or(NONE, |index| index + 1);
+            polled.walks.store(word, Ordering::Relaxed);
+        }
+        Walks::of(polled)
+    }
+
+    fn is_taken(&self, from: u32, by: u32) -> bool {
+        let relaxed = Ordering::Relaxed;
+        let taken = self.owner.compare_exchange(from, by, relaxed, relaxed);
+        taken.is_ok()
+    }
+}
+
+/// One that is this thread's already (a handler has come amid this, or an earlier thread had the same
+/// id), or nobody's, or of one that is gone.
+fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<usize> {
+    let owner = |index: &usize| all[*index].owner.load(Ordering::Relaxed);
+    let mut free = (0..all.len()).filter(|index| [0, thread].contains(&owner(index)));
+    let free = free.find(|index| owner(index) == thread || all[*index].is_taken(0, thread));
+    let begin = thread as usize;
+    let mut others = (begin..begin + MOST_ASKED).map(|index| index % all.len());
+    free.or_else(|| {
+        others.find(|index| {
+            let before = owner(index);
+            is_gone(before) && all[*index].is_taken(before, thread)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-13
+    #[test]
+    fn each_thread_has_a_place_of_its_own_and_leaves_it_to_another_when_it_is_gone() {
+        let all = [const { Walks::new() }; 3];
+        let nobody_is_gone = |_| false;
+        let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, nobody_is_gone));
+        assert_eq!(found, [Some(0), Some(1), Some(0), Some(2), None]);
+        assert_eq!(claim(&all, 11, |thread| thread == 8), Some(1));
+        assert_eq!(claim(&all, 12, |thread| thread == 8), None, "it is 11's");
+    }
+}
