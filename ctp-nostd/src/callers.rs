@@ -59,7 +59,8 @@ pub(crate) fn of_a_clone(
     site: u32,
 ) -> u32 {
     let search = Search::of_a_clone(polled, here, limits, site);
-    let known = Walks::of(polled).and_then(|walks| search.recall(probe, &walks.clone));
+    let known =
+        Walks::of(polled, probe.attachment).and_then(|walks| search.recall(probe, &walks.clone));
     match known {
         Some(chain) => chain,
         None => of_a_clone_anew(probe, polled, &here, limits, site),
@@ -85,7 +86,7 @@ fn of_a_clone_anew(
     if !is_known || !unsafe { walk::is_called_from(here, &stack, caller) } {
         return of_the_leaf(probe, *here, caller, site);
     }
-    let latest = Walks::find(polled).map(|walks| &walks.clone);
+    let latest = Walks::find(polled, probe.attachment).map(|walks| &walks.clone);
     match search.chain(probe, latest) {
         0 => of_the_leaf(probe, *here, caller, site),
         chain => chain,
@@ -117,7 +118,8 @@ fn of_the_leaf(probe: &Probe<Linux>, here: Here, caller: usize, site: u32) -> u3
 #[inline(always)]
 pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> SiteWord {
     let search = Search::of_a_wake(polled, here);
-    let known = Walks::of(polled).and_then(|walks| search.recall(probe, &walks.wake));
+    let known =
+        Walks::of(polled, probe.attachment).and_then(|walks| search.recall(probe, &walks.wake));
     let chain = match known {
         Some(chain) => chain,
         None => of_a_wake_anew(probe, polled, &here),
@@ -137,7 +139,7 @@ fn of_a_wake_anew(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> u32 {
     if !is_known {
         return 0;
     }
-    let latest = Walks::find(polled).map(|walks| &walks.wake);
+    let latest = Walks::find(polled, probe.attachment).map(|walks| &walks.wake);
     Search::of_a_wake(polled, *here).chain(probe, latest)
 }
 
@@ -200,7 +202,7 @@ impl Search {
         probe: &Probe<Linux>,
         latest: &LatestWalk<MOST>,
     ) -> Option<u32> {
-        // SAFETY: it is this thread's, and a function of it asks.
+        // SAFETY: it is this thread's own, and a function of it asks.
         unsafe { latest.recall(&self.key(probe)) }
     }
 

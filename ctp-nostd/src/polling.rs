@@ -33,7 +33,7 @@ pub(crate) struct Polled {
     /// How often that was asked in vain.
     pub refused: AtomicUsize,
     /// Where its latest walks are kept, see `walks.rs`.
-    pub walks: AtomicUsize,
+    pub walks: AtomicU64,
 }
 
 /// Up to where callers can be followed.
@@ -54,7 +54,7 @@ impl Polled {
             stack_low: AtomicUsize::new(0),
             stack_high: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),
-            walks: AtomicUsize::new(0),
+            walks: AtomicU64::new(0),
         }
     }
 

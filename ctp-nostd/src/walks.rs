@@ -4,8 +4,9 @@
 //! ```text
 //!   nobody has it: owner = 0 ──> a thread's: owner = its id ──> it is gone: the next one's
 //! ```
-//! A thread looks for a place once, when it first walks. Where all are taken, and those of whom it asks
-//! live, it has none, and walks each time.
+//! A thread looks for a place once, when it first walks, and once more in a fork, where another thread may
+//! have the one that it had: that one's owner is of the forebear, and may be gone. Where all are taken, and
+//! those of whom it asks live, it has none, and walks each time.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,8 +22,8 @@ const PLACES: usize = 128;
 /// Of so many others a thread asks whether they are gone, which takes a system call each.
 const MOST_ASKED: usize = 4;
 
-/// In the word of a thread: there was none for it.
-const NONE: usize = usize::MAX;
+/// In the word of a thread, {attachment 32 | number of its place + 1, 32}: there was none for it.
+const NONE: u32 = u32::MAX;
 
 /// The latest walks of a thread.
 #[derive(Debug)]
@@ -48,19 +49,23 @@ impl Walks {
 
     /// Those of the calling thread, if it has a place.
     #[inline(always)]
-    pub fn of(polled: &Polled) -> Option<&'static Walks> {
-        ALL.get(polled.walks.load(Ordering::Relaxed).wrapping_sub(1))
+    pub fn of(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
+        let word = polled.walks.load(Ordering::Relaxed);
+        let number = (word >> 32 == u64::from(attachment)).then_some(word as u32)?;
+        ALL.get((number as usize).wrapping_sub(1))
     }
 
     /// The same; the first time it looks for one.
     #[cold]
-    pub fn find(polled: &Polled) -> Option<&'static Walks> {
-        if polled.walks.load(Ordering::Relaxed) == 0 {
-            let found = claim(&ALL, Linux::thread() as u32, Linux::is_gone);
-            let word = found.map_or(NONE, |index| index + 1);
+    pub fn find(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
+        if polled.walks.load(Ordering::Relaxed) >> 32 != u64::from(attachment) {
+            let thread = Linux::thread_in(attachment) as u32;
+            let found = claim(&ALL, thread, Linux::is_gone);
+            let number = found.map_or(NONE, |index| index as u32 + 1);
+            let word = u64::from(attachment) << 32 | u64::from(number);
             polled.walks.store(word, Ordering::Relaxed);
         }
-        Walks::of(polled)
+        Walks::of(polled, attachment)
     }
 
     fn is_taken(&self, from: u32, by: u32) -> bool {
