@@ -66,8 +66,6 @@ impl There {
 
 #[cfg(test)]
 mod tests {
-    use ctp_nostd::create::{Plan, Recording};
-
     use super::*;
 
     /// So many KiB of the memory's own mapping are in this process's page tables.
@@ -83,13 +81,7 @@ mod tests {
     // LT-12
     #[test]
     fn a_page_that_is_touched_is_mapped_where_the_process_has_the_memory() {
-        let plan = Plan {
-            stations: 4,
-            lanes: 2,
-            lane_records: 1 << 16,
-            short_lanes: 0,
-        };
-        let memory = Memory::create(plan, &Recording::default(), false).expect("a memory");
+        let memory = Memory::of_two_lanes();
         let ring = memory.region().ring(1).expect("the second lane");
         let Some(there) = There::find(std::process::id(), memory.inode()) else {
             return eprintln!("skipped: this kernel lets nobody look at a program");

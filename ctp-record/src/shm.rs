@@ -115,6 +115,20 @@ impl Copy {
 }
 
 #[cfg(test)]
+impl Memory {
+    /// Each of 2 MiB.
+    pub fn of_two_lanes() -> Self {
+        let plan = Plan {
+            stations: 4,
+            lanes: 2,
+            lane_records: 1 << 16,
+            short_lanes: 0,
+        };
+        Memory::create(plan, &Recording::default(), false).expect("a memory")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use rustix::fs::{SeekFrom, seek};
 
@@ -123,13 +137,7 @@ mod tests {
     // LT-12
     #[test]
     fn pages_are_there_once_they_are_laid() {
-        let plan = Plan {
-            stations: 4,
-            lanes: 2,
-            lane_records: 1 << 16,
-            short_lanes: 0,
-        };
-        let memory = Memory::create(plan, &Recording::default(), false).expect("a memory");
+        let memory = Memory::of_two_lanes();
         let ring = memory.region().ring(1).expect("the second lane");
         let is_there = |record: u64| {
             let at = memory.offset_of(ring.places(record..record + 1)) as u64;
