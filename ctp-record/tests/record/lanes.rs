@@ -1,5 +1,8 @@
 //! History that is whole: more events than slots hold, and threads that come and go.
 
+use std::fs::File;
+use std::process::Command;
+
 use ctp_trace::record::{Act, Deed};
 
 use crate::lab::{Lab, fixture};
@@ -78,15 +81,22 @@ fn the_lanes_of_the_first_threads_are_mapped_before_these_come() {
     assert!(none + 16 * 4 <= some, "{none} and {some} KiB");
 }
 
+fn may_look_at_a_child() -> bool {
+    let mut child = Command::new("sleep").arg("9").spawn().expect("sleep runs");
+    let memory = File::open(format!("/proc/{}/mem", child.id()));
+    child.kill().expect("it sleeps");
+    child.wait().expect("it is a child");
+    memory.is_ok()
+}
+
 // LT-12
 #[test]
 fn a_later_thread_waits_for_no_page_with_its_first_event() {
-    let lab = Lab::new();
-    let waits = |flags: &[&str]| -> usize {
-        let said = lab.record(flags, "brief", &["waits", "80"]).stdout;
-        said.trim().parse().expect("a number")
-    };
-    let with = waits(&[]);
+    if !may_look_at_a_child() {
+        return eprintln!("skipped: this kernel lets nobody look at the memory of a child");
+    }
+    let said = Lab::new().record(&[], "brief", &["waits", "80"]).stdout;
+    let with: usize = said.trim().parse().expect("a number");
     // One in a while comes to a page of the table of lanes, and another one before the recorder has looked.
     assert!(with <= 16, "{with} of 64");
 }
