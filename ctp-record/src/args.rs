@@ -41,8 +41,8 @@ Ctrl-C goes to the program; recording goes on until it ends. A second one ends t
 128 threads of a process have a buffer at a time, or up to 1024 if it is of 1M or less; up to 4096
 more have a short one, of 64K at most, as far as all of those need no more room than the others.
 A program that locks its memory (mlockall) locks that room too: give it --buffer 64K -n 1000, say.
-With --no-bell a thread still calls gettid at its first event and, where no buffer is left, looks
-whether other threads live.
+With --no-bell a thread still calls gettid at its first event, and has no buffer of one that ended
+without saying so.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
 and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); SIZE is another word for --buffer.
 Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so
@@ -220,7 +220,7 @@ enum VerbArgs {
     Start,
     /// Keep only events that meet EXPR
     Filter {
-        /// Predicates, or `none`
+        /// kind=run,suspend  tid=N  pid=N, of which an event must meet all that are given; or none
         #[arg(required = true)]
         expr: Vec<String>,
     },

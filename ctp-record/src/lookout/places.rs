@@ -29,7 +29,7 @@ impl Places {
         };
         let text = match &site.place {
             Place::Source { file, line, .. } => format!("{file}:{line}"),
-            Place::Function { name, .. } if !name.is_empty() => name.clone(),
+            Place::Function { name, .. } if !name.is_empty() => in_words(name).to_owned(),
             Place::Function { address, .. }
             | Place::Address(address)
             | Place::ReturnAddress(address) => self.in_module(site.process, *address),
@@ -50,6 +50,11 @@ impl Places {
         let offset = (address - module.start).wrapping_add(module.file_offset);
         format!("{}+{offset:#x}", name.to_string_lossy())
     }
+}
+
+/// The compiler calls the body of `async fn serve` a closure in it: `serve::{{closure}}`.
+fn in_words(name: &str) -> &str {
+    name.strip_suffix("::{{closure}}").unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -78,6 +83,8 @@ mod tests {
         assert_eq!(text(Place::Source { file, line, column }), "src/a\\n.rs:7");
         assert_eq!(text(Place::ReturnAddress(0x8010)), "server+0x1110");
         assert_eq!(text(Place::Address(0x10)), "0x10");
+        let (name, address) = ("app::serve::{{closure}}".to_owned(), 0x8010);
+        assert_eq!(text(Place::Function { address, name }), "app::serve");
         let unknown = places(Place::default()).text(SiteId(2));
         assert_eq!(unknown, "a place that is not known");
     }
