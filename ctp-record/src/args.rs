@@ -38,6 +38,7 @@ Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it 
 executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
 rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
+Meanwhile `ctp-report --stuck`, in another terminal, tells what is stuck by then.
 128 threads of a process have a buffer at a time, or up to 1024 if it is of 1M or less; up to 4096
 more have a short one, of 64K at most, as far as all of those need no more room than the others.
 A program that locks its memory (mlockall) locks that room too: give it --buffer 64K -n 1000, say.

@@ -51,6 +51,7 @@ mod store;
 mod survivors;
 mod turned_away;
 mod wait;
+mod watermark;
 mod words;
 
 use std::ffi::OsString;
@@ -91,6 +92,7 @@ use status::Status;
 use store::Store;
 use turned_away::TurnedAway;
 use wait::Wait;
+use watermark::Watermark;
 
 /// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
 ///
@@ -204,6 +206,7 @@ fn begin<'r>(
         backlog,
         has_told_of_failure: false,
         rate: Rate::default(),
+        watermark: (!launch.summary && launch.flight.is_none()).then(Watermark::default),
         status: Status::where_seen(config.talk),
         clock,
         vigil: Vigil::default(),

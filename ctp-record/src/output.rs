@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{End, Event, Nanos, Record, Start};
-use rustix::fs::fstat;
+use rustix::fs::{FlockOperation, flock, fstat};
 use rustix::io::Errno;
 
 use crate::backlog::Backlog;
@@ -271,6 +271,8 @@ fn is_stream(path: &Path, stream: impl AsFd + IsTerminal) -> bool {
 fn open(place: &Path) -> io::Result<(Option<Draft>, File)> {
     if has_draft(place) {
         let (draft, file) = Draft::make(place)?;
+        // As long as it is written; where the file system has no such thing, no reader is told.
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         return Ok((Some(draft), file));
     }
     let mut options = File::options();

@@ -23,6 +23,11 @@ pub struct Found {
 }
 
 impl Found {
+    /// There is more to be read, of what was there before the pass.
+    pub fn is_behind(&self) -> bool {
+        self.is_cut_short || self.is_held
+    }
+
     /// What there is was left where it is for now.
     pub fn held() -> Self {
         Found {

@@ -11,7 +11,7 @@ mod vigil;
 use std::io;
 use std::time::{Duration, Instant};
 
-use ctp_trace::record::{Ending, Nanos, ProcessEnding};
+use ctp_trace::record::{Ending, Nanos, ProcessEnding, Record};
 
 use crate::alarms::Alarms;
 use crate::args::Talk;
@@ -20,11 +20,12 @@ use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
+use crate::harvest::Sink as _;
 use crate::launch::{Ended, Running};
 use crate::lookout::Lookout;
 use crate::looks::Looks;
 use crate::memories::Memories;
-use crate::pace::{Next, Pace};
+use crate::pace::{Found, Next, Pace};
 use crate::processes::Processes;
 use crate::rate::Rate;
 use crate::rendezvous::{self, Rendezvous};
@@ -34,6 +35,7 @@ use crate::store::Store;
 use crate::survivors;
 use crate::turned_away::TurnedAway;
 use crate::wait::{self, Happened, Wait};
+use crate::watermark::Watermark;
 pub use vigil::Vigil;
 
 /// Everything that takes part.
@@ -75,6 +77,9 @@ pub struct Session<'s> {
     pub has_told_of_failure: bool,
     /// How fast events come.
     pub rate: Rate,
+    /// Up to when the trace says that all is told; nothing where it has no history, or is not written
+    /// meanwhile.
+    pub watermark: Option<Watermark>,
     /// What the user sees of it meanwhile.
     pub status: Option<Status>,
     /// What time it is in the trace.
@@ -150,6 +155,7 @@ impl Session<'_> {
                 false => self.memories.pass(&mut self.processes, &mut self.output),
             };
             self.alarms.passed(found.events);
+            self.mark_time(before, found);
             self.look_out(before, found);
             self.look_from_outside();
             let happened = match pace.after(found) {
@@ -187,6 +193,15 @@ impl Session<'_> {
         let of_the_program = self.crashes.latest_in(|pid| pid == self.running.pid());
         let of_others = || self.crashes.latest_in(|pid| self.processes.has_met(pid));
         of_the_program.or_else(of_others).map_or(0, u64::from)
+    }
+
+    /// If nothing from before `at` is still to be read, the trace may say so.
+    fn mark_time(&mut self, at: Nanos, found: Found) {
+        let latest = self.memories.latest();
+        let is_due = |it: &mut Watermark| it.is_due(at, latest);
+        if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {
+            self.output.take(Record::Watermark(at));
+        }
     }
 
     /// Announces that nobody looks, looks once more, and waits for a bell.

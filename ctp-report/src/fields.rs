@@ -42,6 +42,7 @@ pub fn of(record: &Record) -> Fields {
         Record::Earlier(it) => earlier(it),
         Record::Former(it) => former(it),
         Record::Look(it) => look(it),
+        Record::Watermark(at) => fields("watermark", Some(*at), []),
         Record::End(it) => end(it),
         _ => fields("unknown", None, []),
     }

@@ -32,7 +32,10 @@ pub fn check(model: &Model, groups: &[Group], threshold: Nanos) -> Status {
 fn gaps(model: &Model) -> Vec<String> {
     let mut gaps = Vec::new();
     if let Some(offset) = model.truncated_at {
-        gaps.push(format!("the trace is cut off at byte {offset}"));
+        gaps.push(match model.goes_on {
+            true => "it is still recorded".to_owned(),
+            false => format!("the trace is cut off at byte {offset}"),
+        });
     }
     if !model.damage.is_empty() {
         let parts = units::counted(model.damage.len() as u64, "part");

@@ -1,6 +1,6 @@
 //! From a file to bytes, and to a reader over them; each failure with a way out.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use ctp_trace::census::Span;
 use ctp_trace::record::{Nanos, Record};
 use ctp_trace::{Census, Reader};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::config::Config;
 use crate::import::{self, Imported};
@@ -20,6 +22,8 @@ pub struct Input<'a> {
     path: &'a Path,
     bytes: Vec<u8>,
     imported: Option<Imported>,
+    /// Its recorder still writes it.
+    goes_on: bool,
 }
 
 /// The trace that the user named, imported if it is one of coroTracer.
@@ -29,6 +33,7 @@ pub struct Input<'a> {
 pub fn open(config: &Config) -> Result<Input<'_>> {
     let path = config.input.as_path();
     let name = || name(path);
+    let goes_on = is_written(path);
     let bytes = bytes(path)?;
     if import::recognises(&bytes) {
         let (bytes, imported) = import::jsonl(&bytes, config.run).with_context(name)?;
@@ -37,6 +42,7 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
             path,
             bytes,
             imported,
+            goes_on: false,
         });
     }
     if config.run.is_some() {
@@ -46,6 +52,7 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
         path,
         bytes,
         imported: None,
+        goes_on,
     })
 }
 
@@ -84,6 +91,7 @@ impl Input<'_> {
     ) -> Result<Model> {
         let mut model = Model::watch(self.reader()?, before, each);
         model.imported = self.imported.clone();
+        model.goes_on = self.goes_on && model.truncated_at.is_some();
         Ok(model)
     }
 
@@ -98,6 +106,13 @@ fn name(path: &Path) -> String {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
     }
+}
+
+/// Does its recorder still write it? It locks the file as long as it does.
+fn is_written(path: &Path) -> bool {
+    let lock = |file| flock(file, FlockOperation::NonBlockingLockShared);
+    let is_regular = fs::metadata(path).is_ok_and(|it| it.is_file());
+    is_regular && File::open(path).is_ok_and(|file| lock(file) == Err(Errno::WOULDBLOCK))
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {

@@ -35,6 +35,8 @@ pub struct Model {
     pub damage: Vec<String>,
     /// Where the trace is cut off, if it is.
     pub truncated_at: Option<u64>,
+    /// Its recorder still writes it: what is missing is yet to come.
+    pub goes_on: bool,
     /// Events that the recorder had counted as lost before that.
     pub lost_so_far: u64,
     /// Set if the trace was made from a file of another tool.

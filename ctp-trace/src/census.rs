@@ -123,6 +123,7 @@ impl Census {
             Record::Earlier(it) => self.coroutines.of(it.coroutine).earlier = it.events,
             Record::Former(it) => self.former(it),
             Record::Look(look) => self.looks.note(look),
+            Record::Watermark(at) => self.advance_to(*at),
             Record::End(end) => self.end = Some(*end),
             _ => {}
         }

@@ -8,10 +8,10 @@ use crate::chunk::{Payload, RawChunk};
 use crate::definition::{self, Births};
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, LOOK,
-    MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START,
+    MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
 use crate::record::{Birth, End, Event, Record, Start};
-use crate::varint::put_bytes;
+use crate::varint::{put_bytes, put_uint};
 
 /// Half of a [`Writer`](crate::Writer): what becomes of records until they are compressed. With a
 /// [`ChunkWriter`](crate::ChunkWriter) as the other half, each may have a thread of its own.
@@ -65,6 +65,7 @@ impl Composer {
                 self.mark(PROCESS_END, |out| definition::put_process_end(out, it))
             }
             Record::Control(it) => self.mark(CONTROL, |out| definition::put_control(out, it)),
+            Record::Watermark(at) => self.mark(WATERMARK, |out| put_uint(out, at.0)),
             Record::Start(_) | Record::End(_) => {
                 Err(refused("a start or an end amid the records of a trace"))
             }

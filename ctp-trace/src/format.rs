@@ -5,7 +5,7 @@ pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
 /// Grows when an older reader would misread a file.
 pub const MAJOR: u16 = 1;
 /// Grows when something is added that an older reader skips.
-pub const MINOR: u16 = 3;
+pub const MINOR: u16 = 4;
 /// Feature bit, since 1.3: a block may have as many rows as [`MAX_ROWS`] says, and not only as many as
 /// [`MAX_RECORDS`].
 pub const LONG_BLOCKS: u64 = 1;
@@ -56,6 +56,9 @@ pub const CHAIN: u16 = 13;
 
 /// Chunk type, since 1.2: looks from outside.
 pub const LOOK: u16 = 16;
+
+/// Chunk type, since 1.4: up to when all is told.
+pub const WATERMARK: u16 = 17;
 
 /// Largest payload of a chunk before compression. Only one huge record comes near to it.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;

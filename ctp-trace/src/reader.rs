@@ -9,10 +9,10 @@ use crate::error::{Error, Malformed};
 use crate::flight;
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, LOOK, MAX_RECORDS, MODULE, PROCESS,
-    PROCESS_END, SITE, START,
+    PROCESS_END, SITE, START, WATERMARK,
 };
 use crate::header;
-use crate::record::{Aggregate, Look, Record, Start};
+use crate::record::{Aggregate, Look, Nanos, Record, Start};
 use crate::varint::Input;
 
 /// Reads a trace: an iterator over its records, the start first.
@@ -119,7 +119,7 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
     if !matches!(
         chunk.kind,
-        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK
+        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK | WATERMARK
     ) {
         return Ok(Vec::new());
     }
@@ -148,6 +148,9 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
             definition::chain(input).map(Record::Chain)
         }),
         LOOK => each(&payload, |input| Look::get(input).map(Record::Look)),
+        WATERMARK => each(&payload, |mut input| {
+            Ok(Record::Watermark(Nanos(input.uint()?)))
+        }),
         BLOCK => block::decode(&payload),
         END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),
         _ => Err(Malformed("a second start")),

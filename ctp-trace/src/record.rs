@@ -59,6 +59,9 @@ pub enum Record {
     Former(Box<Former>),
     /// What was seen from outside of what a coroutine waits for.
     Look(Look),
+    /// All that happened until then, and was published, is told, but for what is counted as lost. It is
+    /// written while nothing happens, so that a trace can be read while it is recorded.
+    Watermark(Nanos),
     /// Last record of a whole trace.
     End(End),
 }

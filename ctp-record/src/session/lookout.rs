@@ -23,8 +23,7 @@ impl Session<'_> {
         for (purpose, at, findings) in lookout.news() {
             self.proclaim(purpose, at, &findings);
         }
-        let is_behind = found.is_cut_short || found.is_held;
-        if is_behind || !self.lookout.as_ref().is_some_and(Lookout::is_due) {
+        if found.is_behind() || !self.lookout.as_ref().is_some_and(Lookout::is_due) {
             return;
         }
         let is_stopped = self.processes.are_all_stopped();

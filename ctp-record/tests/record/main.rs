@@ -22,6 +22,7 @@ mod lab;
 mod lanes;
 mod launch;
 mod limits;
+mod live;
 mod lookout;
 mod loss;
 mod output;

@@ -47,7 +47,7 @@ fn the_program_ends_as_it_would_and_the_trace_can_be_read() {
     }
 }
 
-// CT-08, CT-09
+// CT-08, CT-09, LT-23
 #[test]
 fn what_was_recorded_before_the_last_sleep_is_on_disk() {
     let trace = killed_after(Duration::from_millis(500));

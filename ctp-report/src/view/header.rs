@@ -196,6 +196,7 @@ fn about_the_recorder(model: &Model) -> Vec<String> {
 pub fn how_it_ended(model: &Model) -> String {
     match model.census.window() {
         Some(window) if window.goes_on => "it goes on (a snapshot)".to_owned(),
+        _ if model.goes_on => "it goes on (still recorded)".to_owned(),
         _ => ended(model.ending()),
     }
 }
@@ -274,11 +275,15 @@ fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
 
 /// Which parts of the trace are not there, or cannot be read.
 pub fn unread(model: &Model) -> Vec<String> {
-    let cut = model.truncated_at.map(|offset| {
-        format!(
+    let cut = model.truncated_at.map(|offset| match model.goes_on {
+        true => format!(
+            "it is still recorded: this is what was written by then, up to {}",
+            units::duration(model.duration())
+        ),
+        false => format!(
             "the recorder did not finish; the trace is cut off at byte {offset}, and what came \
              after that is missing"
-        )
+        ),
     });
     model.damage.iter().cloned().chain(cut).collect()
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
+use rustix::fs::{FlockOperation, flock};
+
 use crate::desk::Desk;
 
 const ESCAPE: &str = "\x1b[";
@@ -113,6 +115,30 @@ fn where_processes_are_missing_no_figure_is_said_to_be_of_them_all() {
     );
     assert!(!text.contains("figure below is exact"), "{text}");
     assert!(page(&["--json"]).contains("\"unrecorded_processes\": 3"));
+}
+
+// LT-23, CT-26
+#[test]
+fn a_trace_that_is_still_written_is_said_to_go_on_and_not_to_be_cut_off() {
+    let desk = Desk::new();
+    let written = fs::File::open(desk.path("truncated.data")).unwrap();
+    flock(&written, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let page = desk.text(&["-i", "truncated.data", "--stuck"]);
+    assert!(
+        page.contains("ended: it goes on (still recorded)"),
+        "{page}"
+    );
+    assert!(page.contains("note: it is still recorded"), "{page}");
+    assert!(page.contains("STUCK? 47 coroutines"), "{page}");
+    fs::copy(desk.path("fixed.data"), desk.path("truncated.data")).unwrap();
+    let page = desk.text(&["-i", "truncated.data", "--stuck"]);
+    assert!(
+        !page.contains("still recorded"),
+        "it ended meanwhile: {page}"
+    );
+    drop(written);
+    let page = desk.text(&["-i", "corrupt.data", "--stuck"]);
+    assert!(!page.contains("still recorded"), "{page}");
 }
 
 // CT-24

@@ -51,3 +51,26 @@ fn deed(at: u64, act: Act) -> Record {
         ..Deed::default()
     })
 }
+
+// LT-23
+#[test]
+fn without_an_end_waits_are_as_long_as_until_the_latest_watermark() {
+    let waits = facts::event(1, 0, 10, EventKind::Suspend);
+    let open = |after: &[Record]| {
+        let mut census = facts::census(&[birth(1), waits.clone()]);
+        for record in after {
+            census.feed(record);
+        }
+        read_site(&census).open.max()
+    };
+    let watermark = Record::Watermark(SECOND);
+    assert_eq!(open(&[]), Some(Nanos(0)));
+    assert_eq!(
+        open(std::slice::from_ref(&watermark)),
+        Some(Nanos(SECOND.0 - 10))
+    );
+    assert_eq!(
+        open(&[watermark, facts::end(2_000)]),
+        Some(Nanos(SECOND.0 - 10))
+    );
+}

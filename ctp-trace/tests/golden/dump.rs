@@ -111,6 +111,7 @@ fn line(record: &Record) -> String {
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             it.coroutine.0, it.since.0, it.at.0, it.fd, it.thing, it.seen
         ),
+        Record::Watermark(at) => format!("watermark at={}", at.0),
         Record::End(it) => end(it),
         _ => panic!("version 1 has no such record: {record:?}"),
     }

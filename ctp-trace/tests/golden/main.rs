@@ -67,14 +67,14 @@ fn end_of(name: &str) -> End {
 #[test]
 fn what_is_written_has_not_changed() {
     bless();
-    let golden = fs::read(directory().join("v1.3-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.4-minimal.ctp")).expect("a golden trace");
     assert_eq!(make::minimal(), golden);
 }
 
 #[test]
 fn the_example_in_the_format_document_is_a_trace() {
     bless();
-    let golden = fs::read(directory().join("v1.3-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.4-minimal.ctp")).expect("a golden trace");
     let example = FORMAT.split("\n## Example\n").nth(1).expect("a section");
     let lines = example
         .split("```")

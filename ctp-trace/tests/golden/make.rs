@@ -16,7 +16,7 @@ use since_1_2::{
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace since version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const ALL: [(&str, Make); 21] = [
+pub const ALL: [(&str, Make); 23] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -38,6 +38,8 @@ pub const ALL: [(&str, Make); 21] = [
     ("v1.2-precise-chains.ctp", precise_chains),
     ("v1.3-minimal.ctp", minimal),
     ("v1.3-unrecorded.ctp", unrecorded),
+    ("v1.4-minimal.ctp", minimal),
+    ("v1.4-watermark.ctp", watermark),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -433,6 +435,25 @@ fn processes() -> Vec<u8> {
 }
 
 /// Processes of the program are not in it.
+fn watermark() -> Vec<u8> {
+    let event = |n, at, kind| {
+        Record::Event(Event {
+            coroutine: CoroutineId(1),
+            n,
+            at: Nanos(at),
+            kind,
+            ..Event::default()
+        })
+    };
+    let records = [
+        event(0, 10, EventKind::Birth),
+        Record::Watermark(Nanos(2_000_000_000)),
+        event(1, 3_000_000_000, EventKind::Run),
+        Record::Watermark(Nanos(u64::MAX)),
+    ];
+    written(&Start::default(), &records, &End::default())
+}
+
 fn unrecorded() -> Vec<u8> {
     let end = End {
         unrecorded: 3,

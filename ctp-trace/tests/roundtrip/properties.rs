@@ -146,7 +146,7 @@ fn class(record: &Record) -> usize {
         Record::Window(_) | Record::Earlier(_) | Record::Former(_) => 6,
         Record::Chain(_) => 7,
         Record::Look(_) => 8,
-        Record::ProcessEnd(_) | Record::Control(_) => 10,
+        Record::ProcessEnd(_) | Record::Control(_) | Record::Watermark(_) => 10,
         Record::End(_) => 11,
         _ => 9,
     }

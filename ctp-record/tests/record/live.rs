@@ -1,0 +1,66 @@
+//! LT-23, CT-26: a trace that is read while it is recorded.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use ctp_trace::record::{Nanos, Record};
+use ctp_trace::{Completeness, Reader};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::Signal;
+
+use crate::lab::{Lab, fixture, program_of, send, wait_until};
+
+/// Longer than any test.
+const PAUSE_US: &str = "600000000";
+
+/// The latest event, and up to when all is told, as far as that is in the file.
+fn told(path: &Path) -> Option<(Nanos, Nanos)> {
+    let bytes = fs::read(path).ok()?;
+    let (mut event, mut watermark) = (None, None);
+    for record in Reader::new(&bytes).ok()?.flatten() {
+        match record {
+            Record::Event(it) => event = Some(it.at),
+            Record::Watermark(at) => watermark = Some(at),
+            _ => {}
+        }
+    }
+    event.zip(watermark)
+}
+
+fn is_locked(path: &Path) -> bool {
+    let file = File::open(path).expect("it is there");
+    flock(file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+// LT-23, CT-26
+#[test]
+fn while_nothing_happens_the_file_says_how_long_and_that_it_is_written() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&[], fixture("paced"));
+    let recorder = command.args(["truth", "2", "1", PAUSE_US]).spawn();
+    let recorder = recorder.expect("can be started");
+    let (program, trace) = (program_of(recorder.id()), lab.path("ctp.data"));
+    wait_until("a watermark long after the event", || {
+        told(&trace).is_some_and(|(event, at)| event.0 + 1_500_000_000 < at.0)
+    });
+    assert!(is_locked(&trace));
+    send(Signal::TERM, program);
+    lab.outcome(recorder);
+    assert!(!is_locked(&trace));
+    let bytes = fs::read(&trace).expect("it is there");
+    let mut reader = Reader::new(&bytes).expect("is a trace");
+    let end = reader.by_ref().flatten().last();
+    assert!(matches!(end, Some(Record::End(_))));
+    assert_eq!(reader.completeness(), Completeness::Whole);
+}
+
+// LT-23
+#[test]
+fn the_file_of_a_summary_does_not_grow_while_nothing_happens() {
+    let lab = Lab::new();
+    let arguments = ["truth", "1", "1", "1600000"];
+    lab.record(&["--summary"], "paced", &arguments);
+    assert!(told(&lab.path("ctp.data")).is_none());
+    lab.record(&[], "paced", &arguments);
+    assert!(told(&lab.path("ctp.data")).is_some());
+}
