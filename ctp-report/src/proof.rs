@@ -189,9 +189,9 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         Waker::Coroutine(id) => {
             let alive = model.census.get(id).map(|by| by.name);
             let name = alive.or(told.map(|it| it.caller)).unwrap_or_default();
-            match model.census.name(name) {
-                "" => format!("id {}", id.0),
-                name => format!("id {} {}", id.0, escape(name)),
+            match names.called(model.census.name(name)) {
+                None => format!("id {}", id.0),
+                Some(name) => format!("id {} {}", id.0, escape(&name)),
             }
         }
     };
