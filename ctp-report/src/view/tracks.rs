@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::config::TracksView;
 use crate::tracks::{Sink, TraceEvent};
@@ -19,33 +19,40 @@ pub fn write(
     tell: impl FnOnce(Sink<'_>) -> Result<()>,
 ) -> Result<Option<String>> {
     let Some(path) = &view.output else {
-        document(out, tell)?;
+        document(out, tell, anyhow::Error::from)?;
         return Ok(None);
     };
-    let name = || format!("cannot write {}: name another file", path.display());
-    let mut file = BufWriter::new(File::create(path).with_context(name)?);
-    let events = document(&mut file, tell).with_context(name)?;
-    file.flush().with_context(name)?;
+    let name = path.display();
+    let failed = |error| {
+        anyhow::Error::new(error).context(format!("cannot write {name}: name another file"))
+    };
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    let events = document(&mut file, tell, failed)?;
+    file.flush().map_err(failed)?;
     let events = units::counted(events, "trace event");
-    let path = path.display();
     Ok(Some(format!(
-        "wrote {path} ({events}); open it in ui.perfetto.dev, chrome://tracing or speedscope"
+        "wrote {name} ({events}); open it in ui.perfetto.dev, chrome://tracing or speedscope"
     )))
 }
 
-/// The whole document, and how many events are in it.
-fn document(out: &mut dyn Write, tell: impl FnOnce(Sink<'_>) -> Result<()>) -> Result<u64> {
+/// The whole document, and how many events are in it. What cannot be written has `failed`; what cannot
+/// be read is told as it is.
+fn document(
+    out: &mut dyn Write,
+    tell: impl FnOnce(Sink<'_>) -> Result<()>,
+    failed: impl Fn(io::Error) -> anyhow::Error,
+) -> Result<u64> {
     let mut list = List {
         out,
         events: 0,
         failed: None,
     };
-    write!(list.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    write!(list.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[").map_err(&failed)?;
     tell(&mut |event| list.add(event))?;
     if let Some(error) = list.failed {
-        return Err(error.into());
+        return Err(failed(error));
     }
-    writeln!(list.out, "\n]}}")?;
+    writeln!(list.out, "\n]}}").map_err(&failed)?;
     Ok(list.events)
 }
 
