@@ -162,11 +162,6 @@ fn calibration() -> Calibration {
     let (ticks, ns) = (clock::ticks(), kernel_ns());
     thread::sleep(Duration::from_millis(20));
     let (ticks_since, ns_since) = (clock::ticks() - ticks, kernel_ns() - ns);
-    Calibration {
-        ticks,
-        ns,
-        mult: (u128::from(ns_since) << 32)
-            .checked_div(ticks_since.into())
-            .unwrap_or(0) as u64,
-    }
+    let mult = (u128::from(ns_since) << 64).checked_div(ticks_since.into());
+    Calibration::through(ticks, ns, mult.unwrap_or(0) as u64)
 }

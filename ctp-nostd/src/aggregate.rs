@@ -4,18 +4,20 @@
 //! ```text
 //!   the owner of the station                    the recorder, or whoever has a dump
 //!   W1 fence                 (release)          R1 latch -> before          (acquire, W1, W4)
-//!   W2 latch: 4k -> 4k + 1   (one instruction)  R2 odd: B, even: A -> copy  (relaxed)
-//!      else a handler came between: W1          R3 fence                    (acquire, W3, W5)
-//!   W3 fence                 (release)          R4 latch -> after           (relaxed)
-//!      A                     (relaxed)             whole if nobody can have begun to write
-//!   W4 latch = 4k + 2        (release)             that copy since: after = before, or
-//!   W5 fence                 (release)             after = before + 2 = 4k + 4
-//!      B                     (relaxed)          else again, a few times; then BUSY
-//!   W6 latch = 4k + 4        (release)
+//!   W2 latch = 4k + 1        (relaxed)          R2 odd: B, even: A -> copy  (relaxed)
+//!   W3 fence                 (release)          R3 fence                    (acquire, W3, W5)
+//!      A                     (relaxed)          R4 latch -> after           (relaxed)
+//!   W4 latch = 4k + 2        (release)             whole if nobody can have begun to write
+//!   W5 fence                 (release)             that copy since: after = before, or
+//!      B                     (relaxed)             after = before + 2 = 4k + 4
+//!   W6 latch = 4k + 4        (release)          else again, a few times; then BUSY
 //! ```
-//! A latch that is no multiple of four says that an update is going on: a signal handler that
-//! comes upon one leaves its own out. Whoever dies amid an update leaves one copy whole, and the
-//! latch says which. So no word needs to be written at once, and no reader holds up the writer.
+//! Whoever dies amid an update leaves one copy whole, and the latch says which. So no word needs to
+//! be written at once, and no reader holds up the writer.
+//!
+//! An event is summed up before the head counts it, and what a signal handler records amid it is left
+//! to it (E5 of `seat.rs`, `amid.rs`): so no handler comes between these steps. A latch that is no
+//! multiple of four says that an update is going on all the same, and is left alone.
 //!
 //! The idea, of two copies of which readers take the one that is not being written, is that of
 //! DTrace's principal buffers and of the Linux kernel's `seqcount_latch`.
@@ -24,7 +26,6 @@ use crate::control::AFTER_FILTERED;
 use crate::layout::{Aggregate, Header, Station};
 use crate::slot::EventKind;
 use crate::sync::{AtomicU32, Ordering, fence};
-use crate::unlocked;
 
 /// Bins of an aggregate.
 pub const BINS: usize = 16;
@@ -74,9 +75,9 @@ impl Bins {
     /// The bin of this duration.
     #[inline]
     pub const fn of(self, ns: u64) -> usize {
-        let bits = u64::BITS - ns.leading_zeros();
-        let above = bits.saturating_sub(self.lo);
-        let bin = (above + self.step() - 1) >> self.step_shift;
+        let in_bounds = ns >> self.lo; // so many of bin 0
+        let steps = (in_bounds | 1).ilog2() >> self.step_shift;
+        let bin = steps + (in_bounds != 0) as u32;
         let last = BINS as u32 - 1;
         (if bin < last { bin } else { last }) as usize
     }
@@ -135,38 +136,24 @@ impl<'m> Latched<'m> {
         Latched { latch, a, b }
     }
 
-    /// The owner: counts one more duration. False if it interrupted an update of this very
-    /// aggregate, and so left it alone.
-    #[inline]
+    /// The owner, amid no other of these calls: counts one more duration. False, and nothing is done, if
+    /// an update of this very aggregate is going on.
+    #[inline(always)]
     pub fn add(&self, ns: u64, bins: Bins) -> bool {
-        let Some(begun) = self.begin() else {
+        let idle = self.latch.load(Ordering::Relaxed);
+        if !idle.is_multiple_of(4) {
             return false;
-        };
+        }
+        fence(Ordering::Release); // W1, pairs with R1
+        self.latch.store(idle.wrapping_add(1), Ordering::Relaxed); // W2
         let sums = self.a.with(ns, bins.of(ns));
         fence(Ordering::Release); // W3, pairs with R3
         self.a.store(&sums);
-        let half_done = begun.wrapping_add(1);
-        self.latch.store(half_done, Ordering::Release); // W4, pairs with R1
+        self.latch.store(idle.wrapping_add(2), Ordering::Release); // W4, pairs with R1
         fence(Ordering::Release); // W5, pairs with R3
         self.b.store(&sums);
-        self.latch.store(begun.wrapping_add(3), Ordering::Release); // W6
+        self.latch.store(idle.wrapping_add(4), Ordering::Release); // W6
         true
-    }
-
-    /// The latch as it stands then, unless an update is going on.
-    #[inline]
-    fn begin(&self) -> Option<u32> {
-        loop {
-            let latch = self.latch.load(Ordering::Relaxed);
-            if !latch.is_multiple_of(4) {
-                return None;
-            }
-            fence(Ordering::Release); // W1, pairs with R1
-            let begun = latch.wrapping_add(1);
-            if unlocked::exchange_u32(self.latch, latch, begun) {
-                return Some(begun); // W2
-            }
-        }
     }
 
     /// A new owner, while nobody reads: both copies are empty. Whatever the latch was, it goes on.

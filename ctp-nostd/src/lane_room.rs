@@ -19,7 +19,7 @@ use core::hint::black_box;
 use core::ptr;
 
 use crate::lane::{LAP_SHIFT, Ring};
-use crate::lane_record::{Payload, low_bits};
+use crate::lane_record::Payload;
 use crate::layout::LaneRecord;
 use crate::prefetch;
 use crate::sync::Ordering;
@@ -34,24 +34,30 @@ const AHEAD: usize = 16;
 /// Two records are in one line, which is asked for once.
 const LINE_BYTES: usize = 64;
 
-/// Places in a ring that are known to be free, {lap 15 | the one behind them 49}: from the thread's
+/// Places in a ring that are known to be free, {the one behind them 49 | lap 15}: from the thread's
 /// head on, all in one lap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room(pub(crate) u64);
+
+const LAP_BITS: u32 = u64::BITS - LAP_SHIFT;
 
 impl Room {
     /// No place.
     pub const NONE: Room = Room(0);
 
+    fn new(end: u64, lap: u64) -> Self {
+        Room(end << LAP_BITS | lap)
+    }
+
     #[inline(always)]
     fn end(self) -> u64 {
-        low_bits(self.0, LAP_SHIFT)
+        self.0 >> LAP_BITS
     }
 
     /// As it stands in a commit word.
     #[inline(always)]
     fn lap(self) -> u64 {
-        self.0 & !low_bits(u64::MAX, LAP_SHIFT)
+        self.0 << LAP_SHIFT
     }
 }
 
@@ -106,9 +112,7 @@ impl<'m> Ring<'m> {
             false => free,
         };
         match head.checked_add(free) {
-            Some(end) if free > 0 && end >> LAP_SHIFT == 0 => {
-                Room(self.lap(head) << LAP_SHIFT | end)
-            }
+            Some(end) if free > 0 && end >> LAP_SHIFT == 0 => Room::new(end, self.lap(head)),
             _ => Room::NONE,
         }
     }

@@ -1,15 +1,16 @@
 //! The ring that a thread has, kept where its events find it at once.
 //!
 //! ```text
-//!   G1 nothing is at hand: room = none              a handler that comes before G3 finds no room, and
-//!   G2 lane, records, mask                          goes the slow way
-//!   G3 room                   (`lane_room.rs`)
+//!   G1 nothing is at hand: mark = 0                 a handler that comes before G3 finds no ring, and
+//!   G2 lane, records, mask; no room                 goes the slow way
+//!   G3 mark
+//!   G4 room                   (`lane_room.rs`)
 //! ```
 //! Only the thread itself and its signal handlers come here. One that comes amid these steps may set
-//! another ring where the program has become another one, by a fork in it. Who has set one or has looked
-//! for room finds that out, and forgets the ring: of the set ring by the word of the thread's lane
-//! (`thread_lane.rs`), which the handler has written too. Who has looked for the ring asks for that word
-//! once more, before what it has read is taken to be of one ring.
+//! another ring where the program has become another one, by a fork in it: that has another attachment.
+//! Who has set one or has looked for room finds that out, and forgets the ring: of the set ring by the
+//! word of the thread's lane (`thread_lane.rs`), which the handler has written too. Who has looked for the
+//! ring asks for the mark once more, before what it has read is taken to be of one ring.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
 use core::hint::assert_unchecked;
@@ -20,9 +21,22 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_f
 use crate::lane::{Ring, Room};
 use crate::layout::{Lane, LaneRecord};
 
+/// Of an attachment, in whose memory a ring is. Never 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RingMark(u64);
+
+impl RingMark {
+    /// Of this one.
+    pub fn of(attachment: u32) -> Self {
+        RingMark(u64::from(attachment) + 1)
+    }
+}
+
 /// The ring of the lane that this thread has, and how much of it is known to be free.
 #[derive(Debug)]
 pub(crate) struct OwnRing {
+    /// A [`RingMark`], 0 for none.
+    mark: AtomicU64,
     lane: AtomicPtr<Lane>,
     /// Where they begin.
     records: AtomicPtr<LaneRecord>,
@@ -35,6 +49,7 @@ impl OwnRing {
     /// None.
     pub const fn new() -> Self {
         OwnRing {
+            mark: AtomicU64::new(0),
             lane: AtomicPtr::new(ptr::null_mut()),
             records: AtomicPtr::new(ptr::null_mut()),
             mask: AtomicUsize::new(0),
@@ -45,7 +60,7 @@ impl OwnRing {
     /// The thread has this ring from now on, unless a handler has set another one meanwhile: then it is to
     /// be [forgotten](OwnRing::forget). There is no room in it before somebody has
     /// [looked](OwnRing::look).
-    pub fn set(&self, ring: Ring<'static>) {
+    pub fn set(&self, ring: Ring<'static>, mark: RingMark) {
         self.forget(); // G1
         let Some(mask) = ring.records.len().checked_sub(1) else {
             return;
@@ -55,11 +70,19 @@ impl OwnRing {
         self.lane.store(lane, Ordering::Relaxed); // G2
         self.records.store(records, Ordering::Relaxed);
         self.mask.store(mask, Ordering::Relaxed);
+        self.has_no_room();
+        self.mark.store(mark.0, Ordering::Relaxed); // G3
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The thread has no ring, until there is another one.
+    /// The thread has no ring, until another one is set.
     pub fn forget(&self) {
+        self.mark.store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// There is no room in it, until somebody looks again.
+    pub fn has_no_room(&self) {
         self.room.store(Room::NONE.0, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
     }
@@ -69,7 +92,7 @@ impl OwnRing {
         if !self.is(ring) {
             return;
         }
-        self.room.store(ring.room().0, Ordering::Relaxed); // G3
+        self.room.store(ring.room().0, Ordering::Relaxed); // G4
         compiler_fence(Ordering::SeqCst);
         if !self.is(ring) {
             self.forget(); // one has come amid this
@@ -80,25 +103,27 @@ impl OwnRing {
         ptr::eq(self.lane.load(Ordering::Relaxed), ring.lane)
     }
 
-    /// The ring that was set, and the room as of the latest look, if nobody has set another one
-    /// meanwhile.
+    /// The ring that was set with this mark, and the room as of the latest look, which may be none.
     #[inline(always)]
-    pub fn at_hand(&self, is_undisturbed: impl FnOnce() -> bool) -> Option<(Ring<'static>, Room)> {
-        let room = Room(self.room.load(Ordering::Relaxed));
-        if room == Room::NONE {
+    pub fn at_hand(&self, mark: RingMark) -> Option<(Ring<'static>, Room)> {
+        let is_set = || self.mark.load(Ordering::Relaxed) == mark.0;
+        if !is_set() {
             return None;
         }
         compiler_fence(Ordering::SeqCst);
+        let room = Room(self.room.load(Ordering::Relaxed));
         let lane = self.lane.load(Ordering::Relaxed);
         let records = self.records.load(Ordering::Relaxed);
         let mask = self.mask.load(Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        if !is_undisturbed() {
+        if !is_set() {
             return None;
         }
-        // SAFETY: there is room, so somebody has looked since `set` stored the words, undisturbed, and
-        // they are read after that; nobody has come between these looks and set another ring. So they
-        // were taken from references for good, to a lane and to as many records as that, one or more.
+        // SAFETY: `set` stored the words before it stored this mark, and they are read after that; nobody
+        // has come between these looks and set another ring, which would have another mark (a thread that
+        // has a ring takes no other one of the same attachment, unless it has given that one back, which
+        // it does not amid an event). So they were taken from references for good, to a lane and
+        // to as many records as that, one or more.
         let (lane, records) = unsafe {
             assert_unchecked(mask < usize::MAX);
             (&*lane, slice::from_raw_parts(records, mask + 1))

@@ -11,6 +11,7 @@ use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
 use crate::intern::{self, Entry};
 use crate::noted;
+use crate::own_ring::RingMark;
 use crate::platform::Platform;
 use crate::region::Region;
 use crate::site::{self, SiteWord};
@@ -42,8 +43,10 @@ pub struct Probe<P> {
     pub(crate) is_usual: bool,
     /// The recorder orders events and its sleep, so that no event needs a fence.
     pub(crate) is_ordered: bool,
-    /// By which a thread's word of its lane is known to be of this attachment.
-    pub(crate) lane_mark: u64,
+    /// By which a thread's ring is known to be of this attachment.
+    pub(crate) ring_mark: RingMark,
+    /// The word of a thread that needs no lane.
+    pub(crate) laneless_word: u64,
     /// Its header comes first.
     pub(crate) region: Region<'static>,
     /// Those of the aggregates that this recording keeps, if it does. That does not change while it
@@ -74,7 +77,8 @@ impl<P: Platform> Probe<P> {
             region,
             attach_id,
             attachment,
-            lane_mark: thread_lane::lane_mark(attachment),
+            ring_mark: RingMark::of(attachment),
+            laneless_word: thread_lane::laneless_word(attachment),
             is_ordered: false,
             bins: bins.unwrap_or_default(),
             has_bins: bins.is_some(),

@@ -38,12 +38,14 @@ impl SiteWord {
 
 const LINES: usize = 512;
 const KEY_BITS: u32 = 48;
-/// Where a line of the cache has the id.
-const ID: u64 = 0xFFF << KEY_BITS;
+/// Of a line, those above its id.
+const OWNER_BITS: u32 = 4;
+const ID_SHIFT: u32 = KEY_BITS + OWNER_BITS;
+const ID_BITS: u32 = u64::BITS - ID_SHIFT;
 
-/// Ids of what was interned, {attachment low 4 | id 12 | key 48} a line. One for the whole process:
-/// it is read by all threads and hardly ever written, so that a cache for each thread would gain
-/// nothing. What else a program has in its memory is not in the same cache lines.
+/// Ids of what was interned, {id 12 | attachment low 4 | key 48} a line; 0 is none. One for the whole
+/// process: it is read by all threads and hardly ever written, so that a cache for each thread would
+/// gain nothing. What else a program has in its memory is not in the same cache lines.
 #[repr(align(128))]
 pub(crate) struct Cache([AtomicU64; LINES]);
 
@@ -54,7 +56,10 @@ static PLACES: Cache = Cache::new();
 /// the cache or else from `intern`.
 #[inline(always)]
 pub(crate) fn cached(pointer: u64, attachment: u32, intern: impl FnOnce() -> u32) -> SiteWord {
-    SiteWord::from_id(PLACES.id(pointer, attachment, intern))
+    match PLACES.known(pointer, attachment) {
+        Some(id) => SiteWord(INTERNED | id),
+        None => SiteWord::from_id(PLACES.learn(pointer, attachment, intern())),
+    }
 }
 
 impl Cache {
@@ -65,27 +70,35 @@ impl Cache {
     /// The id of what has this key of 48 bits, from the cache or else from `intern`.
     #[inline(always)]
     pub(crate) fn id(&self, key: u64, attachment: u32, intern: impl FnOnce() -> u32) -> u32 {
-        let line = &self.0[line_of(key)];
-        let word = line.load(Ordering::Relaxed);
-        let key = u64::from(attachment) << 60 | key;
-        // A line that is not used yet has no key.
-        if word & !ID == key {
-            return ((word & ID) >> KEY_BITS) as u32;
+        match self.known(key, attachment) {
+            Some(id) => id as u32,
+            None => self.learn(key, attachment, intern()),
         }
-        let id = intern();
-        remember(line, key, id);
-        id
     }
-}
 
-#[inline(always)]
-fn line_of(key: u64) -> usize {
-    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % LINES
-}
+    /// Not 0.
+    #[inline(always)]
+    fn known(&self, key: u64, attachment: u32) -> Option<u64> {
+        let word = self.line(key).load(Ordering::Relaxed);
+        let owner = u64::from(attachment) << (u64::BITS - OWNER_BITS);
+        // Without the id; an unused line is nobody's, unless it is of key 0, which nothing has.
+        let is_it = (word ^ key) << ID_BITS == owner;
+        is_it.then_some(word >> ID_SHIFT)
+    }
 
-fn remember(line: &AtomicU64, key: u64, id: u32) {
-    let id = u64::from(id) << KEY_BITS;
-    if key & ID == 0 && 0 < id && id <= ID {
-        line.store(key | id, Ordering::Relaxed);
+    #[inline(always)]
+    fn line(&self, key: u64) -> &AtomicU64 {
+        &self.0[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % LINES]
+    }
+
+    /// Gives the id.
+    fn learn(&self, key: u64, attachment: u32, id: u32) -> u32 {
+        let has_room = key >> KEY_BITS == 0 && 0 < id && id >> ID_BITS == 0;
+        if has_room {
+            let owner = u64::from(attachment) % (1 << OWNER_BITS);
+            let word = u64::from(id) << ID_SHIFT | owner << KEY_BITS | key;
+            self.line(key).store(word, Ordering::Relaxed);
+        }
+        id
     }
 }

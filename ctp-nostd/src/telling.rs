@@ -5,7 +5,7 @@ use core::panic::Location;
 use crate::lane::{Deed, Payload, Place};
 use crate::platform::{Local, Platform};
 use crate::probe::{ANY, Probe, USUAL};
-use crate::thread_lane::remember_loss;
+use crate::thread_lane::{look, remember_loss};
 use crate::wait::Resource;
 
 impl<P: Platform> Probe<P> {
@@ -19,7 +19,7 @@ impl<P: Platform> Probe<P> {
         };
         let (at_ns, place) = ring.reserve(now);
         match place {
-            Some(_) => local.own_ring.look(ring),
+            Some(_) => look(local, ring),
             None => remember_loss(local),
         }
         (at_ns, place)

@@ -19,10 +19,9 @@ const LOOK_EVERY: u32 = 256;
 /// Where the oldest one is to be found it asks of all long lanes, at every so many looks.
 const ASK_ALL_EVERY: u32 = 16;
 
-/// The upper half of a thread's word, and the bit below it: a lane of this attachment, with no loss to
-/// tell.
-pub(crate) fn lane_mark(attachment: u32) -> u64 {
-    lane_word(attachment, 0) >> OVERRUN.ilog2()
+/// The word of a thread of this attachment that needs no lane, since nobody has one.
+pub(crate) fn laneless_word(attachment: u32) -> u64 {
+    lane_word(attachment, 0)
 }
 
 /// {attachment | number of a lane + 1}.
@@ -31,25 +30,23 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 }
 
 impl<P: Platform> Probe<P> {
-    /// The ring of this thread with the room that it is known to have, or that there is no lane for it,
-    /// if that is known and no loss is to be told. Then the thread's id is known too.
+    /// The ring of this thread with the room that it is known to have, or that nobody has a lane, if that
+    /// is known. Then the thread's id is known too.
     #[inline(always)]
     pub(crate) fn at_hand<const IS: bool>(
         &self,
         local: &Local,
     ) -> Option<Option<(Ring<'static>, Room)>> {
-        let word = local.lane.load(Ordering::Relaxed);
-        if word >> OVERRUN.ilog2() != self.lane_mark {
-            return None; // of another attachment, or with a loss to tell
-        }
-        // Where a handler has been here, the ring may be another one.
-        let is_undisturbed = || local.lane.load(Ordering::Relaxed) == word;
-        match local.own_ring.at_hand(is_undisturbed) {
+        match local.own_ring.at_hand(self.ring_mark) {
             Some((ring, room)) => {
                 let is_overwritten = !IS && self.region.is_overwritten;
                 Some(Some((ring.overwritten(is_overwritten), room)))
             }
-            None => (!IS && word as u32 == 0).then_some(None),
+            None if IS => None,
+            None => {
+                let is_laneless = local.lane.load(Ordering::Relaxed) == self.laneless_word;
+                is_laneless.then_some(None)
+            }
         }
     }
 
@@ -68,7 +65,7 @@ impl<P: Platform> Probe<P> {
             return Some(None);
         }
         if let Some(ring) = self.region.ring(number.wrapping_sub(1)) {
-            local.own_ring.look(ring);
+            look(local, ring);
         }
         self.at_hand::<ANY>(local)
     }
@@ -160,7 +157,7 @@ impl<P: Platform> Probe<P> {
     /// was not, since it is of another program by now, may have set a ring amid this.
     fn settle(&self, local: &Local, number: u32) {
         match self.region.ring(number.wrapping_sub(1)) {
-            Some(ring) => local.own_ring.set(ring),
+            Some(ring) => local.own_ring.set(ring, self.ring_mark),
             None => local.own_ring.forget(),
         }
         if local.lane.load(Ordering::Relaxed) != self.kept_out() {
@@ -236,8 +233,8 @@ impl<P: Platform> Probe<P> {
 
     /// Gives it back, unless a handler has done so since.
     fn leave_lane(&self, local: &Local) {
-        let word = local.lane.swap(self.kept_out(), Ordering::Relaxed);
         local.own_ring.forget();
+        let word = local.lane.swap(self.kept_out(), Ordering::Relaxed);
         let number = self.own_lane(word);
         if let Some(lane) = number.and_then(|it| self.region.pool().get(it as usize)) {
             lane::give_back(lane);
@@ -263,10 +260,20 @@ fn one_event_more(number: u32) -> u32 {
     NONE | number.wrapping_add(1) & (NONE - 1)
 }
 
+/// Looks how much room there is in this thread's ring. None, if it has a loss to tell first.
+pub(crate) fn look(local: &Local, ring: Ring<'static>) {
+    local.own_ring.look(ring);
+    if local.lane.load(Ordering::Relaxed) & u64::from(OVERRUN) != 0 {
+        local.own_ring.has_no_room(); // a handler's
+    }
+}
+
 /// The next record that finds room comes after one that tells of the loss.
 #[cold]
 pub(crate) fn remember_loss(local: &Local) {
     let word = local.lane.load(Ordering::Relaxed);
     let flagged = word | u64::from(OVERRUN);
     local.lane.store(flagged, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    local.own_ring.has_no_room();
 }

@@ -98,11 +98,8 @@ impl Calibrator {
     }
 
     fn first_line(&self, moment: Pair) -> Option<Calibration> {
-        Some(Calibration {
-            ticks: moment.ticks,
-            ns: moment.ns,
-            mult: slope(self.first, moment)?,
-        })
+        let mult = slope(self.first, moment)?;
+        Some(Calibration::through(moment.ticks, moment.ns, mult))
     }
 
     /// A line that begins where the present one is and meets the true time after the longest pause.
@@ -116,19 +113,16 @@ impl Calibrator {
         }
         let mult = slope(self.first, moment)?;
         let correction = i128::from(mult) * i128::from(behind) / LONGEST.as_nanos() as i128;
-        Some(Calibration {
-            ticks: moment.ticks,
-            ns: shown,
-            mult: u64::try_from(i128::from(mult) + correction).ok()?,
-        })
+        let mult = u64::try_from(i128::from(mult) + correction).ok()?;
+        Some(Calibration::through(moment.ticks, shown, mult))
     }
 }
 
-/// Nanoseconds a tick, times 2^32.
+/// Nanoseconds a tick, times 2^64; nothing for a counter that is slower than that.
 fn slope(from: Pair, to: Pair) -> Option<u64> {
     let ticks = u128::from(to.ticks.checked_sub(from.ticks)?);
     let ns = u128::from(to.ns.checked_sub(from.ns)?);
-    u64::try_from((ns << 32).checked_div(ticks)?).ok()
+    u64::try_from((ns << 64).checked_div(ticks)?).ok()
 }
 
 /// The tightest of a few readings of the time between two of the counter. The one before counts:
@@ -182,10 +176,10 @@ mod tests {
         }
     }
 
+    /// Two ticks a nanosecond, and 1 000 ns at tick 2 000.
     const NOW: Calibration = Calibration {
-        ticks: 2_000,
-        ns: 1_000,
-        mult: 1 << 31,
+        mult: 1 << 63,
+        ns_at_zero: 0,
     };
 
     fn calibrator() -> Calibrator {

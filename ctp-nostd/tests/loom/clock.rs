@@ -11,9 +11,8 @@ use crate::check;
 
 fn line(number: u64) -> Calibration {
     Calibration {
-        ticks: number,
-        ns: number + 10,
-        mult: number + 20,
+        mult: number,
+        ns_at_zero: number + 10,
     }
 }
 
@@ -29,7 +28,7 @@ fn a_calibration_is_one_line() {
             clock::publish(&written, &line(3)); // over the copy that a probe may be reading
         });
         if let Some(read) = clock::read(&header) {
-            assert_eq!(read, line(read.ticks));
+            assert_eq!(read, line(read.mult));
         }
         recorder.join().expect("a recorder does not panic");
     });
