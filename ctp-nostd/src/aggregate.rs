@@ -144,16 +144,34 @@ impl<'m> Latched<'m> {
         if !idle.is_multiple_of(4) {
             return false;
         }
+        let sums = self.a.plus(ns, bins.of(ns));
+        match self.a.is_within(ns) {
+            true => self.update(idle, &sums, |_| ()),
+            false => self.update_to(idle, &sums, ns),
+        }
+        true
+    }
+
+    /// Both copies are to have these sums, and what else is to be done to each.
+    #[inline(always)]
+    fn update(&self, idle: u32, sums: &Sums, more: impl Fn(&Aggregate)) {
         fence(Ordering::Release); // W1, pairs with R1
         self.latch.store(idle.wrapping_add(1), Ordering::Relaxed); // W2
-        let sums = self.a.with(ns, bins.of(ns));
         fence(Ordering::Release); // W3, pairs with R3
-        self.a.store(&sums);
+        self.a.store(sums);
+        more(self.a);
         self.latch.store(idle.wrapping_add(2), Ordering::Release); // W4, pairs with R1
         fence(Ordering::Release); // W5, pairs with R3
-        self.b.store(&sums);
+        self.b.store(sums);
+        more(self.b);
         self.latch.store(idle.wrapping_add(4), Ordering::Release); // W6
-        true
+    }
+
+    /// The same, where `ns` is shorter or longer than all before.
+    #[cold]
+    #[inline(never)]
+    fn update_to(&self, idle: u32, sums: &Sums, ns: u64) {
+        self.update(idle, sums, |copy| copy.widen(ns));
     }
 
     /// A new owner, while nobody reads: both copies are empty. Whatever the latch was, it goes on.
@@ -182,28 +200,21 @@ impl<'m> Latched<'m> {
     }
 }
 
-/// The words of a copy that an update changes, as they are to be.
+/// The words of a copy that each update changes, as they are to be.
 struct Sums {
     count: u64,
     sum: u64,
-    /// If it is shorter than all before.
-    min: Option<u64>,
-    /// If it is longer.
-    max: Option<u64>,
     bin: usize,
     in_bin: u32,
 }
 
 impl Aggregate {
     #[inline(always)]
-    fn with(&self, ns: u64, bin: usize) -> Sums {
+    fn plus(&self, ns: u64, bin: usize) -> Sums {
         let in_bin = self.bins[bin].load(Ordering::Relaxed);
-        let (min, max) = (&self.min, &self.max);
         Sums {
             count: self.count.load(Ordering::Relaxed).wrapping_add(1),
             sum: self.sum.load(Ordering::Relaxed).wrapping_add(ns),
-            min: (ns < min.load(Ordering::Relaxed)).then_some(ns),
-            max: (ns > max.load(Ordering::Relaxed)).then_some(ns),
             bin,
             in_bin: in_bin.saturating_add(1),
         }
@@ -213,13 +224,20 @@ impl Aggregate {
     fn store(&self, sums: &Sums) {
         self.count.store(sums.count, Ordering::Relaxed);
         self.sum.store(sums.sum, Ordering::Relaxed);
-        if let Some(min) = sums.min {
-            self.min.store(min, Ordering::Relaxed);
-        }
-        if let Some(max) = sums.max {
-            self.max.store(max, Ordering::Relaxed);
-        }
         self.bins[sums.bin].store(sums.in_bin, Ordering::Relaxed);
+    }
+
+    /// Is it neither the shortest nor the longest so far?
+    #[inline(always)]
+    fn is_within(&self, ns: u64) -> bool {
+        let (min, max) = (&self.min, &self.max);
+        min.load(Ordering::Relaxed) <= ns && ns <= max.load(Ordering::Relaxed)
+    }
+
+    fn widen(&self, ns: u64) {
+        let (min, max) = (&self.min, &self.max);
+        min.store(min.load(Ordering::Relaxed).min(ns), Ordering::Relaxed);
+        max.store(max.load(Ordering::Relaxed).max(ns), Ordering::Relaxed);
     }
 
     fn load(&self) -> Durations {

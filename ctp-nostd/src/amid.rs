@@ -13,8 +13,8 @@
 use crate::control;
 use crate::lane::Place;
 use crate::layout::SLOTS;
+use crate::manner::ANY;
 use crate::platform::Platform;
-use crate::probe::ANY;
 use crate::said::Said;
 use crate::seat::{Begun, Seat};
 use crate::slot::{self, EventKind};
@@ -133,7 +133,7 @@ impl<P: Platform> Seat<P> {
                 return;
             }
             while head != complete {
-                if let Some(bins) = self.probe.bins() {
+                if let Some(bins) = self.probe.bins::<ANY>() {
                     let it = &station.slots[slot::index_of(head)];
                     let (at, kind) = slot::when_and_what(it);
                     self.account(head, at, kind, bins);

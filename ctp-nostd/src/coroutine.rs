@@ -7,9 +7,10 @@ use crate::chain::Found;
 use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
+use crate::manner::in_manner;
 use crate::noted::ONE_INSIDE_WAITS;
 use crate::platform::{Local, Platform};
-use crate::probe::{ANY, Probe, USUAL};
+use crate::probe::Probe;
 use crate::said::Said;
 use crate::seat::Seat;
 use crate::site::SiteWord;
@@ -159,10 +160,7 @@ impl<P: Platform> Coroutine<P> {
             self.wake_seen.get(),
         );
         let runs = Said::run(next.wake_seen.get());
-        match seat.probe.is_usual {
-            true => seat.switch::<USUAL>(next_seat, local, waits, runs),
-            false => seat.switch::<ANY>(next_seat, local, waits, runs),
-        }
+        in_manner!(seat.probe, AS => seat.switch::<AS>(next_seat, local, waits, runs));
     }
 
     /// Both events are judged by the one word.

@@ -124,6 +124,7 @@ pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;
 pub mod live;
+mod manner;
 mod noted;
 mod own_ring;
 mod platform;

@@ -10,6 +10,7 @@ use crate::control;
 use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
 use crate::intern::{self, Entry};
+use crate::manner::{ANY, FLIGHT, Manner, USUAL};
 use crate::noted;
 use crate::own_ring::RingMark;
 use crate::platform::Platform;
@@ -19,13 +20,6 @@ use crate::slot::EventKind;
 use crate::sync::Ordering;
 use crate::thread_lane;
 use crate::wait::Wait;
-
-/// What is said of a recording as a parameter of what an event does: it is as most are, so that none of
-/// this is asked for. That is history, in lanes that are not written over, without aggregates, under a
-/// recorder of ours that orders events and its sleep.
-pub(crate) const USUAL: bool = true;
-/// The same of a recording that may be anything, also usual.
-pub(crate) const ANY: bool = false;
 
 /// Ids of chains, by their hashes.
 static CHAINS: site::Cache = site::Cache::new();
@@ -39,8 +33,7 @@ static CHAINS: site::Cache = site::Cache::new();
 pub struct Probe<P> {
     pub(crate) attachment: u32,
     pub(crate) attach_id: u16,
-    /// The recording is [`USUAL`].
-    pub(crate) is_usual: bool,
+    pub(crate) manner: Manner,
     /// The recorder orders events and its sleep, so that no event needs a fence.
     pub(crate) is_ordered: bool,
     /// By which a thread's ring is known to be of this attachment.
@@ -82,7 +75,7 @@ impl<P: Platform> Probe<P> {
             is_ordered: false,
             bins: bins.unwrap_or_default(),
             has_bins: bins.is_some(),
-            is_usual: false,
+            manner: ANY,
             platform: PhantomData,
         }
     }
@@ -96,18 +89,28 @@ impl<P: Platform> Probe<P> {
             lanes,
             ..
         } = self.region;
-        let is_history = extended && !is_overwritten && !lanes.is_empty() && !self.has_bins;
+        let manner = match (is_overwritten, self.has_bins) {
+            (false, false) => USUAL,
+            (true, true) => FLIGHT,
+            _ => ANY,
+        };
+        let is_known = is_ordered && extended && !lanes.is_empty();
         Probe {
             is_ordered,
-            is_usual: is_ordered && is_history,
+            manner: if is_known { manner } else { ANY },
             ..self
         }
     }
 
     /// Those of this recording's aggregates, if it keeps some.
     #[inline(always)]
-    pub(crate) fn bins(&self) -> Option<Bins> {
-        self.has_bins.then_some(self.bins)
+    pub(crate) fn bins<const AS: Manner>(&self) -> Option<Bins> {
+        let has_bins = match AS {
+            USUAL => false,
+            FLIGHT => true,
+            _ => self.has_bins,
+        };
+        has_bins.then_some(self.bins)
     }
 
     /// A coroutine comes into being; the caller is where it is spawned.
@@ -149,18 +152,20 @@ impl<P: Platform> Probe<P> {
 
     /// The time, if that takes no call.
     #[inline(always)]
-    pub(crate) fn ns_at_once<const IS: bool>(&self) -> Option<u64> {
+    pub(crate) fn ns_at_once<const AS: Manner>(&self) -> Option<u64> {
         let Region {
             header, extended, ..
         } = self.region;
-        (IS || extended).then(|| P::ns_at_once(header)).flatten()
+        (AS != ANY || extended)
+            .then(|| P::ns_at_once(header))
+            .flatten()
     }
 
     /// Rings if the recorder sleeps.
     #[inline(always)]
-    pub(crate) fn call_recorder<const IS: bool>(&self) {
+    pub(crate) fn call_recorder<const AS: Manner>(&self) {
         let sleeping = &self.region.header.tracer_sleeping;
-        let must_ring = match IS || self.is_ordered {
+        let must_ring = match AS != ANY || self.is_ordered {
             true => doorbell::must_ring_ordered(sleeping),
             false => doorbell::must_ring(sleeping),
         };

@@ -1,8 +1,8 @@
 //! What an event says, and where each kind of event is recorded: in functions of their own, so that what
-//! is not recorded is done with in the callers. Each is there twice, see [`USUAL`].
+//! is not recorded is done with in the callers. Each is there once for each manner, see `manner.rs`.
 
+use crate::manner::{Manner, in_manner};
 use crate::platform::{Local, Platform};
-use crate::probe::{ANY, USUAL};
 use crate::seat::Seat;
 use crate::site::SiteWord;
 use crate::slot::EventKind;
@@ -59,28 +59,22 @@ impl<P: Platform> Seat<P> {
     /// A run, which is kept.
     #[inline(always)]
     pub fn tell_run(&self, local: Option<&Local>, wake_seen: u16) {
-        match self.probe.is_usual {
-            true => self.runs::<USUAL>(local, wake_seen),
-            false => self.runs::<ANY>(local, wake_seen),
-        }
+        in_manner!(self.probe, AS => self.runs::<AS>(local, wake_seen));
     }
 
     #[inline(never)]
-    fn runs<const IS: bool>(&self, local: Option<&Local>, wake_seen: u16) {
-        self.event::<IS>(local, Said::run(wake_seen));
+    fn runs<const AS: Manner>(&self, local: Option<&Local>, wake_seen: u16) {
+        self.event::<AS>(local, Said::run(wake_seen));
     }
 
     /// A suspend, which is kept. Its site is looked up only here.
     #[inline(always)]
     pub fn tell_suspend(&self, local: Option<&Local>, wait: Wait, addr: u64, wake_seen: u16) {
-        match self.probe.is_usual {
-            true => self.suspends::<USUAL>(local, wait, addr, wake_seen),
-            false => self.suspends::<ANY>(local, wait, addr, wake_seen),
-        }
+        in_manner!(self.probe, AS => self.suspends::<AS>(local, wait, addr, wake_seen));
     }
 
     #[inline(never)]
-    fn suspends<const IS: bool>(
+    fn suspends<const AS: Manner>(
         &self,
         local: Option<&Local>,
         wait: Wait,
@@ -89,7 +83,7 @@ impl<P: Platform> Seat<P> {
     ) {
         let site = self.probe.site(wait.place);
         let said = Said::wait(site, wait.code(), wait.resource, addr, wake_seen);
-        self.event::<IS>(local, said);
+        self.event::<AS>(local, said);
     }
 
     /// The same, where that is known already: the site, and code and resource of what it waits for.
@@ -103,14 +97,11 @@ impl<P: Platform> Seat<P> {
     ) {
         // As many words as registers are for arguments.
         let code = u32::from(wake_seen) << 8 | u32::from(wait_code);
-        match self.probe.is_usual {
-            true => self.waits::<USUAL>(local, site, arg, addr, code),
-            false => self.waits::<ANY>(local, site, arg, addr, code),
-        }
+        in_manner!(self.probe, AS => self.waits::<AS>(local, site, arg, addr, code));
     }
 
     #[inline(never)]
-    fn waits<const IS: bool>(
+    fn waits<const AS: Manner>(
         &self,
         local: Option<&Local>,
         site: SiteWord,
@@ -119,6 +110,6 @@ impl<P: Platform> Seat<P> {
         code: u32,
     ) {
         let said = Said::wait(site, code as u8, arg, addr, (code >> 8) as u16);
-        self.event::<IS>(local, said);
+        self.event::<AS>(local, said);
     }
 }

@@ -12,12 +12,13 @@
 //! ```
 //! Whoever finds that something is not as it mostly is leaves this file: what then goes on is the
 //! same protocol, step by step, in `amid.rs`. So the path that is mostly taken has one way through
-//! it, and nothing in it is a call. `IS` is [`USUAL`](crate::probe::USUAL), or that is not known.
+//! it, and nothing in it is a call. `AS` is in which manner, see `manner.rs`.
 
 use crate::aggregate::Bins;
 use crate::control;
 use crate::lane::{Payload, Place};
 use crate::layout::{EXT_REV, Station, seat_word};
+use crate::manner::{ANY, Manner};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::said::Said;
@@ -88,25 +89,25 @@ impl<P: Platform> Seat<P> {
     /// Publishes the next event, which is kept, in the station and in the thread's lane. The head
     /// comes last: what it counts is in both.
     #[inline(always)]
-    pub fn event<const IS: bool>(&self, local: Option<&Local>, said: Said) {
-        let Some(begun) = local.and_then(|local| self.begin::<IS>(local)) else {
+    pub fn event<const AS: Manner>(&self, local: Option<&Local>, said: Said) {
+        let Some(begun) = local.and_then(|local| self.begin::<AS>(local)) else {
             return self.event_slowly(said);
         };
         if self.probe.control_word() != 0 {
             return self.judge_again(begun, said); // K4
         }
         self.write(&begun, 0, &said);
-        self.complete::<IS>(begun.n, begun.at, said.kind as u8);
-        self.probe.call_recorder::<IS>(); // E6
+        self.complete::<AS>(begun.n, begun.at, said.kind as u8);
+        self.probe.call_recorder::<AS>(); // E6
     }
 
     /// E1 to E3, if all is as it mostly is.
     #[inline(always)]
-    fn begin<const IS: bool>(&self, local: &Local) -> Option<Begun> {
+    fn begin<const AS: Manner>(&self, local: &Local) -> Option<Begun> {
         let n = self.next_alone()?; // E1
         let last_ts = self.station.last_ts.load(Ordering::Relaxed);
-        let now = || Some(self.probe.ns_at_once::<IS>()?.max(last_ts));
-        let (at, place) = self.probe.reserve_at_once::<IS>(local, now)?; // E2
+        let now = || Some(self.probe.ns_at_once::<AS>()?.max(last_ts));
+        let (at, place) = self.probe.reserve_at_once::<AS>(local, now)?; // E2
         if !self.enter(n, at) {
             self.give_way(place, at); // E3
             return None;
@@ -158,8 +159,8 @@ impl<P: Platform> Seat<P> {
 
     /// E5, of an event that came amid no other: `n` is in its slot and in its lane.
     #[inline(always)]
-    pub fn complete<const IS: bool>(&self, n: u64, at: u64, kind: u8) {
-        if !IS && let Some(bins) = self.probe.bins() {
+    pub fn complete<const AS: Manner>(&self, n: u64, at: u64, kind: u8) {
+        if let Some(bins) = self.probe.bins::<AS>() {
             self.account(n, at, kind, bins);
         }
         let head = n.wrapping_add(1);
@@ -226,7 +227,7 @@ impl<P: Platform> Seat<P> {
         station.owner.store(owner, Ordering::Relaxed);
         station.meta.store(meta, Ordering::Relaxed);
         station.is_dead.store(0, Ordering::Relaxed);
-        if self.probe.bins().is_some() {
+        if self.probe.bins::<ANY>().is_some() {
             station.clear_aggregates();
         }
         if self.probe.region.extended {

@@ -11,8 +11,8 @@
 //! ```
 
 use crate::lane::{Place, Ring, Room};
+use crate::manner::{ANY, Manner};
 use crate::platform::{Local, Platform};
-use crate::probe::ANY;
 use crate::said::Said;
 use crate::seat::{Begun, Seat};
 use crate::sync::Ordering;
@@ -43,21 +43,21 @@ impl Taken {
 impl<P: Platform> Seat<P> {
     /// Publishes two events that are kept: what this one says, and what `next` says.
     #[inline(always)]
-    pub fn switch<const IS: bool>(
+    pub fn switch<const AS: Manner>(
         &self,
         next: &Self,
         local: Option<&Local>,
         waits: Said,
         runs: Said,
     ) {
-        let now = || self.probe.ns_at_once::<IS>();
+        let now = || self.probe.ns_at_once::<AS>();
         let Some(taken) = local.and_then(|local| {
-            let lane = self.probe.at_hand::<IS>(local)?;
+            let lane = self.probe.at_hand::<AS>(local)?;
             self.take_both(next, local, lane, now)
         }) else {
             return self.switch_slowly(next, waits, runs);
         };
-        self.tell_both::<IS>(next, &taken, &waits, &runs);
+        self.tell_both::<AS>(next, &taken, &waits, &runs);
     }
 
     /// E1 and E2, if all is as it mostly is.
@@ -88,7 +88,7 @@ impl<P: Platform> Seat<P> {
 
     /// E3 and all that follows.
     #[inline(always)]
-    fn tell_both<const IS: bool>(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
+    fn tell_both<const AS: Manner>(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
         if !self.enter(taken.n, taken.at) {
             return self.switch_anew(next, *taken, *waits, *runs);
         }
@@ -97,10 +97,10 @@ impl<P: Platform> Seat<P> {
             return self.switch_apart(next, *taken, has_entered, *waits, *runs);
         }
         self.write(&taken.first(), 0, waits);
-        self.complete::<IS>(taken.n, taken.at, waits.kind as u8);
+        self.complete::<AS>(taken.n, taken.at, waits.kind as u8);
         next.write(&taken.second(), 0, runs);
-        next.complete::<IS>(taken.next_n, taken.at, runs.kind as u8);
-        self.probe.call_recorder::<IS>();
+        next.complete::<AS>(taken.next_n, taken.at, runs.kind as u8);
+        self.probe.call_recorder::<AS>();
     }
 
     #[inline(always)]

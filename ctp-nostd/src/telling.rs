@@ -3,8 +3,9 @@
 use core::panic::Location;
 
 use crate::lane::{Deed, Payload, Place};
+use crate::manner::{ANY, Manner, in_manner};
 use crate::platform::{Local, Platform};
-use crate::probe::{ANY, Probe, USUAL};
+use crate::probe::Probe;
 use crate::thread_lane::{look, remember_loss};
 use crate::wait::Resource;
 
@@ -27,12 +28,12 @@ impl<P: Platform> Probe<P> {
 
     /// The same, if all is as it mostly is.
     #[inline(always)]
-    pub(crate) fn reserve_at_once<const IS: bool>(
+    pub(crate) fn reserve_at_once<const AS: Manner>(
         &self,
         local: &Local,
         now: impl FnOnce() -> Option<u64>,
     ) -> Option<(u64, Option<Place<'static>>)> {
-        let Some((ring, room)) = self.at_hand::<IS>(local)? else {
+        let Some((ring, room)) = self.at_hand::<AS>(local)? else {
             return Some((now()?, None));
         };
         let (at_ns, at) = ring.reserve_in(room, 1, now)?;
@@ -54,10 +55,7 @@ impl<P: Platform> Probe<P> {
     /// A record of its own. Gives its time.
     #[inline]
     pub(crate) fn tell(&self, payload: Payload) -> u64 {
-        let at_once = |local| match self.is_usual {
-            true => self.reserve_at_once::<USUAL>(local, || self.ns_at_once::<USUAL>()),
-            false => self.reserve_at_once::<ANY>(local, || self.ns_at_once::<ANY>()),
-        };
+        let at_once = |local| in_manner!(self, AS => self.reserve_at_once::<AS>(local, || self.ns_at_once::<AS>()));
         let (at_ns, place) = match P::local().and_then(at_once) {
             Some(taken) => taken,
             None => self.reserve(P::now_ns),

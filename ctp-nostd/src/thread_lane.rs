@@ -3,8 +3,9 @@
 use core::sync::atomic::compiler_fence;
 
 use crate::lane::{self, Claimant, Deed, Payload, Ring, Room};
+use crate::manner::{ANY, FLIGHT, Manner, USUAL};
 use crate::platform::{Local, Platform};
-use crate::probe::{ANY, Probe};
+use crate::probe::Probe;
 use crate::sync::Ordering;
 
 /// In a thread's word of its lane: this one was full, which the lane has not told yet.
@@ -33,16 +34,20 @@ impl<P: Platform> Probe<P> {
     /// The ring of this thread with the room that it is known to have, or that nobody has a lane, if that
     /// is known. Then the thread's id is known too.
     #[inline(always)]
-    pub(crate) fn at_hand<const IS: bool>(
+    pub(crate) fn at_hand<const AS: Manner>(
         &self,
         local: &Local,
     ) -> Option<Option<(Ring<'static>, Room)>> {
         match local.own_ring.at_hand(self.ring_mark) {
             Some((ring, room)) => {
-                let is_overwritten = !IS && self.region.is_overwritten;
+                let is_overwritten = match AS {
+                    USUAL => false,
+                    FLIGHT => true,
+                    _ => self.region.is_overwritten,
+                };
                 Some(Some((ring.overwritten(is_overwritten), room)))
             }
-            None if IS => None,
+            None if AS != ANY => None,
             None => {
                 let is_laneless = local.lane.load(Ordering::Relaxed) == self.laneless_word;
                 is_laneless.then_some(None)

@@ -1,0 +1,34 @@
+//! In which manner events are recorded. What is on an event's path is there once for each, as a
+//! parameter of it, so that none of what is known of that manner is asked for at an event.
+
+/// One of those below.
+pub(crate) type Manner = u8;
+
+/// As most recordings are: history in lanes that are not written over, without aggregates, under a
+/// recorder of ours that orders events and its sleep.
+pub(crate) const USUAL: Manner = 0;
+/// The same, but in lanes that are written over, and with aggregates.
+pub(crate) const FLIGHT: Manner = 1;
+/// Of a recording that may be anything, also as above.
+pub(crate) const ANY: Manner = 2;
+
+/// Evaluates an expression with a constant for the manner of a probe.
+macro_rules! in_manner {
+    ($probe:expr, $manner:ident => $call:expr) => {
+        match $probe.manner {
+            $crate::manner::USUAL => {
+                const $manner: $crate::manner::Manner = $crate::manner::USUAL;
+                $call
+            }
+            $crate::manner::FLIGHT => {
+                const $manner: $crate::manner::Manner = $crate::manner::FLIGHT;
+                $call
+            }
+            _ => {
+                const $manner: $crate::manner::Manner = $crate::manner::ANY;
+                $call
+            }
+        }
+    };
+}
+pub(crate) use in_manner;
