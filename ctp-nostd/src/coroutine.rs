@@ -7,7 +7,7 @@ use crate::chain::Found;
 use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
-use crate::manner::in_manner;
+use crate::manner::{Manner, in_manner};
 use crate::noted::ONE_INSIDE_WAITS;
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
@@ -135,15 +135,19 @@ impl<P: Platform> Coroutine<P> {
     #[inline]
     pub fn switch_to(&self, wait: Wait, next: &Self) {
         match (self.live_seat(), next.live_seat()) {
-            (Some(seat), Some(next_seat)) => self.switch_in(seat, wait, next, next_seat),
+            (Some(seat), Some(_)) => in_manner!(seat.probe, AS => self.switch_as::<AS>(wait, next)),
             (Some(seat), None) => self.suspend_in(seat, wait),
             (None, Some(next_seat)) => next.run_in(next_seat),
             (None, None) => {}
         }
     }
 
+    /// Of two that are recorded.
     #[inline(never)]
-    fn switch_in(&self, seat: &Seat<P>, wait: Wait, next: &Self, next_seat: &Seat<P>) {
+    fn switch_as<const AS: Manner>(&self, wait: Wait, next: &Self) {
+        let (Some(seat), Some(next_seat)) = (&self.seat, &next.seat) else {
+            return;
+        };
         let local = P::local();
         self.leave(seat, local);
         next.enter(next_seat, local);
@@ -160,7 +164,7 @@ impl<P: Platform> Coroutine<P> {
             self.wake_seen.get(),
         );
         let runs = Said::run(next.wake_seen.get());
-        in_manner!(seat.probe, AS => seat.switch::<AS>(next_seat, local, waits, runs));
+        seat.switch::<AS>(next_seat, local, waits, runs);
     }
 
     /// Both events are judged by the one word.

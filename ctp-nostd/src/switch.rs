@@ -89,12 +89,13 @@ impl<P: Platform> Seat<P> {
     /// E3 and all that follows.
     #[inline(always)]
     fn tell_both<const AS: Manner>(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
+        let begun = || [taken.first(), taken.second()];
         if !self.enter(taken.n, taken.at) {
-            return self.switch_anew(next, *taken, *waits, *runs);
+            return self.switch_anew(next, begun(), [*waits, *runs]);
         }
         let has_entered = next.enter(taken.next_n, taken.at);
         if !has_entered || self.probe.control_word() != 0 {
-            return self.switch_apart(next, *taken, has_entered, *waits, *runs);
+            return self.switch_apart(next, has_entered, begun(), [*waits, *runs]);
         }
         self.write(&taken.first(), 0, waits);
         self.complete::<AS>(taken.n, taken.at, waits.kind as u8);
@@ -127,9 +128,10 @@ impl<P: Platform> Seat<P> {
     /// A handler has recorded an event of the one that waits.
     #[cold]
     #[inline(never)]
-    fn switch_anew(&self, next: &Self, taken: Taken, waits: Said, runs: Said) {
-        self.give_way(taken.place, taken.at);
-        next.probe.void(taken.next_place, taken.at);
+    fn switch_anew(&self, next: &Self, begun: [Begun; 2], said: [Said; 2]) {
+        let ([first, second], [waits, runs]) = (begun, said);
+        self.give_way(first.place, first.at);
+        next.probe.void(second.place, second.at);
         self.event_slowly(waits);
         next.event_slowly(runs);
     }
@@ -138,13 +140,14 @@ impl<P: Platform> Seat<P> {
     /// control has changed.
     #[cold]
     #[inline(never)]
-    fn switch_apart(&self, next: &Self, taken: Taken, has_entered: bool, waits: Said, runs: Said) {
+    fn switch_apart(&self, next: &Self, has_entered: bool, begun: [Begun; 2], said: [Said; 2]) {
+        let ([first, second], [waits, runs]) = (begun, said);
         if has_entered {
-            self.judge_again(taken.first(), waits);
-            return next.judge_again(taken.second(), runs);
+            self.judge_again(first, waits);
+            return next.judge_again(second, runs);
         }
-        next.give_way(taken.next_place, taken.at);
-        self.judge_again(taken.first(), waits);
+        next.give_way(second.place, second.at);
+        self.judge_again(first, waits);
         next.event_slowly(runs);
     }
 }
