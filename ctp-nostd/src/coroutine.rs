@@ -156,15 +156,12 @@ impl<P: Platform> Coroutine<P> {
             return self.switch_under(control, seat, wait, next, next_seat);
         }
         let site = seat.probe.site(wait.place);
-        let waits = Said::wait(
-            site,
-            wait.code(),
-            wait.resource,
-            self.addr(),
-            self.wake_seen.get(),
-        );
-        let runs = Said::run(next.wake_seen.get());
-        seat.switch::<AS>(next_seat, local, waits, runs);
+        let waits = || {
+            let (code, seen) = (wait.code(), self.wake_seen.get());
+            Said::wait(site, code, wait.resource, self.addr(), seen)
+        };
+        let runs = || Said::run(next.wake_seen.get());
+        seat.switch::<AS>(next_seat, local, || [waits(), runs()]);
     }
 
     /// Both events are judged by the one word.

@@ -144,7 +144,7 @@ impl<'m> Ring<'m> {
         now: impl FnOnce() -> Option<u64>,
     ) -> Option<(u64, u64)> {
         let head = self.head(); // T1
-        if head >= room.end().saturating_sub(places.saturating_sub(1)) {
+        if head.wrapping_add(places.saturating_sub(1)) >= room.end() {
             return None; // T2
         }
         let may_be = |more| self.may_be_overwritten(room, head.wrapping_add(more));

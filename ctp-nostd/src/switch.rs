@@ -41,23 +41,23 @@ impl Taken {
 }
 
 impl<P: Platform> Seat<P> {
-    /// Publishes two events that are kept: what this one says, and what `next` says.
+    /// Publishes two events that are kept: what this one says, and what `next` says. They are asked for
+    /// only when it is needed, since there are too few registers to keep all of that.
     #[inline(always)]
     pub fn switch<const AS: Manner>(
         &self,
         next: &Self,
         local: Option<&Local>,
-        waits: Said,
-        runs: Said,
+        said: impl Fn() -> [Said; 2],
     ) {
         let now = || self.probe.ns_at_once::<AS>();
         let Some(taken) = local.and_then(|local| {
             let lane = self.probe.at_hand::<AS>(local)?;
             self.take_both(next, local, lane, now)
         }) else {
-            return self.switch_slowly(next, waits, runs);
+            return self.switch_slowly(next, said());
         };
-        self.tell_both::<AS>(next, &taken, &waits, &runs);
+        self.tell_both::<AS>(next, &taken, said);
     }
 
     /// E1 and E2, if all is as it mostly is.
@@ -88,18 +88,24 @@ impl<P: Platform> Seat<P> {
 
     /// E3 and all that follows.
     #[inline(always)]
-    fn tell_both<const AS: Manner>(&self, next: &Self, taken: &Taken, waits: &Said, runs: &Said) {
+    fn tell_both<const AS: Manner>(
+        &self,
+        next: &Self,
+        taken: &Taken,
+        said: impl Fn() -> [Said; 2],
+    ) {
         let begun = || [taken.first(), taken.second()];
         if !self.enter(taken.n, taken.at) {
-            return self.switch_anew(next, begun(), [*waits, *runs]);
+            return self.switch_anew(next, begun(), said());
         }
         let has_entered = next.enter(taken.next_n, taken.at);
         if !has_entered || self.probe.control_word() != 0 {
-            return self.switch_apart(next, has_entered, begun(), [*waits, *runs]);
+            return self.switch_apart(next, has_entered, begun(), said());
         }
-        self.write(&taken.first(), 0, waits);
+        let [waits, runs] = said();
+        self.write(&taken.first(), 0, &waits);
         self.complete::<AS>(taken.n, taken.at, waits.kind as u8);
-        next.write(&taken.second(), 0, runs);
+        next.write(&taken.second(), 0, &runs);
         next.complete::<AS>(taken.next_n, taken.at, runs.kind as u8);
         self.probe.call_recorder::<AS>();
     }
@@ -112,15 +118,16 @@ impl<P: Platform> Seat<P> {
     /// Still at one time where only the kernel knows it, else one after the other.
     #[cold]
     #[inline(never)]
-    fn switch_slowly(&self, next: &Self, waits: Said, runs: Said) {
+    fn switch_slowly(&self, next: &Self, said: [Said; 2]) {
         let now = || Some(P::now_ns());
         let take = |local| {
             let lane = self.probe.at_hand_now(local)?;
             self.take_both(next, local, lane, now)
         };
         if let Some(taken) = P::local().and_then(take) {
-            return self.tell_both::<ANY>(next, &taken, &waits, &runs);
+            return self.tell_both::<ANY>(next, &taken, || said);
         }
+        let [waits, runs] = said;
         self.event_slowly(waits);
         next.event_slowly(runs);
     }
