@@ -263,15 +263,26 @@ impl<P: Platform> Coroutine<P> {
     /// It is the one that runs here, and what an earlier one announced is void.
     #[inline(always)]
     fn enter(&self, seat: &Seat<P>, local: Option<&Local>) {
+        // Here and below, a look takes less than to store what is there already.
         let seen = wake::seen(&seat.station.wake);
-        self.was_woken.set(self.wake_seen.replace(seen) != seen);
+        let is_woken = seen != self.wake_seen.get();
+        if is_woken {
+            self.wake_seen.set(seen);
+        }
+        if is_woken != self.was_woken.get() {
+            self.was_woken.set(is_woken);
+        }
         let Some(local) = local else { return };
         let running = local.current.load(Ordering::Relaxed) as u32;
         if running != seat.word {
-            self.previous.set(running);
+            if running != self.previous.get() {
+                self.previous.set(running);
+            }
             local.current.store(seat.word.into(), Ordering::Relaxed);
         }
-        local.noted_kind.store(0, Ordering::Relaxed);
+        if local.noted_kind.load(Ordering::Relaxed) != 0 {
+            local.noted_kind.store(0, Ordering::Relaxed);
+        }
     }
 
     /// The one inside of which it ran runs on; if it did not run here, nothing changes.

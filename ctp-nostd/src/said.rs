@@ -2,6 +2,8 @@
 //! is not recorded is done with in the callers. Each is there once for each manner, see `manner.rs`.
 
 use crate::manner::{Manner, in_manner};
+use core::panic::Location;
+
 use crate::platform::{Local, Platform};
 use crate::seat::Seat;
 use crate::site::SiteWord;
@@ -41,6 +43,12 @@ impl Said {
         }
     }
 
+    /// It waits, by this [`code`].
+    #[inline(always)]
+    fn wait_of(site: SiteWord, code: u32, arg: u64, addr: u64) -> Self {
+        Said::wait(site, code as u8, arg, addr, (code >> 8) as u16)
+    }
+
     /// It waits.
     #[inline(always)]
     pub fn wait(site: SiteWord, wait_code: u8, arg: u64, addr: u64, wake_seen: u16) -> Self {
@@ -53,6 +61,13 @@ impl Said {
             wake_seen,
         }
     }
+}
+
+/// What it waits for and the wakes it has seen in one word, so that there are no more arguments than
+/// registers for them.
+#[inline(always)]
+fn code(wait_code: u8, wake_seen: u16) -> u32 {
+    u32::from(wake_seen) << 8 | u32::from(wait_code)
 }
 
 impl<P: Platform> Seat<P> {
@@ -70,20 +85,21 @@ impl<P: Platform> Seat<P> {
     /// A suspend, which is kept. Its site is looked up only here.
     #[inline(always)]
     pub fn tell_suspend(&self, local: Option<&Local>, wait: Wait, addr: u64, wake_seen: u16) {
-        in_manner!(self.probe, AS => self.suspends::<AS>(local, wait, addr, wake_seen));
+        let (place, arg, code) = (wait.place, wait.resource, code(wait.code(), wake_seen));
+        in_manner!(self.probe, AS => self.suspends::<AS>(local, place, arg, addr, code));
     }
 
     #[inline(never)]
     fn suspends<const AS: Manner>(
         &self,
         local: Option<&Local>,
-        wait: Wait,
+        place: &'static Location<'static>,
+        arg: u64,
         addr: u64,
-        wake_seen: u16,
+        code: u32,
     ) {
-        let site = self.probe.site(wait.place);
-        let said = Said::wait(site, wait.code(), wait.resource, addr, wake_seen);
-        self.event::<AS>(local, said);
+        let site = self.probe.site(place);
+        self.event::<AS>(local, Said::wait_of(site, code, arg, addr));
     }
 
     /// The same, where that is known already: the site, and code and resource of what it waits for.
@@ -95,8 +111,7 @@ impl<P: Platform> Seat<P> {
         addr: u64,
         wake_seen: u16,
     ) {
-        // As many words as registers are for arguments.
-        let code = u32::from(wake_seen) << 8 | u32::from(wait_code);
+        let code = code(wait_code, wake_seen);
         in_manner!(self.probe, AS => self.waits::<AS>(local, site, arg, addr, code));
     }
 
@@ -109,7 +124,6 @@ impl<P: Platform> Seat<P> {
         addr: u64,
         code: u32,
     ) {
-        let said = Said::wait(site, code as u8, arg, addr, (code >> 8) as u16);
-        self.event::<AS>(local, said);
+        self.event::<AS>(local, Said::wait_of(site, code, arg, addr));
     }
 }
