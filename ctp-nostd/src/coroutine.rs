@@ -47,9 +47,8 @@ pub enum Kind {
 pub struct Coroutine<P: Platform> {
     /// Whose place in this thread's `current` word it took.
     previous: Cell<u32>,
-    wake_seen: Cell<u16>,
-    /// It was woken between its last two runs.
-    was_woken: Cell<bool>,
+    /// Wakes until its last run but one, and until its last: {16 | 16}.
+    seen: Cell<u32>,
     /// It is over, and what it held may be in what it gave to another one.
     has_given_out: Cell<bool>,
     /// What an event needs comes first in there.
@@ -61,8 +60,7 @@ impl<P: Platform> Coroutine<P> {
     pub const fn mute() -> Self {
         Coroutine {
             seat: None,
-            wake_seen: Cell::new(0),
-            was_woken: Cell::new(false),
+            seen: Cell::new(0),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
         }
@@ -74,8 +72,7 @@ impl<P: Platform> Coroutine<P> {
         seat.milestone(Said::only(EventKind::Birth));
         Coroutine {
             seat: Some(seat),
-            wake_seen: Cell::new(0),
-            was_woken: Cell::new(false),
+            seen: Cell::new(0),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
         }
@@ -108,7 +105,7 @@ impl<P: Platform> Coroutine<P> {
         let local = P::local();
         self.enter(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Run) {
-            seat.tell_run(local, self.wake_seen.get());
+            seat.tell_run(local, self.wake_seen());
         }
     }
 
@@ -125,7 +122,7 @@ impl<P: Platform> Coroutine<P> {
         let local = P::local();
         self.leave(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
-            seat.tell_suspend(local, wait, self.addr(), self.wake_seen.get());
+            seat.tell_suspend(local, wait, self.addr(), self.wake_seen());
         }
     }
 
@@ -157,10 +154,10 @@ impl<P: Platform> Coroutine<P> {
         }
         let site = seat.probe.site(wait.place);
         let waits = || {
-            let (code, seen) = (wait.code(), self.wake_seen.get());
+            let (code, seen) = (wait.code(), self.wake_seen());
             Said::wait(site, code, wait.resource, self.addr(), seen)
         };
-        let runs = || Said::run(next.wake_seen.get());
+        let runs = || Said::run(next.wake_seen());
         seat.switch::<AS>(next_seat, local, || [waits(), runs()]);
     }
 
@@ -177,10 +174,10 @@ impl<P: Platform> Coroutine<P> {
     ) {
         let runs = next_seat.keeps(control, EventKind::Run);
         if seat.keeps(control, EventKind::Suspend) {
-            seat.tell_suspend(P::local(), wait, self.addr(), self.wake_seen.get());
+            seat.tell_suspend(P::local(), wait, self.addr(), self.wake_seen());
         }
         if runs {
-            next_seat.tell_run(P::local(), next.wake_seen.get());
+            next_seat.tell_run(P::local(), next.wake_seen());
         }
     }
 
@@ -211,7 +208,7 @@ impl<P: Platform> Coroutine<P> {
         self.mark_the_one_around(local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
             let wait = (site, code, arg);
-            seat.tell_wait(local, wait, self.addr(), self.wake_seen.get());
+            seat.tell_wait(local, wait, self.addr(), self.wake_seen());
         }
     }
 
@@ -241,7 +238,8 @@ impl<P: Platform> Coroutine<P> {
     /// Whether a wake led to the run that goes on; else who runs it has other reasons.
     #[cfg(feature = "alloc")]
     pub(crate) fn was_woken(&self) -> bool {
-        self.was_woken.get()
+        let seen = self.seen.get();
+        seen >> 16 != seen & 0xFFFF
     }
 
     /// As [`waker`](Coroutine::waker), of one whose wakers are counted.
@@ -252,6 +250,12 @@ impl<P: Platform> Coroutine<P> {
         let flags = station.flags.load(Ordering::Relaxed) | FLAG_COUNTS_WAKERS;
         station.flags.store(flags, Ordering::Relaxed);
         Some(waker)
+    }
+
+    /// Wakes until its last run, modulo 2^16.
+    #[inline(always)]
+    fn wake_seen(&self) -> u16 {
+        self.seen.get() as u16
     }
 
     /// What cTP v1 has for its frame.
@@ -265,12 +269,9 @@ impl<P: Platform> Coroutine<P> {
     fn enter(&self, seat: &Seat<P>, local: Option<&Local>) {
         // Here and below, a look takes less than to store what is there already.
         let seen = wake::seen(&seat.station.wake);
-        let is_woken = seen != self.wake_seen.get();
-        if is_woken {
-            self.wake_seen.set(seen);
-        }
-        if is_woken != self.was_woken.get() {
-            self.was_woken.set(is_woken);
+        let latest = self.seen.get();
+        if latest != u32::from(seen) * 0x1_0001 {
+            self.seen.set(latest << 16 | u32::from(seen));
         }
         let Some(local) = local else { return };
         let running = local.current.load(Ordering::Relaxed) as u32;
