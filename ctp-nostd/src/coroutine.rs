@@ -131,7 +131,8 @@ impl<P: Platform> Coroutine<P> {
     /// switch of stacks, and before anybody can resume this one elsewhere.
     #[inline]
     pub fn switch_to(&self, wait: Wait, next: &Self) {
-        match (self.live_seat(), next.live_seat()) {
+        let now = P::attachment();
+        match (self.seat_of(now), next.seat_of(now)) {
             (Some(seat), Some(_)) => in_manner!(seat.probe, AS => self.switch_as::<AS>(wait, next)),
             (Some(seat), None) => self.suspend_in(seat, wait),
             (None, Some(next_seat)) => next.run_in(next_seat),
@@ -309,6 +310,13 @@ impl<P: Platform> Coroutine<P> {
     fn live_seat(&self) -> Option<&Seat<P>> {
         let seat = self.seat.as_ref()?;
         (P::attachment() == seat.probe.attachment).then_some(seat)
+    }
+
+    /// The same, if that is the present attachment.
+    #[inline]
+    fn seat_of(&self, attachment: u32) -> Option<&Seat<P>> {
+        let seat = self.seat.as_ref();
+        seat.filter(|it| it.probe.attachment == attachment)
     }
 }
 

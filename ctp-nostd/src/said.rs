@@ -46,7 +46,7 @@ impl Said {
     /// It waits, by this [`code`].
     #[inline(always)]
     fn wait_of(site: SiteWord, code: u32, arg: u64, addr: u64) -> Self {
-        Said::wait(site, code as u8, arg, addr, (code >> 8) as u16)
+        Said::wait(site, (code >> 8) as u8, arg, addr, (code >> 16) as u16)
     }
 
     /// It waits.
@@ -63,11 +63,11 @@ impl Said {
     }
 }
 
-/// What it waits for and the wakes it has seen in one word, so that there are no more arguments than
-/// registers for them.
+/// What it waits for and the wakes it has seen in one word, as they stand in the tail of a slot: so there
+/// are no more arguments than registers for them.
 #[inline(always)]
 fn code(wait_code: u8, wake_seen: u16) -> u32 {
-    u32::from(wake_seen) << 8 | u32::from(wait_code)
+    u32::from(wake_seen) << 16 | u32::from(wait_code) << 8
 }
 
 impl<P: Platform> Seat<P> {
