@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use ctp_benches::memory::{Lent, Memory, kernel_ns};
 use ctp_benches::{Times, recorder, this_program, times};
-use ctp_nostd::aggregate::{Bins, Latched, MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
+use ctp_nostd::aggregate::{Bins, MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::control::Control;
-use ctp_nostd::layout::Aggregate;
+use ctp_nostd::layout::Station;
 use ctp_nostd::{Task, Wait, clock};
 
 /// What a role measures, and in what memory: lanes and mode.
@@ -210,12 +210,8 @@ fn recorded() {
 /// One update of an aggregate, alone, and while somebody reads it without a pause.
 // AGG-04, AGG-20
 fn aggregates() {
-    let (latch, a, b) = (
-        AtomicU32::new(0),
-        Aggregate::default(),
-        Aggregate::default(),
-    );
-    let latched = Latched::new(&latch, &a, &b);
+    let station = Station::default();
+    let latched = station.waiting();
     latched.clear();
     let mut n = 0u64;
     let mut update = || {

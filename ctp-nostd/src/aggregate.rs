@@ -140,31 +140,31 @@ impl<'m> Latched<'m> {
     /// an update of this very aggregate is going on.
     #[inline(always)]
     pub fn add(&self, ns: u64, bins: Bins) -> bool {
-        match self.a.is_within(ns) {
-            true => self.update(ns, bins, |_| ()),
-            false => add_beyond(self.latch, self.a, self.b, ns, bins),
-        }
-    }
-
-    /// The same; `more` is done to each copy too.
-    #[inline(always)]
-    fn update(&self, ns: u64, bins: Bins, more: impl Fn(&Aggregate)) -> bool {
         let idle = self.latch.load(Ordering::Relaxed);
         if !idle.is_multiple_of(4) {
             return false;
         }
         let sums = self.a.plus(ns, bins.of(ns));
+        match self.a.is_within(ns) {
+            true => self.update(idle, &sums, |_| ()),
+            false => update_beyond(self.latch, self.a, self.b, ns, bins),
+        }
+        true
+    }
+
+    /// Both copies are to have these sums; `more` is done to each too.
+    #[inline(always)]
+    fn update(&self, idle: u32, sums: &Sums, more: impl Fn(&Aggregate)) {
         fence(Ordering::Release); // W1, pairs with R1
         self.latch.store(idle.wrapping_add(1), Ordering::Relaxed); // W2
         fence(Ordering::Release); // W3, pairs with R3
-        self.a.store(&sums);
+        self.a.store(sums);
         more(self.a);
         self.latch.store(idle.wrapping_add(2), Ordering::Release); // W4, pairs with R1
         fence(Ordering::Release); // W5, pairs with R3
-        self.b.store(&sums);
+        self.b.store(sums);
         more(self.b);
         self.latch.store(idle.wrapping_add(4), Ordering::Release); // W6
-        true
     }
 
     /// A new owner, while nobody reads: both copies are empty. Whatever the latch was, it goes on.
@@ -193,11 +193,14 @@ impl<'m> Latched<'m> {
     }
 }
 
-/// A duration that is shorter or longer than all before. Its arguments are such that registers hold them.
+/// An update by a duration that is shorter or longer than all before. It finds anew what is known, so that
+/// registers hold its arguments: what would be handed over in memory is written there by every update.
 #[cold]
 #[inline(never)]
-fn add_beyond(latch: &AtomicU32, a: &Aggregate, b: &Aggregate, ns: u64, bins: Bins) -> bool {
-    Latched::new(latch, a, b).update(ns, bins, |copy| copy.widen(ns))
+fn update_beyond(latch: &AtomicU32, a: &Aggregate, b: &Aggregate, ns: u64, bins: Bins) {
+    let idle = latch.load(Ordering::Relaxed);
+    let sums = a.plus(ns, bins.of(ns));
+    Latched::new(latch, a, b).update(idle, &sums, |copy| copy.widen(ns));
 }
 
 /// The words of a copy that each update changes, as they are to be.
