@@ -276,10 +276,11 @@ impl<P: Platform> Coroutine<P> {
         }
         let Some(local) = local else { return };
         let running = local.current.load(Ordering::Relaxed) as u32;
-        if running != seat.word {
-            if running != self.previous.get() {
-                self.previous.set(running);
-            }
+        if running == self.previous.get() {
+            // Mostly nobody, as before; it is never the previous of itself.
+            local.current.store(seat.word.into(), Ordering::Relaxed);
+        } else if running != seat.word {
+            self.previous.set(running);
             local.current.store(seat.word.into(), Ordering::Relaxed);
         }
         if local.noted_kind.load(Ordering::Relaxed) != 0 {
@@ -291,7 +292,7 @@ impl<P: Platform> Coroutine<P> {
     #[inline(always)]
     fn leave(&self, seat: &Seat<P>, local: Option<&Local>) {
         let Some(local) = local else { return };
-        if local.current.load(Ordering::Relaxed) == u64::from(seat.word) {
+        if local.current.load(Ordering::Relaxed) as u32 == seat.word {
             local
                 .current
                 .store(self.previous.get().into(), Ordering::Relaxed);
