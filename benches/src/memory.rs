@@ -163,5 +163,9 @@ fn calibration() -> Calibration {
     thread::sleep(Duration::from_millis(20));
     let (ticks_since, ns_since) = (clock::ticks() - ticks, kernel_ns() - ns);
     let mult = (u128::from(ns_since) << 64).checked_div(ticks_since.into());
-    Calibration::through(ticks, ns, mult.unwrap_or(0) as u64)
+    Calibration {
+        ticks,
+        ns,
+        mult: mult.unwrap_or(0) as u64,
+    }
 }

@@ -10,6 +10,8 @@
 //!   E5 head = begun, by the outermost, for the events inside of it too
 //! ```
 
+use core::sync::atomic::compiler_fence;
+
 use crate::control;
 use crate::lane::Place;
 use crate::layout::SLOTS;
@@ -124,23 +126,27 @@ impl<P: Platform> Seat<P> {
     #[cold]
     #[inline(never)]
     pub fn complete_those_amid(&self, mut head: u64) {
-        let station = self.station;
-        // One that has come after E5, and found nothing untold, has told of itself.
-        while station.event_head.load(Ordering::Relaxed) == head {
-            let begun = station.begun.load(Ordering::Relaxed);
-            let complete = head.wrapping_add(begun.wrapping_sub(head as u32).into());
-            if head == complete {
-                return;
-            }
+        while let Some(complete) = self.untold(head) {
             while head != complete {
                 if let Some(bins) = self.probe.bins::<ANY>() {
-                    let it = &station.slots[slot::index_of(head)];
+                    let it = &self.station.slots[slot::index_of(head)];
                     let (at, kind) = slot::when_and_what(it);
                     self.account(head, at, kind, bins);
                 }
                 head = head.wrapping_add(1);
             }
-            station.event_head.store(head, Ordering::Release); // E5
+            self.station.event_head.store(head, Ordering::Release); // E5
+            compiler_fence(Ordering::SeqCst);
         }
+    }
+
+    /// Up to where events are begun and not told of behind this head, if there are some. One that has come
+    /// after E5 and found none has told of itself, and the head has gone on: so that is looked at last.
+    fn untold(&self, head: u64) -> Option<u64> {
+        let begun = self.station.begun.load(Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let is_told = self.station.event_head.load(Ordering::Relaxed) != head;
+        let more = begun.wrapping_sub(head as u32);
+        (more != 0 && !is_told).then(|| head.wrapping_add(more.into()))
     }
 }

@@ -14,33 +14,26 @@
 use crate::layout::Header;
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// A straight line from ticks to nanoseconds of CLOCK_MONOTONIC.
+/// A straight line from ticks to nanoseconds of CLOCK_MONOTONIC, from some moment on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calibration {
+    /// Counter at that moment.
+    pub ticks: u64,
+    /// Time at that moment.
+    pub ns: u64,
     /// Nanoseconds a tick, times 2^64: less than one. 0 is no line.
     pub mult: u64,
-    /// The time at which the counter stood at 0, modulo 2^64.
-    pub ns_at_zero: u64,
 }
 
 impl Calibration {
-    /// The line of this slope that has this time at this count.
-    pub fn through(ticks: u64, ns: u64, mult: u64) -> Self {
-        let line = Calibration {
-            mult,
-            ns_at_zero: 0,
-        };
-        Calibration {
-            ns_at_zero: ns.wrapping_sub(line.ns_at(ticks)),
-            ..line
-        }
-    }
-
-    /// The time at which the counter stands there.
+    /// The time at which the counter stands there. Nothing before the line's own moment, as where the
+    /// counter has begun anew while the machine slept.
     #[inline(always)]
-    pub fn ns_at(&self, ticks: u64) -> u64 {
-        let scaled = u128::from(ticks) * u128::from(self.mult);
-        self.ns_at_zero.wrapping_add((scaled >> 64) as u64)
+    pub fn ns_at(&self, ticks: u64) -> Option<u64> {
+        let since = u128::from(ticks.checked_sub(self.ticks)?);
+        // The upper half of the product: it takes no shift.
+        let ns = (since * u128::from(self.mult)) >> 64;
+        Some(self.ns.wrapping_add(ns as u64))
     }
 }
 
@@ -48,9 +41,10 @@ impl Calibration {
 pub fn publish(header: &Header, calibration: &Calibration) {
     let next = header.clock_index.load(Ordering::Relaxed).wrapping_add(1);
     fence(Ordering::Release); // C1, pairs with D3
-    let [mult, ns_at_zero] = line_of(header, next);
-    mult.store(calibration.mult, Ordering::Relaxed); // C2
-    ns_at_zero.store(calibration.ns_at_zero, Ordering::Relaxed);
+    let [ticks, ns, mult, _] = line_of(header, next);
+    ticks.store(calibration.ticks, Ordering::Relaxed); // C2
+    ns.store(calibration.ns, Ordering::Relaxed);
+    mult.store(calibration.mult, Ordering::Relaxed);
     header.clock_index.store(next, Ordering::Release); // C3, pairs with D1
 }
 
@@ -66,18 +60,20 @@ pub fn read(header: &Header) -> Option<Calibration> {
         return None;
     }
     let index = header.clock_index.load(Ordering::Acquire); // D1
-    let [mult, ns_at_zero] = line_of(header, index);
+    let [ticks, ns, mult, _] = line_of(header, index);
     let calibration = Calibration {
-        mult: mult.load(Ordering::Relaxed), // D2
-        ns_at_zero: ns_at_zero.load(Ordering::Relaxed),
+        ticks: ticks.load(Ordering::Relaxed), // D2
+        ns: ns.load(Ordering::Relaxed),
+        mult: mult.load(Ordering::Relaxed),
     };
     fence(Ordering::Acquire); // D3
     let is_whole = header.clock_index.load(Ordering::Relaxed) == index; // D4
     (is_whole && calibration.mult != 0).then_some(calibration)
 }
 
+/// The fourth word is spare.
 #[inline(always)]
-fn line_of(header: &Header, index: u32) -> &[AtomicU64; 2] {
+fn line_of(header: &Header, index: u32) -> &[AtomicU64; 4] {
     &header.clock_lines[index as usize % 2]
 }
 

@@ -231,7 +231,7 @@ fn now_ns(header: Option<&Header>) -> u64 {
 
 #[inline(always)]
 fn counted_ns(header: &Header) -> Option<u64> {
-    Some(clock::read(header)?.ns_at(clock::ticks()))
+    clock::read(header)?.ns_at(clock::ticks())
 }
 
 /// CLOCK_MONOTONIC by way of the vDSO.

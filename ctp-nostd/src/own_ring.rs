@@ -9,17 +9,21 @@
 //! Only the thread itself and its signal handlers come here. One that comes amid these steps may set
 //! another ring where the program has become another one, by a fork in it: that has another attachment.
 //! Who has set one or has looked for room finds that out, and forgets the ring: of the set ring by the
-//! word of the thread's lane (`thread_lane.rs`), which the handler has written too. Who has looked for the
-//! ring asks for the mark once more, before what it has read is taken to be of one ring.
+//! word of the thread's lane (`thread_lane.rs`), which the handler has written too. Each ring that is set
+//! has a mark of its own, and who has looked for the ring asks for that once more, before what it has read
+//! is taken to be of one ring.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]
 
 use core::hint::assert_unchecked;
 use core::ptr;
 use core::slice;
-use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use crate::lane::{Ring, Room};
 use crate::layout::{Lane, LaneRecord};
+
+/// Where the attachment begins in the word of a ring.
+const MARK_SHIFT: u32 = 31;
 
 /// Of an attachment, in whose memory a ring is. Never 0.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +39,9 @@ impl RingMark {
 /// The ring of the lane that this thread has, and how much of it is known to be free.
 #[derive(Debug)]
 pub(crate) struct OwnRing {
-    /// A [`RingMark`], 0 for none.
+    /// {a [`RingMark`] | so many have been set, modulo 2^31}, 0 for none.
     mark: AtomicU64,
+    sets: AtomicU32,
     lane: AtomicPtr<Lane>,
     /// Where they begin.
     records: AtomicPtr<LaneRecord>,
@@ -50,6 +55,7 @@ impl OwnRing {
     pub const fn new() -> Self {
         OwnRing {
             mark: AtomicU64::new(0),
+            sets: AtomicU32::new(0),
             lane: AtomicPtr::new(ptr::null_mut()),
             records: AtomicPtr::new(ptr::null_mut()),
             mask: AtomicUsize::new(0),
@@ -59,7 +65,7 @@ impl OwnRing {
 
     /// The thread has this ring from now on, unless a handler has set another one meanwhile: then it is to
     /// be [forgotten](OwnRing::forget). There is no room in it before somebody has
-    /// [looked](OwnRing::look).
+    /// [looked](OwnRing::has_room).
     pub fn set(&self, ring: Ring<'static>, mark: RingMark) {
         self.forget(); // G1
         let Some(mask) = ring.records.len().checked_sub(1) else {
@@ -71,7 +77,9 @@ impl OwnRing {
         self.records.store(records, Ordering::Relaxed);
         self.mask.store(mask, Ordering::Relaxed);
         self.has_no_room();
-        self.mark.store(mark.0, Ordering::Relaxed); // G3
+        let number = self.sets.fetch_add(1, Ordering::Relaxed) << 1 >> 1;
+        let mark = mark.0 << MARK_SHIFT | u64::from(number);
+        self.mark.store(mark, Ordering::Relaxed); // G3
         compiler_fence(Ordering::SeqCst);
     }
 
@@ -87,15 +95,15 @@ impl OwnRing {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Looks how much room there is in this ring, if no handler has set another one since it was found.
-    pub fn look(&self, ring: Ring<'static>) {
+    /// There is this room in this ring, if no handler has set another one since it was found.
+    pub fn has_room(&self, ring: Ring<'static>, room: Room) {
         if !self.is(ring) {
             return;
         }
-        self.room.store(ring.room().0, Ordering::Relaxed); // G4
+        self.room.store(room.0, Ordering::Relaxed); // G4
         compiler_fence(Ordering::SeqCst);
         if !self.is(ring) {
-            self.forget(); // one has come amid this
+            self.has_no_room(); // one has come amid this
         }
     }
 
@@ -103,11 +111,11 @@ impl OwnRing {
         ptr::eq(self.lane.load(Ordering::Relaxed), ring.lane)
     }
 
-    /// The ring that was set with this mark, and the room as of the latest look, which may be none.
+    /// The ring, if it was set with this mark, and the room as of the latest look, which may be none.
     #[inline(always)]
     pub fn at_hand(&self, mark: RingMark) -> Option<(Ring<'static>, Room)> {
-        let is_set = || self.mark.load(Ordering::Relaxed) == mark.0;
-        if !is_set() {
+        let found = self.mark.load(Ordering::Relaxed);
+        if found >> MARK_SHIFT != mark.0 {
             return None;
         }
         compiler_fence(Ordering::SeqCst);
@@ -116,14 +124,12 @@ impl OwnRing {
         let records = self.records.load(Ordering::Relaxed);
         let mask = self.mask.load(Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        if !is_set() {
+        if self.mark.load(Ordering::Relaxed) != found {
             return None;
         }
         // SAFETY: `set` stored the words before it stored this mark, and they are read after that; nobody
-        // has come between these looks and set another ring, which would have another mark (a thread that
-        // has a ring takes no other one of the same attachment, unless it has given that one back, which
-        // it does not amid an event). So they were taken from references for good, to a lane and
-        // to as many records as that, one or more.
+        // has come between these looks and set another ring, which would have another mark. So they were
+        // taken from references for good, to a lane and to as many records as that, one or more.
         let (lane, records) = unsafe {
             assert_unchecked(mask < usize::MAX);
             (&*lane, slice::from_raw_parts(records, mask + 1))
@@ -135,5 +141,37 @@ impl OwnRing {
 impl Default for OwnRing {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    extern crate std;
+
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn ring(records: usize) -> Ring<'static> {
+        let records: Vec<_> = (0..records).map(|_| LaneRecord::default()).collect();
+        Ring::new(Box::leak(Box::default()), Vec::leak(records))
+    }
+
+    // LT-33
+    #[test]
+    fn each_ring_that_is_set_has_a_mark_of_its_own() {
+        let (own, mark) = (OwnRing::new(), RingMark::of(0));
+        assert!(own.at_hand(mark).is_none(), "nothing was set");
+        let marks = [ring(1), ring(8)].map(|it| {
+            own.set(it, mark);
+            let (found, room) = own.at_hand(mark).expect("it was just set");
+            assert_eq!((found.records.len(), room), (it.records.len(), Room::NONE));
+            assert!(own.at_hand(RingMark::of(1)).is_none());
+            own.mark.load(Ordering::Relaxed)
+        });
+        assert_ne!(marks[0], marks[1]);
+        own.forget();
+        assert!(own.at_hand(mark).is_none());
     }
 }

@@ -32,7 +32,7 @@ pub trait Platform: 'static {
     fn ring();
 
     /// Changes when this program is no longer the one that attached (after a fork); handles
-    /// made under another value are mute.
+    /// made under another value are mute. Never 0, which is the value of no attachment.
     #[inline]
     fn attachment() -> u32 {
         1

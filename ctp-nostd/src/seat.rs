@@ -14,6 +14,8 @@
 //! same protocol, step by step, in `amid.rs`. So the path that is mostly taken has one way through
 //! it, and nothing in it is a call. `AS` is in which manner, see `manner.rs`.
 
+use core::sync::atomic::compiler_fence;
+
 use crate::aggregate::Bins;
 use crate::control;
 use crate::lane::{Payload, Place};
@@ -165,6 +167,7 @@ impl<P: Platform> Seat<P> {
         }
         let head = n.wrapping_add(1);
         self.station.event_head.store(head, Ordering::Release);
+        compiler_fence(Ordering::SeqCst); // a handler that comes before finds this event amid
         if self.station.begun.load(Ordering::Relaxed) != head as u32 {
             self.complete_those_amid(head);
         }

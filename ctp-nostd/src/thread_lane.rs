@@ -95,8 +95,12 @@ impl<P: Platform> Probe<P> {
         let ring = self.region.ring(number.wrapping_sub(1))?;
         let (at_ns, place) = ring.reserve(P::now_ns);
         let place = place?;
-        let word = lane_word(self.attachment, number);
-        local.lane.store(word, Ordering::Relaxed);
+        let is_told = local.lane.compare_exchange(
+            lane_word(self.attachment, OVERRUN | number),
+            lane_word(self.attachment, number),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         compiler_fence(Ordering::SeqCst); // what a handler loses from here on it remembers anew
         let payload = Payload {
             kind: Deed::Loss as u8,
@@ -104,7 +108,7 @@ impl<P: Platform> Probe<P> {
             ..Payload::default()
         };
         place.commit(at_ns, payload);
-        Some(ring)
+        is_told.ok().map(|_| ring)
     }
 
     /// Looks for a lane: gives its number plus 1; [`NONE`] if there was none for it, which is
@@ -151,6 +155,14 @@ impl<P: Platform> Probe<P> {
     fn keep_out_handlers(&self, local: &Local) {
         local.lane.store(self.kept_out(), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
+        local.own_ring.forget(); // a handler's, from just before
+    }
+
+    /// Its handlers are not kept out any more. False if one, for which that does not hold, has come.
+    fn let_in_handlers(&self, local: &Local, word: u64) -> bool {
+        let (lane, kept_out) = (&local.lane, self.kept_out());
+        lane.compare_exchange(kept_out, word, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// The word of a thread whose handlers do so.
@@ -165,12 +177,10 @@ impl<P: Platform> Probe<P> {
             Some(ring) => local.own_ring.set(ring, self.ring_mark),
             None => local.own_ring.forget(),
         }
-        if local.lane.load(Ordering::Relaxed) != self.kept_out() {
+        if !self.let_in_handlers(local, lane_word(self.attachment, number)) {
             local.own_ring.forget();
-            return local.lane.store(0, Ordering::Relaxed);
+            local.lane.store(0, Ordering::Relaxed);
         }
-        let word = lane_word(self.attachment, number);
-        local.lane.store(word, Ordering::Relaxed);
     }
 
     /// The number plus 1 of a lane that is this thread's from now on.
@@ -238,13 +248,13 @@ impl<P: Platform> Probe<P> {
 
     /// Gives it back, unless a handler has done so since.
     fn leave_lane(&self, local: &Local) {
-        local.own_ring.forget();
         let word = local.lane.swap(self.kept_out(), Ordering::Relaxed);
+        local.own_ring.forget();
         let number = self.own_lane(word);
         if let Some(lane) = number.and_then(|it| self.region.pool().get(it as usize)) {
             lane::give_back(lane);
         }
-        local.lane.store(0, Ordering::Relaxed);
+        self.let_in_handlers(local, 0);
     }
 
     /// The number of the lane that a thread with this word has.
@@ -265,10 +275,15 @@ fn one_event_more(number: u32) -> u32 {
     NONE | number.wrapping_add(1) & (NONE - 1)
 }
 
-/// Looks how much room there is in this thread's ring. None, if it has a loss to tell first.
+/// Looks how much room there is in this thread's ring. None, if it has a loss to tell first: what was
+/// found before that loss is used up by then.
 pub(crate) fn look(local: &Local, ring: Ring<'static>) {
-    local.own_ring.look(ring);
-    if local.lane.load(Ordering::Relaxed) & u64::from(OVERRUN) != 0 {
+    let room = ring.room();
+    let has_loss = || local.lane.load(Ordering::Relaxed) & u64::from(OVERRUN) != 0;
+    if !has_loss() {
+        local.own_ring.has_room(ring, room);
+    }
+    if has_loss() {
         local.own_ring.has_no_room(); // a handler's
     }
 }
@@ -276,9 +291,6 @@ pub(crate) fn look(local: &Local, ring: Ring<'static>) {
 /// The next record that finds room comes after one that tells of the loss.
 #[cold]
 pub(crate) fn remember_loss(local: &Local) {
-    let word = local.lane.load(Ordering::Relaxed);
-    let flagged = word | u64::from(OVERRUN);
-    local.lane.store(flagged, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
+    local.lane.fetch_or(OVERRUN.into(), Ordering::Relaxed);
     local.own_ring.has_no_room();
 }

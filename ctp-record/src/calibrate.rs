@@ -1,6 +1,6 @@
 //! The processor's counter against CLOCK_MONOTONIC, so that a probe need not ask the kernel.
 //!
-//! Used only where the kernel itself trusts it. A program does not wait for it: until the first
+//! Used only where the kernel itself trusts it, and it counts more than once a nanosecond. A program does not wait for it: until the first
 //! line is drawn, its probes ask the kernel. The line that they follow from then on is never
 //! broken: each new one begins where the old one is, and only its slope is corrected. When it has
 //! gone wrong by a millisecond all the same (a suspended machine, a migrated guest), it is
@@ -98,23 +98,29 @@ impl Calibrator {
     }
 
     fn first_line(&self, moment: Pair) -> Option<Calibration> {
-        let mult = slope(self.first, moment)?;
-        Some(Calibration::through(moment.ticks, moment.ns, mult))
+        Some(Calibration {
+            ticks: moment.ticks,
+            ns: moment.ns,
+            mult: slope(self.first, moment)?,
+        })
     }
 
     /// A line that begins where the present one is and meets the true time after the longest pause.
     /// If it were to do so sooner, and the next look came late on a busy machine, it would be far
     /// beyond by then.
     fn next(&self, now: Calibration, moment: Pair) -> Option<Calibration> {
-        let shown = now.ns_at(moment.ticks);
+        let shown = now.ns_at(moment.ticks)?;
         let behind = moment.ns.wrapping_sub(shown).cast_signed();
         if behind.abs() > WORST_NS {
             return None;
         }
         let mult = slope(self.first, moment)?;
         let correction = i128::from(mult) * i128::from(behind) / LONGEST.as_nanos() as i128;
-        let mult = u64::try_from(i128::from(mult) + correction).ok()?;
-        Some(Calibration::through(moment.ticks, shown, mult))
+        Some(Calibration {
+            ticks: moment.ticks,
+            ns: shown,
+            mult: u64::try_from(i128::from(mult) + correction).ok()?,
+        })
     }
 }
 
@@ -176,11 +182,16 @@ mod tests {
         }
     }
 
-    /// Two ticks a nanosecond, and 1 000 ns at tick 2 000.
+    /// Two ticks a nanosecond.
     const NOW: Calibration = Calibration {
+        ticks: 2_000,
+        ns: 1_000,
         mult: 1 << 63,
-        ns_at_zero: 0,
     };
+
+    fn shown(line: &Calibration, ticks: u64) -> u64 {
+        line.ns_at(ticks).expect("it is not before the line")
+    }
 
     fn calibrator() -> Calibrator {
         Calibrator {
@@ -204,7 +215,7 @@ mod tests {
         let later = at(moment.ticks + 2_000_000_000, 0);
         let true_then = moment.ns + 1_000_010_000;
         assert!(
-            next.ns_at(later.ticks).abs_diff(true_then) < 100,
+            shown(&next, later.ticks).abs_diff(true_then) < 100,
             "{next:?}"
         );
     }
@@ -217,7 +228,7 @@ mod tests {
         let moment = at(40_002_000, 20_051_000);
         let next = calibrator.next(NOW, moment).expect("50 us are few");
         let late = at(moment.ticks + 10_000_000_000, moment.ns + 5_000_000_000);
-        assert!(next.ns_at(late.ticks).abs_diff(late.ns) < WORST_NS as u64);
+        assert!(shown(&next, late.ticks).abs_diff(late.ns) < WORST_NS as u64);
     }
 
     // CTP-26
@@ -226,6 +237,13 @@ mod tests {
         let calibrator = calibrator();
         assert!(!calibrator.is_precise(at(1_999_999, 0)));
         assert!(calibrator.is_precise(at(2_000_000, 0)));
+    }
+
+    // CTP-26
+    #[test]
+    fn before_its_own_moment_a_line_says_nothing() {
+        assert_eq!((NOW.ns_at(1_999), NOW.ns_at(2_000)), (None, Some(1_000)));
+        assert_eq!(calibrator().next(NOW, at(7, 2_000)), None, "it began anew");
     }
 
     // CTP-26

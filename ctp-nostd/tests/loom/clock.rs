@@ -11,8 +11,9 @@ use crate::check;
 
 fn line(number: u64) -> Calibration {
     Calibration {
-        mult: number,
-        ns_at_zero: number + 10,
+        ticks: number,
+        ns: number + 10,
+        mult: number + 20,
     }
 }
 
@@ -28,7 +29,7 @@ fn a_calibration_is_one_line() {
             clock::publish(&written, &line(3)); // over the copy that a probe may be reading
         });
         if let Some(read) = clock::read(&header) {
-            assert_eq!(read, line(read.mult));
+            assert_eq!(read, line(read.ticks));
         }
         recorder.join().expect("a recorder does not panic");
     });

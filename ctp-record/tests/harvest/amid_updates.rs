@@ -1,78 +1,127 @@
-//! An aggregate whose owner is interrupted by signal handlers that add to the very same one.
+//! Aggregates of a coroutine whose owner is interrupted by signal handlers that record events of the very
+//! same one.
 #![allow(unsafe_code, reason = "signal handlers, and a signal to one thread")]
 
+use std::cell::Cell;
 use std::os::unix::thread::JoinHandleExt as _;
-use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 
-use ctp_nostd::aggregate::{Bins, Latched};
-use ctp_nostd::layout::Aggregate;
+use ctp_nostd::aggregate::{Bins, Durations};
+use ctp_nostd::layout::Station;
+use ctp_nostd::slot::{self, Snapshot};
+use ctp_nostd::{Coroutine, Local, Memory, Platform, Region, Wait};
 
-#[derive(Default)]
-struct Words {
-    latch: AtomicU32,
-    a: Aggregate,
-    b: Aggregate,
-}
+/// Where each look at the clock is a nanosecond later, and all is done by one thread and its handlers.
+struct Owner;
 
-impl Words {
-    fn latched(&self) -> Latched<'_> {
-        Latched::new(&self.latch, &self.a, &self.b)
+static MEMORY: Memory<1, 1> = Memory::new().with_aggregates(Bins::USUAL);
+static LOCAL: Local = Local::new();
+static NOW: AtomicU64 = AtomicU64::new(1);
+
+impl Platform for Owner {
+    fn now_ns() -> u64 {
+        NOW.fetch_add(1, Relaxed)
+    }
+
+    fn thread() -> u64 {
+        1
+    }
+
+    fn ring() {}
+
+    fn local() -> Option<&'static Local> {
+        Some(&LOCAL)
     }
 }
 
-static WORDS: LazyLock<Words> = LazyLock::new(Words::default);
-static ADDED_AMID: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Of which handlers record events.
+    static TASK: Cell<Option<&'static Coroutine<Owner>>> = const { Cell::new(None) };
+}
 static IS_OVER: AtomicBool = AtomicBool::new(false);
-static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+static IS_READY: AtomicBool = AtomicBool::new(false);
+static AMID: AtomicU64 = AtomicU64::new(0);
+/// When.
+static FIRST_RUN: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn interrupt(_: libc::c_int) {
-    let counter = match WORDS.latched().add(1_000_000, Bins::USUAL) {
-        true => &ADDED_AMID,
-        false => &LEFT_OUT,
-    };
-    counter.fetch_add(1, Relaxed);
+    if let Some(task) = TASK.get() {
+        task.run();
+        AMID.fetch_add(1, Relaxed);
+    }
 }
 
 const SIGNALS: u64 = 20_000;
 
-/// Adds as long as signals come; returns how often.
+/// Runs and waits as long as signals come; returns the number of its events.
 fn own() -> u64 {
-    let mut added = 0;
+    let task = Box::leak(Box::new(MEMORY.probe::<Owner>().born("it")));
+    task.run();
+    FIRST_RUN.store(time_of(1), Relaxed);
+    let mut events = 2;
+    TASK.set(Some(task));
+    IS_READY.store(true, Relaxed);
     while !IS_OVER.load(Relaxed) {
-        assert!(WORDS.latched().add(5, Bins::USUAL), "a handler never lasts");
-        added += 1;
+        task.suspend(Wait::user(8));
+        task.run();
+        events += 2;
     }
-    added
+    TASK.set(None);
+    events
 }
 
-// AGG-23
+fn station() -> &'static Station {
+    let (base, bytes) = MEMORY.extent();
+    // SAFETY: a static is mapped for ever; all of its words are atomics, also the first of each.
+    let region = unsafe { Region::new(base.cast_mut(), bytes, u32::MAX) };
+    &region.expect("a memory is a region").stations[0]
+}
+
+fn time_of(n: u64) -> u64 {
+    match slot::snapshot(station().slot_of(n)) {
+        Snapshot::Whole(_, epoch) => epoch.timestamp,
+        other => panic!("event {n}: {other:?}"),
+    }
+}
+
+fn both<T: std::iter::Sum>(of: impl Fn(Durations) -> T) -> T {
+    let found = [station().waiting(), station().running()].map(|it| it.read());
+    let found = found.map(|it| it.expect("nobody writes"));
+    found.into_iter().map(of).sum()
+}
+
+// AGG-23, CTP-30
 #[test]
-fn a_handler_that_comes_amid_an_update_leaves_its_own_out() {
-    WORDS.latched().clear();
-    let begun = WORDS.latch.load(Relaxed);
+fn what_handlers_record_amid_events_of_their_own_coroutine_is_summed_up_once() {
     let handler = interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    // SAFETY: the handler touches atomics only. No other test uses this signal.
+    // SAFETY: the handler touches atomics and words of its thread only. No other test uses this signal.
     unsafe { libc::signal(libc::SIGUSR2, handler) };
     let owner = thread::spawn(own);
+    while !IS_READY.load(Relaxed) {
+        thread::yield_now();
+    }
     for _ in 0..SIGNALS {
         // SAFETY: its thread is there, for it goes on until it is told that it is over.
         unsafe { libc::pthread_kill(owner.as_pthread_t(), libc::SIGUSR2) };
     }
     IS_OVER.store(true, Relaxed);
-    let added = owner.join().expect("an owner does not panic");
-    let (amid, left_out) = (ADDED_AMID.load(Relaxed), LEFT_OUT.load(Relaxed));
-    println!("{added} updates, {amid} between them, {left_out} left out");
-    assert!(0 < amid + left_out);
-    let found = WORDS.latched().read().expect("nobody writes");
-    assert_eq!(found.count, added + amid);
-    assert_eq!(found.sum_ns, 5 * added + 1_000_000 * amid);
-    let steps = WORDS.latch.load(Relaxed).wrapping_sub(begun);
+    let own = owner.join().expect("an owner does not panic");
+    let amid = AMID.load(Relaxed);
+    println!("{own} events, {amid} of handlers");
+    assert!(0 < amid);
+    let head = station().event_head();
+    let (told, nested) = (own + amid, u64::from(station().nested()));
+    assert_eq!(head + nested, told, "those that were too deep are counted");
+    // Each but the birth and the first run ended what the one before began.
+    assert_eq!(both(|it| it.count), head - 2);
     assert_eq!(
-        u64::from(steps),
-        4 * found.count % (1 << 32),
-        "it never went back"
+        both(|it| it.bins.map(u64::from).iter().sum::<u64>()),
+        head - 2
+    );
+    assert_eq!(
+        both(|it| it.sum_ns),
+        time_of(head - 1) - FIRST_RUN.load(Relaxed)
     );
 }
