@@ -8,8 +8,8 @@
 //! ```
 //! Only the thread itself and its signal handlers come here. One that comes amid these steps may set
 //! another ring where the program has become another one, by a fork in it: that has another attachment.
-//! Who has set one or has looked for room finds that out, and forgets the ring: of the set ring by the
-//! word of the thread's lane (`thread_lane.rs`), which the handler has written too. Each ring that is set
+//! Who has set one finds that out by the word of the thread's lane (`thread_lane.rs`), which the handler has
+//! written too, and forgets the ring; who has looked for room, by the lane. Each ring that is set
 //! has a mark of its own, and who has looked for the ring asks for that once more, before what it has read
 //! is taken to be of one ring.
 #![allow(unsafe_code, reason = "a reference does not fit into atomic words")]

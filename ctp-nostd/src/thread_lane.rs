@@ -165,7 +165,7 @@ impl<P: Platform> Probe<P> {
             .is_ok()
     }
 
-    /// The word of a thread whose handlers do so.
+    /// The word of a thread whose handlers are kept out.
     fn kept_out(&self) -> u64 {
         lane_word(self.attachment, OVERRUN)
     }
