@@ -309,7 +309,7 @@ impl<P: Platform> Coroutine<P> {
 
     #[inline]
     fn live_seat(&self) -> Option<&Seat<P>> {
-        let seat = self.seat.as_ref()?;
+        let seat = self.seat.as_ref()?; // a mute one asks for no more
         (P::attachment() == seat.probe.attachment).then_some(seat)
     }
 

@@ -77,7 +77,7 @@ impl OwnRing {
         self.records.store(records, Ordering::Relaxed);
         self.mask.store(mask, Ordering::Relaxed);
         self.has_no_room();
-        let number = self.sets.fetch_add(1, Ordering::Relaxed) << 1 >> 1;
+        let number = self.sets.fetch_add(1, Ordering::Relaxed) % (1 << MARK_SHIFT);
         let mark = mark.0 << MARK_SHIFT | u64::from(number);
         self.mark.store(mark, Ordering::Relaxed); // G3
         compiler_fence(Ordering::SeqCst);

@@ -32,7 +32,7 @@ pub trait Platform: 'static {
     fn ring();
 
     /// Changes when this program is no longer the one that attached (after a fork); handles
-    /// made under another value are mute. Never 0, which is the value of no attachment.
+    /// made under another value are mute. 0 where nothing is attached: no handle is made under that.
     #[inline]
     fn attachment() -> u32 {
         1

@@ -1,9 +1,9 @@
 //! What an event says, and where each kind of event is recorded: in functions of their own, so that what
 //! is not recorded is done with in the callers. Each is there once for each manner, see `manner.rs`.
 
-use crate::manner::{Manner, in_manner};
 use core::panic::Location;
 
+use crate::manner::{Manner, in_manner};
 use crate::platform::{Local, Platform};
 use crate::seat::Seat;
 use crate::site::SiteWord;

@@ -103,9 +103,14 @@ pub const fn index_of(n: u64) -> usize {
     (n % SLOTS as u64) as usize
 }
 
-/// Sequence number of a slot once event `n` is complete; one less while it is written.
+/// Sequence number of a slot while event `n` is written: 1, 3, 5 ... by laps.
+const fn amid_seq(n: u64) -> u64 {
+    (n / (SLOTS as u64 / 2)) | 1
+}
+
+/// The same once it is complete.
 pub const fn final_seq(n: u64) -> u64 {
-    (n / SLOTS as u64).wrapping_mul(2).wrapping_add(2)
+    amid_seq(n) + 1
 }
 
 /// The event that a complete `seq` (even, not 0) in slot `index` stands for.
@@ -118,7 +123,7 @@ pub const fn event_of(index: usize, seq: u64) -> u64 {
 /// Writes event `n`. Only the coroutine's present owner may call this.
 #[inline]
 pub fn publish(slot: &Slot, n: u64, epoch: &Epoch) {
-    let amid = (n / (SLOTS as u64 / 2)) | 1; // one less than the final one, in one step less
+    let amid = amid_seq(n);
     slot.seq.store(amid, Ordering::Relaxed); // W1
     fence(Ordering::Release); // W2, pairs with R3
     store(slot, epoch); // W3

@@ -55,7 +55,11 @@ impl<P: Platform> Probe<P> {
     /// A record of its own. Gives its time.
     #[inline]
     pub(crate) fn tell(&self, payload: Payload) -> u64 {
-        let at_once = |local| in_manner!(self, AS => self.reserve_at_once::<AS>(local, || self.ns_at_once::<AS>()));
+        let at_once = |local| {
+            in_manner!(self, AS => {
+                self.reserve_at_once::<AS>(local, || self.ns_at_once::<AS>())
+            })
+        };
         let (at_ns, place) = match P::local().and_then(at_once) {
             Some(taken) => taken,
             None => self.reserve(P::now_ns),

@@ -1,10 +1,10 @@
 //! The processor's counter against CLOCK_MONOTONIC, so that a probe need not ask the kernel.
 //!
-//! Used only where the kernel itself trusts it, and it counts more than once a nanosecond. A program does not wait for it: until the first
-//! line is drawn, its probes ask the kernel. The line that they follow from then on is never
-//! broken: each new one begins where the old one is, and only its slope is corrected. When it has
-//! gone wrong by a millisecond all the same (a suspended machine, a migrated guest), it is
-//! withdrawn.
+//! Used only where the kernel itself trusts it, and it counts more than once a nanosecond. A program
+//! does not wait for it: until the first line is drawn, its probes ask the kernel. The line that they
+//! follow from then on is never broken: each new one begins where the old one is, and only its slope
+//! is corrected. When it has gone wrong by a millisecond all the same (a suspended machine, a migrated
+//! guest), it is withdrawn.
 
 use std::fs;
 use std::io::Read as _;
