@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::{CALLS, Nobody, report, this_program, times};
+use ctp_benches::{CALLS, Nobody, anything_happens, report, this_program, times};
 use ctp_nostd::aggregate::MODE_HISTORY;
 use ctp_nostd::{Task, TracedExt as _};
 
@@ -63,10 +63,18 @@ fn wakes(lent: &Lent) {
     let before = || lent.empty_lanes();
     let task = Task::born("handle");
     let handle = task.waker();
-    let told = times(1, before, || black_box(&handle).wake()).least_ns;
+    let handle = black_box(&handle);
+    let wake = || {
+        handle.wake();
+        anything_happens();
+    };
+    let told = times(1, before, wake).least_ns;
     report("wake, by a handle", told, None);
     for depth in DEPTHS {
-        let called = |waker: &Waker| times(1, before, || black_box(waker).wake_by_ref()).least_ns;
+        let called = |waker: &Waker| {
+            let waker = black_box(waker);
+            times(1, before, || waker.wake_by_ref()).least_ns
+        };
         let found = poll_once(depth, &mut None, called);
         let what = format!("wake, by a waker, {depth} deep");
         report(&what, found, Some(("that", told)));
@@ -78,7 +86,10 @@ fn wakes(lent: &Lent) {
 #[expect(clippy::waker_clone_wake, reason = "that pair is what is measured")]
 fn pairs(lent: &Lent) {
     let before = || lent.empty_lanes();
-    let pair = |waker: &Waker| times(1, before, || black_box(waker).clone().wake()).least_ns;
+    let pair = |waker: &Waker| {
+        let waker = black_box(waker);
+        times(1, before, || waker.clone().wake()).least_ns
+    };
     let plain = pair(&Waker::from(Arc::new(Nobody)));
     report("clone and wake, the executor's waker", plain, None);
     let mut kept = None;
@@ -151,7 +162,8 @@ fn polled_again(lent: &Lent, depth: u32, keeps: bool) -> f64 {
 
 /// Nanoseconds of a clone and its drop.
 fn clones(waker: &Waker) -> f64 {
-    ctp_benches::median_ns(ROUNDS, CALLS, || drop(black_box(waker).clone()))
+    let waker = black_box(waker);
+    ctp_benches::median_ns(ROUNDS, CALLS, || drop(waker.clone()))
 }
 
 /// Measures in the leaf, which has kept the waker.

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use ctp_benches::memory::{Lent, Memory, kernel_ns};
-use ctp_benches::{Times, recorder, this_program, times};
+use ctp_benches::{Times, anything_happens, recorder, this_program, times};
 use ctp_nostd::aggregate::{Bins, MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::control::Control;
 use ctp_nostd::layout::Station;
@@ -58,9 +58,12 @@ fn unattached() {
 
 /// A run and a suspend; the times are those of one of them.
 fn pair(task: &Task, before: impl FnMut()) -> Times {
+    let task = black_box(task);
     times(2, before, || {
-        black_box(task).run();
-        black_box(task).suspend(Wait::readable(3));
+        task.run();
+        anything_happens();
+        task.suspend(Wait::readable(3));
+        anything_happens();
     })
 }
 

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use ctp_benches::memory::{Lent, Memory};
-use ctp_benches::{Nobody, this_program};
+use ctp_benches::{Nobody, anything_happens, this_program};
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::control::Control;
 use ctp_nostd::{Task, TracedExt as _, Wait};
 
 /// What is counted: its name, in how many lanes and in which mode, and how often a round does it.
-const STEPS: [(&str, u32, u32, u64); 9] = [
+const STEPS: [(&str, u32, u32, u64); 10] = [
     ("not attached", 0, MODE_HISTORY, 2),
     ("slot", 0, MODE_HISTORY, 2),
     ("slot and lane", 4, MODE_HISTORY, 2),
@@ -34,6 +34,7 @@ const STEPS: [(&str, u32, u32, u64); 9] = [
     ("kept out", 4, MODE_HISTORY, 2),
     ("stopped", 4, MODE_HISTORY, 2),
     ("yield of a traced future", 4, MODE_HISTORY, 1),
+    ("clone and wake of a traced waker", 4, MODE_HISTORY, 1),
 ];
 /// The difference between so many rounds and twice as many is what counts. Both fit into a lane.
 const ROUNDS: u32 = 1_000;
@@ -136,6 +137,7 @@ fn perform(step: &str, rounds: u32) {
         "switch_to, both events" => switches(&task, &other, rounds),
         "wake" => wakes(&task, rounds),
         "yield of a traced future" => yields(rounds),
+        "clone and wake of a traced waker" => pairs(rounds),
         _ => {
             lent.command(control(step));
             events(&task, rounds);
@@ -154,23 +156,31 @@ fn control(step: &str) -> Control {
 }
 
 fn events(task: &Task, rounds: u32) {
+    let task = black_box(task);
     for _ in 0..rounds {
-        black_box(task).run();
-        black_box(task).suspend(Wait::readable(3));
+        task.run();
+        anything_happens();
+        task.suspend(Wait::readable(3));
+        anything_happens();
     }
 }
 
 fn switches(task: &Task, other: &Task, rounds: u32) {
+    let (task, other) = (black_box(task), black_box(other));
     for _ in 0..rounds {
-        black_box(task).switch_to(Wait::to_yield(), other);
-        black_box(other).switch_to(Wait::to_yield(), task);
+        task.switch_to(Wait::to_yield(), other);
+        anything_happens();
+        other.switch_to(Wait::to_yield(), task);
+        anything_happens();
     }
 }
 
 fn wakes(task: &Task, rounds: u32) {
     let waker = task.waker();
+    let waker = black_box(&waker);
     for _ in 0..rounds {
-        black_box(&waker).wake();
+        waker.wake();
+        anything_happens();
     }
 }
 
@@ -187,5 +197,23 @@ fn yields(rounds: u32) {
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
         given.take().expect("the leaf gave it").wake();
+    }
+}
+
+/// Outside of a poll, of a clone that is used up.
+#[expect(clippy::waker_clone_wake, reason = "that pair is what is counted")]
+fn pairs(rounds: u32) {
+    let mut kept = None;
+    let leaf = poll_fn(|context: &mut Context<'_>| {
+        kept = Some(context.waker().clone());
+        Poll::<()>::Pending
+    });
+    let waker = Waker::from(Arc::new(Nobody));
+    let polled = pin!(leaf.traced()).poll(&mut Context::from_waker(&waker));
+    assert!(polled.is_pending());
+    let kept = black_box(kept.as_ref().expect("the leaf kept it"));
+    for _ in 0..rounds {
+        kept.clone().wake();
+        anything_happens();
     }
 }

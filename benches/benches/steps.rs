@@ -41,8 +41,8 @@ impl Platform for Alone {
 
     fn ring() {}
 
-    fn attachment() -> u32 {
-        ATTACHMENT.load(Ordering::Relaxed)
+    fn attachment_word() -> &'static AtomicU32 {
+        &ATTACHMENT
     }
 
     fn local() -> Option<&'static Local> {

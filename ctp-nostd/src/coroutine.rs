@@ -8,11 +8,12 @@ use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
 use crate::manner::{Manner, in_manner};
-use crate::noted::ONE_INSIDE_WAITS;
+use crate::noted::{self, SOMETHING};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::said::Said;
 use crate::seat::Seat;
+use crate::seated::Seated;
 use crate::site::SiteWord;
 use crate::slot::EventKind;
 use crate::sync::Ordering;
@@ -38,6 +39,15 @@ pub enum Kind {
     Bare = 4,
 }
 
+/// What led to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LedBy {
+    /// It was woken.
+    Wake,
+    /// Who runs it has other reasons.
+    Otherwise,
+}
+
 /// A coroutine's trace. It belongs to the coroutine and moves between threads with it; dropping
 /// it is the coroutine's death.
 ///
@@ -47,19 +57,19 @@ pub enum Kind {
 pub struct Coroutine<P: Platform> {
     /// Whose place in this thread's `current` word it took.
     previous: Cell<u32>,
-    /// Wakes until its last run but one, and until its last: {16 | 16}.
+    /// The wake word of its station when its last run began, see [`crate::wake`].
     seen: Cell<u32>,
     /// It is over, and what it held may be in what it gave to another one.
     has_given_out: Cell<bool>,
     /// What an event needs comes first in there.
-    seat: Option<Seat<P>>,
+    seated: Seated<P>,
 }
 
 impl<P: Platform> Coroutine<P> {
     /// A trace that records nothing.
     pub const fn mute() -> Self {
         Coroutine {
-            seat: None,
+            seated: Seated::nowhere(),
             seen: Cell::new(0),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
@@ -71,8 +81,8 @@ impl<P: Platform> Coroutine<P> {
         let seat = Seat::move_in(probe, index, kind as u8, meta);
         seat.milestone(Said::only(EventKind::Birth));
         Coroutine {
-            seat: Some(seat),
-            seen: Cell::new(0),
+            seen: Cell::new(wake::word(seat.generation)),
+            seated: Seated::on(seat),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
         }
@@ -80,7 +90,7 @@ impl<P: Platform> Coroutine<P> {
 
     /// The id that [`Wait::coroutine`] wants; 0 if it is mute. (Reports number coroutines anew, from 1.)
     pub fn id(&self) -> u64 {
-        self.live_seat().map_or(0, Seat::probe_id)
+        self.seated.live().map_or(0, Seat::probe_id)
     }
 
     /// It runs from now on, on this thread, until [`suspend`](Self::suspend) or its drop. A thread that
@@ -90,29 +100,26 @@ impl<P: Platform> Coroutine<P> {
         self.runs();
     }
 
-    /// The same. Does anybody record it?
+    /// The same. What led to it, if anybody records it?
     #[inline(always)]
-    pub(crate) fn runs(&self) -> bool {
-        let seat = self.live_seat();
-        if let Some(seat) = seat {
-            self.run_in(seat);
-        }
-        seat.is_some()
+    pub(crate) fn runs(&self) -> Option<LedBy> {
+        self.seated.live().map(|seat| self.run_in(seat))
     }
 
     #[inline(always)]
-    fn run_in(&self, seat: &Seat<P>) {
+    fn run_in(&self, seat: &Seat<P>) -> LedBy {
         let local = P::local();
-        self.enter(seat, local);
+        let led_by = self.enter(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Run) {
             seat.tell_run(local, self.wake_seen());
         }
+        led_by
     }
 
     /// It waits from now on. Call it before anybody can resume it elsewhere.
     #[inline]
     pub fn suspend(&self, wait: Wait) {
-        if let Some(seat) = self.live_seat() {
+        if let Some(seat) = self.seated.live() {
             self.suspend_in(seat, wait);
         }
     }
@@ -131,11 +138,10 @@ impl<P: Platform> Coroutine<P> {
     /// switch of stacks, and before anybody can resume this one elsewhere.
     #[inline]
     pub fn switch_to(&self, wait: Wait, next: &Self) {
-        let now = P::attachment();
-        match (self.seat_of(now), next.seat_of(now)) {
+        match (self.seated.live(), next.seated.live()) {
             (Some(seat), Some(_)) => in_manner!(seat.probe, AS => self.switch_as::<AS>(wait, next)),
             (Some(seat), None) => self.suspend_in(seat, wait),
-            (None, Some(next_seat)) => next.run_in(next_seat),
+            (None, Some(next_seat)) => _ = next.run_in(next_seat),
             (None, None) => {}
         }
     }
@@ -143,7 +149,7 @@ impl<P: Platform> Coroutine<P> {
     /// Of two that are recorded.
     #[inline(never)]
     fn switch_as<const AS: Manner>(&self, wait: Wait, next: &Self) {
-        let (Some(seat), Some(next_seat)) = (&self.seat, &next.seat) else {
+        let (Some(seat), Some(next_seat)) = (self.seated.live(), next.seated.live()) else {
             return;
         };
         let local = P::local();
@@ -193,9 +199,11 @@ impl<P: Platform> Coroutine<P> {
     /// its place is the end of the chain that was `found`, if it is certain that it is of this wait.
     #[inline]
     pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord, found: Found) {
-        let Some(seat) = self.live_seat() else { return };
+        let Some(seat) = self.seated.live() else {
+            return;
+        };
         let local = P::local();
-        let (site, code, arg) = match local.and_then(noted) {
+        let (site, code, arg) = match local.and_then(noted::take) {
             Some((site, code, arg)) => {
                 let site = match found.is_one_of_several() || found.chain == 0 {
                     true => site,
@@ -206,7 +214,7 @@ impl<P: Platform> Coroutine<P> {
             None => unannounced(&seat.probe, otherwise, found),
         };
         self.leave(seat, local);
-        self.mark_the_one_around(local);
+        self.tell_the_one_around(local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
             let wait = (site, code, arg);
             seat.tell_wait(local, wait, self.addr(), self.wake_seen());
@@ -216,7 +224,7 @@ impl<P: Platform> Coroutine<P> {
     /// A handle with which anybody, on any thread, tells that this coroutine is woken. From the
     /// first one on, a coroutine that was not woken is known not to be.
     pub fn waker(&self) -> Waker<P> {
-        let Some(seat) = self.live_seat() else {
+        let Some(seat) = self.seated.live() else {
             return Waker::mute();
         };
         let flags = seat.station.flags.load(Ordering::Relaxed) | FLAG_TELLS_WAKES;
@@ -233,21 +241,14 @@ impl<P: Platform> Coroutine<P> {
     /// Does anybody record it?
     #[cfg(feature = "alloc")]
     pub(crate) fn is_recorded(&self) -> bool {
-        self.live_seat().is_some()
-    }
-
-    /// Whether a wake led to the run that goes on; else who runs it has other reasons.
-    #[cfg(feature = "alloc")]
-    pub(crate) fn was_woken(&self) -> bool {
-        let seen = self.seen.get();
-        seen >> 16 != seen & 0xFFFF
+        self.seated.live().is_some()
     }
 
     /// As [`waker`](Coroutine::waker), of one whose wakers are counted.
     #[cfg(feature = "alloc")]
     pub(crate) fn counted_waker(&self) -> Option<Waker<P>> {
         let waker = self.waker();
-        let station = self.live_seat()?.station;
+        let station = self.seated.live()?.station;
         let flags = station.flags.load(Ordering::Relaxed) | FLAG_COUNTS_WAKERS;
         station.flags.store(flags, Ordering::Relaxed);
         Some(waker)
@@ -256,7 +257,7 @@ impl<P: Platform> Coroutine<P> {
     /// Wakes until its last run, modulo 2^16.
     #[inline(always)]
     fn wake_seen(&self) -> u16 {
-        self.seen.get() as u16
+        wake::carried(self.seen.get())
     }
 
     /// What cTP v1 has for its frame.
@@ -267,63 +268,68 @@ impl<P: Platform> Coroutine<P> {
 
     /// It is the one that runs here, and what an earlier one announced is void.
     #[inline(always)]
-    fn enter(&self, seat: &Seat<P>, local: Option<&Local>) {
-        // Here and below, a look takes less than to store what is there already.
+    fn enter(&self, seat: &Seat<P>, local: Option<&Local>) -> LedBy {
+        if let Some(local) = local {
+            self.takes(local, seat);
+        }
         let seen = wake::seen(&seat.station.wake);
-        let latest = self.seen.get();
-        if latest != u32::from(seen) * 0x1_0001 {
-            self.seen.set(latest << 16 | u32::from(seen));
-        }
-        let Some(local) = local else { return };
-        let running = local.current.load(Ordering::Relaxed) as u32;
-        if running == self.previous.get() {
-            // Mostly nobody, as before; it is never the previous of itself.
-            local.current.store(seat.word.into(), Ordering::Relaxed);
-        } else if running != seat.word {
-            self.previous.set(running);
-            local.current.store(seat.word.into(), Ordering::Relaxed);
-        }
-        if local.noted_kind.load(Ordering::Relaxed) != 0 {
-            local.noted_kind.store(0, Ordering::Relaxed);
+        match self.seen.replace(seen) == seen {
+            true => LedBy::Otherwise,
+            false => LedBy::Wake,
         }
     }
 
-    /// The one inside of which it ran runs on; if it did not run here, nothing changes.
+    #[inline(always)]
+    fn takes(&self, local: &Local, seat: &Seat<P>) {
+        // Mostly it is nobody's, as before; and a look takes less than to store what is there already.
+        match local.current.load(Ordering::Relaxed) == self.previous.get().into() {
+            true => local.current.store(seat.word.into(), Ordering::Relaxed),
+            false => self.takes_over(local, seat.word),
+        }
+    }
+
+    /// From another one, or anew, or where something was announced: that is void.
+    #[inline(never)]
+    fn takes_over(&self, local: &Local, word: u32) {
+        let running = local.current.load(Ordering::Relaxed) as u32;
+        if running != word {
+            self.previous.set(running); // it is never the previous of itself
+        }
+        local.current.store(word.into(), Ordering::Relaxed);
+        noted::forget(local);
+    }
+
+    /// The one inside of which it ran runs on, and what is announced is void; if it did not run here,
+    /// nothing changes.
     #[inline(always)]
     fn leave(&self, seat: &Seat<P>, local: Option<&Local>) {
         let Some(local) = local else { return };
-        if local.current.load(Ordering::Relaxed) as u32 == seat.word {
+        let running = local.current.load(Ordering::Relaxed);
+        let has_noted = running == u64::from(seat.word) | SOMETHING;
+        if running == seat.word.into() || has_noted {
             local
                 .current
                 .store(self.previous.get().into(), Ordering::Relaxed);
         }
-    }
-
-    /// The one inside of which it was polled goes on by this one too, whatever else it announces.
-    #[inline(always)]
-    fn mark_the_one_around(&self, local: Option<&Local>) {
-        if let Some(local) = local.filter(|_| self.previous.get() != 0) {
-            local.noted_kind.store(ONE_INSIDE_WAITS, Ordering::Relaxed);
+        if has_noted {
+            noted::forget(local);
         }
     }
 
-    #[inline]
-    fn live_seat(&self) -> Option<&Seat<P>> {
-        let seat = self.seat.as_ref()?; // a mute one asks for no more
-        (P::attachment() == seat.probe.attachment).then_some(seat)
-    }
-
-    /// The same, if that is the present attachment.
-    #[inline]
-    fn seat_of(&self, attachment: u32) -> Option<&Seat<P>> {
-        let seat = self.seat.as_ref();
-        seat.filter(|it| it.probe.attachment == attachment)
+    /// The one inside of which it was polled knows.
+    #[inline(always)]
+    fn tell_the_one_around(&self, local: Option<&Local>) {
+        if let Some(local) = local.filter(|_| self.previous.get() != 0) {
+            noted::one_inside_waits(local);
+        }
     }
 }
 
 impl<P: Platform> Drop for Coroutine<P> {
     fn drop(&mut self) {
-        let Some(seat) = self.live_seat() else { return };
+        let Some(seat) = self.seated.live() else {
+            return;
+        };
         self.leave(seat, P::local());
         seat.milestone(Said {
             arg: self.has_given_out.get().into(),
@@ -358,16 +364,4 @@ fn unannounced<P: Platform>(
         id => SiteWord::from_id(id),
     };
     (site, WaitKind::Unknown as u8 | mark, 0)
-}
-
-/// Takes what a leaf future announced.
-#[inline]
-fn noted(local: &Local) -> Option<(SiteWord, u8, u64)> {
-    let code = match local.noted_kind.load(Ordering::Relaxed) {
-        ONE_INSIDE_WAITS => None,
-        noted => noted.checked_sub(1),
-    }?;
-    local.noted_kind.store(0, Ordering::Relaxed);
-    let site = SiteWord(local.noted_site.load(Ordering::Relaxed));
-    Some((site, code as u8, local.noted_arg.load(Ordering::Relaxed)))
 }

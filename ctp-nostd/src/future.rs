@@ -11,6 +11,8 @@ use core::task::{Context, Poll};
 #[cfg(not(feature = "alloc"))]
 use crate::chain::Found;
 use crate::coroutine::Kind;
+#[cfg(not(feature = "alloc"))]
+use crate::coroutine::LedBy;
 use crate::linux::{Task, probe};
 use crate::site::SiteWord;
 #[cfg(feature = "alloc")]
@@ -96,8 +98,8 @@ impl<F: Future> Future for Traced<F> {
             task,
             is_last: true,
         };
-        let is_recorded = run.task.runs();
-        let (polled, found) = wakers.poll(future, run.task, is_recorded, site, context);
+        let led_by = run.task.runs();
+        let (polled, found) = wakers.poll(future, run.task, led_by, site, context);
         match polled {
             Poll::Pending => {
                 run.is_last = false;
@@ -121,7 +123,7 @@ impl Wakers {
         &self,
         future: Pin<&mut F>,
         _: &Task,
-        _: bool,
+        _: Option<LedBy>,
         _: SiteWord,
         context: &mut Context<'_>,
     ) -> (Poll<F::Output>, Found) {

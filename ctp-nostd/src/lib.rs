@@ -137,6 +137,7 @@ pub mod request;
 mod runs_here;
 mod said;
 mod seat;
+mod seated;
 pub mod site;
 pub mod slot;
 mod switch;

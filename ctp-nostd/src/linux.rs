@@ -11,6 +11,7 @@ pub(crate) mod stack;
 mod thread;
 
 use core::panic::Location;
+use core::sync::atomic::AtomicU32;
 #[cfg(feature = "alloc")]
 use core::task::Context;
 use core::time::Duration;
@@ -208,8 +209,8 @@ impl Platform for Linux {
     }
 
     #[inline]
-    fn attachment() -> u32 {
-        session::attachment()
+    fn attachment_word() -> &'static AtomicU32 {
+        session::attachment_word()
     }
 
     #[inline]

@@ -1,13 +1,19 @@
 //! What leaf futures announce before they return `Pending`, until the suspend that carries it.
 
+use core::sync::atomic::compiler_fence;
+
 use crate::platform::Local;
 use crate::site::SiteWord;
 use crate::sync::Ordering;
 use crate::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
 
+/// In the word of who runs on a thread: something may have been announced there. So who runs next or
+/// leaves need not look where nothing was.
+pub(crate) const SOMETHING: u64 = 1 << 32;
+
 /// In the word of what was announced: nothing yet, but one that was polled inside of this one waits, or
 /// one that has announced it may still do so.
-pub(crate) const ONE_INSIDE_WAITS: u64 = 1 << 16;
+const ONE_INSIDE_WAITS: u64 = 1 << 16;
 
 /// In the same word, besides what was announced: who did so is over if another wait follows.
 const VOID: u64 = 1 << 17;
@@ -31,9 +37,46 @@ pub(crate) fn note(local: &Local, site: SiteWord, wait: &Wait) {
     };
     local.noted_site.store(site.0, Ordering::Relaxed);
     local.noted_arg.store(wait.resource, Ordering::Relaxed);
-    local
-        .noted_kind
-        .store(u64::from(code) + 1, Ordering::Relaxed);
+    keep(local, u64::from(code) + 1);
+}
+
+/// A coroutine waits that was polled inside of the one that runs here: that one goes on by it too,
+/// whatever else it announces.
+#[cold]
+pub(crate) fn one_inside_waits(local: &Local) {
+    keep(local, ONE_INSIDE_WAITS);
+}
+
+fn keep(local: &Local, noted: u64) {
+    let say_so = || {
+        let runs_here = local.current.load(Ordering::Relaxed);
+        local
+            .current
+            .store(runs_here | SOMETHING, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    };
+    say_so(); // a handler that runs another one amid this has it forgotten
+    local.noted_kind.store(noted, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    say_so();
+}
+
+/// Takes what a leaf future announced: the site, and code and resource of what it waits for.
+#[inline]
+pub(crate) fn take(local: &Local) -> Option<(SiteWord, u8, u64)> {
+    let code = match local.noted_kind.load(Ordering::Relaxed) {
+        ONE_INSIDE_WAITS => None,
+        noted => noted.checked_sub(1),
+    }?;
+    forget(local);
+    let site = SiteWord(local.noted_site.load(Ordering::Relaxed));
+    Some((site, code as u8, local.noted_arg.load(Ordering::Relaxed)))
+}
+
+/// Nothing was announced.
+#[inline]
+pub(crate) fn forget(local: &Local) {
+    local.noted_kind.store(0, Ordering::Relaxed);
 }
 
 /// There are so many wakers now that the latest was announced.

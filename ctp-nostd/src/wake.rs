@@ -4,11 +4,11 @@
 //!
 //! ```text
 //!   owner                                  whoever wakes
-//!   O1 run: seen = count       (acquire)   K1 count += 1 while the generation matches (release)
+//!   O1 run: seen = the word    (acquire)   K1 count += 1 while the generation matches (release)
 //!   O2 ... poll ...                        K2 who, when
-//!   O3 suspend carries `seen`              K3 the real wake: queue it
+//!   O3 suspend carries its count           K3 the real wake: queue it
 //! ```
-//! A coroutine that is suspended with `count = seen` was not woken since its last run began:
+//! A coroutine whose suspend carries the present count was not woken since its last run began:
 //! K1 precedes K3, so a wake that made it run is in O1's count, and one that comes during O2 is
 //! not. Counting after the real wake (K3, K1) would call a woken coroutine not woken.
 //!
@@ -43,10 +43,10 @@ pub const fn count(word: u32) -> u32 {
     word & COUNT_MASK
 }
 
-/// Owner, when a run begins: the wakes that led to it.
+/// Owner, when a run begins: the word, with the wakes that led to it.
 #[inline]
-pub fn seen(wake: &AtomicU32) -> u16 {
-    (count(wake.load(Ordering::Acquire)) & 0xFFFF) as u16 // O1, pairs with K1
+pub fn seen(wake: &AtomicU32) -> u32 {
+    wake.load(Ordering::Acquire) // O1, pairs with K1
 }
 
 /// Whoever wakes, before the real wake: counts one, and gives the new count. Nothing if the station
@@ -64,7 +64,12 @@ pub fn advance(wake: &AtomicU32, generation: u32) -> Option<u32> {
     None
 }
 
+/// What a suspend carries of the word that its run has seen: the wakes, modulo 2^16.
+pub const fn carried(seen: u32) -> u16 {
+    (count(seen) & 0xFFFF) as u16 // O3
+}
+
 /// Recorder: has a coroutine that suspended with `seen` been woken since?
 pub const fn woken_since(word: u32, seen: u16) -> bool {
-    (count(word) & 0xFFFF) as u16 != seen
+    carried(word) != seen
 }

@@ -5,6 +5,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use crate::chain::Found;
+use crate::coroutine::LedBy;
 use crate::linux::{self, Task};
 use crate::polling::Polling;
 use crate::site::SiteWord;
@@ -23,18 +24,18 @@ impl Wakers {
         &mut self,
         future: Pin<&mut F>,
         task: &Task,
-        is_recorded: bool,
+        led_by: Option<LedBy>,
         site: SiteWord,
         context: &mut Context<'_>,
     ) -> (Poll<F::Output>, Found) {
-        let Some(wrapped) = self.around(context.waker(), task, is_recorded, site) else {
+        let Some(wrapped) = self.around(context.waker(), task, led_by.is_some(), site) else {
             return (future.poll(context), Found::default());
         };
         let waker = wrapped.lend();
         let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());
         let polled = future.poll(&mut Context::from_waker(&waker));
         let found = polling.end();
-        (polled, wrapped.end_poll(found, task.was_woken()))
+        (polled, wrapped.end_poll(found, led_by == Some(LedBy::Wake)))
     }
 
     #[inline(always)]

@@ -332,7 +332,7 @@ proptest! {
     fn a_wake_word_counts_for_its_generation(uses in 0..1_u32 << 20, start in 0..1_u32 << 20, wakes in 1..70_u32) {
         let generation = uses * 2;
         let word = AtomicU32::new(wake::word(generation) | start);
-        let seen = wake::seen(&word);
+        let seen = wake::carried(wake::seen(&word));
         prop_assert!(!wake::woken_since(word.load(Ordering::Relaxed), seen));
         for _ in 0..wakes {
             prop_assert_eq!(wake::advance(&word, generation), Some(wake::count(word.load(Ordering::Relaxed))));

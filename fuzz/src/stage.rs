@@ -1,7 +1,7 @@
 //! A place with a clock that only counts, threads that take turns, and nobody to wake.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::{Local, Platform};
@@ -12,7 +12,7 @@ pub struct Stage;
 
 static LOCALS: [Local; THREADS] = [const { Local::new() }; THREADS];
 static ON_STAGE: AtomicUsize = AtomicUsize::new(0);
-static ATTACHMENT: AtomicU64 = AtomicU64::new(1);
+static ATTACHMENT: AtomicU32 = AtomicU32::new(1);
 
 /// From now on this thread runs.
 pub fn enter(thread: u8) {
@@ -41,8 +41,8 @@ impl Platform for Stage {
 
     fn ring() {}
 
-    fn attachment() -> u32 {
-        ATTACHMENT.load(Relaxed) as u32
+    fn attachment_word() -> &'static AtomicU32 {
+        &ATTACHMENT
     }
 
     /// The first one has left when the last one comes.

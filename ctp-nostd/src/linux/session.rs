@@ -149,10 +149,11 @@ fn session() -> Option<&'static Session> {
     unsafe { AT.session.load(Ordering::Acquire).as_ref() }
 }
 
-/// The number of this attachment, 0 while not attached and in a fork.
+/// The number of this attachment, 0 while not attached and in a fork. In a page of its own for good, once
+/// this process (or one it was forked from) has attached.
 #[inline]
-pub(super) fn attachment() -> u32 {
-    wiped().attachment.load(Ordering::Acquire)
+pub(super) fn attachment_word() -> &'static AtomicU32 {
+    &wiped().attachment
 }
 
 #[inline]

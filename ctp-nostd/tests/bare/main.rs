@@ -51,8 +51,9 @@ macro_rules! board {
                 Self::rings().fetch_add(1, Ordering::Relaxed);
             }
 
-            fn attachment() -> u32 {
-                $number
+            fn attachment_word() -> &'static AtomicU32 {
+                static NUMBER: AtomicU32 = AtomicU32::new($number);
+                &NUMBER
             }
 
             fn local() -> Option<&'static Local> {

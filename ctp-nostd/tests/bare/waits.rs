@@ -100,3 +100,27 @@ fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
     around.suspend_noted();
     assert_eq!(code(0), WaitKind::Readable as u8, "that was before");
 }
+
+board!(Over, 22, 2);
+
+#[test]
+fn what_one_inside_has_announced_is_over_when_it_leaves() {
+    let region = dump(Over::memory());
+    let probe = Over::memory().probe::<Over>();
+    let (around, inside) = (probe.born("around"), probe.born("inside"));
+    let last = || events(&region.stations[0]).pop().expect("an event").1;
+    let said = || (last().tail.wait_kind, last().site);
+    around.run();
+    inside.run();
+    probe.waits_for(leaf());
+    inside.suspend(Wait::timer(5));
+    around.suspend_noted();
+    assert_eq!(said(), (WaitKind::Unknown as u8, 0));
+
+    around.run();
+    inside.run();
+    probe.waits_for(leaf());
+    drop(inside);
+    around.suspend_noted();
+    assert_eq!(said(), (WaitKind::Unknown as u8, 0));
+}

@@ -31,7 +31,7 @@ impl Scheduler {
         self.suspended.store(RUNNING, Relaxed);
         let seen = wake::seen(&self.wake); // O1
         poll(); // O2
-        self.suspended.store(seen.into(), Release); // O3
+        self.suspended.store(wake::carried(seen).into(), Release); // O3
     }
 
     fn pop(&self) -> bool {
