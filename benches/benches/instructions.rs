@@ -136,13 +136,19 @@ fn perform(step: &str, rounds: u32) {
     match step {
         "switch_to, both events" => switches(&task, &other, rounds),
         "wake" => wakes(&task, rounds),
-        "yield of a traced future" => yields(rounds),
-        "clone and wake of a traced waker" => pairs(rounds),
+        "yield of a traced future" => alone(&task, || yields(rounds)),
+        "clone and wake of a traced waker" => alone(&task, || pairs(rounds)),
         _ => {
             lent.command(control(step));
             events(&task, rounds);
         }
     }
+}
+
+/// While no other coroutine runs here, as one around the future.
+fn alone(task: &Task, step: impl FnOnce()) {
+    task.suspend(Wait::to_yield());
+    step();
 }
 
 fn control(step: &str) -> Control {

@@ -21,7 +21,6 @@ use crate::latest_walk::{Key, LatestWalk};
 use crate::linux::{Linux, stack};
 use crate::polling::{Limits, Polled};
 use crate::probe::Probe;
-use crate::site::SiteWord;
 use crate::walk::{self, Here, Record};
 use crate::walks::Walks;
 
@@ -64,7 +63,7 @@ pub(crate) fn of_a_clone(
         Walks::of(polled, probe.attachment).and_then(|walks| search.recall(probe, &walks.clone));
     match known {
         Some(chain) => chain,
-        None => of_a_clone_anew(probe, polled, &here, limits, site),
+        None => of_a_clone_anew(probe, polled, &{ here }, limits, site),
     }
 }
 
@@ -115,27 +114,26 @@ fn of_the_leaf(probe: &Probe<Linux>, here: Here, caller: usize, site: u32) -> u3
 }
 
 /// Where the waker is called, up to the function that polls the traced future that runs here, or to
-/// the thread's first.
+/// the thread's first: the id of a site, 0 if nothing is known.
 #[inline(always)]
-pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> SiteWord {
+pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> u32 {
+    if !here.may_have_a_record() {
+        return 0;
+    }
     let search = Search::of_a_wake(polled, here);
     let known =
         Walks::of(polled, probe.attachment).and_then(|walks| search.recall(probe, &walks.wake));
     let chain = match known {
         Some(chain) => chain,
-        None => of_a_wake_anew(probe, polled, &here),
+        None => of_a_wake_anew(probe, polled, &{ here }),
     };
-    match probe.region.site_of_chain(chain) {
-        0 => SiteWord::default(),
-        id => SiteWord::from_id(id),
-    }
+    probe.region.site_of_chain(chain)
 }
 
 /// The same where it is not known: the chain's id, 0 if there is none.
 #[inline(never)]
 fn of_a_wake_anew(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> u32 {
-    let is_known = here.may_have_a_record()
-        && !probe.region.chains.is_empty()
+    let is_known = !probe.region.chains.is_empty()
         && stack::covers(polled, &(here.sp..here.sp.saturating_add(1)));
     if !is_known {
         return 0;

@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 
+use crate::attached::Attached;
 use crate::chain::Found;
 #[cfg(feature = "alloc")]
 use crate::layout::FLAG_COUNTS_WAKERS;
@@ -13,7 +14,6 @@ use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::said::Said;
 use crate::seat::Seat;
-use crate::seated::Seated;
 use crate::site::SiteWord;
 use crate::slot::EventKind;
 use crate::sync::Ordering;
@@ -62,14 +62,14 @@ pub struct Coroutine<P: Platform> {
     /// It is over, and what it held may be in what it gave to another one.
     has_given_out: Cell<bool>,
     /// What an event needs comes first in there.
-    seated: Seated<P>,
+    seat: Attached<Seat<P>>,
 }
 
 impl<P: Platform> Coroutine<P> {
     /// A trace that records nothing.
     pub const fn mute() -> Self {
         Coroutine {
-            seated: Seated::nowhere(),
+            seat: Attached::nothing(),
             seen: Cell::new(0),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
@@ -78,11 +78,12 @@ impl<P: Platform> Coroutine<P> {
 
     /// Takes a station that was just claimed.
     pub(crate) fn occupy(probe: Probe<P>, index: u32, kind: Kind, meta: u32) -> Self {
+        let attachment = probe.attachment;
         let seat = Seat::move_in(probe, index, kind as u8, meta);
         seat.milestone(Said::only(EventKind::Birth));
         Coroutine {
             seen: Cell::new(wake::word(seat.generation)),
-            seated: Seated::on(seat),
+            seat: Attached::under::<P>(attachment, seat),
             previous: Cell::new(0),
             has_given_out: Cell::new(false),
         }
@@ -90,12 +91,12 @@ impl<P: Platform> Coroutine<P> {
 
     /// The id that [`Wait::coroutine`] wants; 0 if it is mute. (Reports number coroutines anew, from 1.)
     pub fn id(&self) -> u64 {
-        self.seated.live().map_or(0, Seat::probe_id)
+        self.seat.live().map_or(0, Seat::probe_id)
     }
 
     /// It runs from now on, on this thread, until [`suspend`](Self::suspend) or its drop. A thread that
     /// ends before says so by [`thread_ends`](Probe::thread_ends).
-    #[inline]
+    #[inline(always)] // else, where there are several callers, what is kept out costs a call
     pub fn run(&self) {
         self.runs();
     }
@@ -103,7 +104,7 @@ impl<P: Platform> Coroutine<P> {
     /// The same. What led to it, if anybody records it?
     #[inline(always)]
     pub(crate) fn runs(&self) -> Option<LedBy> {
-        self.seated.live().map(|seat| self.run_in(seat))
+        self.seat.live().map(|seat| self.run_in(seat))
     }
 
     #[inline(always)]
@@ -117,9 +118,9 @@ impl<P: Platform> Coroutine<P> {
     }
 
     /// It waits from now on. Call it before anybody can resume it elsewhere.
-    #[inline]
+    #[inline(always)] // as above
     pub fn suspend(&self, wait: Wait) {
-        if let Some(seat) = self.seated.live() {
+        if let Some(seat) = self.seat.live() {
             self.suspend_in(seat, wait);
         }
     }
@@ -138,19 +139,16 @@ impl<P: Platform> Coroutine<P> {
     /// switch of stacks, and before anybody can resume this one elsewhere.
     #[inline]
     pub fn switch_to(&self, wait: Wait, next: &Self) {
-        match (self.seated.live(), next.seated.live()) {
-            (Some(seat), Some(_)) => in_manner!(seat.probe, AS => self.switch_as::<AS>(wait, next)),
-            (Some(seat), None) => self.suspend_in(seat, wait),
-            (None, Some(next_seat)) => _ = next.run_in(next_seat),
-            (None, None) => {}
+        match self.seat.live() {
+            Some(seat) => in_manner!(seat.probe, AS => self.switch_as::<AS>(seat, wait, next)),
+            None => next.runs_alone(),
         }
     }
 
-    /// Of two that are recorded.
     #[inline(never)]
-    fn switch_as<const AS: Manner>(&self, wait: Wait, next: &Self) {
-        let (Some(seat), Some(next_seat)) = (self.seated.live(), next.seated.live()) else {
-            return;
+    fn switch_as<const AS: Manner>(&self, seat: &Seat<P>, wait: Wait, next: &Self) {
+        let Some(next_seat) = next.seat.live() else {
+            return self.suspends_alone(seat, wait);
         };
         let local = P::local();
         self.leave(seat, local);
@@ -166,6 +164,20 @@ impl<P: Platform> Coroutine<P> {
         };
         let runs = || Said::run(next.wake_seen());
         seat.switch::<AS>(next_seat, local, || [waits(), runs()]);
+    }
+
+    /// In the stead of one that is not recorded.
+    #[cold]
+    #[inline(never)]
+    fn runs_alone(&self) {
+        self.run();
+    }
+
+    /// One runs in its stead that is not recorded.
+    #[cold]
+    #[inline(never)]
+    fn suspends_alone(&self, seat: &Seat<P>, wait: Wait) {
+        self.suspend_in(seat, wait);
     }
 
     /// Both events are judged by the one word.
@@ -199,7 +211,7 @@ impl<P: Platform> Coroutine<P> {
     /// its place is the end of the chain that was `found`, if it is certain that it is of this wait.
     #[inline]
     pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord, found: Found) {
-        let Some(seat) = self.seated.live() else {
+        let Some(seat) = self.seat.live() else {
             return;
         };
         let local = P::local();
@@ -224,7 +236,7 @@ impl<P: Platform> Coroutine<P> {
     /// A handle with which anybody, on any thread, tells that this coroutine is woken. From the
     /// first one on, a coroutine that was not woken is known not to be.
     pub fn waker(&self) -> Waker<P> {
-        let Some(seat) = self.seated.live() else {
+        let Some(seat) = self.seat.live() else {
             return Waker::mute();
         };
         let flags = seat.station.flags.load(Ordering::Relaxed) | FLAG_TELLS_WAKES;
@@ -241,14 +253,14 @@ impl<P: Platform> Coroutine<P> {
     /// Does anybody record it?
     #[cfg(feature = "alloc")]
     pub(crate) fn is_recorded(&self) -> bool {
-        self.seated.live().is_some()
+        self.seat.live().is_some()
     }
 
     /// As [`waker`](Coroutine::waker), of one whose wakers are counted.
     #[cfg(feature = "alloc")]
     pub(crate) fn counted_waker(&self) -> Option<Waker<P>> {
         let waker = self.waker();
-        let station = self.seated.live()?.station;
+        let station = self.seat.live()?.station;
         let flags = station.flags.load(Ordering::Relaxed) | FLAG_COUNTS_WAKERS;
         station.flags.store(flags, Ordering::Relaxed);
         Some(waker)
@@ -289,6 +301,7 @@ impl<P: Platform> Coroutine<P> {
     }
 
     /// From another one, or anew, or where something was announced: that is void.
+    #[cold]
     #[inline(never)]
     fn takes_over(&self, local: &Local, word: u32) {
         let running = local.current.load(Ordering::Relaxed) as u32;
@@ -327,7 +340,7 @@ impl<P: Platform> Coroutine<P> {
 
 impl<P: Platform> Drop for Coroutine<P> {
     fn drop(&mut self) {
-        let Some(seat) = self.seated.live() else {
+        let Some(seat) = self.seat.live() else {
             return;
         };
         self.leave(seat, P::local());

@@ -92,8 +92,18 @@ impl Holders {
         self.word.fetch_or(COUNTED, Ordering::Relaxed); // H3
     }
 
-    /// One clone less.
+    /// One clone less, in one attempt, where others are left, so that nothing else is to be done. Else
+    /// false, and it is [so](Self::subtract).
     #[inline(always)]
+    pub fn subtract_beside_others(&self) -> bool {
+        let now = self.word.load(Ordering::Acquire);
+        let after = now - CLONE;
+        let (done, not) = (Ordering::AcqRel, Ordering::Relaxed);
+        let is_beside_others = self.left(after) != 0;
+        is_beside_others && self.word.compare_exchange(now, after, done, not).is_ok() // H4
+    }
+
+    /// One clone less.
     pub fn subtract(&self) -> Duty {
         self.change(|now| self.without_count(now - CLONE)) // H4
     }

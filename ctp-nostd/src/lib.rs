@@ -95,6 +95,7 @@ extern crate alloc as heap; // `alloc` is how stations are handed out
 pub mod aggregate;
 pub mod alloc;
 mod amid;
+mod attached;
 pub mod audit;
 #[cfg(not(loom))]
 mod bare;
@@ -137,7 +138,6 @@ pub mod request;
 mod runs_here;
 mod said;
 mod seat;
-mod seated;
 pub mod site;
 pub mod slot;
 mod switch;

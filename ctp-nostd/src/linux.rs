@@ -41,9 +41,6 @@ pub type Task = Coroutine<Linux>;
 
 /// Tells that a [`Task`] is woken.
 pub type Waker = crate::waker::Waker<Linux>;
-/// Where those are counted who can wake a coroutine of this process.
-#[cfg(feature = "alloc")]
-pub(crate) type Count = crate::waker::Count<Linux>;
 
 /// Attaches to the recorder that launched this program; does nothing without one. True when
 /// events are recorded from now on.

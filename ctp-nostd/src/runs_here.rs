@@ -43,7 +43,7 @@ impl RunsHere {
 impl Station {
     /// Is the latest event of this occupant a run on this thread? No if that was kept out or left out,
     /// or is being written.
-    #[inline(never)]
+    #[inline(always)]
     fn is_run_by<P: Platform>(&self, word: u32, local: &Local) -> bool {
         let head = self.event_head.load(Ordering::Acquire); // pairs with E5 of `seat.rs`
         let latest = &self.slots[slot::index_of(head.wrapping_sub(1))];

@@ -34,7 +34,7 @@ use crate::wake;
 pub(crate) struct Seat<P> {
     pub station: &'static Station,
     /// What stands for this coroutine in a lane's record.
-    whose: u64,
+    pub whose: u64,
     pub index: u32,
     pub generation: u32,
     /// The same in the word of its thread.

@@ -17,6 +17,12 @@ impl SiteWord {
         }
     }
 
+    /// The same, as a lane has it: of none, too, it is said that it is an id.
+    #[cfg(feature = "alloc")]
+    pub(crate) const fn in_lane(id: u32) -> Self {
+        SiteWord(INTERNED | id as u64)
+    }
+
     /// The id of the site in the table, 0 if it is not there.
     pub const fn interned(self) -> u32 {
         if self.0 & INTERNED != 0 {

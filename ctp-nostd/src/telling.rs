@@ -53,19 +53,36 @@ impl<P: Platform> Probe<P> {
     }
 
     /// A record of its own. Gives its time.
-    #[inline]
     pub(crate) fn tell(&self, payload: Payload) -> u64 {
-        let at_once = |local| {
-            in_manner!(self, AS => {
-                self.reserve_at_once::<AS>(local, || self.ns_at_once::<AS>())
-            })
-        };
-        let (at_ns, place) = match P::local().and_then(at_once) {
-            Some(taken) => taken,
-            None => self.reserve(P::now_ns),
+        let whose = Payload::whose(payload.station, payload.uses);
+        in_manner!(self, AS => self.tell_as::<AS>(whose, || payload))
+    }
+
+    /// The same, of [somebody](Payload::whose), whatever the payload says of that. It is asked for where it
+    /// is needed, since there are too few registers to keep it.
+    #[inline(always)]
+    pub(crate) fn tell_as<const AS: Manner>(
+        &self,
+        whose: u64,
+        payload: impl Fn() -> Payload,
+    ) -> u64 {
+        let at_once = |local| self.reserve_at_once::<AS>(local, || self.ns_at_once::<AS>());
+        let Some((at_ns, place)) = P::local().and_then(at_once) else {
+            return self.tell_slowly(whose, payload());
         };
         if let Some(place) = place {
-            place.commit(at_ns, payload);
+            place.commit_of(whose, at_ns, payload());
+            self.call_recorder::<AS>();
+        }
+        at_ns
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_slowly(&self, whose: u64, payload: Payload) -> u64 {
+        let (at_ns, place) = self.reserve(P::now_ns);
+        if let Some(place) = place {
+            place.commit_of(whose, at_ns, payload);
             self.call_recorder::<ANY>();
         }
         at_ns

@@ -1,13 +1,13 @@
 //! The handle with which a coroutine's wakes are told.
 
-#[cfg(feature = "alloc")]
-use core::marker::PhantomData;
 use core::panic::Location;
 
+use crate::attached::Attached;
 use crate::lane::{Deed, Payload};
 use crate::layout::{Station, WAKER_IS_THREAD};
 #[cfg(feature = "alloc")]
 use crate::live;
+use crate::manner::{Manner, in_manner};
 use crate::platform::Platform;
 use crate::probe::Probe;
 use crate::runs_here::RunsHere;
@@ -20,20 +20,21 @@ use crate::wake;
 
 /// Tells that a coroutine is woken. Any thread may hold one, also after the coroutine's end.
 pub struct Waker<P: 'static> {
-    target: Option<Target>,
-    attachment: u32,
+    target: Attached<Target>,
     /// Where it finds the lane of the thread that wakes.
     probe: Option<&'static Probe<P>>,
 }
 
 /// Who is woken: an occupant of one of the stations.
 #[derive(Clone, Copy, Debug)]
-struct Target {
+pub(crate) struct Target {
     station: &'static Station,
     /// All of them.
     stations: &'static [Station],
-    index: u32,
+    /// What stands for the coroutine in a lane's record.
+    whose: u64,
     generation: u32,
+    attachment: u32,
 }
 
 impl<P: 'static> Clone for Waker<P> {
@@ -46,7 +47,7 @@ impl<P: 'static> Copy for Waker<P> {}
 
 impl<P: 'static> core::fmt::Debug for Waker<P> {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let generation = self.target.map(|target| target.generation);
+        let generation = self.target.get().map(|target| target.generation);
         out.debug_tuple("Waker").field(&generation).finish()
     }
 }
@@ -55,23 +56,23 @@ impl<P: Platform> Waker<P> {
     /// Tells nothing.
     pub const fn mute() -> Self {
         Waker {
-            target: None,
-            attachment: 0,
+            target: Attached::nothing(),
             probe: None,
         }
     }
 
     pub(crate) fn of(seat: &Seat<P>) -> Self {
+        let attachment = seat.probe.attachment;
         let target = Target {
             station: seat.station,
             stations: seat.probe.region.stations,
-            index: seat.index,
+            whose: seat.whose,
             generation: seat.generation,
+            attachment,
         };
         Waker {
-            target: Some(target),
-            attachment: seat.probe.attachment,
-            probe: P::probe().filter(|it| it.attachment == seat.probe.attachment),
+            target: Attached::under::<P>(attachment, target),
+            probe: P::probe().filter(|it| it.attachment == attachment),
         }
     }
 
@@ -88,127 +89,153 @@ impl<P: Platform> Waker<P> {
     /// The same, where the runtime knows better which line of the program it is.
     #[inline]
     pub fn wake_at(&self, place: &'static Location<'static>) {
-        if let Some(target) = self.live_target() {
-            target.wake(self.attachment, self.probe, |probe| probe.site(place));
+        if let Some((target, probe)) = self.recordable() {
+            in_manner!(probe, AS => target.wake_at::<AS, P>(probe, place));
         }
     }
 
-    /// The same, where the line has to be found.
-    #[cfg(feature = "alloc")]
+    /// If a record is to be made of a wake that comes now: of what, and with which probe. Else the station
+    /// alone has been told.
     #[inline(always)]
-    pub(crate) fn wake_from(&self, site: impl FnOnce(&Probe<P>) -> SiteWord) {
-        if let Some(target) = self.live_target() {
-            target.wake(self.attachment, self.probe, site);
+    pub(crate) fn recordable(&self) -> Option<(&Target, &'static Probe<P>)> {
+        let target = self.target.live()?;
+        let probe = self.probe.filter(|it| !it.region.header.is_stopped());
+        if probe.is_none() {
+            target.wake_alone::<P>();
         }
+        probe.map(|probe| (target, probe))
     }
 
     /// Who records, if that is who recorded when it was made.
     #[cfg(feature = "alloc")]
     #[inline]
     pub(crate) fn live_probe(&self) -> Option<&'static Probe<P>> {
-        self.live_target()?;
+        self.target.live()?;
         self.probe
     }
 
     /// Where those are counted who can wake the coroutine.
     #[cfg(feature = "alloc")]
     #[inline(always)]
-    pub(crate) fn count(&self) -> Count<P> {
-        Count {
-            word: self.target.as_ref().map(|it| &it.station.wakers_live),
-            generation: self.target.as_ref().map_or(0, |it| it.generation),
-            attachment: self.attachment,
-            platform: PhantomData,
-        }
-    }
-
-    /// Nothing in a fork of the program that made it.
-    #[inline]
-    fn live_target(&self) -> Option<&Target> {
-        let target = self.target.as_ref();
-        target.filter(|_| P::attachment() == self.attachment)
+    pub(crate) fn count(&self) -> Count {
+        Count(self.target)
     }
 }
 
 /// Those who can wake one coroutine.
 #[cfg(feature = "alloc")]
-pub(crate) struct Count<P> {
-    word: Option<&'static AtomicU32>,
-    generation: u32,
-    attachment: u32,
-    platform: PhantomData<P>,
-}
+pub(crate) struct Count(Attached<Target>);
 
 #[cfg(feature = "alloc")]
-impl<P: Platform> Count<P> {
+impl Count {
     /// One more.
     pub fn add(&self) {
-        if let Some(word) = self.live_word() {
-            live::add(word, self.generation);
+        if let Some((word, generation)) = self.live() {
+            live::add(word, generation);
         }
     }
 
     /// One less, which did before whatever it did.
     pub fn subtract(&self) {
-        if let Some(word) = self.live_word() {
-            live::subtract(word, self.generation);
+        if let Some((word, generation)) = self.live() {
+            live::subtract(word, generation);
         }
     }
 
     /// There is one alone.
     pub fn is_one(&self) -> bool {
-        let count = |word| live::count(word, self.generation);
-        self.live_word().and_then(count) == Some(1)
+        let count = self
+            .live()
+            .and_then(|(word, generation)| live::count(word, generation));
+        count == Some(1)
     }
 
-    fn live_word(&self) -> Option<&'static AtomicU32> {
-        self.word.filter(|_| P::attachment() == self.attachment)
+    fn live(&self) -> Option<(&'static AtomicU32, u32)> {
+        let target = self.0.live()?;
+        Some((&target.station.wakers_live, target.generation))
     }
 }
 
 impl Target {
-    #[inline]
-    fn wake<P: Platform>(
+    #[inline(never)]
+    fn wake_at<const AS: Manner, P: Platform>(
         &self,
-        attachment: u32,
-        probe: Option<&Probe<P>>,
-        site: impl FnOnce(&Probe<P>) -> SiteWord,
+        probe: &Probe<P>,
+        place: &'static Location<'static>,
     ) {
-        let station = self.station;
-        if station.generation.load(Ordering::Relaxed) != self.generation {
-            return;
-        }
-        let Some(count) = wake::advance(&station.wake, self.generation) else {
-            return;
+        self.wake_as::<AS, P>(probe, || probe.site(place));
+    }
+
+    /// From a site with this id in the table, or from none.
+    #[cfg(feature = "alloc")]
+    #[inline(always)]
+    pub fn wake_from<P: Platform>(&self, probe: &Probe<P>, site: u32) {
+        in_manner!(probe, AS => self.wake_from_as::<AS, P>(probe, site));
+    }
+
+    #[cfg(feature = "alloc")]
+    #[inline(never)]
+    fn wake_from_as<const AS: Manner, P: Platform>(&self, probe: &Probe<P>, site: u32) {
+        self.wake_as::<AS, P>(probe, || SiteWord::in_lane(site));
+    }
+
+    /// With a record in the lane of the thread that wakes.
+    #[inline(always)]
+    fn wake_as<const AS: Manner, P: Platform>(
+        &self,
+        probe: &Probe<P>,
+        site: impl FnOnce() -> SiteWord,
+    ) {
+        let Some(count) = self.advance() else { return };
+        let by = self.who::<P>();
+        let site = site().0;
+        let payload = || Payload {
+            kind: Deed::Wake as u8,
+            n: count.into(),
+            site,
+            arg: by.into(),
+            ..Payload::default()
         };
-        let by = who::<P>(self.stations, attachment);
-        let tell = |probe: &Probe<P>| {
-            probe.tell(Payload {
-                kind: Deed::Wake as u8,
-                uses: (self.generation / 2) as u8,
-                station: self.index,
-                n: count.into(),
-                site: site(probe).0,
-                arg: by.into(),
-                ..Payload::default()
-            })
-        };
-        let probe = probe.filter(|probe| !probe.region.header.is_stopped());
-        let at_ns = probe.map_or_else(P::now_ns, tell);
-        // The next occupant may have come meanwhile.
-        if station.generation.load(Ordering::Relaxed) == self.generation {
-            station.waker.store(by, Ordering::Relaxed);
-            station.wake_ts.store(at_ns, Ordering::Relaxed);
+        let at_ns = probe.tell_as::<AS>(self.whose, payload);
+        self.is_woken(by, at_ns);
+    }
+
+    /// In the station alone.
+    #[cold]
+    fn wake_alone<P: Platform>(&self) {
+        if self.advance().is_some() {
+            self.is_woken(self.who::<P>(), P::now_ns());
         }
     }
-}
 
-/// The coroutine that runs on this thread, else the thread; 0 where that is not known.
-#[inline]
-fn who<P: Platform>(stations: &[Station], attachment: u32) -> u32 {
-    match RunsHere::find::<P>(stations) {
-        RunsHere::Coroutine(seat_word) => seat_word,
-        RunsHere::Nobody => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
-        RunsHere::Unsure => 0,
+    /// Counts the wake. Nothing if the station has another occupant.
+    #[inline(always)]
+    fn advance(&self) -> Option<u32> {
+        let count = || wake::advance(&self.station.wake, self.generation);
+        self.is_there().then(count).flatten()
+    }
+
+    /// The next occupant may have come meanwhile.
+    #[inline(always)]
+    fn is_woken(&self, by: u32, at_ns: u64) {
+        if self.is_there() {
+            self.station.waker.store(by, Ordering::Relaxed);
+            self.station.wake_ts.store(at_ns, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn is_there(&self) -> bool {
+        self.station.generation.load(Ordering::Relaxed) == self.generation
+    }
+
+    /// The coroutine that runs on this thread, else the thread; 0 where that is not known.
+    #[inline(always)]
+    fn who<P: Platform>(&self) -> u32 {
+        match RunsHere::find::<P>(self.stations) {
+            RunsHere::Coroutine(seat_word) => seat_word,
+            RunsHere::Nobody => WAKER_IS_THREAD | P::thread_in(self.attachment) as u32,
+            RunsHere::Unsure => 0,
+        }
     }
 }

@@ -14,25 +14,27 @@
 //! nothing is then known of where it is awaited. Where each chain is wanted, what is lent has a table
 //! of functions of its own, and is so never taken for one of its clones ([`Waker::will_wake`]
 //! promises nothing but that what it calls equal is): each leaf that is polled clones anew.
-#![allow(
-    unsafe_code,
-    reason = "a waker that counts has to bring functions of its own"
-)]
+#![allow(unsafe_code, reason = "what clones share is freed by the last of them")]
+
+mod functions;
 
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use core::task::{RawWaker, RawWakerVTable, Waker};
+use core::task::Waker;
 use heap::boxed::Box;
 
 use crate::callers;
 use crate::chain::Found;
-use crate::holders::{Duty, Holders};
-use crate::linux::{self, entry};
+use crate::holders::Holders;
+use crate::linux;
 use crate::noted;
 use crate::polling::{Limits, Polled};
 use crate::walk::{self, Here};
+
+pub(crate) use functions::clone;
+use functions::{FUNCTIONS, FUNCTIONS_OF_LENT, let_go_unless_last};
 
 /// What the wakers of a future share, as long as any is left. Futures that are polled at the same time on
 /// different processors, and woken, must not have it in one cache line, nor in two that are fetched
@@ -177,10 +179,11 @@ impl Wrapped {
     /// The future is about to be woken, by who calls.
     #[inline(always)]
     fn tell_wake(&self) {
-        if self.is_latest.load(Ordering::Relaxed) {
-            let here = walk::here();
-            let site = |probe: &_| callers::of_a_wake(probe, &linux::local().polled, here);
-            self.trace.wake_from(site);
+        if self.is_latest.load(Ordering::Relaxed)
+            && let Some((target, probe)) = self.trace.recordable()
+        {
+            let site = callers::of_a_wake(probe, &linux::local().polled, walk::here());
+            target.wake_from(probe, site);
         }
     }
 
@@ -265,104 +268,6 @@ fn is_lent_anew(cloned: &Waker, lent: &Waker) -> bool {
     is_anew
 }
 
-static FUNCTIONS: RawWakerVTable = RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
-
-/// The same, at another place. What is cloned has the others, so that leaf futures may compare what
-/// they have among each other.
-static FUNCTIONS_OF_LENT: RawWakerVTable =
-    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
-
-/// # Safety
-/// `data` points to a `Wrapped` that somebody holds. So it is for all that follow.
-/// It is entered by way of [`entry::clone`].
-pub(crate) unsafe fn clone(data: *const ()) -> RawWaker {
-    // SAFETY: as the caller says.
-    let wrapped: &Wrapped = unsafe { &*data.cast() };
-    if wrapped.holders.add() {
-        wrapped.count_first();
-    }
-    let polled = &linux::local().polled;
-    if let Some(limits) = polled.limits(data.addr()) {
-        wrapped.note_chain(polled, limits, walk::here());
-    }
-    RawWaker::new(data, &FUNCTIONS)
-}
-
-unsafe fn wake(data: *const ()) {
-    // SAFETY: as the caller says, who gives away a clone, and with it a hold on this until the end.
-    unsafe {
-        let wrapped: &Wrapped = &*data.cast();
-        wrapped.tell_wake();
-        wrapped.doubt_announcement();
-        let is_only_one = wrapped.holders.wakes();
-        wrapped.inner.wake_by_ref();
-        let its: *mut Wrapped = data.cast_mut().cast();
-        match is_only_one {
-            true => let_go_unless_last(its, Holders::has_woken),
-            false => let_go(its, Holders::subtract),
-        }
-    }
-}
-
-unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: as the caller says.
-    let wrapped: &Wrapped = unsafe { &*data.cast() };
-    wrapped.tell_wake();
-    wrapped.inner.wake_by_ref();
-}
-
-unsafe fn drop_one(data: *const ()) {
-    // SAFETY: as above.
-    unsafe {
-        let wrapped: *const Wrapped = data.cast();
-        (*wrapped).doubt_waits();
-        let_go(wrapped.cast_mut(), Holders::subtract);
-    }
-}
-
-/// # Safety
-/// The caller holds what it lets go.
-#[inline(always)]
-unsafe fn let_go(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
-    // SAFETY: as the caller says, and afterwards what is needed has been copied.
-    unsafe {
-        let count = (*wrapped).trace.count();
-        let duty = by(&(*wrapped).holders);
-        if duty != Duty::NOTHING {
-            do_duty(duty, count, wrapped);
-        }
-    }
-}
-
-/// The same by a step in which there is something to do for the very last alone, who still has it then.
-///
-/// # Safety
-/// As of that.
-#[inline(always)]
-unsafe fn let_go_unless_last(wrapped: *mut Wrapped, by: impl FnOnce(&Holders) -> Duty) {
-    // SAFETY: as the caller says; afterwards it is there for who has a duty.
-    unsafe {
-        let duty = by(&(*wrapped).holders);
-        if duty != Duty::NOTHING {
-            do_duty(duty, (*wrapped).trace.count(), wrapped);
-        }
-    }
-}
-
-/// # Safety
-/// It is what is to be done by who has let go of it.
-#[cold]
-#[inline(never)]
-unsafe fn do_duty(duty: Duty, count: linux::Count, wrapped: *mut Wrapped) {
-    if duty.uncount {
-        count.subtract();
-    }
-    if duty.free {
-        // SAFETY: it came from a box, and nobody else holds it any more.
-        drop(unsafe { Box::from_raw(wrapped) });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use core::sync::atomic::AtomicUsize;
@@ -370,6 +275,7 @@ mod tests {
     use heap::task::Wake;
 
     use super::*;
+    use crate::linux::entry;
     use crate::polling::Polling;
     use crate::site::SiteWord;
     use crate::wait::Wait;

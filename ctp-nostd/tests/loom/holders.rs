@@ -48,7 +48,9 @@ impl Future {
     }
 
     pub fn drop_one(&self) {
-        self.do_duty(self.holders.subtract());
+        if !self.holders.subtract_beside_others() {
+            self.do_duty(self.holders.subtract());
+        }
     }
 
     fn wake_and_drop_one(&self) {
@@ -62,10 +64,10 @@ impl Future {
         let is_only_one = self.holders.wakes(); // H8
         self.is_queued.swap(true, AcqRel); // L2
         self.station.take_turn();
-        self.do_duty(match is_only_one {
-            true => self.holders.has_woken(), // H9
-            false => self.holders.subtract(),
-        });
+        match is_only_one {
+            true => self.do_duty(self.holders.has_woken()), // H9
+            false => self.drop_one(),
+        }
     }
 
     /// The same in the order of a wake by reference, and a drop that leaves the last one counted.
