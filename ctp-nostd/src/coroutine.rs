@@ -120,13 +120,7 @@ impl<P: Platform> Coroutine<P> {
     /// It waits from now on. Call it before anybody can resume it elsewhere.
     #[inline(always)] // as above
     pub fn suspend(&self, wait: Wait) {
-        if let Some(seat) = self.seat.live() {
-            self.suspend_in(seat, wait);
-        }
-    }
-
-    #[inline(always)]
-    fn suspend_in(&self, seat: &Seat<P>, wait: Wait) {
+        let Some(seat) = self.seat.live() else { return };
         let local = P::local();
         self.leave(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
@@ -140,19 +134,21 @@ impl<P: Platform> Coroutine<P> {
     #[inline]
     pub fn switch_to(&self, wait: Wait, next: &Self) {
         match self.seat.live() {
-            Some(seat) => in_manner!(seat.probe, AS => self.switch_as::<AS>(seat, wait, next)),
+            Some(seat) => in_manner!(seat.probe, AS => self.switch_as::<AS>(wait, next)),
             None => next.runs_alone(),
         }
     }
 
     #[inline(never)]
-    fn switch_as<const AS: Manner>(&self, seat: &Seat<P>, wait: Wait, next: &Self) {
-        let Some(next_seat) = next.seat.live() else {
-            return self.suspends_alone(seat, wait);
+    fn switch_as<const AS: Manner>(&self, wait: Wait, next: &Self) {
+        let (Some(seat), Some(next_seat)) = (self.seat.get(), next.seat.live()) else {
+            return self.suspends_alone(wait);
         };
         let local = P::local();
-        self.leave(seat, local);
-        next.enter(next_seat, local);
+        if let Some(local) = local {
+            self.gives_place(seat, next, next_seat, local);
+        }
+        next.sees(next_seat);
         let control = seat.probe.control_word();
         if control != 0 {
             return self.switch_under(control, seat, wait, next, next_seat);
@@ -176,8 +172,8 @@ impl<P: Platform> Coroutine<P> {
     /// One runs in its stead that is not recorded.
     #[cold]
     #[inline(never)]
-    fn suspends_alone(&self, seat: &Seat<P>, wait: Wait) {
-        self.suspend_in(seat, wait);
+    fn suspends_alone(&self, wait: Wait) {
+        self.suspend(wait);
     }
 
     /// Both events are judged by the one word.
@@ -284,10 +280,30 @@ impl<P: Platform> Coroutine<P> {
         if let Some(local) = local {
             self.takes(local, seat);
         }
+        self.sees(seat)
+    }
+
+    #[inline(always)]
+    fn sees(&self, seat: &Seat<P>) -> LedBy {
         let seen = wake::seen(&seat.station.wake);
         match self.seen.replace(seen) == seen {
             true => LedBy::Otherwise,
             false => LedBy::Wake,
+        }
+    }
+
+    /// It leaves, and the next one takes its place: mostly both have run inside of the same one, or of
+    /// none, and nothing is announced.
+    #[inline(always)]
+    fn gives_place(&self, seat: &Seat<P>, next: &Self, next_seat: &Seat<P>, local: &Local) {
+        let runs_here = local.current.load(Ordering::Relaxed) == seat.word.into();
+        if runs_here && self.previous.get() == next.previous.get() {
+            local
+                .current
+                .store(next_seat.word.into(), Ordering::Relaxed);
+        } else {
+            self.leave(seat, Some(local));
+            next.takes(local, next_seat);
         }
     }
 
