@@ -44,9 +44,13 @@ fn all() {
         run_self_in(&Memory::new(lanes, mode), role);
     }
     run_self_in(&Memory::of_the_fallback(), "--as=fallback");
-    for flags in [&[][..], &["--buffer", "0"], &["--summary"]] {
-        run_self_under_recorder(flags);
-    }
+    let modes = [
+        &[][..],
+        &["--buffer", "0"],
+        &["--flight-recorder"],
+        &["--summary"],
+    ];
+    modes.into_iter().for_each(run_self_under_recorder);
 }
 
 fn unattached() {
