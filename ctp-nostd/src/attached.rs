@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!              present                    attachment
-//!   something  the platform's word        what that word was when it was made
+//!   something  the platform's word        what that word was when it was made, not 0
 //!   nothing    a word that is 0 for good  1
 //! ```
 #![allow(
@@ -11,6 +11,7 @@
     reason = "that the words are equal says what an option would be asked for once more"
 )]
 
+use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::platform::Platform;
@@ -19,10 +20,16 @@ use crate::platform::Platform;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Attached<T> {
-    present: &'static AtomicU32,
+    /// A static's. A constant may hold a pointer to such a word, but no reference (before Rust 1.90).
+    present: *const AtomicU32,
     attachment: u32,
     it: Option<T>,
 }
+
+// SAFETY: the pointer stands for a reference to an atomic word.
+unsafe impl<T: Send> Send for Attached<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Attached<T> {}
 
 static NOBODYS: AtomicU32 = AtomicU32::new(0);
 
@@ -30,16 +37,19 @@ impl<T> Attached<T> {
     /// Nothing.
     pub const fn nothing() -> Self {
         Attached {
-            present: &NOBODYS,
+            present: ptr::from_ref(&NOBODYS),
             attachment: 1,
             it: None,
         }
     }
 
-    /// This, which was made under an attachment.
+    /// This, which was made under an attachment. Nothing, if that is none.
     pub fn under<P: Platform>(attachment: u32, it: T) -> Self {
+        if attachment == 0 {
+            return Attached::nothing();
+        }
         Attached {
-            present: P::attachment_word(),
+            present: ptr::from_ref(P::attachment_word()),
             attachment,
             it: Some(it),
         }
@@ -48,7 +58,9 @@ impl<T> Attached<T> {
     /// It, unless the program is another one by now.
     #[inline(always)]
     pub fn live(&self) -> Option<&T> {
-        if self.present.load(Ordering::Acquire) != self.attachment {
+        // SAFETY: it came from a reference for good.
+        let present = unsafe { &*self.present };
+        if present.load(Ordering::Acquire) != self.attachment {
             return None;
         }
         // SAFETY: with nothing the two differ for good: see `nothing`, of whose word nobody else knows.

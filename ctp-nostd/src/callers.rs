@@ -61,8 +61,9 @@ pub(crate) fn of_a_clone(
     let search = Search::of_a_clone(polled, here, limits, site);
     let known =
         Walks::of(polled, probe.attachment).and_then(|walks| search.recall(probe, &walks.clone));
-    match known {
+    match known.filter(|chain| *chain != 0) {
         Some(chain) => chain,
+        // A copy, so that it is in memory only where it has to be.
         None => of_a_clone_anew(probe, polled, &{ here }, limits, site),
     }
 }
@@ -125,7 +126,7 @@ pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> u3
         Walks::of(polled, probe.attachment).and_then(|walks| search.recall(probe, &walks.wake));
     let chain = match known {
         Some(chain) => chain,
-        None => of_a_wake_anew(probe, polled, &{ here }),
+        None => of_a_wake_anew(probe, polled, &{ here }), // as above
     };
     probe.region.site_of_chain(chain)
 }
@@ -216,6 +217,8 @@ impl Search {
         let is_whole = self.walk(|it| digest.add(it.returns_to as u64, self.most));
         let hash = digest.end(is_whole, self.enough);
         let chain = hash.map_or(0, |hash| probe.chain(hash, || self.found()));
+        // One for which the table has no room is counted each time.
+        let latest = latest.filter(|_| chain != 0 || hash.is_none());
         if let Some(latest) = latest.filter(|it| it.is_passed_again(&self.here, chain)) {
             self.keep(probe, latest, chain);
         }

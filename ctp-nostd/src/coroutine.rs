@@ -9,7 +9,7 @@ use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
 use crate::manner::{Manner, in_manner};
-use crate::noted::{self, SOMETHING};
+use crate::noted;
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::said::Said;
@@ -293,10 +293,10 @@ impl<P: Platform> Coroutine<P> {
     }
 
     /// It leaves, and the next one takes its place: mostly both have run inside of the same one, or of
-    /// none, and nothing is announced.
+    /// none.
     #[inline(always)]
     fn gives_place(&self, seat: &Seat<P>, next: &Self, next_seat: &Seat<P>, local: &Local) {
-        let runs_here = local.current.load(Ordering::Relaxed) == seat.word.into();
+        let runs_here = local.current.load(Ordering::Relaxed) as u32 == seat.word;
         if runs_here && self.previous.get() == next.previous.get() {
             local
                 .current
@@ -307,41 +307,24 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
+    /// Mostly the place is nobody's, as before; and a look takes less than to store what is there already.
     #[inline(always)]
     fn takes(&self, local: &Local, seat: &Seat<P>) {
-        // Mostly it is nobody's, as before; and a look takes less than to store what is there already.
-        match local.current.load(Ordering::Relaxed) == self.previous.get().into() {
-            true => local.current.store(seat.word.into(), Ordering::Relaxed),
-            false => self.takes_over(local, seat.word),
-        }
-    }
-
-    /// From another one, or anew, or where something was announced: that is void.
-    #[cold]
-    #[inline(never)]
-    fn takes_over(&self, local: &Local, word: u32) {
         let running = local.current.load(Ordering::Relaxed) as u32;
-        if running != word {
+        if running != self.previous.get() && running != seat.word {
             self.previous.set(running); // it is never the previous of itself
         }
-        local.current.store(word.into(), Ordering::Relaxed);
-        noted::forget(local);
+        local.current.store(seat.word.into(), Ordering::Relaxed);
     }
 
-    /// The one inside of which it ran runs on, and what is announced is void; if it did not run here,
-    /// nothing changes.
+    /// The one inside of which it ran runs on; if it did not run here, nothing changes.
     #[inline(always)]
     fn leave(&self, seat: &Seat<P>, local: Option<&Local>) {
         let Some(local) = local else { return };
-        let running = local.current.load(Ordering::Relaxed);
-        let has_noted = running == u64::from(seat.word) | SOMETHING;
-        if running == seat.word.into() || has_noted {
+        if local.current.load(Ordering::Relaxed) as u32 == seat.word {
             local
                 .current
                 .store(self.previous.get().into(), Ordering::Relaxed);
-        }
-        if has_noted {
-            noted::forget(local);
         }
     }
 

@@ -25,7 +25,7 @@ use crate::coroutine::{Coroutine, Kind};
 use crate::layout::Header;
 #[cfg(feature = "alloc")]
 use crate::noted;
-use crate::platform::{Local, Platform};
+use crate::platform::{Local, Platform, attachment};
 use crate::probe::Probe;
 use crate::sync::Ordering;
 use crate::wait::{Resource, Wait};
@@ -177,7 +177,7 @@ impl Platform for Linux {
 
     #[inline]
     fn thread() -> u64 {
-        Linux::thread_in(Linux::attachment())
+        Linux::thread_in(attachment::<Linux>())
     }
 
     #[inline]

@@ -1,15 +1,23 @@
 //! What leaf futures announce before they return `Pending`, until the suspend that carries it.
+//!
+//! ```text
+//!   who runs here       {something is announced 1 | its seat word 32}
+//!   what is announced   its site, its resource, {wakers then 32 | marks | code of its wait + 1}
+//! ```
+//! Where the first word does not say so nothing is announced, whatever stands in the others. So who runs
+//! next, or leaves, stores who runs here then, and that is all. A signal handler that runs a coroutine amid
+//! an announcement has it lost.
 
 use core::sync::atomic::compiler_fence;
 
 use crate::platform::Local;
 use crate::site::SiteWord;
 use crate::sync::Ordering;
+use crate::unlocked;
 use crate::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
 
-/// In the word of who runs on a thread: something may have been announced there. So who runs next or
-/// leaves need not look where nothing was.
-pub(crate) const SOMETHING: u64 = 1 << 32;
+/// In the word of who runs on a thread: something is announced there.
+const SOMETHING: u64 = 1 << 32;
 
 /// In the word of what was announced: nothing yet, but one that was polled inside of this one waits, or
 /// one that has announced it may still do so.
@@ -29,54 +37,66 @@ const CLONES: u64 = 1 << 32;
 /// Keeps the latest of the waits that are announced in one run of a coroutine.
 #[inline]
 pub(crate) fn note(local: &Local, site: SiteWord, wait: &Wait) {
-    let code = match local.noted_kind.load(Ordering::Relaxed) {
-        0 => wait.code(),
+    let code = match announced(local) {
+        0 => {
+            begin(local);
+            wait.code()
+        }
         void if void & VOID != 0 => wait.code(),
         ONE_INSIDE_WAITS => wait.code() | WAIT_ONE_OF_SEVERAL,
         before => beside((before - 1) as u8, is_the_same(local, site, wait), wait),
     };
-    local.noted_site.store(site.0, Ordering::Relaxed);
-    local.noted_arg.store(wait.resource, Ordering::Relaxed);
-    keep(local, u64::from(code) + 1);
+    loop {
+        local.noted_site.store(site.0, Ordering::Relaxed);
+        local.noted_arg.store(wait.resource, Ordering::Relaxed);
+        keep(local, u64::from(code) + 1);
+        compiler_fence(Ordering::SeqCst);
+        if is_the_same(local, site, wait) {
+            return;
+        }
+        // A handler has come amid this, and announced something else.
+    }
+}
+
+/// 0 for nothing.
+#[inline]
+fn announced(local: &Local) -> u64 {
+    match local.current.load(Ordering::Relaxed) & SOMETHING {
+        0 => 0,
+        _ => local.noted_kind.load(Ordering::Relaxed),
+    }
+}
+
+/// Something is about to be announced, which so far is nothing.
+fn begin(local: &Local) {
+    keep(local, 0);
+    compiler_fence(Ordering::SeqCst);
+    unlocked::set(&local.current, SOMETHING);
+    compiler_fence(Ordering::SeqCst);
+}
+
+fn keep(local: &Local, noted: u64) {
+    local.noted_kind.store(noted, Ordering::Relaxed);
 }
 
 /// A coroutine waits that was polled inside of the one that runs here: that one goes on by it too,
 /// whatever else it announces.
 #[cold]
 pub(crate) fn one_inside_waits(local: &Local) {
+    begin(local);
     keep(local, ONE_INSIDE_WAITS);
-}
-
-fn keep(local: &Local, noted: u64) {
-    let say_so = || {
-        let runs_here = local.current.load(Ordering::Relaxed);
-        local
-            .current
-            .store(runs_here | SOMETHING, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-    };
-    say_so(); // a handler that runs another one amid this has it forgotten
-    local.noted_kind.store(noted, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    say_so();
 }
 
 /// Takes what a leaf future announced: the site, and code and resource of what it waits for.
 #[inline]
 pub(crate) fn take(local: &Local) -> Option<(SiteWord, u8, u64)> {
-    let code = match local.noted_kind.load(Ordering::Relaxed) {
+    let code = match announced(local) {
         ONE_INSIDE_WAITS => None,
         noted => noted.checked_sub(1),
     }?;
-    forget(local);
+    keep(local, 0);
     let site = SiteWord(local.noted_site.load(Ordering::Relaxed));
     Some((site, code as u8, local.noted_arg.load(Ordering::Relaxed)))
-}
-
-/// Nothing was announced.
-#[inline]
-pub(crate) fn forget(local: &Local) {
-    local.noted_kind.store(0, Ordering::Relaxed);
 }
 
 /// There are so many wakers now that the latest was announced.
@@ -108,8 +128,7 @@ pub(crate) fn void(local: &Local) {
 #[cfg(feature = "alloc")]
 #[inline]
 pub(crate) fn outlives_one_of(local: &Local, clones: usize) -> bool {
-    let noted = local.noted_kind.load(Ordering::Relaxed);
-    let were = noted / CLONES;
+    let were = announced(local) / CLONES;
     let outlives = were != 0 && clones as u64 <= were;
     if outlives {
         change(local, |noted| noted | OUTLIVED);
@@ -122,22 +141,22 @@ pub(crate) fn outlives_one_of(local: &Local, clones: usize) -> bool {
 #[cfg(feature = "alloc")]
 #[cold]
 pub(crate) fn forget_void(local: &Local) {
-    let noted = local.noted_kind.load(Ordering::Relaxed);
+    let noted = announced(local);
     let rest = match () {
         () if noted & VOID != 0 => 0,
         () if noted & OUTLIVED != 0 => ONE_INSIDE_WAITS,
         () => noted,
     };
-    local.noted_kind.store(rest, Ordering::Relaxed);
+    keep(local, rest);
 }
 
 /// Changes what is said of the latest, if any was announced.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn change(local: &Local, to: impl FnOnce(u64) -> u64) {
-    let noted = local.noted_kind.load(Ordering::Relaxed);
+    let noted = announced(local);
     if ![0, ONE_INSIDE_WAITS].contains(&noted) {
-        local.noted_kind.store(to(noted), Ordering::Relaxed);
+        keep(local, to(noted));
     }
 }
 
@@ -190,7 +209,7 @@ mod tests {
     #[test]
     fn beside_one_that_waits_inside_it_is_marked() {
         let local = Local::new();
-        local.noted_kind.store(ONE_INSIDE_WAITS, Ordering::Relaxed);
+        one_inside_waits(&local);
         note(&local, SiteWord(5), &fd(7));
         assert_eq!(noted(&local), fd(0).code() | WAIT_ONE_OF_SEVERAL);
     }
@@ -210,7 +229,7 @@ mod tests {
         void(&local);
         forget_void(&local);
         assert_eq!(kind(&local), 0);
-        local.noted_kind.store(ONE_INSIDE_WAITS, Ordering::Relaxed);
+        one_inside_waits(&local);
         void(&local);
         forget_void(&local);
         assert_eq!(kind(&local), ONE_INSIDE_WAITS, "that one waits on");

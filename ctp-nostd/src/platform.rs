@@ -31,19 +31,14 @@ pub trait Platform: 'static {
     /// Wakes the recorder. Called at most once for each time that it sleeps.
     fn ring();
 
-    /// What [`attachment`](Platform::attachment) is read from. The same word for as long as the program
-    /// runs, once it has attached: each handle asks it at each event.
+    /// A word that changes when this program is no longer the one that attached (after a fork); handles
+    /// made under another value are mute. 0 where nothing is attached: no handle is made under that. It is
+    /// the same word for as long as the program runs, once it has attached: each handle asks it at each
+    /// event.
     #[inline]
     fn attachment_word() -> &'static AtomicU32 {
         static ONE: AtomicU32 = AtomicU32::new(1);
         &ONE
-    }
-
-    /// Changes when this program is no longer the one that attached (after a fork); handles
-    /// made under another value are mute. 0 where nothing is attached: no handle is made under that.
-    #[inline]
-    fn attachment() -> u32 {
-        Self::attachment_word().load(Ordering::Acquire)
     }
 
     /// [`thread`](Platform::thread), for a caller that has just asked for the attachment.
@@ -84,6 +79,12 @@ pub trait Platform: 'static {
     }
 }
 
+/// The present attachment.
+#[inline]
+pub(crate) fn attachment<P: Platform>() -> u32 {
+    P::attachment_word().load(Ordering::Acquire)
+}
+
 /// What the probe remembers for each thread.
 #[derive(Debug, Default)]
 pub struct Local {
@@ -100,8 +101,8 @@ pub struct Local {
     pub(crate) own_ring: OwnRing,
     /// Its id, once it has looked for a lane.
     pub(crate) thread: AtomicU64,
-    /// The seat word of the coroutine that runs here, 0 for none; and whether something may be
-    /// announced, see `noted.rs`.
+    /// The seat word of the coroutine that runs here, 0 for none; and whether something is announced,
+    /// see `noted.rs`.
     pub(crate) current: AtomicU64,
     /// Site word of the wait that a leaf future announced; 0 for none.
     pub(crate) noted_site: AtomicU64,

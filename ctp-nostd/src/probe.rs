@@ -13,7 +13,7 @@ use crate::intern::{self, Entry};
 use crate::manner::{ANY, FLIGHT, Manner, USUAL};
 use crate::noted;
 use crate::own_ring::RingMark;
-use crate::platform::Platform;
+use crate::platform::{Platform, attachment};
 use crate::region::Region;
 use crate::site::{self, SiteWord};
 use crate::slot::EventKind;
@@ -60,7 +60,7 @@ impl<P> Copy for Probe<P> {}
 impl<P: Platform> Probe<P> {
     /// A probe on this memory. `attach_id` tells apart the processes that share it.
     pub fn new(region: Region<'static>, attach_id: u16) -> Self {
-        Self::attached(region, attach_id, P::attachment())
+        Self::attached(region, attach_id, attachment::<P>())
     }
 
     /// The same, of an attachment that is about to be the platform's.
@@ -176,7 +176,7 @@ impl<P: Platform> Probe<P> {
 
     /// Is this still the program that attached? Not in a fork of it.
     pub(crate) fn is_live(self) -> bool {
-        P::attachment() == self.attachment
+        attachment::<P>() == self.attachment
     }
 
     /// A station that somebody has left, else one that nobody had yet.

@@ -70,3 +70,20 @@ pub(crate) fn count(word: &AtomicU32) {
     #[cfg(not(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom))))]
     word.fetch_add(1, crate::sync::Ordering::Relaxed);
 }
+
+/// `word` | `bits`, of a word that this program alone sees.
+#[inline(always)]
+pub(crate) fn set(word: &core::sync::atomic::AtomicU64, bits: u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!(
+            "or qword ptr [{word}], {bits}",
+            word = in(reg) word.as_ptr(),
+            bits = in(reg) bits,
+            options(nostack),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    word.fetch_or(bits, crate::sync::Ordering::Relaxed);
+}

@@ -8,7 +8,7 @@ use crate::layout::{Station, WAKER_IS_THREAD};
 #[cfg(feature = "alloc")]
 use crate::live;
 use crate::manner::{Manner, in_manner};
-use crate::platform::Platform;
+use crate::platform::{Platform, attachment};
 use crate::probe::Probe;
 use crate::runs_here::RunsHere;
 use crate::seat::Seat;
@@ -34,7 +34,6 @@ pub(crate) struct Target {
     /// What stands for the coroutine in a lane's record.
     whose: u64,
     generation: u32,
-    attachment: u32,
 }
 
 impl<P: 'static> Clone for Waker<P> {
@@ -68,7 +67,6 @@ impl<P: Platform> Waker<P> {
             stations: seat.probe.region.stations,
             whose: seat.whose,
             generation: seat.generation,
-            attachment,
         };
         Waker {
             target: Attached::under::<P>(attachment, target),
@@ -89,21 +87,23 @@ impl<P: Platform> Waker<P> {
     /// The same, where the runtime knows better which line of the program it is.
     #[inline]
     pub fn wake_at(&self, place: &'static Location<'static>) {
-        if let Some((target, probe)) = self.recordable() {
-            in_manner!(probe, AS => target.wake_at::<AS, P>(probe, place));
+        let Some(target) = self.target() else { return };
+        match self.recording() {
+            Some(probe) => in_manner!(probe, AS => target.wake_at::<AS, P>(probe, place)),
+            None => target.wake_alone::<P>(),
         }
     }
 
-    /// If a record is to be made of a wake that comes now: of what, and with which probe. Else the station
-    /// alone has been told.
+    /// Who is to be woken, if it is still there.
     #[inline(always)]
-    pub(crate) fn recordable(&self) -> Option<(&Target, &'static Probe<P>)> {
-        let target = self.target.live()?;
-        let probe = self.probe.filter(|it| !it.region.header.is_stopped());
-        if probe.is_none() {
-            target.wake_alone::<P>();
-        }
-        probe.map(|probe| (target, probe))
+    pub(crate) fn target(&self) -> Option<&Target> {
+        self.target.live().filter(|it| it.is_there())
+    }
+
+    /// Who makes records of wakes now, if anybody does.
+    #[inline(always)]
+    pub(crate) fn recording(&self) -> Option<&'static Probe<P>> {
+        self.probe.filter(|it| !it.region.header.is_stopped())
     }
 
     /// Who records, if that is who recorded when it was made.
@@ -187,7 +187,7 @@ impl Target {
         site: impl FnOnce() -> SiteWord,
     ) {
         let Some(count) = self.advance() else { return };
-        let by = self.who::<P>();
+        let by = self.who::<P>(probe.attachment);
         let site = site().0;
         let payload = || Payload {
             kind: Deed::Wake as u8,
@@ -202,17 +202,16 @@ impl Target {
 
     /// In the station alone.
     #[cold]
-    fn wake_alone<P: Platform>(&self) {
+    pub fn wake_alone<P: Platform>(&self) {
         if self.advance().is_some() {
-            self.is_woken(self.who::<P>(), P::now_ns());
+            self.is_woken(self.who::<P>(attachment::<P>()), P::now_ns());
         }
     }
 
-    /// Counts the wake. Nothing if the station has another occupant.
+    /// Counts the wake. Nothing if the station has another occupant by now.
     #[inline(always)]
     fn advance(&self) -> Option<u32> {
-        let count = || wake::advance(&self.station.wake, self.generation);
-        self.is_there().then(count).flatten()
+        wake::advance(&self.station.wake, self.generation)
     }
 
     /// The next occupant may have come meanwhile.
@@ -231,10 +230,10 @@ impl Target {
 
     /// The coroutine that runs on this thread, else the thread; 0 where that is not known.
     #[inline(always)]
-    fn who<P: Platform>(&self) -> u32 {
+    fn who<P: Platform>(&self, attachment: u32) -> u32 {
         match RunsHere::find::<P>(self.stations) {
             RunsHere::Coroutine(seat_word) => seat_word,
-            RunsHere::Nobody => WAKER_IS_THREAD | P::thread_in(self.attachment) as u32,
+            RunsHere::Nobody => WAKER_IS_THREAD | P::thread_in(attachment) as u32,
             RunsHere::Unsure => 0,
         }
     }

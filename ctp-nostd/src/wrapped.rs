@@ -14,7 +14,10 @@
 //! nothing is then known of where it is awaited. Where each chain is wanted, what is lent has a table
 //! of functions of its own, and is so never taken for one of its clones ([`Waker::will_wake`]
 //! promises nothing but that what it calls equal is): each leaf that is polled clones anew.
-#![allow(unsafe_code, reason = "what clones share is freed by the last of them")]
+#![allow(
+    unsafe_code,
+    reason = "a waker is made of a pointer, which is followed"
+)]
 
 mod functions;
 
@@ -179,11 +182,16 @@ impl Wrapped {
     /// The future is about to be woken, by who calls.
     #[inline(always)]
     fn tell_wake(&self) {
-        if self.is_latest.load(Ordering::Relaxed)
-            && let Some((target, probe)) = self.trace.recordable()
-        {
-            let site = callers::of_a_wake(probe, &linux::local().polled, walk::here());
-            target.wake_from(probe, site);
+        let target = self.trace.target();
+        let Some(target) = target.filter(|_| self.is_latest.load(Ordering::Relaxed)) else {
+            return;
+        };
+        match self.trace.recording() {
+            Some(probe) => {
+                let site = callers::of_a_wake(probe, &linux::local().polled, walk::here());
+                target.wake_from(probe, site);
+            }
+            None => target.wake_alone::<linux::Linux>(),
         }
     }
 

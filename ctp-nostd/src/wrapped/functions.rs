@@ -1,7 +1,7 @@
 //! What the wakers of a traced future do: the functions that a [`RawWaker`] brings.
 #![allow(
     unsafe_code,
-    reason = "a waker that counts has to bring functions of its own"
+    reason = "a waker that counts has to bring functions of its own, the last of which frees"
 )]
 
 use core::task::{RawWaker, RawWakerVTable};
