@@ -194,7 +194,8 @@ impl<P: Platform> Probe<P> {
     }
 
     /// A leaf future is about to return `Pending`: says what the coroutine that runs here waits
-    /// for. Its next suspend carries it. Of several in one run the last is kept, and marked.
+    /// for. Its next suspend carries it. Of several in one run the last is kept, and marked. It is void
+    /// once another one runs on this thread, or this one ends, or waits for what it says itself.
     #[inline]
     pub fn waits_for(self, wait: Wait) {
         let Some(local) = P::local().filter(|_| self.is_live()) else {
