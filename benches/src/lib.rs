@@ -75,8 +75,8 @@ impl Times {
 }
 
 /// What a program does between two events: the compiler does not know what is in memory afterwards.
-/// Where a reference is hidden from it instead, that is stored and loaded again each time, which takes
-/// a tenth of what a short call does.
+/// Where a reference is hidden from it instead, that is stored and loaded again each time: up to 0.6 ns
+/// of an event.
 #[inline(always)]
 pub fn anything_happens() {
     black_box(());

@@ -20,7 +20,8 @@ use crate::platform::Platform;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Attached<T> {
-    /// A static's. A constant may hold a pointer to such a word, but no reference (before Rust 1.90).
+    /// From a reference for good. A constant may hold a pointer to a static's word, but no reference (before
+    /// Rust 1.90).
     present: *const AtomicU32,
     attachment: u32,
     it: Option<T>,

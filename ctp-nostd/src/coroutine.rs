@@ -139,6 +139,7 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
+    /// Of one that is recorded.
     #[inline(never)]
     fn switch_as<const AS: Manner>(&self, wait: Wait, next: &Self) {
         let (Some(seat), Some(next_seat)) = (self.seat.get(), next.seat.live()) else {

@@ -177,7 +177,7 @@ fn at_each_instruction(before: &dyn Fn(), act: &dyn Fn(), index: usize, ends: &[
     }
 }
 
-// CT-13
+// CT-13, CTP-30
 #[test]
 fn what_is_announced_is_nobody_elses_whenever_a_handler_comes() {
     listen();
