@@ -215,17 +215,15 @@ impl<'m> Ring<'m> {
     /// Recorder: this record, once it is committed.
     #[inline]
     pub fn copy(&self, at: u64) -> Option<Copied> {
-        let record = self.record(at)?;
-        let commit = record.commit.load(Ordering::Acquire); // R2, pairs with T6
-        if commit >> LAP_SHIFT != self.lap(at) {
-            return None;
-        }
-        Some(Copied {
-            commit,
-            at: record.at.load(Ordering::Relaxed), // R3
-            site: record.site.load(Ordering::Relaxed),
-            arg: record.arg.load(Ordering::Relaxed),
-        })
+        copy_of_lap(self.record(at)?, self.lap(at))
+    }
+
+    /// Recorder: these records, until one is not committed; those of the first lap alone if they are of
+    /// two.
+    #[inline]
+    pub fn copies(&self, records: Range<u64>) -> impl Iterator<Item = Copied> + use<'m> {
+        let (lap, places) = (self.lap(records.start), self.places(records));
+        places.iter().map_while(move |it| copy_of_lap(it, lap))
     }
 
     /// Recorder: this record of a ring that is written over.
@@ -276,4 +274,18 @@ impl<'m> Ring<'m> {
     pub fn release(&self, tail: u64) {
         self.lane.tail.store(tail, Ordering::Release); // R5, pairs with T2
     }
+}
+
+#[inline(always)]
+fn copy_of_lap(record: &LaneRecord, lap: u64) -> Option<Copied> {
+    let commit = record.commit.load(Ordering::Acquire); // R2, pairs with T6
+    if commit >> LAP_SHIFT != lap {
+        return None;
+    }
+    Some(Copied {
+        commit,
+        at: record.at.load(Ordering::Relaxed), // R3
+        site: record.site.load(Ordering::Relaxed),
+        arg: record.arg.load(Ordering::Relaxed),
+    })
 }

@@ -46,6 +46,30 @@ impl Copied {
         (self.at, payload)
     }
 
+    /// Its time.
+    #[inline]
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// As its [`Payload`] has them, for who asks only for a part of that.
+    #[inline]
+    pub fn kind(&self) -> u8 {
+        Payload::kind_of(self.commit)
+    }
+
+    /// See [`kind`](Self::kind).
+    #[inline]
+    pub fn station(&self) -> u32 {
+        Payload::station_of(self.commit)
+    }
+
+    /// Can it be of event `n`, in the station's use with these low bits? See [`kind`](Self::kind).
+    #[inline]
+    pub fn can_be(&self, uses: u8, n: u64) -> bool {
+        Payload::can_be(self.commit, self.site, uses, n)
+    }
+
     /// Have its site and `arg` room in one word?
     #[inline]
     fn is_small(&self) -> bool {
@@ -234,6 +258,19 @@ mod tests {
     }
 
     proptest! {
+        // LT-05
+        #[test]
+        fn what_is_asked_of_a_part_is_what_all_of_it_says(copied in any_record(), uses in any::<u8>(), n in any::<u64>()) {
+            let (at, payload) = copied.read();
+            prop_assert_eq!((copied.at(), copied.kind(), copied.station()), (at, payload.kind, payload.station));
+            prop_assert!(copied.can_be(payload.uses, payload.n));
+            prop_assert_eq!(copied.can_be(uses, payload.n), uses == payload.uses);
+            let bits = payload.n_bits();
+            let differs = (n ^ payload.n) << (u64::BITS - bits) != 0;
+            prop_assert_eq!(copied.can_be(payload.uses, n), !differs);
+            prop_assert!(copied.can_be(payload.uses, payload.n | n << bits));
+        }
+
         // LT-05
         #[test]
         fn any_records_are_the_same_again(records in vec(any_record(), 1..40), again in vec(any::<bool>(), 40)) {

@@ -112,6 +112,24 @@ impl Payload {
         (uses as u64) << STATION_BITS | (station % MOST_STATIONS) as u64
     }
 
+    /// Which station a commit word tells of.
+    pub(crate) const fn station_of(commit: u64) -> u32 {
+        low_bits(commit, STATION_BITS) as u32
+    }
+
+    /// Which kind.
+    pub(crate) const fn kind_of(commit: u64) -> u8 {
+        low_bits(commit >> Self::KIND_SHIFT, 5) as u8
+    }
+
+    /// Can these words be of event `n`, in the station's use with these low bits?
+    #[inline]
+    pub(crate) const fn can_be(commit: u64, site: u64, uses: u8, n: u64) -> bool {
+        let is_low = (commit >> N_SHIFT) as u16 == n as u16;
+        let others = low_bits(site >> MORE_N_SHIFT ^ n >> N_BITS, MORE_N_BITS);
+        (commit >> STATION_BITS) as u8 == uses && is_low && (others == 0 || site & IS_ID == 0)
+    }
+
     pub(crate) const fn to_site(self) -> u64 {
         let wait = low_bits(self.wait_kind as u64, 7) << WAIT_SHIFT;
         match SiteWord(self.site).address() {
@@ -132,10 +150,10 @@ impl Payload {
             0
         };
         Payload {
-            kind: low_bits(commit >> Self::KIND_SHIFT, 5) as u8,
+            kind: Self::kind_of(commit),
             wait_kind: low_bits(site >> WAIT_SHIFT, 7) as u8,
             uses: (commit >> STATION_BITS) as u8,
-            station: low_bits(commit, STATION_BITS) as u32,
+            station: Self::station_of(commit),
             n: low_bits(commit >> N_SHIFT, N_BITS) | more << N_BITS,
             site: match is_id {
                 true => SiteWord::from_id(site as u32).0,

@@ -8,6 +8,8 @@ mod deed;
 mod encode;
 mod rows;
 
+use std::array;
+
 use crate::hash::Map;
 use crate::record::{Event, EventKind, SiteId, WaitKind, WaitMarks};
 
@@ -125,8 +127,8 @@ struct Oracle {
     /// The first one is nobody's: the first coroutine of a block is like it.
     states: Vec<State>,
     indices: Map<u32, usize>,
-    /// The same of those that came last, by low bits of their numbers.
-    recent: Box<[usize; RECENT]>,
+    /// The same of those that came last, by low bits of their numbers: who, and the index.
+    recent: Box<[(u32, usize); RECENT]>,
 }
 
 /// A power of two.
@@ -142,13 +144,14 @@ impl Oracle {
             latest: 0,
             states,
             indices,
-            recent: Box::new([0; RECENT]),
+            recent: Box::new(array::from_fn(nobody)),
         }
     }
 
     fn clear(&mut self) {
         self.indices.clear();
         self.states.truncate(1);
+        *self.recent = array::from_fn(nobody);
         (self.coroutine, self.at, self.tid, self.latest) = (0, 0, 0, 0);
     }
 
@@ -157,9 +160,8 @@ impl Oracle {
     /// A coroutine that is new to the block is expected to be like the one before.
     #[inline]
     fn state(&mut self, coroutine: u32) -> &mut State {
-        let recent = self.recent[coroutine as usize % RECENT];
-        let is_its = |state: &State| state.coroutine == Some(coroutine);
-        self.latest = match self.states.get(recent).is_some_and(is_its) {
+        let (whose, recent) = self.recent[coroutine as usize % RECENT];
+        self.latest = match whose == coroutine {
             true => recent,
             false => self.look_up(coroutine),
         };
@@ -171,18 +173,22 @@ impl Oracle {
         let next = self.states.len();
         let index = *self.indices.entry(coroutine).or_insert(next);
         if index == next {
-            let state = self.states[self.latest].of_a_stranger(coroutine);
+            let state = self.states[self.latest].of_a_stranger();
             self.states.push(state);
         }
-        self.recent[coroutine as usize % RECENT] = index;
+        self.recent[coroutine as usize % RECENT] = (coroutine, index);
         index
     }
+}
+
+/// What stands in this place of the recent ones while nobody does: a number that belongs elsewhere.
+fn nobody(place: usize) -> (u32, usize) {
+    (!(place as u32), 0)
 }
 
 /// What is expected of the next row of a coroutine.
 #[derive(Clone, Copy, Default)]
 struct State {
-    coroutine: Option<u32>,
     n: u64,
     tid: u64,
     wakes: u32,
@@ -191,11 +197,8 @@ struct State {
 }
 
 impl State {
-    fn of_a_stranger(&self, coroutine: u32) -> Self {
-        let mut state = State {
-            coroutine: Some(coroutine),
-            ..*self
-        };
+    fn of_a_stranger(&self) -> Self {
+        let mut state = *self;
         state.suspended.met = false;
         state.other.met = false;
         state
@@ -209,15 +212,11 @@ impl State {
         }
     }
 
+    /// What the next event of this kind will say.
     #[inline]
     fn foretell(&mut self, kind: EventKind, tid_before: u64) -> Foretold {
-        let (n, own_tid) = (self.n, self.tid);
+        let (n, tid) = (self.n, self.tid_of(kind, tid_before));
         let habit = self.habit(kind);
-        // A run may be on any thread; what follows it is on the same one.
-        let tid = match kind {
-            EventKind::Birth | EventKind::Run => tid_before,
-            EventKind::Suspend | EventKind::Death => own_tid,
-        };
         Foretold {
             n,
             tid,
@@ -226,11 +225,28 @@ impl State {
         }
     }
 
+    /// It has come. Gives what was foretold.
     #[inline]
-    fn learn(&mut self, event: &Event) {
-        self.n = event.n.wrapping_add(1);
+    fn meet(&mut self, event: &Event, spot: Spot, tid_before: u64) -> Foretold {
+        let tid = self.tid_of(event.kind, tid_before);
         self.tid = event.tid;
-        self.habit(event.kind).learn(event);
+        let n = core::mem::replace(&mut self.n, event.n.wrapping_add(1));
+        let habit = self.habit(event.kind);
+        Foretold {
+            n,
+            tid,
+            spot: habit.meet_spot(spot),
+            seen: habit.meet_seen(event.wake_seen),
+        }
+    }
+
+    /// A run may be on any thread; what follows it is on the same one.
+    #[inline]
+    fn tid_of(&self, kind: EventKind, tid_before: u64) -> u64 {
+        match kind {
+            EventKind::Birth | EventKind::Run => tid_before,
+            EventKind::Suspend | EventKind::Death => self.tid,
+        }
     }
 }
 
@@ -240,6 +256,15 @@ struct Foretold {
     tid: u64,
     spot: Spot,
     seen: u16,
+}
+
+impl Foretold {
+    /// Has all of it come true?
+    #[inline]
+    fn is_met_by(&self, event: &Event, spot: Spot) -> bool {
+        let is_met = self.n == event.n && self.tid == event.tid && self.seen == event.wake_seen;
+        is_met && self.spot == spot
+    }
 }
 
 /// What a coroutine's suspends have in common, or its other events.
@@ -270,23 +295,39 @@ impl Habit {
     }
 
     /// Wakes between two runs are most often as many as the last time.
+    #[inline]
     fn next_seen(&self) -> u16 {
         self.seen.wrapping_add(self.step)
     }
 
+    /// It was here. Gives where it was expected.
     #[inline]
-    fn learn(&mut self, event: &Event) {
-        let spot = Spot::of(event);
-        if !self.is_steady || self.spots[0] != spot {
-            self.spots.rotate_right(1);
-            self.spots[0] = spot;
-            self.is_steady = self.spots.iter().all(|one| *one == spot);
+    fn meet_spot(&mut self, spot: Spot) -> Spot {
+        match self.is_steady && self.spots[0] == spot {
+            true => spot,
+            false => self.meet_another(spot),
         }
+    }
+
+    #[inline(never)]
+    fn meet_another(&mut self, spot: Spot) -> Spot {
+        let foretold = self.next_spot();
+        self.spots.rotate_right(1);
+        self.spots[0] = spot;
+        self.is_steady = self.spots.iter().all(|one| *one == spot);
+        foretold
+    }
+
+    /// So many were known. Gives how many were expected.
+    #[inline]
+    fn meet_seen(&mut self, seen: u16) -> u16 {
+        let foretold = self.next_seen();
         if self.met {
-            self.step = event.wake_seen.wrapping_sub(self.seen);
+            self.step = seen.wrapping_sub(self.seen);
         }
-        self.seen = event.wake_seen;
+        self.seen = seen;
         self.met = true;
+        foretold
     }
 }
 

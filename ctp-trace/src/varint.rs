@@ -5,7 +5,16 @@
 use crate::error::Malformed;
 
 /// Appends `value`, seven bits a byte, lowest first.
-pub(crate) fn put_uint(out: &mut Vec<u8>, mut value: u64) {
+#[inline]
+pub(crate) fn put_uint(out: &mut Vec<u8>, value: u64) {
+    match u8::try_from(value) {
+        Ok(byte @ ..0x80) => out.push(byte),
+        _ => put_long(out, value),
+    }
+}
+
+#[inline(never)]
+fn put_long(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -14,6 +23,7 @@ pub(crate) fn put_uint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends `value` so that it is short when it is near to zero, on either side.
+#[inline]
 pub(crate) fn put_int(out: &mut Vec<u8>, value: i64) {
     put_uint(out, zigzag(value));
 }
@@ -24,6 +34,7 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+#[inline]
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }

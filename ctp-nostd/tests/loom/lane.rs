@@ -66,15 +66,24 @@ impl Memory {
     fn drain(&self, from: &mut u64) -> Vec<u64> {
         let mut seen = Vec::new();
         let limit = self.ring().head();
-        while let Some((at, payload)) = (*from < limit).then(|| self.ring().read(*from)).flatten() {
-            let n = payload.n;
-            let site = SiteWord::from_id(n as u32 + 20).0;
-            assert_eq!((at, payload.site, payload.arg), (n + 10, site, n + 30));
-            seen.push(payload.n);
-            *from += 1;
+        while let part @ [_, ..] = &*self.numbers(*from..limit) {
+            *from += part.len() as u64;
+            seen.extend(part);
         }
         self.ring().release(*from);
         seen
+    }
+
+    /// Of these, as far as they are of one lap and committed.
+    fn numbers(&self, records: Range<u64>) -> Vec<u64> {
+        let number = |copied: Copied| {
+            let (at, payload) = copied.read();
+            let n = payload.n;
+            let site = SiteWord::from_id(n as u32 + 20).0;
+            assert_eq!((at, payload.site, payload.arg), (n + 10, site, n + 30));
+            n
+        };
+        self.ring().copies(records).map(number).collect()
     }
 }
 

@@ -28,8 +28,8 @@ pub(super) struct Cell {
     next_n: u64,
     /// Events that became records.
     pub recorded: u64,
-    /// Events read, lost or left out: all that the totals know of.
-    accounted: u64,
+    /// Others that the totals know of: read and no records, lost or left out.
+    unrecorded: u64,
     /// Wakes at the last look; nothing until its runtime tells of wakes. Who and when come after
     /// the count, so that they may have been missed.
     wakes: Option<WakeState>,
@@ -61,6 +61,13 @@ const _: () = assert!(size_of::<Cell>() <= 128);
 pub(super) enum Writer {
     Ours,
     Plain(Dialect),
+}
+
+/// Whose way of writing an event is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Ours,
+    Plain,
 }
 
 /// Nothing while it has neither a generation nor an event.
@@ -229,7 +236,7 @@ impl Cell {
 
     /// Goes on behind an event that is not there, if others can be: how many were lost by that.
     fn get_past(&mut self, absent: Fetched, station: &Station) -> Option<u64> {
-        let before = self.accounted;
+        let before = self.unrecorded;
         let has_moved = match absent {
             Fetched::Overwritten(oldest) => match self.credible_skip(oldest, station) {
                 Some(events) => self.pass_over(events),
@@ -240,7 +247,7 @@ impl Cell {
             },
             _ => self.has_jumped(station),
         };
-        has_moved.then(|| self.accounted - before)
+        has_moved.then(|| self.unrecorded.wrapping_sub(before))
     }
 
     /// Leaves out the next event.
@@ -252,7 +259,7 @@ impl Cell {
     fn pass_over(&mut self, events: u64) -> bool {
         self.wakes_seen = None;
         self.next_n = self.next_n.wrapping_add(events);
-        self.accounted = self.accounted.saturating_add(events);
+        self.unrecorded = self.unrecorded.wrapping_add(events);
         true
     }
 
@@ -266,13 +273,22 @@ impl Cell {
 
     /// What becomes of an event that was read, but for what it waits for.
     #[inline]
-    fn event(&mut self, n: u64, at: Nanos, kind: EventKind, epoch: &Epoch) -> Event {
-        let after_filtered = self.plain.is_none() && convert::is_after_filtered(epoch);
+    fn event(
+        &mut self,
+        n: u64,
+        at: Nanos,
+        kind: EventKind,
+        epoch: &Epoch,
+        source: Source,
+    ) -> Event {
+        let plain = source == Source::Plain;
+        let after_filtered = !plain && convert::is_after_filtered(epoch);
+        self.next_n = n.wrapping_add(1);
         self.recorded += 1;
         self.breaks += u64::from(after_filtered);
         match kind {
             EventKind::Run => self.wakes_seen = Some(epoch.tail.wake_seen),
-            EventKind::Death => self.has_ended = self.plain.is_none(),
+            EventKind::Death => self.has_ended = !plain,
             _ => {}
         }
         self.last_ts = epoch.timestamp;
@@ -283,7 +299,7 @@ impl Cell {
             tid: epoch.tid,
             kind,
             arg: convert::given_out(kind, epoch),
-            wake_seen: convert::wakes_seen_by_a_run(kind, epoch, self.plain.is_some()),
+            wake_seen: convert::wakes_seen_by_a_run(kind, epoch, plain),
             after_filtered,
             ..Event::default()
         }
@@ -297,7 +313,7 @@ impl Cell {
     /// As if all events before this one had been read.
     pub(super) fn read_to(&self, n: u64) -> Self {
         Cell {
-            accounted: n.wrapping_sub(self.base_n),
+            unrecorded: n.wrapping_sub(self.base_n).wrapping_sub(self.recorded),
             next_n: n,
             ..self.clone()
         }
@@ -316,8 +332,9 @@ impl Cell {
         self.next_n
     }
 
+    /// Events read, lost or left out: all that the totals know of.
     pub fn accounted(&self) -> u64 {
-        self.accounted
+        self.recorded.wrapping_add(self.unrecorded)
     }
 
     /// The event at which its writer died, if it did.
@@ -372,57 +389,61 @@ impl Harvest {
 
     #[inline(never)]
     pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
-        self.emit_at_once(index, n, epoch, pass);
-    }
-
-    /// [`emit`](Self::emit), for the one caller that does nearly nothing else.
-    #[inline(always)]
-    pub(super) fn emit_at_once(
-        &mut self,
-        index: usize,
-        n: u64,
-        epoch: &Epoch,
-        pass: &mut Pass<'_>,
-    ) {
         let may_be = self.may_have_been(epoch.timestamp);
-        let is_timeless = epoch.timestamp < self.dawn_ns;
-        let at = self.nanos(epoch.timestamp);
         let cell = &mut self.cells[index];
-        cell.inexact |= is_timeless;
-        cell.next_n = n.wrapping_add(1);
-        cell.accounted = cell.accounted.saturating_add(1);
-        let (process, plain) = (cell.process, cell.plain.is_some());
+        cell.inexact |= epoch.timestamp < self.dawn_ns;
+        let plain = cell.plain.is_some();
         let is_its_own = plain || epoch.generation == cell.generation;
         let kind = convert::event_kind(epoch, plain).filter(|_| is_its_own && may_be);
         let Some(kind) = kind else {
+            cell.next_n = n.wrapping_add(1);
+            cell.unrecorded = cell.unrecorded.wrapping_add(1);
             self.totals.quarantined += 1;
             self.miss(index, 1);
             return;
         };
-        let mut event = cell.event(n, at, kind, epoch);
+        let source = match plain {
+            true => Source::Plain,
+            false => Source::Ours,
+        };
+        self.tell(index, n, kind, epoch, source, pass);
+    }
+
+    /// Is an event at this time neither of the future nor from before the start?
+    #[inline]
+    pub(super) fn is_usual(&self, monotonic_ns: u64) -> bool {
+        self.start_ns < monotonic_ns && monotonic_ns <= self.horizon_ns
+    }
+
+    /// Event `n` is of this kind, at a time that can be.
+    #[inline(always)]
+    pub(super) fn tell(
+        &mut self,
+        index: usize,
+        n: u64,
+        kind: EventKind,
+        epoch: &Epoch,
+        source: Source,
+        pass: &mut Pass<'_>,
+    ) {
+        let at = self.nanos(epoch.timestamp);
+        let cell = &mut self.cells[index];
+        let process = cell.process;
+        let mut event = cell.event(n, at, kind, epoch, source);
         self.latest = self.latest.max(at);
         match kind {
-            EventKind::Suspend => self.describe_wait(&mut event, process, plain, epoch, pass),
+            EventKind::Suspend => {
+                let site = match source {
+                    Source::Plain => self.places.plain(process, epoch.addr, pass),
+                    Source::Ours => self.places.word(process, epoch.site, pass),
+                };
+                convert::describe_wait(&mut event, epoch, source == Source::Plain, site);
+            }
             EventKind::Death => self.ended.push(index as u32),
             _ => {}
         }
         self.totals.events += 1;
         pass.sink.take_event(&event);
-    }
-
-    fn describe_wait(
-        &mut self,
-        event: &mut Event,
-        process: ProcessId,
-        plain: bool,
-        epoch: &Epoch,
-        pass: &mut Pass<'_>,
-    ) {
-        let site = match plain {
-            true => self.places.plain(process, epoch.addr, pass),
-            false => self.places.word(process, epoch.site, pass),
-        };
-        convert::describe_wait(event, epoch, plain, site);
     }
 
     /// What a station tells besides its events: wakes, and a v1 peer's death. `was_dead` was read
@@ -474,7 +495,6 @@ impl Harvest {
         }
         cell.death_told = true;
         cell.recorded += 1;
-        cell.accounted += 1;
         self.totals.events += 1;
         let cell = &self.cells[index];
         let n = cell.next_n.wrapping_sub(cell.base_n);

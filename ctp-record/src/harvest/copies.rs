@@ -241,16 +241,18 @@ impl Reader {
 
     /// The same, in one step. True if there was no more.
     fn copy_some(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
-        let (ring, mut next, limit) = (*ring, self.next, self.limit);
-        let copy = || {
-            let copied = (next != limit).then(|| ring.copy(next))??;
-            next = next.wrapping_add(1);
-            Some(copied)
-        };
-        let at_most = end.saturating_sub(self.queue.len());
-        let had_no_more = self.queue.fill(at_most, spare, copy);
-        self.next = next;
-        had_no_more
+        loop {
+            let (before, lap) = (self.queue.len(), ring.places(self.next..self.limit).len());
+            let mut copies = ring.copies(self.next..self.limit);
+            let at_most = end.saturating_sub(before);
+            let had_no_more = self.queue.fill(at_most, spare, || copies.next());
+            let copied = self.queue.len() - before;
+            self.next = self.next.wrapping_add(copied as u64);
+            let is_lap_over = 0 < copied && copied == lap && self.next != self.limit;
+            if !(had_no_more && is_lap_over) {
+                return had_no_more;
+            }
+        }
     }
 
     /// Of at most so many places: which are to be there before its thread comes?

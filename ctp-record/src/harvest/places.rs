@@ -53,24 +53,37 @@ impl Places {
     }
 
     /// The site of an event of ours.
+    #[inline]
     pub fn word(&mut self, process: ProcessId, word: u64, pass: &mut Pass<'_>) -> SiteId {
         let word = SiteWord(word);
         match word.address() {
-            Some(address) => {
-                pass.outside.is_text(process, address, pass.sink);
-                let key = Key::ReturnAddress(address);
-                self.numbered(process, key, Place::ReturnAddress(address), pass)
-            }
+            Some(address) => self.return_address(process, address, pass),
             None => self.interned(process, word.interned(), pass),
         }
     }
 
+    fn return_address(&mut self, process: ProcessId, address: u64, pass: &mut Pass<'_>) -> SiteId {
+        pass.outside.is_text(process, address, pass.sink);
+        let key = Key::ReturnAddress(address);
+        self.numbered(process, key, Place::ReturnAddress(address), pass)
+    }
+
     /// The site with this id in the shared table. One that is not filled in yet has no site.
+    #[inline]
     pub fn interned(&mut self, process: ProcessId, id: u32, pass: &mut Pass<'_>) -> SiteId {
         match self.latest.get(id as usize) {
-            Some((asker, known)) if *asker == process && known.0 != 0 => return *known,
-            _ => {}
+            Some((asker, known)) if *asker == process && known.0 != 0 => *known,
+            _ => self.interned_but_not_lately(process, id, pass),
         }
+    }
+
+    #[inline(never)]
+    fn interned_but_not_lately(
+        &mut self,
+        process: ProcessId,
+        id: u32,
+        pass: &mut Pass<'_>,
+    ) -> SiteId {
         let site = self.interned_anew(process, id, pass);
         let region = pass.region;
         if id as usize <= region.sites.len().saturating_add(region.chains.len()) {

@@ -34,12 +34,12 @@ pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
 pub(super) struct Decoder<'a> {
     columns: [Input<'a>; COLUMNS],
     /// The number of the row that is read.
-    row: u64,
+    pub row: u64,
     /// The next entry of the sparse columns.
     after_filtered: Option<u64>,
     hidden: Option<u64>,
     wakers: Option<u64>,
-    oracle: Oracle,
+    pub oracle: Oracle,
     pub expected: Expected,
     spots: Vec<Spot>,
 }
@@ -95,9 +95,7 @@ impl<'a> Decoder<'a> {
         if self.column(Column::Control).is_empty() {
             return Ok(None);
         }
-        let row = self.row()?;
-        self.expected.row(self.oracle.at, self.oracle.tid);
-        Ok(Some(row))
+        self.row().map(Some)
     }
 
     fn row(&mut self) -> Result<Record, Malformed> {
@@ -141,7 +139,8 @@ impl<'a> Decoder<'a> {
             after_filtered: self.is_after_filtered()?,
         };
         self.oracle.tid = tid;
-        self.oracle.state(coroutine.0).learn(&event);
+        let state = self.oracle.state(coroutine.0);
+        state.meet(&event, spot, tid_before);
         Ok(Record::Event(event))
     }
 

@@ -21,7 +21,7 @@ const RELEASE: u8 = 6;
 /// What the coming deed is foretold from. Both directions keep the same one, for one block.
 #[derive(Default)]
 pub(super) struct Expected {
-    /// Rows since the deed before.
+    /// Rows before the deed before.
     rows: u64,
     /// Of the row with a time or the deed before.
     at: u64,
@@ -47,10 +47,16 @@ impl Expected {
         *self = Expected::default();
     }
 
-    /// A row came; `at` and `tid` are what the rows are foretold from.
-    pub fn row(&mut self, at: u64, tid: u64) {
-        self.rows += 1;
-        (self.at, self.tid) = (at, tid);
+    /// Rows since the deed before, if there are so many by now.
+    pub fn since(&self, rows: u64) -> u64 {
+        rows - self.rows
+    }
+
+    /// A deed comes behind so many rows; `at` and `tid` are what the next of these is foretold from.
+    pub fn comes_behind(&mut self, rows: u64, at: u64, tid: u64) {
+        if 0 < self.since(rows) {
+            (self.rows, self.at, self.tid) = (rows, at, tid);
+        }
     }
 
     /// Of the next wake of this coroutine.
@@ -60,7 +66,6 @@ impl Expected {
     }
 
     fn learn(&mut self, deed: &Deed) {
-        self.rows = 0;
         (self.at, self.tid, self.process) = (deed.at.0, deed.tid, deed.process.0);
         match deed.act {
             Act::Wake(call) => {
@@ -94,8 +99,11 @@ impl Encoder {
             Act::Release(_) => RELEASE,
         };
         self.column(Column::Act).push(code);
-        let rows = self.expected.rows;
-        put_uint(self.column(Column::RowsBefore), rows);
+        let rows = self.rows() as u64;
+        let since = self.expected.since(rows);
+        put_uint(self.column(Column::RowsBefore), since);
+        self.expected
+            .comes_behind(rows, self.oracle.at, self.oracle.tid);
         let at = deed.at.0.wrapping_sub(self.expected.at);
         put_int(self.column(Column::DeedTime), at as i64);
         self.put_step(Column::DeedProcess, deed.process.0, self.expected.process);
@@ -146,9 +154,11 @@ impl Decoder<'_> {
             return Ok(None);
         }
         let mut ahead = *self.column(Column::RowsBefore);
-        if ahead.uint()? != self.expected.rows {
+        if ahead.uint()? != self.expected.since(self.row) {
             return Ok(None);
         }
+        self.expected
+            .comes_behind(self.row, self.oracle.at, self.oracle.tid);
         *self.column(Column::RowsBefore) = ahead;
         let deed = self.one_deed()?;
         self.expected.learn(&deed);

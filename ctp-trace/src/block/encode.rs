@@ -3,8 +3,8 @@
 use super::deed::Expected;
 use super::rows::{Rows, step};
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
-    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
+    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, Foretold, HIDDEN_SHIFT, INEXACT, N_HIT,
+    NOT_HIDDEN, Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
 use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
@@ -23,7 +23,7 @@ pub(crate) struct Encoder {
     at_hand: Rows,
     /// Records until the length is looked at.
     until_look: usize,
-    oracle: Oracle,
+    pub(super) oracle: Oracle,
     pub(super) expected: Expected,
     spots: Map<Spot, u64>,
     /// The latest of them, and its number: many coroutines wait for the same one after the other.
@@ -44,29 +44,38 @@ impl Encoder {
         }
     }
 
+    #[inline]
     pub(crate) fn event(&mut self, event: &Event) {
         if event.after_filtered {
-            let row = self.rows() as u64;
-            put_uint(self.column(Column::AfterFiltered), row);
+            self.after_filtered();
         }
+        let spot = Spot::of(event);
         let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
         let state = self.oracle.state(event.coroutine.0);
-        let foretold = state.foretell(event.kind, tid_before);
-        state.learn(event);
-        let control = kind_code(event.kind)
-            | self.coroutine(event.coroutine)
-            | self.number(Column::N, N_HIT, event.n, foretold.n)
-            | self.number(Column::Tid, TID_HIT, event.tid, foretold.tid)
-            | self.spot(Spot::of(event), foretold.spot)
-            | self.number(
-                Column::Seen,
-                SEEN_HIT,
-                event.wake_seen.into(),
-                foretold.seen.into(),
-            );
+        let foretold = state.meet(event, spot, tid_before);
+        let hits = match foretold.is_met_by(event, spot) {
+            true => N_HIT | TID_HIT | SPOT_HIT | SEEN_HIT,
+            false => self.surprise(event, spot, &foretold),
+        };
+        let control = kind_code(event.kind) | self.coroutine(event.coroutine) | hits;
         self.row(control, event.at);
-        // The oracle has the same two; it costs time to read back at once what was just stored.
-        self.expected.row(event.at.0, event.tid);
+    }
+
+    /// The next row is an event behind some that were kept out.
+    #[cold]
+    fn after_filtered(&mut self) {
+        let row = self.rows() as u64;
+        put_uint(self.column(Column::AfterFiltered), row);
+    }
+
+    /// Appends what did not come as foretold, and returns the bits of what did.
+    #[inline(never)]
+    fn surprise(&mut self, event: &Event, spot: Spot, foretold: &Foretold) -> u8 {
+        let (seen, foretold_seen) = (event.wake_seen.into(), foretold.seen.into());
+        self.number(Column::N, N_HIT, event.n, foretold.n)
+            | self.number(Column::Tid, TID_HIT, event.tid, foretold.tid)
+            | self.spot(spot, foretold.spot)
+            | self.number(Column::Seen, SEEN_HIT, seen, foretold_seen)
     }
 
     pub(crate) fn wake(&mut self, wake: &Wake) {
@@ -77,7 +86,6 @@ impl Encoder {
         let step = i64::from(wake.count) - i64::from(before);
         put_int(self.column(Column::Count), step);
         put_uint(self.column(Column::Waker), waker_code(wake.waker));
-        self.expected.row(self.oracle.at, self.oracle.tid);
     }
 
     pub(crate) fn tally(&mut self, tally: &Tally) {
@@ -106,7 +114,6 @@ impl Encoder {
             put_uint(column, row);
             put_uint(column, wakers.into());
         }
-        self.expected.row(self.oracle.at, self.oracle.tid);
     }
 
     /// What a tally has since 1.2.
@@ -123,7 +130,7 @@ impl Encoder {
         self.rows() == 0 && self.columns[Column::Act.index()].is_empty()
     }
 
-    fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.columns[Column::Control.index()].len() + self.at_hand.len()
     }
 
@@ -164,6 +171,7 @@ impl Encoder {
         &mut self.columns[column.index()]
     }
 
+    #[inline]
     fn coroutine(&mut self, CoroutineId(id): CoroutineId) -> u8 {
         let before = core::mem::replace(&mut self.oracle.coroutine, id);
         self.number(Column::Coroutine, COROUTINE_HIT, id.into(), before.into())
@@ -188,6 +196,7 @@ impl Encoder {
     }
 
     /// Appends a number unless it came as foretold, and returns the bit that says so.
+    #[inline]
     fn number(&mut self, column: Column, hit: u8, value: u64, foretold: u64) -> u8 {
         if value == foretold {
             return hit;

@@ -3,12 +3,12 @@
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Deed, Payload};
-use ctp_nostd::layout::Station;
-use ctp_nostd::slot::Epoch;
+use ctp_nostd::lane::{Copied, Deed, Payload};
+use ctp_nostd::slot::{Epoch, EventKind as StoredKind};
+use ctp_trace::record::EventKind;
 
 use super::{Reach, Record};
-use crate::harvest::cell::Cell;
+use crate::harvest::cell::{Cell, Source};
 use crate::harvest::{Harvest, Pass, convert};
 
 /// What became of a record.
@@ -48,10 +48,12 @@ impl Harvest {
     fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
         let most = usize::try_from(self.lanes.left(reach)).unwrap_or(usize::MAX);
         let mut is_early = false;
-        let taken = self.take_some(index, most, |harvest, record| {
-            let is_within = record.at <= until;
-            is_early = is_within && matches!(harvest.take(index, record, pass), Outcome::Early);
-            is_within && !is_early
+        let taken = self.take_some(index, most, |harvest, copied| {
+            if until < copied.at() {
+                return false;
+            }
+            is_early = matches!(harvest.take(index, copied, pass), Outcome::Early);
+            !is_early
         });
         if 0 < taken {
             self.lanes.wake_all();
@@ -63,9 +65,9 @@ impl Harvest {
     }
 
     fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
-        self.take_some(index, 1, |harvest, record| {
-            harvest.make_up_for_those_before(&record.payload, pass);
-            if let Outcome::Early = harvest.take_any(index, record, pass) {
+        self.take_some(index, 1, |harvest, copied| {
+            harvest.make_up_for_those_before(&Record::of(&copied).payload, pass);
+            if let Outcome::Early = harvest.take_any(index, copied, pass) {
                 harvest.totals.quarantined += 1;
             }
             true
@@ -79,34 +81,42 @@ impl Harvest {
         &mut self,
         index: usize,
         most: usize,
-        mut take: impl FnMut(&mut Self, &Record) -> bool,
+        mut take: impl FnMut(&mut Self, Copied) -> bool,
     ) -> usize {
         let (mut queue, mut spare) = self.lanes.lend(index);
         let bytes = queue.bytes();
-        let taken = queue.give(most, &mut spare, |copied| take(self, &Record::of(copied)));
+        let taken = queue.give(most, &mut spare, |copied| take(self, *copied));
         let bytes = bytes - queue.bytes();
         self.lanes
             .give_back(index, (queue, spare), taken as u64, bytes);
         taken
     }
 
-    /// Most often it is the next event of a coroutine that is known.
+    /// Most often it is the next run or suspend of a coroutine that is known.
     #[inline(always)]
-    fn take(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
-        let index = record.payload.station as usize;
-        let is_event = Deed::from_code(record.payload.kind).is_none();
-        match self.cells.get(index) {
-            Some(cell) if is_event && cell.expects(&record.payload) => {
-                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, record, pass));
-                self.emit_at_once(index, n, &epoch, pass);
+    fn take(&mut self, lane: usize, copied: Copied, pass: &mut Pass<'_>) -> Outcome {
+        const RUN: u8 = StoredKind::Run as u8;
+        const SUSPEND: u8 = StoredKind::Suspend as u8;
+        let index = copied.station() as usize;
+        match (self.cells.get(index), copied.kind()) {
+            (Some(cell), kind @ (RUN | SUSPEND))
+                if cell.expects(&copied) && self.is_usual(copied.at()) =>
+            {
+                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, &copied, pass));
+                // Once for each: little of what a suspend says is asked of a run.
+                match kind {
+                    RUN => self.tell(index, n, EventKind::Run, &epoch, Source::Ours, pass),
+                    _ => self.tell(index, n, EventKind::Suspend, &epoch, Source::Ours, pass),
+                }
                 Outcome::Taken
             }
-            _ => self.take_any(lane, record, pass),
+            _ => self.take_any(lane, copied, pass),
         }
     }
 
     #[inline(never)]
-    fn take_any(&mut self, lane: usize, record: &Record, pass: &mut Pass<'_>) -> Outcome {
+    fn take_any(&mut self, lane: usize, copied: Copied, pass: &mut Pass<'_>) -> Outcome {
+        let record = &Record::of(&copied);
         let payload = &record.payload;
         if let Some(deed) = Deed::from_code(payload.kind) {
             self.take_deed(lane, deed, record, pass);
@@ -119,7 +129,7 @@ impl Harvest {
         let cell = &self.cells[index];
         match cell.ahead_of(payload) {
             Some(0) => {
-                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, record, pass));
+                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, &copied, pass));
                 self.emit(index, n, &epoch, pass);
                 Outcome::Taken
             }
@@ -165,13 +175,14 @@ impl Harvest {
     }
 
     #[inline]
-    fn epoch(&self, lane: usize, cell: &Cell, record: &Record, pass: &Pass<'_>) -> Epoch {
+    fn epoch(&self, lane: usize, cell: &Cell, copied: &Copied, pass: &Pass<'_>) -> Epoch {
         let tid = self.lanes.cursors[lane].author.tid;
-        let seen = || {
-            let station = &pass.region.stations[record.payload.station as usize];
-            wakes_seen(cell, &record.payload, station)
-        };
-        convert::epoch(record.at, &record.payload, tid, cell.generation(), seen)
+        let Record { at, payload } = Record::of(copied);
+        // What a suspend has seen is what the run before it saw.
+        let is_next = payload.kind & AFTER_FILTERED == 0;
+        let run = cell.wakes_seen().filter(|_| is_next);
+        let seen = || run.unwrap_or_else(|| wakes_seen_in_slot(cell, copied, pass));
+        convert::epoch(at, &payload, tid, cell.generation(), seen)
     }
 }
 
@@ -180,16 +191,15 @@ fn uses(generation: u32) -> u8 {
     (generation / 2) as u8
 }
 
-/// What a suspend has seen is what the run before it saw. If that is missing, or was kept out, and
-/// the slot has been written over, then a later event tells.
-fn wakes_seen(cell: &Cell, payload: &Payload, station: &Station) -> u16 {
-    let is_next = payload.kind & AFTER_FILTERED == 0;
-    let in_the_slot = || match cell.dialect().fetch(station, cell.next_n()) {
-        Fetched::Whole(epoch) => Some(epoch.tail.wake_seen),
-        _ => None,
-    };
-    let run = cell.wakes_seen().filter(|_| is_next);
-    run.or_else(in_the_slot).unwrap_or(0)
+/// What a suspend has seen, where the run before it is missing or was kept out. If the slot has been
+/// written over, then a later event tells.
+#[cold]
+fn wakes_seen_in_slot(cell: &Cell, copied: &Copied, pass: &Pass<'_>) -> u16 {
+    let station = &pass.region.stations[copied.station() as usize];
+    match cell.dialect().fetch(station, cell.next_n()) {
+        Fetched::Whole(epoch) => epoch.tail.wake_seen,
+        _ => 0,
+    }
 }
 
 impl Cell {
@@ -200,8 +210,8 @@ impl Cell {
 
     /// Is it the next event of this coroutine, which is known?
     #[inline]
-    fn expects(&self, payload: &Payload) -> bool {
-        self.is_meant(payload) && self.ahead_of(payload) == Some(0)
+    fn expects(&self, copied: &Copied) -> bool {
+        self.is_ours() && copied.can_be(uses(self.generation()), self.next_n())
     }
 
     /// How many events there are between the one to read next and this; nothing if it was read.
