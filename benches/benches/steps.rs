@@ -75,8 +75,8 @@ impl Sink for Trace {
         self.0.add(&record).expect("it is small");
     }
 
-    fn take_event(&mut self, event: &Event) {
-        self.0.add_event(event);
+    fn take_events(&mut self, events: &[Event]) {
+        self.0.add_events(events);
     }
 }
 

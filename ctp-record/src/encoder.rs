@@ -119,13 +119,13 @@ impl Encoder {
         self.hand_over();
     }
 
-    /// The same of an event.
-    #[inline]
-    pub fn take_event(&mut self, event: &Event) {
+    /// The same of events.
+    pub fn take_events(&mut self, events: &[Event]) {
         if let Some((watch, _)) = &mut self.watched {
-            watch.take(&Record::Event(*event));
+            let records = events.iter().map(|event| Record::Event(*event));
+            records.for_each(|record| watch.take(&record));
         }
-        self.composer.add_event(event);
+        self.composer.add_events(events);
         self.hand_over();
     }
 

@@ -6,6 +6,7 @@
 mod account;
 pub(crate) mod acts;
 mod ahead;
+mod batch;
 mod cell;
 pub(crate) mod convert;
 mod copies;
@@ -22,10 +23,12 @@ mod places;
 mod queue;
 mod standstill;
 mod summary;
+mod tell;
 mod totals;
 
 use std::collections::VecDeque;
 use std::io;
+use std::slice;
 use std::sync::{Arc, Mutex};
 
 use ctp_nostd::Region;
@@ -36,6 +39,7 @@ use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record};
 
 pub use crate::backlog::Backlog;
 use crate::pace::Found;
+use batch::Batch;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying, locked};
 pub(crate) use descriptors::DescriptorWait;
@@ -55,9 +59,15 @@ pub trait Sink {
     /// program is drained whatever happens to the file.
     fn take(&mut self, record: Record);
 
-    /// The same of an event, of which there are many.
+    /// The same of events, one after the other, of which there are many.
+    fn take_events(&mut self, events: &[Event]) {
+        let records = events.iter().map(|event| Record::Event(*event));
+        records.for_each(|record| self.take(record));
+    }
+
+    /// The same of one.
     fn take_event(&mut self, event: &Event) {
-        self.take(Record::Event(*event));
+        self.take_events(slice::from_ref(event));
     }
 
     /// Takes what is known of a coroutine that leaves its station. Only a flight recorder's
@@ -84,6 +94,8 @@ pub struct Harvest {
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
     lanes: Lanes,
+    /// Events of lanes on their way to the sink; none between two passes.
+    batch: Batch,
     /// Stations of which lanes have told the death since they were last emptied.
     ended: Vec<u32>,
     /// Records that lanes gave since all stations were looked at, and records for which lanes had no
@@ -121,6 +133,7 @@ impl Harvest {
             unsettled: VecDeque::new(),
             plain: Vec::new(),
             lanes: Lanes::default(),
+            batch: Batch::default(),
             ended: Vec::new(),
             unseen: 0,
             crowded_out: 0,

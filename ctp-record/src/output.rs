@@ -236,9 +236,9 @@ impl Sink for Output {
         self.encoder.take(&record);
     }
 
-    fn take_event(&mut self, event: &Event) {
+    fn take_events(&mut self, events: &[Event]) {
         self.flushed = None;
-        self.encoder.take_event(event);
+        self.encoder.take_events(events);
     }
 }
 

@@ -114,9 +114,9 @@ impl Sink for Store {
         }
     }
 
-    fn take_event(&mut self, event: &Event) {
+    fn take_events(&mut self, events: &[Event]) {
         if let Store::Trace(output) = self {
-            output.take_event(event);
+            output.take_events(events);
         }
     }
 

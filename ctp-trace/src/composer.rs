@@ -87,9 +87,15 @@ impl Composer {
     }
 
     /// The same as [`add`](Self::add), of an event.
-    #[inline]
     pub fn add_event(&mut self, event: &Event) {
         self.row(|block| block.event(event));
+    }
+
+    /// The same as [`add`](Self::add), of these events, one after the other.
+    pub fn add_events(&mut self, events: &[Event]) {
+        for event in events {
+            self.row(|block| block.event(event));
+        }
     }
 
     /// Ends the current chunks, so that all that was added is in one.
@@ -121,6 +127,7 @@ impl Composer {
         self.made.push_back(RawChunk::new(END, payload));
     }
 
+    #[inline(always)]
     fn row(&mut self, add: impl FnOnce(&mut block::Encoder)) {
         add(&mut self.block);
         if self.block.is_full() {

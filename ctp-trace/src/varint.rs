@@ -7,8 +7,8 @@ use crate::error::Malformed;
 /// Appends `value`, seven bits a byte, lowest first.
 #[inline]
 pub(crate) fn put_uint(out: &mut Vec<u8>, value: u64) {
-    match u8::try_from(value) {
-        Ok(byte @ ..0x80) => out.push(byte),
+    match value {
+        ..0x80 => out.push(value as u8),
         _ => put_long(out, value),
     }
 }

@@ -9,7 +9,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_record::harvest::{Harvest, Sink};
 use ctp_record::{Chronicle, Memory, snapshot_of};
 use ctp_trace::Writer;
-use ctp_trace::record::{End, Event, Record, Start};
+use ctp_trace::record::{End, Record, Start};
 
 use crate::memory::Room;
 use crate::program::{ALL_STEPS, Asked, Program};
@@ -129,9 +129,5 @@ impl Sink for Film {
         self.events += u64::from(matches!(record, Record::Event(_)));
         self.births += u64::from(matches!(record, Record::Birth(_)));
         self.writer.write(&record).expect("memory takes everything");
-    }
-
-    fn take_event(&mut self, event: &Event) {
-        self.take(Record::Event(*event));
     }
 }

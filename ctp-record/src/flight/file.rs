@@ -67,9 +67,11 @@ impl<W: Write> Sink for FileSink<W> {
         }
     }
 
-    fn take_event(&mut self, event: &Event) {
-        if self.failed.is_none() {
-            remember(&mut self.failed, self.writer.write_event(event));
+    fn take_events(&mut self, events: &[Event]) {
+        for event in events {
+            if self.failed.is_none() {
+                remember(&mut self.failed, self.writer.write_event(event));
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, Wake, Waker};
 
 use super::lanes::Lanes;
+use super::tell::Source;
 use super::{Harvest, Pass, convert};
 
 /// One station. Coroutine 0 is one that is not known yet.
@@ -61,13 +62,6 @@ const _: () = assert!(size_of::<Cell>() <= 128);
 pub(super) enum Writer {
     Ours,
     Plain(Dialect),
-}
-
-/// Whose way of writing an event is in.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
-    Ours,
-    Plain,
 }
 
 /// Nothing while it has neither a generation nor an event.
@@ -271,9 +265,15 @@ impl Cell {
         self.next_n = n;
     }
 
+    /// Event `n` was read, and becomes no record.
+    pub(super) fn go_past(&mut self, n: u64) {
+        self.next_n = n.wrapping_add(1);
+        self.unrecorded = self.unrecorded.wrapping_add(1);
+    }
+
     /// What becomes of an event that was read, but for what it waits for.
     #[inline]
-    fn event(
+    pub(super) fn event(
         &mut self,
         n: u64,
         at: Nanos,
@@ -385,65 +385,6 @@ impl Harvest {
             cell.pass_over(lost);
             self.miss(index, lost);
         }
-    }
-
-    #[inline(never)]
-    pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
-        let may_be = self.may_have_been(epoch.timestamp);
-        let cell = &mut self.cells[index];
-        cell.inexact |= epoch.timestamp < self.dawn_ns;
-        let plain = cell.plain.is_some();
-        let is_its_own = plain || epoch.generation == cell.generation;
-        let kind = convert::event_kind(epoch, plain).filter(|_| is_its_own && may_be);
-        let Some(kind) = kind else {
-            cell.next_n = n.wrapping_add(1);
-            cell.unrecorded = cell.unrecorded.wrapping_add(1);
-            self.totals.quarantined += 1;
-            self.miss(index, 1);
-            return;
-        };
-        let source = match plain {
-            true => Source::Plain,
-            false => Source::Ours,
-        };
-        self.tell(index, n, kind, epoch, source, pass);
-    }
-
-    /// Is an event at this time neither of the future nor from before the start?
-    #[inline]
-    pub(super) fn is_usual(&self, monotonic_ns: u64) -> bool {
-        self.start_ns < monotonic_ns && monotonic_ns <= self.horizon_ns
-    }
-
-    /// Event `n` is of this kind, at a time that can be.
-    #[inline(always)]
-    pub(super) fn tell(
-        &mut self,
-        index: usize,
-        n: u64,
-        kind: EventKind,
-        epoch: &Epoch,
-        source: Source,
-        pass: &mut Pass<'_>,
-    ) {
-        let at = self.nanos(epoch.timestamp);
-        let cell = &mut self.cells[index];
-        let process = cell.process;
-        let mut event = cell.event(n, at, kind, epoch, source);
-        self.latest = self.latest.max(at);
-        match kind {
-            EventKind::Suspend => {
-                let site = match source {
-                    Source::Plain => self.places.plain(process, epoch.addr, pass),
-                    Source::Ours => self.places.word(process, epoch.site, pass),
-                };
-                convert::describe_wait(&mut event, epoch, source == Source::Plain, site);
-            }
-            EventKind::Death => self.ended.push(index as u32),
-            _ => {}
-        }
-        self.totals.events += 1;
-        pass.sink.take_event(&event);
     }
 
     /// What a station tells besides its events: wakes, and a v1 peer's death. `was_dead` was read

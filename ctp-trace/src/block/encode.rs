@@ -44,7 +44,7 @@ impl Encoder {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn event(&mut self, event: &Event) {
         if event.after_filtered {
             self.after_filtered();
@@ -55,7 +55,7 @@ impl Encoder {
         let foretold = state.meet(event, spot, tid_before);
         let hits = match foretold.is_met_by(event, spot) {
             true => N_HIT | TID_HIT | SPOT_HIT | SEEN_HIT,
-            false => self.surprise(event, spot, &foretold),
+            false => self.surprise(event, spot, foretold),
         };
         let control = kind_code(event.kind) | self.coroutine(event.coroutine) | hits;
         self.row(control, event.at);
@@ -70,7 +70,7 @@ impl Encoder {
 
     /// Appends what did not come as foretold, and returns the bits of what did.
     #[inline(never)]
-    fn surprise(&mut self, event: &Event, spot: Spot, foretold: &Foretold) -> u8 {
+    fn surprise(&mut self, event: &Event, spot: Spot, foretold: Foretold) -> u8 {
         let (seen, foretold_seen) = (event.wake_seen.into(), foretold.seen.into());
         self.number(Column::N, N_HIT, event.n, foretold.n)
             | self.number(Column::Tid, TID_HIT, event.tid, foretold.tid)

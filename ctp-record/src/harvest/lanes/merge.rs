@@ -8,7 +8,7 @@ use ctp_nostd::slot::{Epoch, EventKind as StoredKind};
 use ctp_trace::record::EventKind;
 
 use super::{Reach, Record};
-use crate::harvest::cell::{Cell, Source};
+use crate::harvest::cell::Cell;
 use crate::harvest::{Harvest, Pass, convert};
 
 /// What became of a record.
@@ -55,6 +55,7 @@ impl Harvest {
             is_early = matches!(harvest.take(index, copied, pass), Outcome::Early);
             !is_early
         });
+        self.batch.hand_over(pass.sink);
         if 0 < taken {
             self.lanes.wake_all();
         }
@@ -102,11 +103,12 @@ impl Harvest {
             (Some(cell), kind @ (RUN | SUSPEND))
                 if cell.expects(&copied) && self.is_usual(copied.at()) =>
             {
-                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, &copied, pass));
+                let which = (index, cell.next_n());
+                let epoch = self.epoch(lane, cell, &copied, pass);
                 // Once for each: little of what a suspend says is asked of a run.
                 match kind {
-                    RUN => self.tell(index, n, EventKind::Run, &epoch, Source::Ours, pass),
-                    _ => self.tell(index, n, EventKind::Suspend, &epoch, Source::Ours, pass),
+                    RUN => self.emit_soon(which, EventKind::Run, &epoch, pass),
+                    _ => self.emit_soon(which, EventKind::Suspend, &epoch, pass),
                 }
                 Outcome::Taken
             }
@@ -116,6 +118,7 @@ impl Harvest {
 
     #[inline(never)]
     fn take_any(&mut self, lane: usize, copied: Copied, pass: &mut Pass<'_>) -> Outcome {
+        self.batch.hand_over(pass.sink);
         let record = &Record::of(&copied);
         let payload = &record.payload;
         if let Some(deed) = Deed::from_code(payload.kind) {

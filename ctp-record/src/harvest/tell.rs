@@ -1,0 +1,88 @@
+//! What was read of an event, in a slot or a lane, becomes one of the trace.
+
+use ctp_nostd::slot::Epoch;
+use ctp_trace::record::{Event, EventKind};
+
+use super::{Harvest, Pass, convert};
+
+/// In whose way an event is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Ours,
+    Plain,
+}
+
+impl Harvest {
+    /// Event `n` of this station was read, whatever it says: it goes to the sink if it can be one.
+    #[inline(never)]
+    pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
+        let may_be = self.may_have_been(epoch.timestamp);
+        let cell = &mut self.cells[index];
+        cell.inexact |= epoch.timestamp < self.dawn_ns;
+        let plain = cell.plain.is_some();
+        let is_its_own = plain || epoch.generation == cell.generation();
+        let kind = convert::event_kind(epoch, plain).filter(|_| is_its_own && may_be);
+        let Some(kind) = kind else {
+            cell.go_past(n);
+            self.totals.quarantined += 1;
+            self.miss(index, 1);
+            return;
+        };
+        let source = match plain {
+            true => Source::Plain,
+            false => Source::Ours,
+        };
+        let event = self.tell((index, n), kind, epoch, source, pass);
+        pass.sink.take_event(&event);
+    }
+
+    /// The same of one of ours that is known to be of this kind, at a [usual](Self::is_usual) time: it
+    /// goes to the sink with others.
+    #[inline(always)]
+    pub(super) fn emit_soon(
+        &mut self,
+        which: (usize, u64),
+        kind: EventKind,
+        epoch: &Epoch,
+        pass: &mut Pass<'_>,
+    ) {
+        let event = self.tell(which, kind, epoch, Source::Ours, pass);
+        self.batch.add(event, pass.sink);
+    }
+
+    /// Is this time, without a look at the clock, neither in the future nor before the start?
+    #[inline]
+    pub(super) fn is_usual(&self, monotonic_ns: u64) -> bool {
+        self.start_ns < monotonic_ns && monotonic_ns <= self.horizon_ns
+    }
+
+    /// What the trace says of event `n` of a station, which is of this kind.
+    #[inline(always)]
+    fn tell(
+        &mut self,
+        (index, n): (usize, u64),
+        kind: EventKind,
+        epoch: &Epoch,
+        source: Source,
+        pass: &mut Pass<'_>,
+    ) -> Event {
+        let at = self.nanos(epoch.timestamp);
+        let cell = &mut self.cells[index];
+        let process = cell.process;
+        let mut event = cell.event(n, at, kind, epoch, source);
+        self.latest = self.latest.max(at);
+        self.totals.events += 1;
+        match kind {
+            EventKind::Suspend => {
+                let site = match source {
+                    Source::Plain => self.places.plain(process, epoch.addr, pass),
+                    Source::Ours => self.places.word(process, epoch.site, pass),
+                };
+                convert::describe_wait(&mut event, epoch, source == Source::Plain, site);
+            }
+            EventKind::Death => self.ended.push(index as u32),
+            EventKind::Birth | EventKind::Run => {}
+        }
+        event
+    }
+}
