@@ -186,7 +186,7 @@ impl<'m> Ring<'m> {
     /// are of two.
     pub fn places(&self, records: Range<u64>) -> &'m [LaneRecord] {
         let first = (records.start as usize) & self.records.len().wrapping_sub(1);
-        let count = records.end.saturating_sub(records.start) as usize;
+        let count = records.end.wrapping_sub(records.start) as usize;
         let end = first.saturating_add(count).min(self.records.len());
         self.records.get(first..end).unwrap_or_default()
     }
@@ -222,7 +222,11 @@ impl<'m> Ring<'m> {
     /// two.
     #[inline]
     pub fn copies(&self, records: Range<u64>) -> impl Iterator<Item = Copied> + use<'m> {
-        let (lap, places) = (self.lap(records.start), self.places(records));
+        let places = self.places(records.clone());
+        let lap = match places {
+            [] => 0,
+            _ => self.lap(records.start),
+        };
         places.iter().map_while(move |it| copy_of_lap(it, lap))
     }
 
@@ -288,4 +292,40 @@ fn copy_of_lap(record: &LaneRecord, lap: u64) -> Option<Copied> {
         site: record.site.load(Ordering::Relaxed),
         arg: record.arg.load(Ordering::Relaxed),
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use core::array;
+
+    use super::*;
+
+    // LT-05
+    #[test]
+    fn copies_are_of_one_lap_also_where_numbers_begin_anew() {
+        let lane = Lane::default();
+        let records: [LaneRecord; 4] = array::from_fn(|_| LaneRecord::default());
+        let ring = Ring::new(&lane, &records);
+        let first = 0u64.wrapping_sub(3);
+        for n in 0..4 {
+            let at = first.wrapping_add(n);
+            let place = ring.place(at, ring.lap(at) << LAP_SHIFT);
+            let payload = Payload {
+                n,
+                ..Payload::default()
+            };
+            place.expect("the ring has it").commit(n, payload);
+        }
+        let numbers = |records| ring.copies(records).map(|copied| copied.read().1.n);
+        assert!(numbers(first..1).eq([0, 1, 2]));
+        assert!(numbers(0..1).eq([3]));
+        assert!(numbers(0..4).eq([3]), "the others are of the lap before");
+    }
+
+    // LT-05
+    #[test]
+    fn a_ring_without_records_has_no_copies() {
+        let lane = Lane::default();
+        assert_eq!(Ring::new(&lane, &[]).copies(0..3).count(), 0);
+    }
 }

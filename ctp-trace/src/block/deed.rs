@@ -23,7 +23,7 @@ const RELEASE: u8 = 6;
 pub(super) struct Expected {
     /// Rows before the deed before.
     rows: u64,
-    /// Of the row with a time or the deed before.
+    /// Of the row with a time or the deed before, once it is said that rows have come.
     at: u64,
     tid: u64,
     process: u32,
