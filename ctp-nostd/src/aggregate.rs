@@ -16,7 +16,7 @@
 //! be written at once, and no reader holds up the writer.
 //!
 //! An event is summed up before the head counts it, and what a signal handler records amid it is left
-//! to it (E5 of `seat.rs`, `amid.rs`): so no handler comes between these steps. A latch that is no
+//! to it (E5 of `event/seat.rs`, `event/amid.rs`): so no handler comes between these steps. A latch that is no
 //! multiple of four says that an update is going on all the same, and is left alone.
 //!
 //! The idea, of two copies of which readers take the one that is not being written, is that of

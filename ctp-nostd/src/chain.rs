@@ -5,11 +5,22 @@
 //! place of a site in the event of a wait, and says which site that would have been. So its
 //! entries, in a table of their own, have the ids behind those of the table of sites.
 
+#[cfg(feature = "alloc")]
+pub(crate) mod callers;
+#[cfg(feature = "alloc")]
+mod latest_walk;
+#[cfg(feature = "alloc")]
+pub(crate) mod polling;
+#[cfg(feature = "alloc")]
+pub(crate) mod walk;
+#[cfg(feature = "alloc")]
+mod walks;
+
 use heapless::Vec;
 
 use crate::intern::{self, CHAIN};
 use crate::layout::{Interned, TEXT_BYTES};
-use crate::region::Region;
+use crate::memory::Region;
 use crate::sync::Ordering;
 
 /// Addresses that an entry has room for.

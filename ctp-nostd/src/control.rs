@@ -39,8 +39,7 @@ use core::sync::atomic::compiler_fence;
 
 use crate::layout::{Header, Station};
 use crate::slot::{self, EventKind};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::unlocked;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, unlocked};
 
 /// In the kind of a slot or a record: a filter kept out events between the coroutine's previous one
 /// and this one.

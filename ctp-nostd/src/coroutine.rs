@@ -2,18 +2,18 @@
 
 use core::cell::Cell;
 
-use crate::attached::Attached;
 use crate::chain::Found;
+use crate::event::Said;
+use crate::event::Seat;
+use crate::event::manner::{Manner, in_manner};
+use crate::event::noted;
 #[cfg(feature = "alloc")]
 use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
-use crate::manner::{Manner, in_manner};
-use crate::noted;
+use crate::platform::Attached;
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
-use crate::said::Said;
-use crate::seat::Seat;
 use crate::site::SiteWord;
 use crate::slot::EventKind;
 use crate::sync::Ordering;

@@ -1,6 +1,9 @@
 //! [`Traced`]: a future whose polls are recorded, whatever executor runs it.
 #![allow(unsafe_code, reason = "pin projection, and nothing else")]
 
+#[cfg(feature = "alloc")]
+mod wakers;
+
 use core::any::type_name;
 use core::future::Future;
 use core::mem::needs_drop;
@@ -16,7 +19,7 @@ use crate::coroutine::LedBy;
 use crate::linux::{Task, probe};
 use crate::site::SiteWord;
 #[cfg(feature = "alloc")]
-use crate::wakers::Wakers;
+use wakers::Wakers;
 
 /// A future that records its birth, each poll, each `Pending`, and its end: completion, panic or
 /// cancellation. Its output and its `Send` and `Unpin` are those of the future inside.

@@ -8,6 +8,8 @@
 //! while another thread still fills it in. Entries never move and are never removed; a full
 //! table gives id 0, and the caller counts it.
 
+pub mod site;
+
 use core::panic::Location;
 
 use heapless::String;

@@ -30,17 +30,28 @@
 //! `tail` then says from which record on the lane is this thread's, since an earlier one may have
 //! died before it had filled in what it took.
 
+mod claim;
+mod copy;
+mod hold;
+mod own_ring;
+mod prefetch;
+mod record;
+mod room;
+mod telling;
+mod thread;
+
 use core::ops::Range;
 
 use crate::layout::{Lane, LaneRecord};
-use crate::sync::{Ordering, fence};
-use crate::unlocked;
+use crate::sync::{Ordering, fence, unlocked};
 
-use crate::lane_claim::GIVEN_BACK;
-pub use crate::lane_claim::{Claimant, Pool, give_back};
-pub use crate::lane_copy::{Before, Copied, MOST_WORDS, Word};
-pub use crate::lane_record::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
-pub use crate::lane_room::{Place, Room};
+use claim::GIVEN_BACK;
+pub use claim::{Claimant, Pool, give_back};
+pub use copy::{Before, Copied, MOST_WORDS, Word};
+pub(crate) use own_ring::{OwnRing, RingMark};
+pub use record::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
+pub use room::{Place, Room};
+pub(crate) use thread::laneless_word;
 
 const LAPS: u64 = (1 << 15) - 1;
 pub(crate) const LAP_SHIFT: u32 = Payload::COMMIT_BITS;

@@ -93,75 +93,30 @@ compile_error!(
 extern crate alloc as heap; // `alloc` is how stations are handed out
 
 pub mod aggregate;
-pub mod alloc;
-mod amid;
-mod attached;
-pub mod audit;
-#[cfg(not(loom))]
-mod bare;
-#[cfg(feature = "alloc")]
-mod callers;
 pub mod chain;
 pub mod clock;
 pub mod control;
 mod coroutine;
-pub mod create;
-pub mod dialect;
 pub mod doorbell;
+mod event;
 #[cfg(feature = "linux")]
 mod future;
-mod hold;
-pub mod holders;
-pub mod inspect;
 pub mod intern;
 pub mod lane;
-mod lane_claim;
-mod lane_copy;
-mod lane_record;
-mod lane_room;
-#[cfg(feature = "alloc")]
-mod latest_walk;
-pub mod layout;
 #[cfg(feature = "linux")]
 mod linux;
-pub mod live;
-mod manner;
-mod noted;
-mod own_ring;
+mod memory;
 mod platform;
-#[cfg(feature = "alloc")]
-mod polling;
-mod prefetch;
 mod probe;
-mod region;
-pub mod request;
-mod runs_here;
-mod said;
-mod seat;
-pub mod site;
-pub mod slot;
-mod switch;
 mod sync;
-mod telling;
-mod thread_lane;
-mod unlocked;
 mod wait;
-pub mod wake;
 pub mod waker;
-#[cfg(feature = "alloc")]
-mod wakers;
-#[cfg(feature = "alloc")]
-mod walk;
-#[cfg(feature = "alloc")]
-mod walks;
-#[cfg(feature = "alloc")]
-mod wrapped;
 
-#[cfg(not(loom))]
-pub use bare::Memory;
 pub use coroutine::{Coroutine, Kind};
+pub use event::{dialect, slot};
 #[cfg(feature = "linux")]
 pub use future::{Traced, TracedExt};
+pub use intern::site;
 pub use layout::FLAG_TELLS_WAKES;
 #[cfg(all(feature = "linux", feature = "alloc"))]
 pub use linux::waits_for_in;
@@ -170,7 +125,10 @@ pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,
     waits_for,
 };
+#[cfg(not(loom))]
+pub use memory::Memory;
+pub use memory::{Refused, Region, ShortLanes, alloc, audit, create, inspect, layout, request};
 pub use platform::{Local, Platform};
 pub use probe::Probe;
-pub use region::{Refused, Region, ShortLanes};
 pub use wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
+pub use waker::{holders, live, wake};

@@ -22,15 +22,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock;
 use crate::coroutine::{Coroutine, Kind};
-use crate::layout::Header;
 #[cfg(feature = "alloc")]
-use crate::noted;
+use crate::event::noted;
+use crate::layout::Header;
 use crate::platform::{Local, Platform, attachment};
 use crate::probe::Probe;
 use crate::sync::Ordering;
 use crate::wait::{Resource, Wait};
 #[cfg(feature = "alloc")]
-use crate::wrapped;
+use crate::waker::wrapped;
 
 /// Linux, in a process with thread-local storage (that is, with any libc).
 #[derive(Debug)]

@@ -1,12 +1,15 @@
 //! What a target provides. Linux is implemented here; bare metal brings its own.
 
+mod attached;
+
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::layout::Header;
-use crate::own_ring::OwnRing;
 #[cfg(feature = "alloc")]
-use crate::polling::Polled;
+use crate::chain::polling::Polled;
+use crate::lane::OwnRing;
+use crate::layout::Header;
 use crate::probe::Probe;
+pub(crate) use attached::Attached;
 
 /// The seam between the probe and the place it runs in. All of it must be cheap, must not block
 /// and must not panic.
@@ -95,14 +98,14 @@ pub struct Local {
     )]
     pub(crate) identity: AtomicU64,
     /// {attachment 32 | number of its lane + 1, 32}, so that a lane is looked for once; see
-    /// `thread_lane.rs`.
+    /// `lane/thread.rs`.
     pub(crate) lane: AtomicU64,
     /// The ring of that lane.
     pub(crate) own_ring: OwnRing,
     /// Its id, once it has looked for a lane.
     pub(crate) thread: AtomicU64,
     /// The seat word of the coroutine that runs here, 0 for none; and whether something is announced,
-    /// see `noted.rs`.
+    /// see `event/noted.rs`.
     pub(crate) current: AtomicU64,
     /// Site word of the wait that a leaf future announced; 0 for none.
     pub(crate) noted_site: AtomicU64,

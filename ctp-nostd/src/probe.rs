@@ -9,16 +9,15 @@ use crate::chain::{self, Chain};
 use crate::control;
 use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
+use crate::event::manner::{ANY, FLIGHT, Manner, USUAL};
+use crate::event::noted;
 use crate::intern::{self, Entry};
-use crate::manner::{ANY, FLIGHT, Manner, USUAL};
-use crate::noted;
-use crate::own_ring::RingMark;
+use crate::lane::{self, RingMark};
+use crate::memory::Region;
 use crate::platform::{Platform, attachment};
-use crate::region::Region;
 use crate::site::{self, SiteWord};
 use crate::slot::EventKind;
 use crate::sync::Ordering;
-use crate::thread_lane;
 use crate::wait::Wait;
 
 /// Ids of chains, by their hashes.
@@ -71,7 +70,7 @@ impl<P: Platform> Probe<P> {
             attach_id,
             attachment,
             ring_mark: RingMark::of(attachment),
-            laneless_word: thread_lane::laneless_word(attachment),
+            laneless_word: lane::laneless_word(attachment),
             is_ordered: false,
             bins: bins.unwrap_or_default(),
             has_bins: bins.is_some(),

@@ -1,22 +1,25 @@
 //! The handle with which a coroutine's wakes are told.
 
+pub mod holders;
+pub mod live;
+pub mod wake;
+#[cfg(feature = "alloc")]
+pub(crate) mod wrapped;
+
 use core::panic::Location;
 
-use crate::attached::Attached;
+use crate::event::RunsHere;
+use crate::event::Seat;
+use crate::event::manner::{Manner, in_manner};
 use crate::lane::{Deed, Payload};
 use crate::layout::{Station, WAKER_IS_THREAD};
-#[cfg(feature = "alloc")]
-use crate::live;
-use crate::manner::{Manner, in_manner};
+use crate::platform::Attached;
 use crate::platform::{Platform, attachment};
 use crate::probe::Probe;
-use crate::runs_here::RunsHere;
-use crate::seat::Seat;
 use crate::site::SiteWord;
 #[cfg(feature = "alloc")]
 use crate::sync::AtomicU32;
 use crate::sync::Ordering;
-use crate::wake;
 
 /// Tells that a coroutine is woken. Any thread may hold one, also after the coroutine's end.
 pub struct Waker<P: 'static> {

@@ -57,7 +57,7 @@ fn the_tables_are_the_structs() {
         assert_eq!(
             spec_of(name),
             fields(code),
-            "{name} in LAYOUT.md and layout.rs"
+            "{name} in LAYOUT.md and memory/layout.rs"
         );
         let mut end = 0;
         for (field, offset, size) in spec_of(name) {

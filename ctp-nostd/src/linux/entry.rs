@@ -19,10 +19,10 @@ mod stub {
     use core::mem::offset_of;
     use core::task::RawWaker;
 
+    use crate::chain::polling::Polled;
     use crate::linux::thread::symbol;
     use crate::platform::Local;
-    use crate::polling::Polled;
-    use crate::wrapped;
+    use crate::waker::wrapped;
 
     macro_rules! entry {
         () => {
@@ -95,4 +95,4 @@ pub(crate) use stub::clone;
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_pointer_width = "64"
 )))]
-pub(crate) use crate::wrapped::clone;
+pub(crate) use crate::waker::wrapped::clone;

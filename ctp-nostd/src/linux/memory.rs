@@ -15,7 +15,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use super::session::NotAttached;
 use crate::layout::{Header, Span, Station};
-use crate::region::Region;
+use crate::memory::Region;
 use crate::sync::AtomicU32;
 
 /// The shared memory as this process has it mapped. It stays mapped, unless nobody has seen it.

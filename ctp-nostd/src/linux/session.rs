@@ -27,8 +27,8 @@ use super::environment::Settings;
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
 use super::socket::{Missing, Path, Rung, Socket};
 use crate::layout::{Attach, Header};
+use crate::memory::{Refused, Region};
 use crate::probe::Probe;
-use crate::region::{Refused, Region};
 use crate::request;
 use crate::sync::{AtomicU32, Ordering};
 

@@ -25,8 +25,8 @@ use rustix::mm::{Advice, madvise};
 
 use super::memory::PAGE_BYTES;
 use super::{environment, session, thread};
-use crate::polling::Polled;
-use crate::walk;
+use crate::chain::polling::Polled;
+use crate::chain::walk;
 
 /// What lies above the main thread's stack, or where it attached; 0 if another one did.
 static MAIN: AtomicUsize = AtomicUsize::new(0);

@@ -2,13 +2,13 @@
 
 use core::ops::AddAssign;
 
+use super::region::Region;
 use crate::alloc;
 use crate::layout::{
     EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_TELLS_WAKES,
     Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
 };
 use crate::live;
-use crate::region::Region;
 use crate::slot::index_of;
 use crate::sync::{AtomicU32, Ordering, fence};
 use crate::wake;

@@ -4,11 +4,11 @@
 //!   G1 nothing is at hand: mark = 0                 a handler that comes before G3 finds no ring, and
 //!   G2 lane, records, mask; no room                 goes the slow way
 //!   G3 mark
-//!   G4 room                   (`lane_room.rs`)
+//!   G4 room                   (`room.rs`)
 //! ```
 //! Only the thread itself and its signal handlers come here. One that comes amid these steps may set
 //! another ring where the program has become another one, by a fork in it: that has another attachment.
-//! Who has set one finds that out by the word of the thread's lane (`thread_lane.rs`), which the handler has
+//! Who has set one finds that out by the word of the thread's lane (`thread.rs`), which the handler has
 //! written too, and forgets the ring; who has looked for room, by the lane. Each ring that is set
 //! has a mark of its own, and who has looked for the ring asks for that once more, before what it has read
 //! is taken to be of one ring.

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::compiler_fence;
 
+use crate::event::manner::{ANY, FLIGHT, Manner, USUAL};
 use crate::lane::{self, Claimant, Deed, Payload, Ring, Room};
-use crate::manner::{ANY, FLIGHT, Manner, USUAL};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::sync::Ordering;

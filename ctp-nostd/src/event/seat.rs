@@ -16,14 +16,14 @@
 
 use core::sync::atomic::compiler_fence;
 
+use super::manner::{ANY, Manner};
+use super::said::Said;
 use crate::aggregate::Bins;
 use crate::control;
 use crate::lane::{Payload, Place};
 use crate::layout::{EXT_REV, Station, seat_word};
-use crate::manner::{ANY, Manner};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
-use crate::said::Said;
 use crate::slot::{self, Epoch, EventKind, Tail};
 use crate::sync::{Ordering, fence};
 use crate::wake;

@@ -20,7 +20,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
-use crate::walk::{Alike, Here, Record};
+use super::walk::{Alike, Here, Record};
 
 /// What a walk depends on, besides the records that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

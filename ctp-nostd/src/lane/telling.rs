@@ -2,11 +2,11 @@
 
 use core::panic::Location;
 
+use super::thread::{look, remember_loss};
+use crate::event::manner::{ANY, Manner, in_manner};
 use crate::lane::{Deed, Payload, Place};
-use crate::manner::{ANY, Manner, in_manner};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
-use crate::thread_lane::{look, remember_loss};
 use crate::wait::Resource;
 
 impl<P: Platform> Probe<P> {

@@ -3,7 +3,7 @@
 //! All words are atomics, because another process may write any of them at any time. What
 //! follows is `LAYOUT.md`, which a test compares with the structs.
 //!
-#![doc = include_str!("../LAYOUT.md")]
+#![doc = include_str!("../../LAYOUT.md")]
 
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
 

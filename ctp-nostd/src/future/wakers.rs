@@ -5,12 +5,12 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use crate::chain::Found;
+use crate::chain::polling::Polling;
+use crate::chain::walk;
 use crate::coroutine::LedBy;
 use crate::linux::{self, Task};
-use crate::polling::Polling;
 use crate::site::SiteWord;
-use crate::walk;
-use crate::wrapped::Held;
+use crate::waker::wrapped::Held;
 
 /// The wakers that a future was polled with last.
 #[derive(Debug, Default)]

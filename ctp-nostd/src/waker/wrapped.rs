@@ -28,13 +28,13 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::Waker;
 use heap::boxed::Box;
 
-use crate::callers;
 use crate::chain::Found;
+use crate::chain::callers;
+use crate::chain::polling::{Limits, Polled};
+use crate::chain::walk::{self, Here};
+use crate::event::noted;
 use crate::holders::Holders;
 use crate::linux;
-use crate::noted;
-use crate::polling::{Limits, Polled};
-use crate::walk::{self, Here};
 
 pub(crate) use functions::clone;
 use functions::{FUNCTIONS, FUNCTIONS_OF_LENT, let_go_unless_last};
@@ -283,8 +283,8 @@ mod tests {
     use heap::task::Wake;
 
     use super::*;
+    use crate::chain::polling::Polling;
     use crate::linux::entry;
-    use crate::polling::Polling;
     use crate::site::SiteWord;
     use crate::wait::Wait;
 

@@ -2,13 +2,13 @@
 
 use core::mem::MaybeUninit;
 
+use super::region::{Region, ShortLanes};
 use crate::aggregate::{Bins, MODE_SUMMARY};
 use crate::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
 };
 use crate::platform::Platform;
 use crate::probe::Probe;
-use crate::region::{Region, ShortLanes};
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// The whole shared memory as one static: a header, `STATIONS` coroutines, and room for `ENTRIES`

@@ -16,13 +16,13 @@ use core::sync::atomic::Ordering;
 
 use heapless::Vec;
 
+use super::latest_walk::{Key, LatestWalk};
+use super::polling::{Limits, Polled};
+use super::walk::{self, Here, Record};
+use super::walks::Walks;
 use crate::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
-use crate::latest_walk::{Key, LatestWalk};
 use crate::linux::{Linux, stack};
-use crate::polling::{Limits, Polled};
 use crate::probe::Probe;
-use crate::walk::{self, Here, Record};
-use crate::walks::Walks;
 
 /// Addresses of a wake that are told, each of which costs more than a nanosecond. Where little is inlined
 /// more functions lie between who wakes and the waker.

@@ -1,6 +1,6 @@
 //! A record as it stood in its lane, and how a reader keeps many: most of them take a quarter of the room.
 
-use crate::lane_record::{IS_ID, Payload, low_bits};
+use super::record::{IS_ID, Payload, low_bits};
 
 /// A record as it stood in its lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use core::task::{RawWaker, RawWakerVTable};
 use heap::boxed::Box;
 
 use super::Wrapped;
+use crate::chain::walk;
 use crate::holders::{Duty, Holders};
 use crate::linux::{self, entry};
 use crate::waker;
-use crate::walk;
 
 pub(super) static FUNCTIONS: RawWakerVTable =
     RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);

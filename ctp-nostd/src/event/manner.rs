@@ -16,16 +16,16 @@ pub(crate) const ANY: Manner = 2;
 macro_rules! in_manner {
     ($probe:expr, $manner:ident => $call:expr) => {
         match $probe.manner {
-            $crate::manner::USUAL => {
-                const $manner: $crate::manner::Manner = $crate::manner::USUAL;
+            $crate::event::manner::USUAL => {
+                const $manner: $crate::event::manner::Manner = $crate::event::manner::USUAL;
                 $call
             }
-            $crate::manner::FLIGHT => {
-                const $manner: $crate::manner::Manner = $crate::manner::FLIGHT;
+            $crate::event::manner::FLIGHT => {
+                const $manner: $crate::event::manner::Manner = $crate::event::manner::FLIGHT;
                 $call
             }
             _ => {
-                const $manner: $crate::manner::Manner = $crate::manner::ANY;
+                const $manner: $crate::event::manner::Manner = $crate::event::manner::ANY;
                 $call
             }
         }

@@ -2,11 +2,11 @@
 
 use core::panic::Location;
 
+use crate::event::RunsHere;
 use crate::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
 use crate::layout;
 use crate::platform::Platform;
 use crate::probe::Probe;
-use crate::runs_here::RunsHere;
 use crate::wait::Resource;
 
 impl<P: Platform> Probe<P> {

@@ -12,8 +12,7 @@ use core::sync::atomic::compiler_fence;
 
 use crate::platform::Local;
 use crate::site::SiteWord;
-use crate::sync::Ordering;
-use crate::unlocked;
+use crate::sync::{Ordering, unlocked};
 use crate::wait::{WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait};
 
 /// In the word of who runs on a thread: something is announced there.

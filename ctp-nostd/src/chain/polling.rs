@@ -10,9 +10,9 @@
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::walk::Here;
 use crate::chain::{self, Found};
 use crate::platform::Local;
-use crate::walk::Here;
 
 /// What a thread remembers of the innermost such poll, and of its stack.
 #[derive(Debug, Default)]

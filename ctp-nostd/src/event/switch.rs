@@ -10,11 +10,11 @@
 //!   K4, E4 and E5 of the one that waits and of the one that runs; E6
 //! ```
 
+use super::manner::{ANY, Manner};
+use super::said::Said;
+use super::seat::{Begun, Seat};
 use crate::lane::{Place, Ring, Room};
-use crate::manner::{ANY, Manner};
 use crate::platform::{Local, Platform};
-use crate::said::Said;
-use crate::seat::{Begun, Seat};
 use crate::sync::Ordering;
 
 /// The numbers of both events, their time, and their places in the lane.

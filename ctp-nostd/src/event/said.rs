@@ -3,9 +3,9 @@
 
 use core::panic::Location;
 
-use crate::manner::{Manner, in_manner};
+use super::manner::{Manner, in_manner};
+use super::seat::Seat;
 use crate::platform::{Local, Platform};
-use crate::seat::Seat;
 use crate::site::SiteWord;
 use crate::slot::EventKind;
 use crate::wait::{Wait, WaitKind};

@@ -18,10 +18,10 @@
 use core::hint::black_box;
 use core::ptr;
 
+use super::prefetch;
+use super::record::Payload;
 use crate::lane::{LAP_SHIFT, Ring};
-use crate::lane_record::Payload;
 use crate::layout::LaneRecord;
-use crate::prefetch;
 use crate::sync::Ordering;
 
 /// A quarter of what Linux maps at once around an address that is read from (`fault_around_bytes`):

@@ -12,16 +12,15 @@
 
 use core::sync::atomic::compiler_fence;
 
+use super::manner::ANY;
+use super::said::Said;
+use super::seat::{Begun, Seat};
 use crate::control;
 use crate::lane::Place;
 use crate::layout::SLOTS;
-use crate::manner::ANY;
 use crate::platform::Platform;
-use crate::said::Said;
-use crate::seat::{Begun, Seat};
 use crate::slot::{self, EventKind};
-use crate::sync::Ordering;
-use crate::unlocked;
+use crate::sync::{Ordering, unlocked};
 
 /// Events of a coroutine that may be amid another one of the same: with that one, and the one
 /// before it, as many as there are slots.
