@@ -11,6 +11,7 @@ use ctp_nostd::layout::{MAGIC, Slot, Station};
 use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{self, Epoch, Snapshot, Tail, event_of, final_seq, index_of};
 use ctp_nostd::{Region, wake};
+use ctp_trace::verdict::wakes_since;
 use proptest::prelude::*;
 
 // A memory with one station, as plain words.
@@ -333,13 +334,13 @@ proptest! {
         let generation = uses * 2;
         let word = AtomicU32::new(wake::word(generation) | start);
         let seen = wake::carried(wake::seen(&word));
-        prop_assert!(!wake::woken_since(word.load(Ordering::Relaxed), seen));
+        prop_assert_eq!(wakes_since(wake::count(word.load(Ordering::Relaxed)), seen), Some(0));
         for _ in 0..wakes {
             prop_assert_eq!(wake::advance(&word, generation), Some(wake::count(word.load(Ordering::Relaxed))));
             prop_assert_eq!(wake::advance(&word, generation + 2), None);
         }
         let word = word.into_inner();
-        prop_assert!(wake::woken_since(word, seen));
+        prop_assert_eq!(wakes_since(wake::count(word), seen), Some(wakes.into()));
         prop_assert_eq!(wake::count(word), (start + wakes) % (1 << 20));
         prop_assert_eq!(word & !((1 << 20) - 1), wake::word(generation));
     }

@@ -1,4 +1,5 @@
-//! Was this coroutine woken since it last began to run? Both halves of the answer.
+//! Was this coroutine woken since it last began to run? Who reads these words asks
+//! `ctp_trace::verdict::wakes_since`, by which the models of this protocol judge too.
 //!
 //! The wake word of a station holds {use of the station 12 bits | count 20 bits}.
 //!
@@ -67,9 +68,4 @@ pub fn advance(wake: &AtomicU32, generation: u32) -> Option<u32> {
 /// What a suspend carries of the word that its run has seen: the wakes, modulo 2^16.
 pub const fn carried(seen: u32) -> u16 {
     (count(seen) & 0xFFFF) as u16 // O3
-}
-
-/// Recorder: has a coroutine that suspended with `seen` been woken since?
-pub const fn woken_since(word: u32, seen: u16) -> bool {
-    carried(word) != seen
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use ctp_nostd::control::Control;
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::layout::seat_word;
-use ctp_nostd::{Local, Memory, Platform, Wait, wake};
+use ctp_nostd::{Local, Memory, Platform, Wait};
+use ctp_trace::verdict::wakes_since;
 
 use super::{dump, events, waker_of};
 
@@ -120,8 +121,8 @@ fn a_suspend_carries_the_wakes_that_led_to_its_run() {
     let station = &region.stations[0];
     let is_woken = || {
         let (_, last) = *events(station).last().expect("an event");
-        let word = wake::word(2) | station.wakes().count;
-        wake::woken_since(word, last.tail.wake_seen)
+        let wakes = wakes_since(station.wakes().count, last.tail.wake_seen);
+        wakes.expect("none is forgotten") != 0
     };
     assert!(!station.identity().expect("seated").tells_wakes);
     let waker = task.waker();

@@ -1,6 +1,7 @@
 //! Counting wakes, with a scheduler whose queue holds one coroutine.
 
 use ctp_nostd::wake;
+use ctp_trace::verdict::wakes_since;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::sync::{Arc, Mutex};
@@ -52,17 +53,26 @@ impl Scheduler {
         let suspended = self.suspended.load(Acquire);
         let word = self.wake.load(Acquire);
         if *queued && suspended != RUNNING {
-            assert!(wake::woken_since(word, suspended as u16), "said not woken");
+            let is_woken = wakes(word, suspended).is_some_and(|wakes| 0 < wakes);
+            assert!(is_woken, "said not woken");
         }
     }
 
     fn last_verdict(&self) {
         self.verdict();
         let word = self.wake.load(Acquire);
-        let seen = self.suspended.load(Acquire) as u16;
+        let suspended = self.suspended.load(Acquire);
         let queued = self.pop();
-        assert!(queued || !wake::woken_since(word, seen), "said not to run");
+        assert!(
+            queued || wakes(word, suspended) == Some(0),
+            "said not to run"
+        );
     }
+}
+
+/// What the rule says of one that suspended with these.
+fn wakes(word: u32, suspended: u32) -> Option<u64> {
+    wakes_since(wake::count(word), suspended as u16)
 }
 
 fn a_wake_is_told(wakers: usize, wake: fn(&Scheduler)) {
