@@ -9,6 +9,8 @@
 )]
 
 use core::fmt;
+use core::marker::PhantomData;
+use core::slice;
 
 use crate::create::{Plan, Recording};
 use crate::lane::{Pool, Ring};
@@ -122,64 +124,65 @@ impl<'m> Region<'m> {
     ///   truncated meanwhile;
     /// - this program touches it only through this crate's atomics.
     pub unsafe fn new(base: *mut u8, bytes: usize, limit: u32) -> Result<Self, Refused> {
-        let raw = Raw { base, bytes };
-        if base.align_offset(align_of::<Header>()) != 0 {
-            return Err(Refused::Misaligned);
-        }
-        // SAFETY: the caller's promise about the memory is ours; alignment was just checked.
-        let header = unsafe { raw.table::<Header>(0, 1) }
-            .and_then(|headers| headers.first())
-            .ok_or(Refused::TooShort(bytes, size_of::<Header>()))?;
+        // SAFETY: the caller's promise.
+        let raw = unsafe { Raw::of(base, bytes) }?;
+        Region::of(&raw, limit)
+    }
+
+    fn of(raw: &Raw<'m>, limit: u32) -> Result<Self, Refused> {
+        let header = raw.header()?;
         let count = check(header)?.min(limit).min(MOST_STATIONS);
-        // SAFETY: as above; the header's size keeps the stations aligned.
-        let stations =
-            unsafe { raw.table(size_of::<Header>() as u64, count) }.ok_or(Refused::TooShort(
-                bytes,
-                (count as usize).saturating_add(1).saturating_mul(1024),
-            ))?;
-        if stations.is_empty() {
-            return Err(Refused::NoStations);
-        }
-        let extended = is_extended(header);
-        // SAFETY: as above.
-        let tables = unsafe { (raw.span(&header.sites), raw.span(&header.names)) };
-        // SAFETY: as above.
-        let chains = unsafe { raw.span(&header.chains) };
-        // SAFETY: as above.
-        let attaches = unsafe { raw.span(&header.attaches) };
-        // SAFETY: as above.
-        let free: Option<&[AtomicU32]> = unsafe { raw.span(&header.free) };
-        // SAFETY: as above.
-        let long = unsafe { raw.lanes(&header.lanes, &header.records) };
-        let (lanes, records) = long.filter(|_| extended).unwrap_or_default();
-        let lane_records = records.len().checked_div(lanes.len()).unwrap_or(0);
-        // SAFETY: as above.
-        let short = unsafe { raw.lanes(&header.short_lanes, &header.short_records) };
-        let has_long = extended && !lanes.is_empty();
-        let (short_lanes, short_records) = short.filter(|_| has_long).unwrap_or_default();
-        Ok(Region {
+        let plain = Region::plain(header, raw.stations(count)?);
+        Ok(match is_extended(header) {
+            true => plain.with_tables(raw),
+            false => plain,
+        })
+    }
+
+    /// What there is of it without the extension.
+    fn plain(header: &'m Header, stations: &'m [Station]) -> Self {
+        Region {
             header,
             stations,
-            sites: tables.0.filter(|_| extended).unwrap_or_default(),
-            chains: chains.filter(|_| extended).unwrap_or_default(),
-            names: tables.1.filter(|_| extended).unwrap_or_default(),
-            attaches: attaches.filter(|_| extended).unwrap_or_default(),
+            sites: &[],
+            chains: &[],
+            names: &[],
+            attaches: &[],
+            free: &[],
+            lanes: &[],
+            records: &[],
+            lane_records: 0,
+            short: ShortLanes::default(),
+            is_overwritten: false,
+            extended: false,
+        }
+    }
+
+    /// With the tables of the extension. One that the header describes wrongly, or that is not mapped, is
+    /// empty.
+    fn with_tables(self, raw: &Raw<'m>) -> Self {
+        let header = self.header;
+        let (lanes, records) = raw.lanes(&header.lanes, &header.records);
+        let free = raw.span(&header.free);
+        Region {
+            sites: raw.span(&header.sites).unwrap_or_default(),
+            chains: raw.span(&header.chains).unwrap_or_default(),
+            names: raw.span(&header.names).unwrap_or_default(),
+            attaches: raw.span(&header.attaches).unwrap_or_default(),
             free: free
-                .filter(|ring| extended && ring.len().is_power_of_two())
+                .filter(|ring| ring.len().is_power_of_two())
                 .unwrap_or_default(),
             lanes,
             records,
-            lane_records: match lane_records.is_power_of_two() {
-                true => lane_records,
-                false => 0,
+            lane_records: records_of_each(lanes, records),
+            short: match lanes.is_empty() {
+                true => ShortLanes::default(),
+                false => raw.short_lanes(header),
             },
-            short: ShortLanes {
-                lanes: short_lanes,
-                records: short_records,
-            },
-            is_overwritten: extended && header.is_flight(),
-            extended,
-        })
+            is_overwritten: header.is_flight(),
+            extended: true,
+            ..self
+        }
     }
 
     /// Recorder: lays out zeroed memory at `base`, the magic last, so that a probe that comes
@@ -196,25 +199,20 @@ impl<'m> Region<'m> {
         plan: Plan,
         recording: &Recording,
     ) -> Result<Self, Refused> {
-        let raw = Raw { base, bytes };
-        if base.align_offset(align_of::<Header>()) != 0 {
-            return Err(Refused::Misaligned);
-        }
+        // SAFETY: the caller's promise.
+        let raw = unsafe { Raw::of(base, bytes) }?;
         if (bytes as u64) < plan.bytes() {
             return Err(Refused::TooShort(bytes, plan.bytes() as usize));
         }
-        // SAFETY: the caller's promise about the memory is ours; alignment was just checked.
-        if let Some([header]) = unsafe { raw.table::<Header>(0, 1) } {
-            plan.describe(header);
-            recording.describe(header);
-            header.version.store(VERSION, Ordering::Relaxed);
-            header.ext_version.store(EXT_REV.into(), Ordering::Relaxed);
-            header.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
-            header.ext_magic.store(EXT_MAGIC, Ordering::Release);
-            header.magic.store(MAGIC, Ordering::Release);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { Region::new(base, bytes, plan.stations) }
+        let header = raw.header()?;
+        plan.describe(header);
+        recording.describe(header);
+        header.version.store(VERSION, Ordering::Relaxed);
+        header.ext_version.store(EXT_REV.into(), Ordering::Relaxed);
+        header.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
+        header.ext_magic.store(EXT_MAGIC, Ordering::Release);
+        header.magic.store(MAGIC, Ordering::Release);
+        Region::of(&raw, plan.stations)
     }
 
     /// Did the recorder make lanes? A process with little room may have mapped none of them.
@@ -290,18 +288,78 @@ fn is_extended(header: &Header) -> bool {
         && header.layout_hash.load(Ordering::Relaxed) == LAYOUT_HASH
 }
 
-struct Raw {
-    base: *mut u8,
-    bytes: usize,
+/// As many for each lane as a power of two, else none.
+fn records_of_each(lanes: &[Lane], records: &[LaneRecord]) -> usize {
+    let each = records.len().checked_div(lanes.len()).unwrap_or(0);
+    match each.is_power_of_two() {
+        true => each,
+        false => 0,
+    }
 }
 
-impl Raw {
-    /// `count` entries of `T` from byte `offset` on, or nothing if they do not fit.
+/// Memory of which it was promised that it is there, and that it may be shared.
+struct Raw<'m> {
+    /// Aligned as the header.
+    base: *mut u8,
+    bytes: usize,
+    mapped: PhantomData<&'m Header>,
+}
+
+impl<'m> Raw<'m> {
+    /// This memory, if it is aligned.
     ///
     /// # Safety
-    /// The memory is as [`Region::new`] wants it, and `T` consists of atomics only, for which
-    /// every bit pattern is a value.
-    unsafe fn table<'m, T>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
+    /// As for [`Region::new`].
+    unsafe fn of(base: *mut u8, bytes: usize) -> Result<Self, Refused> {
+        if base.align_offset(align_of::<Header>()) != 0 {
+            return Err(Refused::Misaligned);
+        }
+        Ok(Raw {
+            base,
+            bytes,
+            mapped: PhantomData,
+        })
+    }
+
+    fn header(&self) -> Result<&'m Header, Refused> {
+        self.table(0, 1)
+            .and_then(<[Header]>::first)
+            .ok_or(Refused::TooShort(self.bytes, size_of::<Header>()))
+    }
+
+    /// So many stations, behind the header, whose size keeps them aligned.
+    fn stations(&self, count: u32) -> Result<&'m [Station], Refused> {
+        let needed_bytes = (count as usize).saturating_add(1).saturating_mul(1024);
+        match self.table(size_of::<Header>() as u64, count) {
+            None => Err(Refused::TooShort(self.bytes, needed_bytes)),
+            Some([]) => Err(Refused::NoStations),
+            Some(stations) => Ok(stations),
+        }
+    }
+
+    /// Lanes and their records, if there are both.
+    fn lanes(&self, lanes: &Span, records: &Span) -> (&'m [Lane], &'m [LaneRecord]) {
+        self.span(lanes).zip(self.span(records)).unwrap_or_default()
+    }
+
+    fn short_lanes(&self, header: &Header) -> ShortLanes<'m> {
+        let (lanes, records) = self.lanes(&header.short_lanes, &header.short_records);
+        ShortLanes { lanes, records }
+    }
+
+    /// The table that the header describes, with its bounds copied once.
+    fn span<T: Words>(&self, span: &Span) -> Option<&'m [T]> {
+        let offset = span.offset_bytes.load(Ordering::Relaxed);
+        let entries = span.entries.load(Ordering::Relaxed);
+        let same_size = span.entry_bytes.load(Ordering::Relaxed) as usize == size_of::<T>();
+        if offset == 0 || !same_size {
+            return None;
+        }
+        self.table(offset, entries)
+    }
+
+    /// `count` entries of `T` from byte `offset` on, or nothing if they do not fit.
+    fn table<T: Words>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
         let offset = usize::try_from(offset).ok()?;
         let end = size_of::<T>()
             .checked_mul(count as usize)?
@@ -309,37 +367,31 @@ impl Raw {
         if end > self.bytes || !offset.is_multiple_of(align_of::<T>()) {
             return None;
         }
-        // SAFETY: `offset .. end` lies in the mapping (just checked) and is aligned for `T`: the
-        // base is aligned to 1024 and so are all our types at most. `T` is made of atomics, so
-        // writes by others are no data race and no bit pattern is invalid.
-        Some(unsafe { core::slice::from_raw_parts(self.base.add(offset).cast(), count as usize) })
-    }
-
-    /// The table that the header describes, with its bounds copied once.
-    ///
-    /// # Safety
-    /// As for [`Raw::table`].
-    unsafe fn span<'m, T>(&self, span: &Span) -> Option<&'m [T]> {
-        let offset = span.offset_bytes.load(Ordering::Relaxed);
-        let entries = span.entries.load(Ordering::Relaxed);
-        let same_size = span.entry_bytes.load(Ordering::Relaxed) as usize == size_of::<T>();
-        if offset == 0 || !same_size {
-            return None;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.table(offset, entries) }
-    }
-
-    /// Lanes and their records, if there are both.
-    ///
-    /// # Safety
-    /// As for [`Raw::table`].
-    unsafe fn lanes<'m>(
-        &self,
-        lanes: &Span,
-        records: &Span,
-    ) -> Option<(&'m [Lane], &'m [LaneRecord])> {
-        // SAFETY: the caller's promise.
-        unsafe { self.span(lanes).zip(self.span(records)) }
+        // SAFETY: `offset .. end` lies in the mapping (just checked), which is there for all of `'m`
+        // (promised to `of`), and is aligned for `T`: the base is aligned to 1024 and so are all our
+        // types at most. `T` is made of atomics, so writes by others are no data race and no bit
+        // pattern is invalid.
+        Some(unsafe { slice::from_raw_parts(self.base.add(offset).cast(), count as usize) })
     }
 }
+
+/// What consists of atomics only, for which every bit pattern is a value.
+///
+/// # Safety
+/// It is so.
+unsafe trait Words {}
+
+// SAFETY: an atomic.
+unsafe impl Words for AtomicU32 {}
+// SAFETY: of atomics, as all structs of `layout.rs`.
+unsafe impl Words for Header {}
+// SAFETY: as above.
+unsafe impl Words for Station {}
+// SAFETY: as above.
+unsafe impl Words for Interned {}
+// SAFETY: as above.
+unsafe impl Words for Attach {}
+// SAFETY: as above.
+unsafe impl Words for Lane {}
+// SAFETY: as above.
+unsafe impl Words for LaneRecord {}
