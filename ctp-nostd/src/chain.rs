@@ -106,7 +106,7 @@ impl Chain {
 
 /// What a poll found of the wait that it ends in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundChain {
     /// Id in the table of chains, 0 for none.
     pub chain: u32,
     /// The last one, if others were found in the same poll; else 0. With `OVER` and `VOID`, until
@@ -122,7 +122,7 @@ pub(crate) const OVER: u32 = 1 << 31;
 #[cfg(feature = "alloc")]
 pub(crate) const VOID: u32 = 1 << 30;
 
-impl Found {
+impl FoundChain {
     /// Others were found in the same poll, or it is not settled.
     #[inline(always)]
     pub fn is_one_of_several(self) -> bool {
@@ -133,11 +133,11 @@ impl Found {
     #[cfg(feature = "alloc")]
     pub fn settled(self) -> Self {
         match self.last & VOID {
-            0 => Found {
+            0 => FoundChain {
                 last: self.last & !OVER,
                 ..self
             },
-            _ => Found::default(),
+            _ => FoundChain::default(),
         }
     }
 
@@ -147,7 +147,7 @@ impl Found {
     pub fn of_one_waker(self) -> Self {
         match self.last {
             0 => self,
-            chain => Found { chain, last: 0 },
+            chain => FoundChain { chain, last: 0 },
         }
     }
 
@@ -156,7 +156,7 @@ impl Found {
     #[cfg(feature = "alloc")]
     pub fn behind(self, waited: u32) -> Self {
         match self.chain == waited {
-            true => Found {
+            true => FoundChain {
                 chain: self.last,
                 last: self.chain,
             },

@@ -2,10 +2,10 @@
 
 use core::cell::Cell;
 
-use crate::chain::Found;
-use crate::event::Said;
+use crate::chain::FoundChain;
+use crate::event::EventPayload;
 use crate::event::Seat;
-use crate::event::manner::{Manner, in_manner};
+use crate::event::mode::{RecordingMode, in_mode};
 use crate::event::noted;
 #[cfg(feature = "alloc")]
 use crate::layout::FLAG_COUNTS_WAKERS;
@@ -80,7 +80,7 @@ impl<P: Platform> Coroutine<P> {
     pub(crate) fn occupy(probe: Probe<P>, index: u32, kind: Kind, meta: u32) -> Self {
         let attachment = probe.attachment;
         let seat = Seat::move_in(probe, index, kind as u8, meta);
-        seat.milestone(Said::only(EventKind::Birth));
+        seat.milestone(EventPayload::only(EventKind::Birth));
         Coroutine {
             seen: Cell::new(wake::word(seat.generation)),
             seat: Attached::under::<P>(attachment, seat),
@@ -134,14 +134,14 @@ impl<P: Platform> Coroutine<P> {
     #[inline]
     pub fn switch_to(&self, wait: Wait, next: &Self) {
         match self.seat.live() {
-            Some(seat) => in_manner!(seat.probe, AS => self.switch_as::<AS>(wait, next)),
+            Some(seat) => in_mode!(seat.probe, MODE => self.switch_as::<MODE>(wait, next)),
             None => next.runs_alone(),
         }
     }
 
     /// Of one that is recorded.
     #[inline(never)]
-    fn switch_as<const AS: Manner>(&self, wait: Wait, next: &Self) {
+    fn switch_as<const MODE: RecordingMode>(&self, wait: Wait, next: &Self) {
         let (Some(seat), Some(next_seat)) = (self.seat.get(), next.seat.live()) else {
             return self.suspends_alone(wait);
         };
@@ -157,10 +157,10 @@ impl<P: Platform> Coroutine<P> {
         let site = seat.probe.site(wait.place);
         let waits = || {
             let (code, seen) = (wait.code(), self.wake_seen());
-            Said::wait(site, code, wait.resource, self.addr(), seen)
+            EventPayload::wait(site, code, wait.resource, self.addr(), seen)
         };
-        let runs = || Said::run(next.wake_seen());
-        seat.switch::<AS>(next_seat, local, || [waits(), runs()]);
+        let runs = || EventPayload::run(next.wake_seen());
+        seat.switch::<MODE>(next_seat, local, || [waits(), runs()]);
     }
 
     /// In the stead of one that is not recorded.
@@ -201,13 +201,13 @@ impl<P: Platform> Coroutine<P> {
     /// began; without any, nothing is known of the wait but its length.
     #[inline]
     pub fn suspend_noted(&self) {
-        self.suspend_noted_or(SiteWord::default(), Found::default());
+        self.suspend_noted_or(SiteWord::default(), FoundChain::default());
     }
 
     /// The same; without any announcement it waits for something unknown at `otherwise`. Either way
     /// its place is the end of the chain that was `found`, if it is certain that it is of this wait.
     #[inline]
-    pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord, found: Found) {
+    pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord, found: FoundChain) {
         let Some(seat) = self.seat.live() else {
             return;
         };
@@ -344,9 +344,9 @@ impl<P: Platform> Drop for Coroutine<P> {
             return;
         };
         self.leave(seat, P::local());
-        seat.milestone(Said {
+        seat.milestone(EventPayload {
             arg: self.has_given_out.get().into(),
-            ..Said::only(EventKind::Death)
+            ..EventPayload::only(EventKind::Death)
         });
         seat.station.is_dead.store(1, Ordering::Release);
     }
@@ -366,7 +366,7 @@ fn mark_of_wakers<P: Platform>(seat: &Seat<P>) -> u8 {
 fn unannounced<P: Platform>(
     probe: &Probe<P>,
     otherwise: SiteWord,
-    found: Found,
+    found: FoundChain,
 ) -> (SiteWord, u8, u64) {
     let mark = match found.is_one_of_several() {
         true => WAIT_ONE_OF_SEVERAL,

@@ -12,7 +12,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 #[cfg(not(feature = "alloc"))]
-use crate::chain::Found;
+use crate::chain::FoundChain;
 use crate::coroutine::Kind;
 #[cfg(not(feature = "alloc"))]
 use crate::coroutine::LedBy;
@@ -129,8 +129,8 @@ impl Wakers {
         _: Option<LedBy>,
         _: SiteWord,
         context: &mut Context<'_>,
-    ) -> (Poll<F::Output>, Found) {
-        (future.poll(context), Found::default())
+    ) -> (Poll<F::Output>, FoundChain) {
+        (future.poll(context), FoundChain::default())
     }
 }
 

@@ -167,7 +167,7 @@ fn tail_of(text: &str) -> &str {
 
 /// What the recorder read of an entry. The text need not be what a probe of ours would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct InternedEntry {
     /// An [`EntryKind`]'s code, or anything.
     pub kind: u32,
     /// Line, from 1.
@@ -183,12 +183,12 @@ pub struct Found {
 }
 
 /// Recorder: the entry with this id, if there is one and it is filled in.
-pub fn lookup(table: &[Interned], id: u32) -> Option<Found> {
+pub fn lookup(table: &[Interned], id: u32) -> Option<InternedEntry> {
     let slot = table.get((id as usize).checked_sub(1)?)?;
     if slot.ready.load(Ordering::Acquire) == 0 {
         return None;
     }
-    Some(Found {
+    Some(InternedEntry {
         kind: slot.kind.load(Ordering::Relaxed),
         line: slot.line.load(Ordering::Relaxed),
         column: slot.column.load(Ordering::Relaxed),

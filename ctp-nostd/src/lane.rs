@@ -49,7 +49,7 @@ use claim::GIVEN_BACK;
 pub use claim::{Claimant, Pool, give_back};
 pub use copy::{Before, Copied, MOST_WORDS, Word};
 pub(crate) use own_ring::{OwnRing, RingMark};
-pub use record::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
+pub use record::{DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
 pub use room::{Place, Room};
 pub(crate) use thread::laneless_word;
 
@@ -66,7 +66,7 @@ pub struct Ring<'m> {
 
 /// What there is of a record in a ring that is written over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum RecordState {
     /// All of it.
     Whole(Copied),
     /// It was reserved, and nobody has committed it.
@@ -243,14 +243,14 @@ impl<'m> Ring<'m> {
 
     /// Recorder: this record of a ring that is written over.
     #[inline]
-    pub fn see(&self, at: u64) -> Seen {
+    pub fn see(&self, at: u64) -> RecordState {
         let copied = self.copy(at); // O1, O2
         fence(Ordering::Acquire); // O3, pairs with T4
         let has_gone_by = self.head().wrapping_sub(at) > self.length(); // O4
         match copied {
-            _ if has_gone_by => Seen::Overwritten,
-            Some(copied) => Seen::Whole(copied),
-            None => Seen::Pending,
+            _ if has_gone_by => RecordState::Overwritten,
+            Some(copied) => RecordState::Whole(copied),
+            None => RecordState::Pending,
         }
     }
 
@@ -281,7 +281,7 @@ impl<'m> Ring<'m> {
     /// So it is if a later one says that another thread has the lane.
     pub fn is_abandoned(&self, at: u64, limit: u64) -> bool {
         let later = (at.wrapping_add(1)..limit).take(self.records.len());
-        let is_start = |(_, payload): (u64, Payload)| payload.kind == Deed::Begin as u8;
+        let is_start = |(_, payload): (u64, Payload)| payload.kind == DeedKind::Begin as u8;
         later.filter_map(|at| self.read(at)).any(is_start)
     }
 

@@ -9,7 +9,7 @@ use crate::chain::{self, Chain};
 use crate::control;
 use crate::coroutine::{Coroutine, Kind};
 use crate::doorbell;
-use crate::event::manner::{ANY, FLIGHT, Manner, USUAL};
+use crate::event::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT};
 use crate::event::noted;
 use crate::intern::{self, Entry};
 use crate::lane::{self, RingMark};
@@ -32,7 +32,7 @@ static CHAINS: site::Cache = site::Cache::new();
 pub struct Probe<P> {
     pub(crate) attachment: u32,
     pub(crate) attach_id: u16,
-    pub(crate) manner: Manner,
+    pub(crate) mode: RecordingMode,
     /// The recorder orders events and its sleep, so that no event needs a fence.
     pub(crate) is_ordered: bool,
     /// By which a thread's ring is known to be of this attachment.
@@ -74,7 +74,7 @@ impl<P: Platform> Probe<P> {
             is_ordered: false,
             bins: bins.unwrap_or_default(),
             has_bins: bins.is_some(),
-            manner: ANY,
+            mode: ANY,
             platform: PhantomData,
         }
     }
@@ -88,25 +88,25 @@ impl<P: Platform> Probe<P> {
             lanes,
             ..
         } = self.region;
-        let manner = match (is_overwritten, self.has_bins) {
+        let mode = match (is_overwritten, self.has_bins) {
             (false, false) => USUAL,
-            (true, true) => FLIGHT,
+            (true, true) => USUAL_FLIGHT,
             _ => ANY,
         };
         let is_known = is_ordered && extended && !lanes.is_empty();
         Probe {
             is_ordered,
-            manner: if is_known { manner } else { ANY },
+            mode: if is_known { mode } else { ANY },
             ..self
         }
     }
 
     /// Those of this recording's aggregates, if it keeps some.
     #[inline(always)]
-    pub(crate) fn bins<const AS: Manner>(&self) -> Option<Bins> {
-        let has_bins = match AS {
+    pub(crate) fn bins<const MODE: RecordingMode>(&self) -> Option<Bins> {
+        let has_bins = match MODE {
             USUAL => false,
-            FLIGHT => true,
+            USUAL_FLIGHT => true,
             _ => self.has_bins,
         };
         has_bins.then_some(self.bins)
@@ -151,20 +151,20 @@ impl<P: Platform> Probe<P> {
 
     /// The time, if that takes no call.
     #[inline(always)]
-    pub(crate) fn ns_at_once<const AS: Manner>(&self) -> Option<u64> {
+    pub(crate) fn ns_at_once<const MODE: RecordingMode>(&self) -> Option<u64> {
         let Region {
             header, extended, ..
         } = self.region;
-        (AS != ANY || extended)
+        (MODE != ANY || extended)
             .then(|| P::ns_at_once(header))
             .flatten()
     }
 
     /// Rings if the recorder sleeps.
     #[inline(always)]
-    pub(crate) fn call_recorder<const AS: Manner>(&self) {
+    pub(crate) fn call_recorder<const MODE: RecordingMode>(&self) {
         let sleeping = &self.region.header.tracer_sleeping;
-        let must_ring = match AS != ANY || self.is_ordered {
+        let must_ring = match MODE != ANY || self.is_ordered {
             true => doorbell::must_ring_ordered(sleeping),
             false => doorbell::must_ring(sleeping),
         };

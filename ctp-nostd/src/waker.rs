@@ -10,8 +10,8 @@ use core::panic::Location;
 
 use crate::event::RunsHere;
 use crate::event::Seat;
-use crate::event::manner::{Manner, in_manner};
-use crate::lane::{Deed, Payload};
+use crate::event::mode::{RecordingMode, in_mode};
+use crate::lane::{DeedKind, Payload};
 use crate::layout::{Station, WAKER_IS_THREAD};
 use crate::platform::Attached;
 use crate::platform::{Platform, attachment};
@@ -92,7 +92,7 @@ impl<P: Platform> Waker<P> {
     pub fn wake_at(&self, place: &'static Location<'static>) {
         let Some(target) = self.target() else { return };
         match self.recording() {
-            Some(probe) => in_manner!(probe, AS => target.wake_at::<AS, P>(probe, place)),
+            Some(probe) => in_mode!(probe, MODE => target.wake_at::<MODE, P>(probe, place)),
             None => target.wake_alone::<P>(),
         }
     }
@@ -161,30 +161,30 @@ impl Count {
 
 impl Target {
     #[inline(never)]
-    fn wake_at<const AS: Manner, P: Platform>(
+    fn wake_at<const MODE: RecordingMode, P: Platform>(
         &self,
         probe: &Probe<P>,
         place: &'static Location<'static>,
     ) {
-        self.wake_as::<AS, P>(probe, || probe.site(place));
+        self.wake_as::<MODE, P>(probe, || probe.site(place));
     }
 
     /// From a site with this id in the table, or from none.
     #[cfg(feature = "alloc")]
     #[inline(always)]
     pub fn wake_from<P: Platform>(&self, probe: &Probe<P>, site: u32) {
-        in_manner!(probe, AS => self.wake_from_as::<AS, P>(probe, site));
+        in_mode!(probe, MODE => self.wake_from_as::<MODE, P>(probe, site));
     }
 
     #[cfg(feature = "alloc")]
     #[inline(never)]
-    fn wake_from_as<const AS: Manner, P: Platform>(&self, probe: &Probe<P>, site: u32) {
-        self.wake_as::<AS, P>(probe, || SiteWord::in_lane(site));
+    fn wake_from_as<const MODE: RecordingMode, P: Platform>(&self, probe: &Probe<P>, site: u32) {
+        self.wake_as::<MODE, P>(probe, || SiteWord::in_lane(site));
     }
 
     /// With a record in the lane of the thread that wakes.
     #[inline(always)]
-    fn wake_as<const AS: Manner, P: Platform>(
+    fn wake_as<const MODE: RecordingMode, P: Platform>(
         &self,
         probe: &Probe<P>,
         site: impl FnOnce() -> SiteWord,
@@ -193,13 +193,13 @@ impl Target {
         let by = self.who::<P>(probe.attachment);
         let site = site().0;
         let payload = || Payload {
-            kind: Deed::Wake as u8,
+            kind: DeedKind::Wake as u8,
             n: count.into(),
             site,
             arg: by.into(),
             ..Payload::default()
         };
-        let at_ns = probe.tell_as::<AS>(self.whose, payload);
+        let at_ns = probe.tell_as::<MODE>(self.whose, payload);
         self.is_woken(by, at_ns);
     }
 

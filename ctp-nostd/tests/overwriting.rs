@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use ctp_nostd::lane::{Payload, Place, Ring, Room, Seen};
+use ctp_nostd::lane::{Payload, Place, RecordState, Ring, Room};
 use ctp_nostd::layout::{Lane, LaneRecord};
 
 const LENGTH: u64 = 8;
@@ -52,7 +52,7 @@ impl Memory {
     fn whole(&self) -> Vec<u64> {
         let ring = self.ring();
         let number = |at| match ring.see(at) {
-            Seen::Whole(copied) => Some(copied.read().1.n),
+            RecordState::Whole(copied) => Some(copied.read().1.n),
             _ => None,
         };
         (ring.oldest()..ring.head()).filter_map(number).collect()
@@ -77,7 +77,7 @@ fn the_newest_records_up_to_the_capacity_are_there() {
     assert_eq!(memory.whole(), newest);
     assert_eq!(memory.ring().oldest(), 9 * LENGTH + 3);
     assert_eq!(memory.ring().lost(), 0);
-    assert_eq!(memory.ring().see(9 * LENGTH + 2), Seen::Overwritten);
+    assert_eq!(memory.ring().see(9 * LENGTH + 2), RecordState::Overwritten);
 }
 
 // LT-05
@@ -88,7 +88,7 @@ fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrup
     let (at, place) = memory.reserve(3);
     let place = place.expect("there is always room");
     memory.write(4..4 + 3 * LENGTH);
-    assert_eq!(memory.ring().see(3), Seen::Pending);
+    assert_eq!(memory.ring().see(3), RecordState::Pending);
     let kept: Vec<u64> = (4..4 + LENGTH - 1).collect();
     assert_eq!(memory.whole(), kept, "those before the place is needed");
     assert_eq!(

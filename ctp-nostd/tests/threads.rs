@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
-use ctp_nostd::lane::{Deed, Ring};
+use ctp_nostd::lane::{DeedKind, Ring};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 
 /// Two threads that take turns. Tests run apart, so each has its own.
@@ -111,7 +111,7 @@ fn what_a_handler_loses_of_a_flight_is_told_before_what_comes_next() {
     assert_eq!((ring.head(), ring.lost()), (amid + LENGTH, 1));
 
     task.run();
-    assert_eq!(said(&ring, amid + LENGTH), (Deed::Loss as u8, 1));
+    assert_eq!(said(&ring, amid + LENGTH), (DeedKind::Loss as u8, 1));
     assert_eq!(said(&ring, amid + LENGTH + 1).0, 2, "the run");
 }
 

@@ -11,7 +11,7 @@ use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::walk::Here;
-use crate::chain::{self, Found};
+use crate::chain::{self, FoundChain};
 use crate::platform::Local;
 
 /// What a thread remembers of the innermost such poll, and of its stack.
@@ -120,13 +120,13 @@ impl Polled {
 
     /// These are again what they were. Gives what was found meanwhile.
     #[inline(always)]
-    fn put_back(&self, before: &Words) -> Found {
+    fn put_back(&self, before: &Words) -> FoundChain {
         let found = self.found.load(Ordering::Relaxed);
         self.found.store(before.found, Ordering::Relaxed);
         self.waker.store(before.waker, Ordering::Relaxed);
         self.top.store(before.top, Ordering::Relaxed);
         self.base.store(before.base, Ordering::Relaxed);
-        Found {
+        FoundChain {
             chain: found as u32,
             last: (found >> 32) as u32,
         }
@@ -193,16 +193,16 @@ impl<L: Fn() -> &'static Local> Polling<L> {
 
     /// The chain that was found.
     #[inline(always)]
-    pub fn end(self) -> Found {
+    pub fn end(self) -> FoundChain {
         ManuallyDrop::new(self).restore()
     }
 
     #[inline(always)]
-    fn restore(&self) -> Found {
+    fn restore(&self) -> FoundChain {
         let polled = &(self.local)().polled;
         match polled.top.load(Ordering::Relaxed) == self.top {
             true => polled.put_back(&self.before),
-            false => Found::default(),
+            false => FoundChain::default(),
         }
     }
 }
@@ -254,7 +254,7 @@ mod tests {
         NOW.store(1, Ordering::Relaxed);
         let other = Polling::begin(local, 8, &at(500));
         LOCALS[1].polled.note(5);
-        assert_eq!(moved.end(), Found::default());
+        assert_eq!(moved.end(), FoundChain::default());
         assert_eq!(other.end().chain, 5);
     }
 
@@ -268,7 +268,7 @@ mod tests {
             }
             polling.end()
         };
-        assert_eq!(found(&[0]), Found::default());
+        assert_eq!(found(&[0]), FoundChain::default());
         assert!(!found(&[6, 6, 0]).is_one_of_several());
         let of_three = found(&[6, 7, 6, 8]);
         assert_eq!((of_three.chain, of_three.is_one_of_several()), (6, true));
@@ -294,7 +294,11 @@ mod tests {
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.note(6);
         LOCAL.polled.begin_anew();
-        assert_eq!(polling.end().settled(), Found::default(), "none was taken");
+        assert_eq!(
+            polling.end().settled(),
+            FoundChain::default(),
+            "none was taken"
+        );
     }
 
     #[test]

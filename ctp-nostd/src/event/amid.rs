@@ -12,8 +12,8 @@
 
 use core::sync::atomic::compiler_fence;
 
-use super::manner::ANY;
-use super::said::Said;
+use super::mode::ANY;
+use super::payload::EventPayload;
 use super::seat::{Begun, Seat};
 use crate::control;
 use crate::lane::Place;
@@ -30,28 +30,28 @@ impl<P: Platform> Seat<P> {
     /// An event that was judged to be kept, in all of its steps.
     #[cold]
     #[inline(never)]
-    pub fn event_slowly(&self, said: Said) {
+    pub fn event_slowly(&self, payload: EventPayload) {
         if let Some(begun) = self.begin_slowly() {
-            self.judge_again(begun, said);
+            self.judge_again(begun, payload);
         }
     }
 
-    /// K4, and all that follows.
+    /// K4 of `control.rs`, and all that follows.
     #[cold]
     #[inline(never)]
-    pub fn judge_again(&self, begun: Begun, said: Said) {
+    pub fn judge_again(&self, begun: Begun, payload: EventPayload) {
         let word = self.probe.control_word();
         if word != 0
-            && self.probe.keeps_out(word, said.kind)
+            && self.probe.keeps_out(word, payload.kind)
             && control::withdraw(&self.station.begun, begun.n as u32)
         {
-            return self.leave_out_late(said.kind, begun);
+            return self.leave_out_late(payload.kind, begun);
         }
         let mark = control::take_mark(&self.station.state, begun.state);
-        self.write(&begun, mark, &said);
+        self.write(&begun, mark, &payload);
         // One that came amid another leaves the rest to that.
         if begun.amid == 0 {
-            self.complete::<ANY>(begun.n, begun.at, said.kind as u8 | mark);
+            self.complete::<ANY>(begun.n, begun.at, payload.kind as u8 | mark);
         }
         self.probe.call_recorder::<ANY>();
     }

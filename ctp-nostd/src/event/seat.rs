@@ -12,12 +12,12 @@
 //! ```
 //! Whoever finds that something is not as it mostly is leaves this file: what then goes on is the
 //! same protocol, step by step, in `amid.rs`. So the path that is mostly taken has one way through
-//! it, and nothing in it is a call. `AS` is in which manner, see `manner.rs`.
+//! it, and nothing in it is a call. For `MODE` see `mode.rs`.
 
 use core::sync::atomic::compiler_fence;
 
-use super::manner::{ANY, Manner};
-use super::said::Said;
+use super::mode::{ANY, RecordingMode};
+use super::payload::EventPayload;
 use crate::aggregate::Bins;
 use crate::control;
 use crate::lane::{Payload, Place};
@@ -71,7 +71,7 @@ impl Begun {
 }
 
 impl<P: Platform> Seat<P> {
-    /// K1: does this control word keep such an event? If not, it is counted.
+    /// K1 of `control.rs`: does this control word keep such an event? If not, it is counted.
     #[inline(always)]
     pub fn keeps(&self, control: u32, kind: EventKind) -> bool {
         let is_kept = control == 0 || !self.probe.keeps_out(control, kind);
@@ -82,34 +82,34 @@ impl<P: Platform> Seat<P> {
     }
 
     /// A birth or a death.
-    pub fn milestone(&self, said: Said) {
-        if self.keeps(self.probe.control_word(), said.kind) {
-            self.event_slowly(said);
+    pub fn milestone(&self, payload: EventPayload) {
+        if self.keeps(self.probe.control_word(), payload.kind) {
+            self.event_slowly(payload);
         }
     }
 
     /// Publishes the next event, which is kept, in the station and in the thread's lane. The head
     /// comes last: what it counts is in both.
     #[inline(always)]
-    pub fn event<const AS: Manner>(&self, local: Option<&Local>, said: Said) {
-        let Some(begun) = local.and_then(|local| self.begin::<AS>(local)) else {
-            return self.event_slowly(said);
+    pub fn event<const MODE: RecordingMode>(&self, local: Option<&Local>, payload: EventPayload) {
+        let Some(begun) = local.and_then(|local| self.begin::<MODE>(local)) else {
+            return self.event_slowly(payload);
         };
         if self.probe.control_word() != 0 {
-            return self.judge_again(begun, said); // K4
+            return self.judge_again(begun, payload); // K4 of `control.rs`
         }
-        self.write(&begun, 0, &said);
-        self.complete::<AS>(begun.n, begun.at, said.kind as u8);
-        self.probe.call_recorder::<AS>(); // E6
+        self.write(&begun, 0, &payload);
+        self.complete::<MODE>(begun.n, begun.at, payload.kind as u8);
+        self.probe.call_recorder::<MODE>(); // E6
     }
 
     /// E1 to E3, if all is as it mostly is.
     #[inline(always)]
-    fn begin<const AS: Manner>(&self, local: &Local) -> Option<Begun> {
+    fn begin<const MODE: RecordingMode>(&self, local: &Local) -> Option<Begun> {
         let n = self.next_alone()?; // E1
         let last_ts = self.station.last_ts.load(Ordering::Relaxed);
-        let now = || Some(self.probe.ns_at_once::<AS>()?.max(last_ts));
-        let (at, place) = self.probe.reserve_at_once::<AS>(local, now)?; // E2
+        let now = || Some(self.probe.ns_at_once::<MODE>()?.max(last_ts));
+        let (at, place) = self.probe.reserve_at_once::<MODE>(local, now)?; // E2
         if !self.enter(n, at) {
             self.give_way(place, at); // E3
             return None;
@@ -135,34 +135,34 @@ impl<P: Platform> Seat<P> {
 
     /// E4. `mark` is part of its kind: were events before it kept out?
     #[inline(always)]
-    pub fn write(&self, begun: &Begun, mark: u8, said: &Said) {
+    pub fn write(&self, begun: &Begun, mark: u8, payload: &EventPayload) {
         let Begun { n, at, thread, .. } = *begun;
-        let kind = said.kind as u8 | mark;
+        let kind = payload.kind as u8 | mark;
         let epoch = Epoch {
             timestamp: at,
             tid: thread,
-            addr: said.addr,
-            site: said.site.0,
-            arg: said.arg,
+            addr: payload.addr,
+            site: payload.site.0,
+            arg: payload.arg,
             generation: self.generation,
             tail: Tail {
                 kind,
-                wait_kind: said.wait_code,
-                wake_seen: said.wake_seen,
+                wait_kind: payload.wait_code,
+                wake_seen: payload.wake_seen,
                 user: [0; 3],
-                is_active: !matches!(said.kind, EventKind::Suspend),
+                is_active: !matches!(payload.kind, EventKind::Suspend),
             },
         };
         slot::publish(&self.station.slots[slot::index_of(n)], n, &epoch);
         if let Some(place) = &begun.place {
-            place.commit_of(self.whose, at, record(kind, n, said));
+            place.commit_of(self.whose, at, record(kind, n, payload));
         }
     }
 
     /// E5, of an event that came amid no other: `n` is in its slot and in its lane.
     #[inline(always)]
-    pub fn complete<const AS: Manner>(&self, n: u64, at: u64, kind: u8) {
-        if let Some(bins) = self.probe.bins::<AS>() {
+    pub fn complete<const MODE: RecordingMode>(&self, n: u64, at: u64, kind: u8) {
+        if let Some(bins) = self.probe.bins::<MODE>() {
             self.account(n, at, kind, bins);
         }
         let head = n.wrapping_add(1);
@@ -241,15 +241,15 @@ impl<P: Platform> Seat<P> {
 
 /// An event as a lane has it, but for whose it is.
 #[inline(always)]
-fn record(kind: u8, n: u64, said: &Said) -> Payload {
+fn record(kind: u8, n: u64, payload: &EventPayload) -> Payload {
     Payload {
         kind,
-        wait_kind: said.wait_code,
+        wait_kind: payload.wait_code,
         n,
-        site: said.site.0,
-        arg: match said.kind {
-            EventKind::Run => said.wake_seen.into(),
-            _ => said.arg,
+        site: payload.site.0,
+        arg: match payload.kind {
+            EventKind::Run => payload.wake_seen.into(),
+            _ => payload.arg,
         },
         ..Payload::default()
     }

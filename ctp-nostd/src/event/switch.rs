@@ -7,11 +7,11 @@
 //!   E2 the time, not before the latest of either; two places in the lane  (one step)
 //!   E3 begun of the one that waits, else both anew
 //!   E3 begun of the one that runs, else that one anew
-//!   K4, E4 and E5 of the one that waits and of the one that runs; E6
+//!   K4 (`control.rs`), E4 and E5 of the one that waits and of the one that runs; E6
 //! ```
 
-use super::manner::{ANY, Manner};
-use super::said::Said;
+use super::mode::{ANY, RecordingMode};
+use super::payload::EventPayload;
 use super::seat::{Begun, Seat};
 use crate::lane::{Place, Ring, Room};
 use crate::platform::{Local, Platform};
@@ -44,20 +44,20 @@ impl<P: Platform> Seat<P> {
     /// Publishes two events that are kept: what this one says, and what `next` says. They are asked for
     /// only when it is needed, since there are too few registers to keep all of that.
     #[inline(always)]
-    pub fn switch<const AS: Manner>(
+    pub fn switch<const MODE: RecordingMode>(
         &self,
         next: &Self,
         local: Option<&Local>,
-        said: impl Fn() -> [Said; 2],
+        payloads: impl Fn() -> [EventPayload; 2],
     ) {
-        let now = || self.probe.ns_at_once::<AS>();
+        let now = || self.probe.ns_at_once::<MODE>();
         let Some(taken) = local.and_then(|local| {
-            let lane = self.probe.at_hand::<AS>(local)?;
+            let lane = self.probe.at_hand::<MODE>(local)?;
             self.take_both(next, local, lane, now)
         }) else {
-            return self.switch_slowly(next, said());
+            return self.switch_slowly(next, payloads());
         };
-        self.tell_both::<AS>(next, &taken, said);
+        self.tell_both::<MODE>(next, &taken, payloads);
     }
 
     /// E1 and E2, if all is as it mostly is.
@@ -88,26 +88,26 @@ impl<P: Platform> Seat<P> {
 
     /// E3 and all that follows.
     #[inline(always)]
-    fn tell_both<const AS: Manner>(
+    fn tell_both<const MODE: RecordingMode>(
         &self,
         next: &Self,
         taken: &Taken,
-        said: impl Fn() -> [Said; 2],
+        payloads: impl Fn() -> [EventPayload; 2],
     ) {
         let begun = || [taken.first(), taken.second()];
         if !self.enter(taken.n, taken.at) {
-            return self.switch_anew(next, begun(), said());
+            return self.switch_anew(next, begun(), payloads());
         }
         let has_entered = next.enter(taken.next_n, taken.at);
         if !has_entered || self.probe.control_word() != 0 {
-            return self.switch_apart(next, has_entered, begun(), said());
+            return self.switch_apart(next, has_entered, begun(), payloads());
         }
-        let [waits, runs] = said();
+        let [waits, runs] = payloads();
         self.write(&taken.first(), 0, &waits);
-        self.complete::<AS>(taken.n, taken.at, waits.kind as u8);
+        self.complete::<MODE>(taken.n, taken.at, waits.kind as u8);
         next.write(&taken.second(), 0, &runs);
-        next.complete::<AS>(taken.next_n, taken.at, runs.kind as u8);
-        self.probe.call_recorder::<AS>();
+        next.complete::<MODE>(taken.next_n, taken.at, runs.kind as u8);
+        self.probe.call_recorder::<MODE>();
     }
 
     #[inline(always)]
@@ -118,16 +118,16 @@ impl<P: Platform> Seat<P> {
     /// Still at one time where only the kernel knows it, else one after the other.
     #[cold]
     #[inline(never)]
-    fn switch_slowly(&self, next: &Self, said: [Said; 2]) {
+    fn switch_slowly(&self, next: &Self, payloads: [EventPayload; 2]) {
         let now = || Some(P::now_ns());
         let take = |local| {
             let lane = self.probe.at_hand_now(local)?;
             self.take_both(next, local, lane, now)
         };
         if let Some(taken) = P::local().and_then(take) {
-            return self.tell_both::<ANY>(next, &taken, || said);
+            return self.tell_both::<ANY>(next, &taken, || payloads);
         }
-        let [waits, runs] = said;
+        let [waits, runs] = payloads;
         self.event_slowly(waits);
         next.event_slowly(runs);
     }
@@ -135,8 +135,8 @@ impl<P: Platform> Seat<P> {
     /// A handler has recorded an event of the one that waits.
     #[cold]
     #[inline(never)]
-    fn switch_anew(&self, next: &Self, begun: [Begun; 2], said: [Said; 2]) {
-        let ([first, second], [waits, runs]) = (begun, said);
+    fn switch_anew(&self, next: &Self, begun: [Begun; 2], payloads: [EventPayload; 2]) {
+        let ([first, second], [waits, runs]) = (begun, payloads);
         self.give_way(first.place, first.at);
         next.probe.void(second.place, second.at);
         self.event_slowly(waits);
@@ -147,8 +147,14 @@ impl<P: Platform> Seat<P> {
     /// control has changed.
     #[cold]
     #[inline(never)]
-    fn switch_apart(&self, next: &Self, has_entered: bool, begun: [Begun; 2], said: [Said; 2]) {
-        let ([first, second], [waits, runs]) = (begun, said);
+    fn switch_apart(
+        &self,
+        next: &Self,
+        has_entered: bool,
+        begun: [Begun; 2],
+        payloads: [EventPayload; 2],
+    ) {
+        let ([first, second], [waits, runs]) = (begun, payloads);
         if has_entered {
             self.judge_again(first, waits);
             return next.judge_again(second, runs);

@@ -4,7 +4,7 @@
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use crate::chain::Found;
+use crate::chain::FoundChain;
 use crate::chain::polling::Polling;
 use crate::chain::walk;
 use crate::coroutine::LedBy;
@@ -27,9 +27,9 @@ impl Wakers {
         led_by: Option<LedBy>,
         site: SiteWord,
         context: &mut Context<'_>,
-    ) -> (Poll<F::Output>, Found) {
+    ) -> (Poll<F::Output>, FoundChain) {
         let Some(wrapped) = self.around(context.waker(), task, led_by.is_some(), site) else {
-            return (future.poll(context), Found::default());
+            return (future.poll(context), FoundChain::default());
         };
         let waker = wrapped.lend();
         let polling = Polling::begin(linux::local, waker.data().addr(), &walk::here());

@@ -3,7 +3,7 @@
 use core::panic::Location;
 
 use crate::event::RunsHere;
-use crate::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
+use crate::lane::{DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload};
 use crate::layout;
 use crate::platform::Platform;
 use crate::probe::Probe;
@@ -30,7 +30,7 @@ impl<P: Platform> Probe<P> {
     /// one, as its [`Wait`](crate::Wait) was.
     #[inline]
     pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
-        self.tell_hold(Deed::Acquire, resource.into(), place);
+        self.tell_hold(DeedKind::Acquire, resource.into(), place);
     }
 
     /// It is given back, by a name of the same type. Call it just before, so that what comes next of
@@ -39,11 +39,11 @@ impl<P: Platform> Probe<P> {
     #[inline]
     #[track_caller]
     pub fn released(self, resource: impl Into<Resource>) {
-        self.tell_hold(Deed::Release, resource.into(), Location::caller());
+        self.tell_hold(DeedKind::Release, resource.into(), Location::caller());
     }
 
     #[inline(never)]
-    fn tell_hold(self, deed: Deed, resource: Resource, place: &'static Location<'static>) {
+    fn tell_hold(self, deed: DeedKind, resource: Resource, place: &'static Location<'static>) {
         if !self.is_live() || self.region.header.is_stopped() {
             return;
         }

@@ -10,7 +10,7 @@ use crate::site::SiteWord;
 /// 2^32: what is new in the count was lost just before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Deed {
+pub enum DeedKind {
     /// From here on the lane is another thread's: `arg` is its id, `station` the attach id of its
     /// process, `n` what was lost.
     Begin = 7,
@@ -40,18 +40,18 @@ pub const HELD_BY_COROUTINE: u64 = 1;
 /// The same: it is not known whether one did.
 pub const HELD_BY_UNKNOWN: u64 = 2;
 
-impl Deed {
+impl DeedKind {
     /// Of a record's kind.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
-            7 => Deed::Begin,
-            8 => Deed::End,
-            9 => Deed::Wake,
-            10 => Deed::Close,
-            11 => Deed::Loss,
-            12 => Deed::Void,
-            13 => Deed::Acquire,
-            14 => Deed::Release,
+            7 => DeedKind::Begin,
+            8 => DeedKind::End,
+            9 => DeedKind::Wake,
+            10 => DeedKind::Close,
+            11 => DeedKind::Loss,
+            12 => DeedKind::Void,
+            13 => DeedKind::Acquire,
+            14 => DeedKind::Release,
             _ => return None,
         })
     }
@@ -60,7 +60,7 @@ impl Deed {
 /// One record, without its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
-    /// An [`EventKind`](crate::slot::EventKind) or a [`Deed`].
+    /// An [`EventKind`](crate::slot::EventKind) or a [`DeedKind`].
     pub kind: u8,
     /// A [`crate::WaitKind`].
     pub wait_kind: u8,

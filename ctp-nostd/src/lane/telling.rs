@@ -3,8 +3,8 @@
 use core::panic::Location;
 
 use super::thread::{look, remember_loss};
-use crate::event::manner::{ANY, Manner, in_manner};
-use crate::lane::{Deed, Payload, Place};
+use crate::event::mode::{ANY, RecordingMode, in_mode};
+use crate::lane::{DeedKind, Payload, Place};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::wait::Resource;
@@ -28,12 +28,12 @@ impl<P: Platform> Probe<P> {
 
     /// The same, if all is as it mostly is.
     #[inline(always)]
-    pub(crate) fn reserve_at_once<const AS: Manner>(
+    pub(crate) fn reserve_at_once<const MODE: RecordingMode>(
         &self,
         local: &Local,
         now: impl FnOnce() -> Option<u64>,
     ) -> Option<(u64, Option<Place<'static>>)> {
-        let Some((ring, room)) = self.at_hand::<AS>(local)? else {
+        let Some((ring, room)) = self.at_hand::<MODE>(local)? else {
             return Some((now()?, None));
         };
         let (at_ns, at) = ring.reserve_in(room, 1, now)?;
@@ -45,7 +45,7 @@ impl<P: Platform> Probe<P> {
     pub(crate) fn void(&self, place: Option<Place<'static>>, at_ns: u64) {
         if let Some(place) = place {
             let payload = Payload {
-                kind: Deed::Void as u8,
+                kind: DeedKind::Void as u8,
                 ..Payload::default()
             };
             place.commit(at_ns, payload);
@@ -55,24 +55,24 @@ impl<P: Platform> Probe<P> {
     /// A record of its own. Gives its time.
     pub(crate) fn tell(&self, payload: Payload) -> u64 {
         let whose = Payload::whose(payload.station, payload.uses);
-        in_manner!(self, AS => self.tell_as::<AS>(whose, || payload))
+        in_mode!(self, MODE => self.tell_as::<MODE>(whose, || payload))
     }
 
     /// The same, of [somebody](Payload::whose), whatever the payload says of that. It is asked for where it
     /// is needed, since there are too few registers to keep it.
     #[inline(always)]
-    pub(crate) fn tell_as<const AS: Manner>(
+    pub(crate) fn tell_as<const MODE: RecordingMode>(
         &self,
         whose: u64,
         payload: impl Fn() -> Payload,
     ) -> u64 {
-        let at_once = |local| self.reserve_at_once::<AS>(local, || self.ns_at_once::<AS>());
+        let at_once = |local| self.reserve_at_once::<MODE>(local, || self.ns_at_once::<MODE>());
         let Some((at_ns, place)) = P::local().and_then(at_once) else {
             return self.tell_slowly(whose, payload());
         };
         if let Some(place) = place {
             place.commit_of(whose, at_ns, payload());
-            self.call_recorder::<AS>();
+            self.call_recorder::<MODE>();
         }
         at_ns
     }
@@ -99,7 +99,7 @@ impl<P: Platform> Probe<P> {
         let Resource { kind, number } = resource.into();
         if self.is_live() && !self.region.header.is_stopped() {
             self.tell(Payload {
-                kind: Deed::Close as u8,
+                kind: DeedKind::Close as u8,
                 wait_kind: kind as u8,
                 site: self.site(Location::caller()).0,
                 arg: number,

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::compiler_fence;
 
-use crate::event::manner::{ANY, FLIGHT, Manner, USUAL};
-use crate::lane::{self, Claimant, Deed, Payload, Ring, Room};
+use crate::event::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT};
+use crate::lane::{self, Claimant, DeedKind, Payload, Ring, Room};
 use crate::platform::{Local, Platform};
 use crate::probe::Probe;
 use crate::sync::Ordering;
@@ -34,20 +34,20 @@ impl<P: Platform> Probe<P> {
     /// The ring of this thread with the room that it is known to have, or that nobody has a lane, if that
     /// is known. Then the thread's id is known too.
     #[inline(always)]
-    pub(crate) fn at_hand<const AS: Manner>(
+    pub(crate) fn at_hand<const MODE: RecordingMode>(
         &self,
         local: &Local,
     ) -> Option<Option<(Ring<'static>, Room)>> {
         match local.own_ring.at_hand(self.ring_mark) {
             Some((ring, room)) => {
-                let is_overwritten = match AS {
+                let is_overwritten = match MODE {
                     USUAL => false,
-                    FLIGHT => true,
+                    USUAL_FLIGHT => true,
                     _ => self.region.is_overwritten,
                 };
                 Some(Some((ring.overwritten(is_overwritten), room)))
             }
-            None if AS != ANY => None,
+            None if MODE != ANY => None,
             None => {
                 let is_laneless = local.lane.load(Ordering::Relaxed) == self.laneless_word;
                 is_laneless.then_some(None)
@@ -103,7 +103,7 @@ impl<P: Platform> Probe<P> {
         );
         compiler_fence(Ordering::SeqCst); // what a handler loses from here on it remembers anew
         let payload = Payload {
-            kind: Deed::Loss as u8,
+            kind: DeedKind::Loss as u8,
             n: ring.lost().into(),
             ..Payload::default()
         };
@@ -216,7 +216,7 @@ impl<P: Platform> Probe<P> {
         }
         let (at_ns, place) = ring.reserve(P::now_ns);
         let payload = Payload {
-            kind: Deed::Begin as u8,
+            kind: DeedKind::Begin as u8,
             station: self.attach_id.into(),
             n: ring.lost().into(),
             arg: thread,
@@ -238,7 +238,7 @@ impl<P: Platform> Probe<P> {
             return;
         }
         self.tell(Payload {
-            kind: Deed::End as u8,
+            kind: DeedKind::End as u8,
             station: self.attach_id.into(),
             arg: P::thread_in(self.attachment),
             ..Payload::default()

@@ -28,7 +28,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::task::Waker;
 use heap::boxed::Box;
 
-use crate::chain::Found;
+use crate::chain::FoundChain;
 use crate::chain::callers;
 use crate::chain::polling::{Limits, Polled};
 use crate::chain::walk::{self, Here};
@@ -129,7 +129,7 @@ impl Wrapped {
     /// The poll ends in which it was lent, and which found these chains. Gives which of them is that
     /// of the wait: where there was no wake and none was found, that of the wait before.
     #[inline]
-    pub fn end_poll(&self, found: Found, was_woken: bool) -> Found {
+    pub fn end_poll(&self, found: FoundChain, was_woken: bool) -> FoundChain {
         let (duty, are_several) = self.holders.end_poll();
         if are_several {
             noted::doubt(linux::local()); // what was announced may not be all
@@ -149,16 +149,16 @@ impl Wrapped {
     /// Who polls it does so for reasons of its own, and no leaf has taken a waker: the one that has the
     /// only clone waits on.
     #[cold]
-    fn waits_on(&self) -> Found {
+    fn waits_on(&self) -> FoundChain {
         let chain = match self.holders.clones() {
             1 => self.waits.load(Ordering::Relaxed),
             _ => 0,
         };
-        Found { chain, last: 0 }
+        FoundChain { chain, last: 0 }
     }
 
     #[inline(always)]
-    fn remember(&self, only: Found) -> Found {
+    fn remember(&self, only: FoundChain) -> FoundChain {
         if only.chain != 0 {
             self.waited.store(only.chain, Ordering::Relaxed);
         }
@@ -168,7 +168,7 @@ impl Wrapped {
     /// Which of several chains is that of the wait, if that is known.
     #[cold]
     #[inline(never)]
-    fn judge(&self, found: Found) -> Found {
+    fn judge(&self, found: FoundChain) -> FoundChain {
         if !found.is_one_of_several() {
             return self.remember(found);
         }
@@ -391,7 +391,7 @@ mod tests {
     fn of_several_chains_that_by_which_it_waited_alone_is_most_likely_over() {
         let wrapped = wrapped(&Arc::default(), false);
         let end = |chain, last| {
-            let found = wrapped.end_poll(Found { chain, last }, true);
+            let found = wrapped.end_poll(FoundChain { chain, last }, true);
             (found.chain, found.is_one_of_several())
         };
         assert_eq!(end(5, 6), (5, true), "the first wait");
@@ -404,7 +404,11 @@ mod tests {
     #[test]
     fn a_poll_that_nobody_asked_for_leaves_the_wait_where_it_was() {
         let wrapped = wrapped(&Arc::default(), false);
-        let end = |chain, was_woken| wrapped.end_poll(Found { chain, last: 0 }, was_woken).chain;
+        let end = |chain, was_woken| {
+            wrapped
+                .end_poll(FoundChain { chain, last: 0 }, was_woken)
+                .chain
+        };
         let lent = wrapped.lend();
         let kept = Waker::clone(&lent);
         assert_eq!([end(5, true), end(0, false), end(0, false)], [5, 5, 5]);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ctp_nostd::lane::{Claimant, Copied, Payload, Place, Pool, Ring, Room, Seen, give_back};
+use ctp_nostd::lane::{Claimant, Copied, Payload, Place, Pool, RecordState, Ring, Room, give_back};
 use ctp_nostd::layout::{Lane, LaneRecord};
 use ctp_nostd::site::SiteWord;
 use loom::sync::Arc;
@@ -132,8 +132,8 @@ fn in_room_that_was_found_before_none_is_written_over_that_was_not_read() {
 /// What was seen whole of a ring that is written over, from its oldest record on.
 fn look(ring: &Ring<'_>) -> Vec<u64> {
     let whole = |at| match ring.see(at) {
-        Seen::Whole(copied) => Some((at, copied)),
-        Seen::Pending | Seen::Overwritten => None,
+        RecordState::Whole(copied) => Some((at, copied)),
+        RecordState::Pending | RecordState::Overwritten => None,
     };
     let is_its_own = |(place, copied): (u64, Copied)| {
         let (at, payload) = copied.read();

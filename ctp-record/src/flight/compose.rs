@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use ctp_nostd::lane::{Copied, Deed};
+use ctp_nostd::lane::{Copied, DeedKind};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{
     CoroutineId, Earlier, End, Ending, Look, Nanos, ProcessId, Record, Wake, Waker, Window,
@@ -176,7 +176,7 @@ fn lane_stream(plan: &Plan, gathered: &Gathered, index: usize, lane: LaneCopy) -
 fn process_of(plan: &Plan, part: usize, records: &[Copied]) -> Option<ProcessId> {
     records.iter().find_map(|copied| {
         let (at, payload) = copied.read();
-        let is_deed = Deed::from_code(payload.kind).is_some();
+        let is_deed = DeedKind::from_code(payload.kind).is_some();
         match plan.attributions[part].of_event(at, &payload) {
             Whose::Of(person, _) if !is_deed => Some(plan.people[person].occupant().process),
             _ => None,

@@ -1,7 +1,7 @@
 //! What threads did between the rows of a snapshot.
 
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_trace::record::{self, Act, CoroutineId, Nanos, Record, SiteId, Waker};
 
 use super::rows::Rows;
@@ -10,12 +10,12 @@ use crate::harvest::convert;
 
 impl Rows<'_> {
     /// Tells what a thread did.
-    pub(super) fn deed(&mut self, index: usize, at: u64, deed: Deed, payload: &Payload) {
-        if matches!(deed, Deed::Begin | Deed::Loss) {
-            let least = u32::from(deed == Deed::Loss);
+    pub(super) fn deed(&mut self, index: usize, at: u64, deed: DeedKind, payload: &Payload) {
+        if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
+            let least = u32::from(deed == DeedKind::Loss);
             self.refused(index, at, payload.n as u32, least);
         }
-        if deed == Deed::Begin {
+        if deed == DeedKind::Begin {
             let part = &self.parts[self.streams[index].part];
             let process = part.process(payload.station);
             let stream = &mut self.streams[index];

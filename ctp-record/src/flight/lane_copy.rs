@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ctp_nostd::Region;
-use ctp_nostd::lane::{Copied, Deed, Ring, Seen};
+use ctp_nostd::lane::{Copied, DeedKind, RecordState, Ring};
 
 use crate::clock::monotonic_ns;
 use crate::shm::Memory;
@@ -80,12 +80,12 @@ impl LaneCopy {
         }
         for at in begin..end {
             match ring.see(at) {
-                Seen::Whole(copied) => self.records.push(copied),
-                Seen::Pending if end <= at.saturating_add(LATELY) => {
+                RecordState::Whole(copied) => self.records.push(copied),
+                RecordState::Pending if end <= at.saturating_add(LATELY) => {
                     self.pending.get_or_insert((at, self.records.len()));
                 }
-                Seen::Pending => {}
-                Seen::Overwritten => self.begin_at(at.saturating_add(1)),
+                RecordState::Pending => {}
+                RecordState::Overwritten => self.begin_at(at.saturating_add(1)),
             }
         }
         self.next = end;
@@ -124,15 +124,15 @@ impl LaneCopy {
         let (before, after) = self.records.split_at(first);
         let deed = |copied: &Copied| {
             let (_, payload) = copied.read();
-            Deed::from_code(payload.kind).zip(Some(payload))
+            DeedKind::from_code(payload.kind).zip(Some(payload))
         };
         let mut begun = before.iter().rev().filter_map(deed);
-        if let Some((_, payload)) = begun.find(|(deed, _)| *deed == Deed::Begin) {
+        if let Some((_, payload)) = begun.find(|(deed, _)| *deed == DeedKind::Begin) {
             return (payload.arg, Some(payload.station));
         }
         let mut bounds = after.iter().filter_map(deed);
-        match bounds.find(|(deed, _)| matches!(deed, Deed::Begin | Deed::End)) {
-            Some((Deed::End, payload)) => (payload.arg, Some(payload.station)),
+        match bounds.find(|(deed, _)| matches!(deed, DeedKind::Begin | DeedKind::End)) {
+            Some((DeedKind::End, payload)) => (payload.arg, Some(payload.station)),
             // It died without a word.
             Some(_) => (0, None),
             None => (self.holder.unwrap_or(0).into(), None),

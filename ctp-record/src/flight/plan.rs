@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{DeedKind, Payload};
 
 use super::attribution::{Attribution, Whose};
 use super::gathered::Gathered;
@@ -67,7 +67,7 @@ impl Plan {
                 self.overwritten = self.overwritten.saturating_add(1);
                 continue;
             }
-            if self.until_ns < at || Deed::from_code(payload.kind).is_some() {
+            if self.until_ns < at || DeedKind::from_code(payload.kind).is_some() {
                 continue;
             }
             self.look_at_event(part, at, &payload);

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ctp_nostd::control::AFTER_FILTERED;
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{Event, EventKind, Nanos, ProcessId, Record, SiteId};
 
@@ -99,7 +99,7 @@ impl Rows<'_> {
     }
 
     fn event_of(&self, part: usize, at: u64, payload: &Payload) -> Option<(usize, u64)> {
-        if Deed::from_code(payload.kind).is_some() {
+        if DeedKind::from_code(payload.kind).is_some() {
             return None;
         }
         match self.plan.attributions[part].of_event(at, payload) {
@@ -120,7 +120,7 @@ impl Rows<'_> {
             _ if self.plan.latest_ns < at => self.quarantined += 1,
             Item::Control(control) => self.sink.take(Record::Control(control)),
             Item::Event(person, n, epoch) => self.event(person, n, &epoch),
-            Item::Record(payload) => match Deed::from_code(payload.kind) {
+            Item::Record(payload) => match DeedKind::from_code(payload.kind) {
                 Some(deed) if at <= self.plan.until_ns => self.deed(index, at, deed, &payload),
                 None if at <= self.plan.until_ns => self.lane_event(index, at, &payload),
                 // The stations tell of the rest, if anything does.

@@ -2,7 +2,7 @@
 //! know in different ways who is meant.
 
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Deed, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
+use ctp_nostd::lane::{DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
 use ctp_trace::record::{Act, Close, CoroutineId, Hold, SiteId, WakeCall, Waker};
 
 use super::convert;
@@ -20,15 +20,15 @@ pub(crate) trait Witness {
 }
 
 /// What a thread did. Nothing if that is told elsewhere, or nobody knows any more whom it woke.
-pub(crate) fn act(deed: Deed, payload: &Payload, witness: &mut impl Witness) -> Option<Act> {
+pub(crate) fn act(deed: DeedKind, payload: &Payload, witness: &mut impl Witness) -> Option<Act> {
     Some(match deed {
-        Deed::Begin => Act::Begin,
-        Deed::End => Act::End,
-        Deed::Loss | Deed::Void => return None,
-        Deed::Wake => Act::Wake(wake_call(payload, witness)?),
-        Deed::Close => Act::Close(closing(payload, witness)),
-        Deed::Acquire => Act::Acquire(hold(payload, witness)),
-        Deed::Release => Act::Release(hold(payload, witness)),
+        DeedKind::Begin => Act::Begin,
+        DeedKind::End => Act::End,
+        DeedKind::Loss | DeedKind::Void => return None,
+        DeedKind::Wake => Act::Wake(wake_call(payload, witness)?),
+        DeedKind::Close => Act::Close(closing(payload, witness)),
+        DeedKind::Acquire => Act::Acquire(hold(payload, witness)),
+        DeedKind::Release => Act::Release(hold(payload, witness)),
     })
 }
 

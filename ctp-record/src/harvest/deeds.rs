@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ctp_nostd::Region;
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_trace::record::{self, Act, CoroutineId, Nanos, ProcessId, Record as Fact, SiteId, Waker};
 
 use super::acts::{self, Witness};
@@ -32,7 +32,7 @@ impl Harvest {
     pub(super) fn take_deed(
         &mut self,
         lane: usize,
-        deed: Deed,
+        deed: DeedKind,
         record: &Record,
         pass: &mut Pass<'_>,
     ) {
@@ -41,10 +41,10 @@ impl Harvest {
             return;
         }
         let (at, payload) = (self.nanos(record.at), &record.payload);
-        if matches!(deed, Deed::Begin | Deed::Loss) {
+        if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
             self.tell_loss(lane, payload.n as u32, at, pass);
         }
-        if deed == Deed::Begin {
+        if deed == DeedKind::Begin {
             self.change_author(lane, payload, pass);
         }
         let mut live = Live {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ctp_nostd::Region;
 use ctp_nostd::chain;
-use ctp_nostd::intern::{self, EntryKind, Found};
+use ctp_nostd::intern::{self, EntryKind, InternedEntry};
 use ctp_nostd::site::SiteWord;
 use ctp_trace::census::MOST_SITES;
 use ctp_trace::record::{Chain, Place, ProcessId, Record, Site, SiteId};
@@ -248,7 +248,7 @@ fn place_with(process: ProcessId, id: u32, pass: &mut Pass<'_>) -> Option<Place>
     Some(place)
 }
 
-fn place_of(found: &Found) -> Option<Place> {
+fn place_of(found: &InternedEntry) -> Option<Place> {
     if found.kind == EntryKind::Source as u32 {
         return Some(Place::Source {
             file: found.text.as_str().to_owned(),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use ctp_nostd::aggregate::{Bins, MODE_FLIGHT};
 use ctp_nostd::create::{Plan, Recording};
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_record::{Chronicle, Composed, Memory, snapshot_of};
@@ -119,7 +119,7 @@ fn a_count_of_losses_that_goes_back_tells_of_none() {
     for lost in [5, 3, 7] {
         let (at_ns, begun) = ring.reserve(Stage::<2>::now_ns);
         let loss = Payload {
-            kind: Deed::Loss as u8,
+            kind: DeedKind::Loss as u8,
             n: lost,
             ..Payload::default()
         };

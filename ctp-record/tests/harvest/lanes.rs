@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use ctp_nostd::create::{Plan, Recording};
-use ctp_nostd::lane::{Deed, Payload};
+use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::{Backlog, Harvest, Numbers, Outside, Peer, Sink};
@@ -172,7 +172,7 @@ fn what_a_thread_is_amid_is_read_once_it_is_done_also_where_another_process_dies
     harvest.pass(&region, &mut nowhere, &mut tray);
     harvest.bury(ProcessId(2), &region, &mut nowhere, &mut tray);
     let close = Payload {
-        kind: Deed::Close as u8,
+        kind: DeedKind::Close as u8,
         ..Payload::default()
     };
     begun.expect("there is room").commit(at_ns, close);
@@ -227,7 +227,7 @@ fn a_count_of_losses_that_goes_back_tells_of_none() {
     for lost in [5, 3, 7] {
         let (at_ns, begun) = ring.reserve(Stage::<TEST>::now_ns);
         let loss = Payload {
-            kind: Deed::Loss as u8,
+            kind: DeedKind::Loss as u8,
             n: lost,
             ..Payload::default()
         };
@@ -312,7 +312,7 @@ fn a_thread_that_stands_still_amid_a_record_holds_up_nobody_and_may_go_on() {
         assert_eq!(others.count(), 2 * so_far);
     }
     let void = Payload {
-        kind: Deed::Void as u8,
+        kind: DeedKind::Void as u8,
         ..Payload::default()
     };
     place.expect("there is room").commit(at, void);

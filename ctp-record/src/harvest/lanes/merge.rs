@@ -3,7 +3,7 @@
 use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
-use ctp_nostd::lane::{Copied, Deed, Payload};
+use ctp_nostd::lane::{Copied, DeedKind, Payload};
 use ctp_nostd::slot::{Epoch, EventKind as StoredKind};
 use ctp_trace::record::EventKind;
 
@@ -121,7 +121,7 @@ impl Harvest {
         self.batch.hand_over(pass.sink);
         let record = &Record::of(&copied);
         let payload = &record.payload;
-        if let Some(deed) = Deed::from_code(payload.kind) {
+        if let Some(deed) = DeedKind::from_code(payload.kind) {
             self.take_deed(lane, deed, record, pass);
             return Outcome::Taken;
         }

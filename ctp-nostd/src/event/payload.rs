@@ -1,9 +1,9 @@
 //! What an event says, and where each kind of event is recorded: in functions of their own, so that what
-//! is not recorded is done with in the callers. Each is there once for each manner, see `manner.rs`.
+//! is not recorded is done with in the callers. Each is there once for each mode, see `mode.rs`.
 
 use core::panic::Location;
 
-use super::manner::{Manner, in_manner};
+use super::mode::{RecordingMode, in_mode};
 use super::seat::Seat;
 use crate::platform::{Local, Platform};
 use crate::site::SiteWord;
@@ -12,7 +12,7 @@ use crate::wait::{Wait, WaitKind};
 
 /// What an event says, besides who and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
+pub(crate) struct EventPayload {
     pub kind: EventKind,
     pub addr: u64,
     pub site: SiteWord,
@@ -21,10 +21,10 @@ pub(crate) struct Said {
     pub wake_seen: u16,
 }
 
-impl Said {
+impl EventPayload {
     /// Nothing but that it happened.
     pub const fn only(kind: EventKind) -> Self {
-        Said {
+        EventPayload {
             kind,
             addr: 0,
             site: SiteWord(0),
@@ -37,22 +37,22 @@ impl Said {
     /// It runs.
     #[inline(always)]
     pub fn run(wake_seen: u16) -> Self {
-        Said {
+        EventPayload {
             wake_seen,
-            ..Said::only(EventKind::Run)
+            ..EventPayload::only(EventKind::Run)
         }
     }
 
     /// It waits, by this [`code`].
     #[inline(always)]
     fn wait_of(site: SiteWord, code: u32, arg: u64, addr: u64) -> Self {
-        Said::wait(site, (code >> 8) as u8, arg, addr, (code >> 16) as u16)
+        EventPayload::wait(site, (code >> 8) as u8, arg, addr, (code >> 16) as u16)
     }
 
     /// It waits.
     #[inline(always)]
     pub fn wait(site: SiteWord, wait_code: u8, arg: u64, addr: u64, wake_seen: u16) -> Self {
-        Said {
+        EventPayload {
             kind: EventKind::Suspend,
             addr,
             site,
@@ -74,23 +74,23 @@ impl<P: Platform> Seat<P> {
     /// A run, which is kept.
     #[inline(always)]
     pub fn tell_run(&self, local: Option<&Local>, wake_seen: u16) {
-        in_manner!(self.probe, AS => self.runs::<AS>(local, wake_seen));
+        in_mode!(self.probe, MODE => self.runs::<MODE>(local, wake_seen));
     }
 
     #[inline(never)]
-    fn runs<const AS: Manner>(&self, local: Option<&Local>, wake_seen: u16) {
-        self.event::<AS>(local, Said::run(wake_seen));
+    fn runs<const MODE: RecordingMode>(&self, local: Option<&Local>, wake_seen: u16) {
+        self.event::<MODE>(local, EventPayload::run(wake_seen));
     }
 
     /// A suspend, which is kept. Its site is looked up only here.
     #[inline(always)]
     pub fn tell_suspend(&self, local: Option<&Local>, wait: Wait, addr: u64, wake_seen: u16) {
         let (place, arg, code) = (wait.place, wait.resource, code(wait.code(), wake_seen));
-        in_manner!(self.probe, AS => self.suspends::<AS>(local, place, arg, addr, code));
+        in_mode!(self.probe, MODE => self.suspends::<MODE>(local, place, arg, addr, code));
     }
 
     #[inline(never)]
-    fn suspends<const AS: Manner>(
+    fn suspends<const MODE: RecordingMode>(
         &self,
         local: Option<&Local>,
         place: &'static Location<'static>,
@@ -99,7 +99,7 @@ impl<P: Platform> Seat<P> {
         code: u32,
     ) {
         let site = self.probe.site(place);
-        self.event::<AS>(local, Said::wait_of(site, code, arg, addr));
+        self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
     }
 
     /// The same, where that is known already: the site, and code and resource of what it waits for.
@@ -112,11 +112,11 @@ impl<P: Platform> Seat<P> {
         wake_seen: u16,
     ) {
         let code = code(wait_code, wake_seen);
-        in_manner!(self.probe, AS => self.waits::<AS>(local, site, arg, addr, code));
+        in_mode!(self.probe, MODE => self.waits::<MODE>(local, site, arg, addr, code));
     }
 
     #[inline(never)]
-    fn waits<const AS: Manner>(
+    fn waits<const MODE: RecordingMode>(
         &self,
         local: Option<&Local>,
         site: SiteWord,
@@ -124,6 +124,6 @@ impl<P: Platform> Seat<P> {
         addr: u64,
         code: u32,
     ) {
-        self.event::<AS>(local, Said::wait_of(site, code, arg, addr));
+        self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
     }
 }
