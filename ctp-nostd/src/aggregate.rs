@@ -3,14 +3,14 @@
 //!
 //! ```text
 //!   the owner of the station                    the recorder, or whoever has a dump
-//!   W1 fence                 (release)          R1 latch -> before          (acquire, W1, W4)
-//!   W2 latch = 4k + 1        (relaxed)          R2 odd: B, even: A -> copy  (relaxed)
-//!   W3 fence                 (release)          R3 fence                    (acquire, W3, W5)
-//!      A                     (relaxed)          R4 latch -> after           (relaxed)
-//!   W4 latch = 4k + 2        (release)             whole if nobody can have begun to write
-//!   W5 fence                 (release)             that copy since: after = before, or
+//!   U1 fence                 (release)          X1 latch -> before          (acquire, U1, U4)
+//!   U2 latch = 4k + 1        (relaxed)          X2 odd: B, even: A -> copy  (relaxed)
+//!   U3 fence                 (release)          X3 fence                    (acquire, U3, U5)
+//!      A                     (relaxed)          X4 latch -> after           (relaxed)
+//!   U4 latch = 4k + 2        (release)             whole if nobody can have begun to write
+//!   U5 fence                 (release)             that copy since: after = before, or
 //!      B                     (relaxed)             after = before + 2 = 4k + 4
-//!   W6 latch = 4k + 4        (release)          else again, a few times; then BUSY
+//!   U6 latch = 4k + 4        (release)          else again, a few times; then BUSY
 //! ```
 //! Whoever dies amid an update leaves one copy whole, and the latch says which. So no word needs to
 //! be written at once, and no reader holds up the writer.
@@ -155,16 +155,16 @@ impl<'m> Latched<'m> {
     /// Both copies are to have these sums; `more` is done to each too.
     #[inline(always)]
     fn update(&self, idle: u32, sums: &Sums, more: impl Fn(&Aggregate)) {
-        fence(Ordering::Release); // W1, pairs with R1
-        self.latch.store(idle.wrapping_add(1), Ordering::Relaxed); // W2
-        fence(Ordering::Release); // W3, pairs with R3
+        fence(Ordering::Release); // U1, pairs with X1
+        self.latch.store(idle.wrapping_add(1), Ordering::Relaxed); // U2
+        fence(Ordering::Release); // U3, pairs with X3
         self.a.store(sums);
         more(self.a);
-        self.latch.store(idle.wrapping_add(2), Ordering::Release); // W4, pairs with R1
-        fence(Ordering::Release); // W5, pairs with R3
+        self.latch.store(idle.wrapping_add(2), Ordering::Release); // U4, pairs with X1
+        fence(Ordering::Release); // U5, pairs with X3
         self.b.store(sums);
         more(self.b);
-        self.latch.store(idle.wrapping_add(4), Ordering::Release); // W6
+        self.latch.store(idle.wrapping_add(4), Ordering::Release); // U6
     }
 
     /// A new owner, while nobody reads: both copies are empty. Whatever the latch was, it goes on.
@@ -183,11 +183,11 @@ impl<'m> Latched<'m> {
 
     /// Tries once.
     pub fn read_once(&self) -> Option<Durations> {
-        let before = self.latch.load(Ordering::Acquire); // R1, pairs with W1 and W4
+        let before = self.latch.load(Ordering::Acquire); // X1, pairs with U1 and U4
         let copy = if before % 2 == 1 { self.b } else { self.a };
-        let durations = copy.load(); // R2
-        fence(Ordering::Acquire); // R3, pairs with W3 and W5
-        let after = self.latch.load(Ordering::Relaxed); // R4
+        let durations = copy.load(); // X2
+        fence(Ordering::Acquire); // X3, pairs with U3 and U5
+        let after = self.latch.load(Ordering::Relaxed); // X4
         let ended = before % 4 == 2 && after == before.wrapping_add(2);
         (after == before || ended).then_some(durations)
     }

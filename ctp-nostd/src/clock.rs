@@ -3,13 +3,13 @@
 //!
 //! ```text
 //!   recorder                                probe
-//!   C1 fence               (release)        D1 index -> i       (acquire, pairs with C3)
-//!   C2 line[i+1 mod 2]     (relaxed)        D2 line[i mod 2]    (relaxed)
-//!   C3 index = i + 1       (release)        D3 fence            (acquire, pairs with C1)
-//!                                           D4 index still i?   (relaxed), else the slow clock
+//!   M1 fence               (release)        I1 index -> i       (acquire, pairs with M3)
+//!   M2 line[i+1 mod 2]     (relaxed)        I2 line[i mod 2]    (relaxed)
+//!   M3 index = i + 1       (release)        I3 fence            (acquire, pairs with M1)
+//!                                           I4 index still i?   (relaxed), else the slow clock
 //! ```
-//! The line that D2 reads is written again only after index has moved on, so if D2 sees a word
-//! of that, then D4 sees the move. Nobody waits: a probe that loses the race asks the kernel.
+//! The line that I2 reads is written again only after index has moved on, so if I2 sees a word
+//! of that, then I4 sees the move. Nobody waits: a probe that loses the race asks the kernel.
 
 use crate::layout::Header;
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -40,12 +40,12 @@ impl Calibration {
 /// Recorder: makes this the calibration from now on.
 pub fn publish(header: &Header, calibration: &Calibration) {
     let next = header.clock_index.load(Ordering::Relaxed).wrapping_add(1);
-    fence(Ordering::Release); // C1, pairs with D3
+    fence(Ordering::Release); // M1, pairs with I3
     let [ticks, ns, mult, _] = line_of(header, next);
-    ticks.store(calibration.ticks, Ordering::Relaxed); // C2
+    ticks.store(calibration.ticks, Ordering::Relaxed); // M2
     ns.store(calibration.ns, Ordering::Relaxed);
     mult.store(calibration.mult, Ordering::Relaxed);
-    header.clock_index.store(next, Ordering::Release); // C3, pairs with D1
+    header.clock_index.store(next, Ordering::Release); // M3, pairs with I1
 }
 
 /// Recorder: the counter is not to be trusted any more; probes ask the kernel.
@@ -59,15 +59,15 @@ pub fn read(header: &Header) -> Option<Calibration> {
     if !HAS_COUNTER {
         return None;
     }
-    let index = header.clock_index.load(Ordering::Acquire); // D1
+    let index = header.clock_index.load(Ordering::Acquire); // I1
     let [ticks, ns, mult, _] = line_of(header, index);
     let calibration = Calibration {
-        ticks: ticks.load(Ordering::Relaxed), // D2
+        ticks: ticks.load(Ordering::Relaxed), // I2
         ns: ns.load(Ordering::Relaxed),
         mult: mult.load(Ordering::Relaxed),
     };
-    fence(Ordering::Acquire); // D3
-    let is_whole = header.clock_index.load(Ordering::Relaxed) == index; // D4
+    fence(Ordering::Acquire); // I3
+    let is_whole = header.clock_index.load(Ordering::Relaxed) == index; // I4
     (is_whole && calibration.mult != 0).then_some(calibration)
 }
 

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   the thread (and its signal handlers)        the recorder
-//!   T1 head -> h            (relaxed)           R1 head -> limit                  (relaxed)
-//!   T2 tail -> t            (acquire, R5)       R2 ring[r].commit -> lap of r?    (acquire, T6)
+//!   T1 head -> h            (relaxed)           S1 head -> limit                  (relaxed)
+//!   T2 tail -> t            (acquire, S5)       S2 ring[r].commit -> lap of r?    (acquire, T6)
 //!      full if h - t >= length: lost += 1,       else nobody has committed it yet: stop
 //!      unless head != h: T1
-//!   T3 what time is it                          R3 payload -> copy                (relaxed)
-//!   T4 head: h -> h + 1     (one instruction)   R4 r += 1, to R2 while r < limit
-//!      else a handler came between: T1          R5 tail = r                       (release)
+//!   T3 what time is it                          S3 payload -> copy                (relaxed)
+//!   T4 head: h -> h + 1     (one instruction)   S4 r += 1, to S2 while r < limit
+//!      else a handler came between: T1          S5 tail = r                       (release)
 //!   T5 ring[h].payload      (relaxed)
 //!   T6 ring[h].commit       (release)
 //! ```
@@ -148,7 +148,7 @@ impl<'m> Ring<'m> {
             let before = head.wrapping_sub(self.length());
             return !self.is_committed(before) && self.is_of_its_thread(before);
         }
-        let tail = self.lane.tail.load(Ordering::Acquire); // pairs with R5
+        let tail = self.lane.tail.load(Ordering::Acquire); // pairs with S5
         head.wrapping_sub(tail) >= self.length()
     }
 
@@ -190,7 +190,7 @@ impl<'m> Ring<'m> {
     /// How many records were reserved. What each says is read with [`read`](Ring::read).
     #[inline(always)]
     pub fn head(&self) -> u64 {
-        self.lane.head.load(Ordering::Relaxed) // R1
+        self.lane.head.load(Ordering::Relaxed) // S1
     }
 
     /// Recorder: where these records are, the same for all laps; those of the first one alone if they
@@ -287,19 +287,19 @@ impl<'m> Ring<'m> {
 
     /// Recorder: all before this one may be overwritten.
     pub fn release(&self, tail: u64) {
-        self.lane.tail.store(tail, Ordering::Release); // R5, pairs with T2
+        self.lane.tail.store(tail, Ordering::Release); // S5, pairs with T2
     }
 }
 
 #[inline(always)]
 fn copy_of_lap(record: &LaneRecord, lap: u64) -> Option<Copied> {
-    let commit = record.commit.load(Ordering::Acquire); // R2, pairs with T6
+    let commit = record.commit.load(Ordering::Acquire); // S2, pairs with T6
     if commit >> LAP_SHIFT != lap {
         return None;
     }
     Some(Copied {
         commit,
-        at: record.at.load(Ordering::Relaxed), // R3
+        at: record.at.load(Ordering::Relaxed), // S3
         site: record.site.load(Ordering::Relaxed),
         arg: record.arg.load(Ordering::Relaxed),
     })

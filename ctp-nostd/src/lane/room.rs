@@ -88,7 +88,7 @@ impl Place<'_> {
         record.at.store(at, Ordering::Relaxed); // T5
         record.site.store(payload.to_site(), Ordering::Relaxed);
         record.arg.store(payload.arg, Ordering::Relaxed);
-        record.commit.store(commit | lap, Ordering::Release); // T6, pairs with R2
+        record.commit.store(commit | lap, Ordering::Release); // T6, pairs with S2
         let ahead = ptr::from_ref(record).wrapping_add(AHEAD);
         if ahead.addr() % LINE_BYTES == 0 {
             prefetch::for_write(ahead);
@@ -102,7 +102,7 @@ impl<'m> Ring<'m> {
         let (head, length) = (self.head(), self.length());
         let used = match self.is_overwritten {
             true => 0,
-            false => head.wrapping_sub(self.lane.tail.load(Ordering::Acquire)), // V1, pairs with R5
+            false => head.wrapping_sub(self.lane.tail.load(Ordering::Acquire)), // V1, pairs with S5
         };
         let left_of_lap = length.wrapping_sub(head & length.wrapping_sub(1));
         let free = length.saturating_sub(used).min(left_of_lap); // V2

@@ -5,14 +5,14 @@
 //!
 //! ```text
 //!   probe, any number                        recorder
-//!   P1 head -> taken           (relaxed)     R1 the last event of its occupant has been read
-//!   P2 tail -> put             (acquire)     R2 ring[tail mod length] = station      (relaxed)
-//!      none left if taken = put              R3 tail += 1        (release, pairs with P2)
-//!   P3 ring[taken mod length] -> station     (relaxed)
-//!   P4 head: taken -> taken + 1, else P1     (compare and swap)
+//!   A1 head -> taken           (relaxed)     F1 the last event of its occupant has been read
+//!   A2 tail -> put             (acquire)     F2 ring[tail mod length] = station      (relaxed)
+//!      none left if taken = put              F3 tail += 1        (release, pairs with A2)
+//!   A3 ring[taken mod length] -> station     (relaxed)
+//!   A4 head: taken -> taken + 1, else A1     (compare and swap)
 //! ```
-//! A station is in the ring at most once and the ring is as long as there are stations, so R2
-//! overwrites an entry only when some P4 has gone past it, and then a P4 that read it fails. Head
+//! A station is in the ring at most once and the ring is as long as there are stations, so F2
+//! overwrites an entry only when some A4 has gone past it, and then an A4 that read it fails. Head
 //! and tail only grow: a head that is the same has not moved, unless it went round 2^32.
 
 use crate::sync::{AtomicU32, Ordering};
@@ -36,16 +36,16 @@ pub fn claim(count: &AtomicU32, max: u32, refused: &AtomicU32) -> Option<u32> {
 /// Probe: a station that was put back, if there is one.
 pub fn take_back(head: &AtomicU32, tail: &AtomicU32, ring: &[AtomicU32]) -> Option<u32> {
     let length = ring.len() as u32;
-    let mut taken = head.load(Ordering::Relaxed); // P1
+    let mut taken = head.load(Ordering::Relaxed); // A1
     loop {
-        let left = tail.load(Ordering::Acquire).wrapping_sub(taken); // P2
+        let left = tail.load(Ordering::Acquire).wrapping_sub(taken); // A2
         if left == 0 || left > length {
             return None;
         }
-        let station = ring[(taken % length) as usize].load(Ordering::Relaxed); // P3
+        let station = ring[(taken % length) as usize].load(Ordering::Relaxed); // A3
         let next = taken.wrapping_add(1);
         match head.compare_exchange_weak(taken, next, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return Some(station), // P4
+            Ok(_) => return Some(station), // A4
             Err(other) => taken = other,
         }
     }
@@ -56,8 +56,8 @@ pub fn put_back(tail: &AtomicU32, ring: &[AtomicU32], station: u32) {
     let put = tail.load(Ordering::Relaxed);
     let length = ring.len() as u32;
     if let Some(entry) = ring.get(put.checked_rem(length).unwrap_or(0) as usize) {
-        entry.store(station, Ordering::Relaxed); // R2
-        tail.store(put.wrapping_add(1), Ordering::Release); // R3, pairs with P2
+        entry.store(station, Ordering::Relaxed); // F2
+        tail.store(put.wrapping_add(1), Ordering::Release); // F3, pairs with A2
     }
 }
 

@@ -13,8 +13,9 @@
 //!   H7 it was counted: wakers -= 1         L2 the real wake
 //!                                          H9 clones -= 1, used = claim     (one step)
 //! ```
-//! Between H1 and H2 nobody else has that clone yet, so wakers are never fewer than those who have
-//! one. H4, H6 and H8 bring what earlier clones did, so that H5 and H7 come after all their wakes.
+//! L1 and L2 are those of `live.rs`. Between H1 and H2 nobody else has that clone yet, so wakers are never
+//! fewer than those who have one. H4, H6 and H8 bring what earlier clones did, so that H5 and H7 come after
+//! all their wakes.
 //!
 //! From H8 on that clone is used up: where claim and used differ, one of those that are counted is none
 //! that is left. The claim is a word of its own, so that a wake takes one locked step; only who has the

@@ -7,11 +7,11 @@
 //!
 //! ```text
 //!   whoever wakes                          recorder
-//!   L1 count the wake        (K1)          R1 wakers                  (acquire)
-//!   L2 the real wake: queue it             R2 wakes                   (acquire)
+//!   L1 count the wake  (N1 of `wake.rs`)   J1 wakers                  (acquire)
+//!   L2 the real wake: queue it             J2 wakes                   (acquire)
 //!   L3 wakers -= 1           (release)
 //! ```
-//! Who finds no waker in R1 finds in R2 the wake of the last one that there was. A poll clones the
+//! Who finds no waker in J1 finds in J2 the wake of the last one that there was. A poll clones the
 //! waker that it is given before the suspend that ends it, so a suspended coroutine's count is
 //! never behind. A waker that outlives its coroutine leaves the next occupant's count alone.
 
@@ -46,7 +46,7 @@ fn change(word: &AtomicU32, generation: u32, step: impl Fn(u32) -> u32) {
     while now & !MOST == base {
         let next = base | step(now & MOST);
         match word.compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return, // L3, pairs with R1
+            Ok(_) => return, // L3, pairs with J1
             Err(other) => now = other,
         }
     }
@@ -54,7 +54,7 @@ fn change(word: &AtomicU32, generation: u32, step: impl Fn(u32) -> u32) {
 
 /// Recorder: so many, if the word is that of this occupant.
 pub fn count(word: &AtomicU32, generation: u32) -> Option<u32> {
-    let now = word.load(Ordering::Acquire); // R1, pairs with L3
+    let now = word.load(Ordering::Acquire); // J1, pairs with L3
     (now & !MOST == wake::word(generation)).then_some(now & MOST)
 }
 

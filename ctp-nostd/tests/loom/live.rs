@@ -34,8 +34,8 @@ impl Station {
     /// The recorder, where there is one wake at most.
     pub fn look(&self) {
         self.take_turn();
-        let wakers = live::count(&self.wakers, GENERATION); // R1
-        let wakes = wake::count(self.wake.load(Acquire)); // R2
+        let wakers = live::count(&self.wakers, GENERATION); // J1
+        let wakes = wake::count(self.wake.load(Acquire)); // J2
         assert!(wakers != Some(0) || wakes == 1, "nobody could wake it");
     }
 

@@ -30,9 +30,9 @@ impl Scheduler {
 
     fn run(&self, poll: impl FnOnce()) {
         self.suspended.store(RUNNING, Relaxed);
-        let seen = wake::seen(&self.wake); // O1
-        poll(); // O2
-        self.suspended.store(wake::carried(seen).into(), Release); // O3
+        let seen = wake::seen(&self.wake); // B1
+        poll(); // B2
+        self.suspended.store(wake::carried(seen).into(), Release); // B3
     }
 
     fn pop(&self) -> bool {
@@ -40,11 +40,11 @@ impl Scheduler {
     }
 
     fn push(&self) {
-        *self.queued.lock().expect("nobody panics") = true; // K3
+        *self.queued.lock().expect("nobody panics") = true; // N3
     }
 
     fn count(&self) {
-        assert!(wake::advance(&self.wake, GENERATION).is_some()); // K1
+        assert!(wake::advance(&self.wake, GENERATION).is_some()); // N1
     }
 
     /// The recorder: what it says of the coroutine must be what is true of it.
