@@ -77,8 +77,10 @@
 //! the trace has the line after which nobody could be woken any more; if you tell where locks are
 //! [`acquired`](Probe::acquired) and [`released`](Probe::released), it has who keeps those that wait; a thread that
 //! [ends](Probe::thread_ends) leaves its buffer to the next at once. It provides: memory that is whole at every instant ([`layout`]), exact
-//! loss, and events without lock, allocation or panic, and with a system call only for the first
-//! one after the recorder went to sleep (a traced future's first wakers in a thread take some more).
+//! loss, and events without lock, allocation or panic, and with hardly a system call: for the first one
+//! after the recorder went to sleep, and for a thread's first one, which asks for the thread's id and may
+//! ask whether a few other threads are gone. (A thread that has found no buffer asks that again now and
+//! then, and a traced future's first wakers in a thread take some more.)
 //! It does not: wait for anybody, find coroutines or wakes by
 //! itself, or run without 64-bit atomics (Cortex-M and RV32 have none).
 #![no_std]

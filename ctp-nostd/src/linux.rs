@@ -1,4 +1,4 @@
-//! The probe on Linux: attach from the environment, then events need no system call.
+//! The probe on Linux: attach from the environment, then events need hardly a system call.
 
 #[cfg(feature = "alloc")]
 pub(crate) mod entry;
