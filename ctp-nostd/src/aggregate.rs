@@ -181,7 +181,7 @@ impl<'m> Latched<'m> {
         (0..TRIES).find_map(|_| self.read_once())
     }
 
-    /// Tries once.
+    /// A copy, if one try finds it whole.
     pub fn read_once(&self) -> Option<Durations> {
         let before = self.latch.load(Ordering::Acquire); // X1, pairs with U1 and U4
         let copy = if before % 2 == 1 { self.b } else { self.a };

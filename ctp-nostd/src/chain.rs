@@ -141,7 +141,7 @@ impl FoundChain {
         }
     }
 
-    /// The same, of a poll in which each leaf future cloned the waker, and that left one alive: the
+    /// What is known after a poll in which each leaf future cloned the waker, and that left one alive: the
     /// others were dropped, and the last leaf that was polled is the one that waits.
     #[cfg(feature = "alloc")]
     pub fn of_one_waker(self) -> Self {
@@ -151,7 +151,7 @@ impl FoundChain {
         }
     }
 
-    /// The same, of one that waited by the first chain alone, as far as is known: where that is found once
+    /// What is known of one that waited by the first chain alone, as far as is known: where that is found once
     /// more, and another one behind it, the first wait is most likely over.
     #[cfg(feature = "alloc")]
     pub fn behind(self, waited: u32) -> Self {

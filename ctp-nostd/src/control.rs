@@ -58,7 +58,7 @@ pub const THREAD_LIMIT: u32 = 1 << (u32::BITS - THREAD_SHIFT);
 /// Which events are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// None.
+    /// No events at all.
     pub stopped: bool,
     /// No runs.
     pub without_runs: bool,

@@ -101,7 +101,7 @@ impl<P: Platform> Coroutine<P> {
         self.runs();
     }
 
-    /// The same. What led to it, if anybody records it?
+    /// Like [`run`](Self::run), and says what led to this run; nothing if nobody records.
     #[inline(always)]
     pub(crate) fn runs(&self) -> Option<LedBy> {
         self.seat.live().map(|seat| self.run_in(seat))
@@ -204,8 +204,9 @@ impl<P: Platform> Coroutine<P> {
         self.suspend_noted_or(SiteWord::default(), FoundChain::default());
     }
 
-    /// The same; without any announcement it waits for something unknown at `otherwise`. Either way
-    /// its place is the end of the chain that was `found`, if it is certain that it is of this wait.
+    /// Like [`suspend_noted`](Self::suspend_noted), but without any announcement it waits for something
+    /// unknown at `otherwise`. Either way its place is the end of the chain that was `found`, if it is
+    /// certain that it is of this wait.
     #[inline]
     pub(crate) fn suspend_noted_or(&self, otherwise: SiteWord, found: FoundChain) {
         let Some(seat) = self.seat.live() else {

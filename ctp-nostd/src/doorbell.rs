@@ -37,8 +37,8 @@ pub fn must_ring(sleeping: &AtomicU32) -> bool {
     sleeping.load(Ordering::Relaxed) == 1 && take(sleeping) // P3, P4
 }
 
-/// The same, in a process that is registered for `membarrier`, under a recorder that declared to
-/// issue one before each sleep.
+/// Like [`must_ring`], in a process that is registered for `membarrier`, under a recorder that declared to
+/// issue one before each sleep: the fence is the recorder's.
 #[inline]
 pub fn must_ring_ordered(sleeping: &AtomicU32) -> bool {
     compiler_fence(Ordering::SeqCst); // P2 as far as the compiler goes

@@ -104,7 +104,7 @@ pub fn intern(table: &[Interned], attach_id: u16, entry: &Entry<'_>) -> u32 {
     place(table, attach_id, entry.hash(), |slot| fill(slot, entry))
 }
 
-/// The same for whatever has this hash, and can `fill` an entry.
+/// The id of whatever has this hash, and can `fill` an entry; 0 if the table is full.
 pub(crate) fn place(
     table: &[Interned],
     attach_id: u16,

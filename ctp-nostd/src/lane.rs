@@ -85,7 +85,7 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// The same ring, where what is old is written over.
+    /// This ring, where what is old is written over, or not.
     #[must_use]
     pub fn overwritten(self, is_overwritten: bool) -> Self {
         Ring {

@@ -68,7 +68,7 @@ pub fn waits_for(wait: Wait) {
     }
 }
 
-/// The same, in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
+/// Like [`waits_for`], in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
 /// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
 /// and the wait marked as [one of several](Wait::one_of_several). So it is where a waker is dropped
 /// later in that poll: the leaf may be dropped, and another one wait; if fewer are left than there are
@@ -114,7 +114,7 @@ pub fn acquired(resource: impl Into<Resource>) {
     }
 }
 
-/// The same, where the caller is no line of the user's. See [`Probe::acquired_at`].
+/// Like [`acquired`], at this place, where the caller is no line of the user's. See [`Probe::acquired_at`].
 #[inline]
 pub fn acquired_at(resource: impl Into<Resource>, place: &'static Location<'static>) {
     if let Some(probe) = probe() {

@@ -62,7 +62,7 @@ impl<P: Platform> Probe<P> {
         Self::attached(region, attach_id, attachment::<P>())
     }
 
-    /// The same, of an attachment that is about to be the platform's.
+    /// A probe on this memory, of an attachment that is about to be the platform's.
     pub(crate) fn attached(region: Region<'static>, attach_id: u16, attachment: u32) -> Self {
         let bins = region.header.bins().filter(|_| region.extended);
         Probe {
@@ -79,7 +79,7 @@ impl<P: Platform> Probe<P> {
         }
     }
 
-    /// The same probe, in a process that the recorder's `membarrier` reaches (or that nobody
+    /// This probe, in a process that the recorder's `membarrier` reaches (or that nobody
     /// needs to ring for): its events need no fence, see [`crate::doorbell`].
     pub fn ordered_by_recorder(self, is_ordered: bool) -> Self {
         let Region {

@@ -55,7 +55,7 @@ impl<P: 'static> core::fmt::Debug for Waker<P> {
 }
 
 impl<P: Platform> Waker<P> {
-    /// Tells nothing.
+    /// A waker that tells nothing.
     pub const fn mute() -> Self {
         Waker {
             target: Attached::nothing(),
@@ -87,7 +87,8 @@ impl<P: Platform> Waker<P> {
         self.wake_at(Location::caller());
     }
 
-    /// The same, where the runtime knows better which line of the program it is.
+    /// Like [`wake`](Self::wake), from this place: the runtime may know better which line of the program it
+    /// is.
     #[inline]
     pub fn wake_at(&self, place: &'static Location<'static>) {
         let Some(target) = self.target() else { return };

@@ -68,7 +68,7 @@ pub(crate) fn of_a_clone(
     }
 }
 
-/// The same where it is not known.
+/// Who awaits such a leaf, where it is not known from the walk before.
 #[inline(never)]
 fn of_a_clone_anew(
     probe: &Probe<Linux>,
@@ -131,7 +131,7 @@ pub(crate) fn of_a_wake(probe: &Probe<Linux>, polled: &Polled, here: Here) -> u3
     probe.region.site_of_chain(chain)
 }
 
-/// The same where it is not known: the chain's id, 0 if there is none.
+/// Where a waker is called, where it is not known from the walk before: the chain's id, 0 if there is none.
 #[inline(never)]
 fn of_a_wake_anew(probe: &Probe<Linux>, polled: &Polled, here: &Here) -> u32 {
     let is_known = !probe.region.chains.is_empty()
@@ -240,7 +240,7 @@ impl Search {
         latest.keep(&self.key(probe), &records, chain);
     }
 
-    /// The same again, to put it into the table.
+    /// The chain, by one more walk, to put it into the table.
     #[cold]
     #[inline(never)]
     fn found(self) -> Chain {

@@ -160,7 +160,7 @@ impl Alike {
         }
     }
 
-    /// So far.
+    /// Are they alike so far?
     #[inline(always)]
     pub fn are(&self) -> bool {
         use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_setzero_si128};
@@ -192,7 +192,7 @@ impl Alike {
         self.0 |= returns_to ^ kept_returns_to.load(Ordering::Relaxed);
     }
 
-    /// So far.
+    /// Are they alike so far?
     #[inline(always)]
     pub fn are(&self) -> bool {
         self.0 == 0

@@ -55,7 +55,7 @@ impl Walks {
         ALL.get((number as usize).wrapping_sub(1))
     }
 
-    /// The same; the first time it looks for one.
+    /// Those of the calling thread, for which it looks for a place the first time.
     #[cold]
     pub fn find(polled: &Polled, attachment: u32) -> Option<&'static Walks> {
         if polled.walks.load(Ordering::Relaxed) >> 32 != u64::from(attachment) {

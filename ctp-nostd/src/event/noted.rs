@@ -25,7 +25,7 @@ const ONE_INSIDE_WAITS: u64 = 1 << 16;
 /// In the same word, besides what was announced: who did so is over if another wait follows.
 const VOID: u64 = 1 << 17;
 
-/// The same, most likely: a waker was dropped that was there then.
+/// Who announced it is most likely over if another wait follows: a waker was dropped that was there then.
 #[cfg(feature = "alloc")]
 const OUTLIVED: u64 = 1 << 18;
 

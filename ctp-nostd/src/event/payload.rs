@@ -102,7 +102,8 @@ impl<P: Platform> Seat<P> {
         self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
     }
 
-    /// The same, where that is known already: the site, and code and resource of what it waits for.
+    /// A suspend, which is kept, where it is known already: the site, and code and resource of what it waits
+    /// for.
     #[inline(always)]
     pub fn tell_wait(
         &self,

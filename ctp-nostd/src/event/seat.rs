@@ -37,7 +37,7 @@ pub(crate) struct Seat<P> {
     pub whose: u64,
     pub index: u32,
     pub generation: u32,
-    /// The same in the word of its thread.
+    /// What stands for this coroutine in the word of its thread.
     pub word: u32,
     pub probe: Probe<P>,
 }

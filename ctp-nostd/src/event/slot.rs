@@ -69,7 +69,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// As stored.
+    /// The word in which it is stored.
     pub fn to_word(self) -> u64 {
         let [low, high] = self.wake_seen.to_le_bytes();
         let [a, b, c] = self.user;
@@ -108,7 +108,7 @@ const fn amid_seq(n: u64) -> u64 {
     (n / (SLOTS as u64 / 2)) | 1
 }
 
-/// The same once it is complete.
+/// Sequence number of a slot once event `n` is complete in it: 2, 4, 6 ... by laps.
 pub const fn final_seq(n: u64) -> u64 {
     amid_seq(n) + 1
 }
@@ -133,7 +133,7 @@ pub fn publish(slot: &Slot, n: u64, epoch: &Epoch) {
 /// What a reader found in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshot {
-    /// Never written.
+    /// Nobody has written it yet.
     Empty,
     /// A whole event with its sequence number.
     Whole(u64, Epoch),

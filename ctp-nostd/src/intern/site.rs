@@ -17,7 +17,7 @@ impl SiteWord {
         }
     }
 
-    /// The same, as a lane has it: of none, too, it is said that it is an id.
+    /// For a site of the table, as a lane has it: of none, too, it is said that it is an id.
     #[cfg(feature = "alloc")]
     pub(crate) const fn in_lane(id: u32) -> Self {
         SiteWord(INTERNED | id as u64)

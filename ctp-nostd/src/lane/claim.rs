@@ -169,7 +169,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         None
     }
 
-    /// The same where lanes are written over and the old ones are worth keeping: a long one that
+    /// Takes a lane where lanes are written over and the old ones are worth keeping: a long one that
     /// nobody had, else of those whose thread is gone the one whose `latest` record is the oldest.
     pub fn claim_oldest(&self, pool: Pool<'_>, latest: impl Fn(usize) -> u64) -> Option<usize> {
         let all = || pool.long.iter().enumerate();

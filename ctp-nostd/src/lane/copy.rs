@@ -46,7 +46,7 @@ impl Copied {
         (self.at, payload)
     }
 
-    /// Its time.
+    /// The time of the record.
     #[inline]
     pub fn at(&self) -> u64 {
         self.at
@@ -181,7 +181,7 @@ mod tests {
         packed
     }
 
-    /// The same behind one of another kind.
+    /// Words that it takes behind one of another kind.
     fn words_of(copied: Copied) -> usize {
         words_behind(&self::copied(1_000, Payload { kind: 2, ..USUAL }), copied)
     }

@@ -26,8 +26,8 @@ impl<P: Platform> Probe<P> {
         self.acquired_at(resource, Location::caller());
     }
 
-    /// The same, where the caller is no line of the user's: a future that takes a lock was made at
-    /// one, as its [`Wait`](crate::Wait) was.
+    /// Like [`acquired`](Self::acquired), at this place, where the caller is no line of the user's: a future
+    /// that takes a lock was made at one, as its [`Wait`](crate::Wait) was.
     #[inline]
     pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
         self.tell_hold(DeedKind::Acquire, resource.into(), place);

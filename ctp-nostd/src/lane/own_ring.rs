@@ -51,7 +51,7 @@ pub(crate) struct OwnRing {
 }
 
 impl OwnRing {
-    /// None.
+    /// No ring.
     pub const fn new() -> Self {
         OwnRing {
             mark: AtomicU64::new(0),

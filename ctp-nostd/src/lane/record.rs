@@ -35,13 +35,13 @@ pub enum DeedKind {
 
 /// In an acquire or a release: no coroutine ran on the thread.
 pub const HELD_BY_THREAD: u64 = 0;
-/// The same: one did.
+/// In an acquire or a release: a coroutine ran on the thread.
 pub const HELD_BY_COROUTINE: u64 = 1;
-/// The same: it is not known whether one did.
+/// In an acquire or a release: it is not known whether a coroutine ran on the thread.
 pub const HELD_BY_UNKNOWN: u64 = 2;
 
 impl DeedKind {
-    /// Of a record's kind.
+    /// The deed that a record's kind stands for; nothing if it is an event.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             7 => DeedKind::Begin,
@@ -102,7 +102,7 @@ impl Payload {
         self.to_commit_of(Self::whose(self.station, self.uses))
     }
 
-    /// The same, of [somebody](Payload::whose), whatever the payload says of that.
+    /// That word of a record of [somebody](Payload::whose), whatever the payload says of that.
     pub(crate) const fn to_commit_of(self, whose: u64) -> u64 {
         ((self.kind % 32) as u64) << Self::KIND_SHIFT | low_bits(self.n, N_BITS) << N_SHIFT | whose
     }

@@ -42,7 +42,7 @@ pub struct Room(pub(crate) u64);
 const LAP_BITS: u32 = u64::BITS - LAP_SHIFT;
 
 impl Room {
-    /// No place.
+    /// Room for no record.
     pub const NONE: Room = Room(0);
 
     fn new(end: u64, lap: u64) -> Self {
@@ -76,7 +76,7 @@ impl Place<'_> {
         self.commit_words(at, payload, payload.to_commit());
     }
 
-    /// The thread: the same of [somebody](Payload::whose), whatever the payload says of that.
+    /// The thread: fills it in as [somebody](Payload::whose)'s, whatever the payload says of that.
     #[inline(always)]
     pub(crate) fn commit_of(&self, whose: u64, at: u64, payload: Payload) {
         self.commit_words(at, payload, payload.to_commit_of(whose));

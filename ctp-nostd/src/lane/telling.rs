@@ -26,7 +26,7 @@ impl<P: Platform> Probe<P> {
         (at_ns, place)
     }
 
-    /// The same, if all is as it mostly is.
+    /// The time, and a place in this thread's lane if there is one, if all is as it mostly is.
     #[inline(always)]
     pub(crate) fn reserve_at_once<const MODE: RecordingMode>(
         &self,
@@ -58,8 +58,8 @@ impl<P: Platform> Probe<P> {
         in_mode!(self, MODE => self.tell_as::<MODE>(whose, || payload))
     }
 
-    /// The same, of [somebody](Payload::whose), whatever the payload says of that. It is asked for where it
-    /// is needed, since there are too few registers to keep it.
+    /// A record of its own of [somebody](Payload::whose), whatever the payload says of that, which is asked for
+    /// where it is needed, since there are too few registers to keep it.
     #[inline(always)]
     pub(crate) fn tell_as<const MODE: RecordingMode>(
         &self,

@@ -11,7 +11,7 @@ use crate::sync::Ordering;
 /// In a thread's word of its lane: this one was full, which the lane has not told yet.
 const OVERRUN: u32 = 1 << 31;
 
-/// The same: there was no lane for this thread; the bits below count its events since, modulo 2^30.
+/// In that word: there was no lane for this thread; the bits below count its events since, modulo 2^30.
 const NONE: u32 = 1 << 30;
 
 /// A thread without a lane looks for one again after so many events.
@@ -55,7 +55,8 @@ impl<P: Platform> Probe<P> {
         }
     }
 
-    /// The same, as of a look at the lane now; also where none was found for this thread.
+    /// Like [`at_hand`](Self::at_hand), as of a look at the lane now; also where none was found for this
+    /// thread.
     #[cold]
     pub(crate) fn at_hand_now(&self, local: &Local) -> Option<Option<(Ring<'static>, Room)>> {
         let word = local.lane.load(Ordering::Relaxed);

@@ -60,7 +60,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
         memory
     }
 
-    /// The same with statistics of waiting and running for each coroutine, see
+    /// This memory with statistics of waiting and running for each coroutine, see
     /// [`aggregate`](crate::aggregate): exact, however few events the slots keep.
     #[must_use]
     pub const fn with_aggregates(mut self, bins: Bins) -> Self {

@@ -135,9 +135,9 @@ fn place<T>(span: &Span, offset: u64, entries: u32) {
 pub struct Recording {
     /// Random, the same as in the trace.
     pub trace_id: [u8; 16],
-    /// Wall clock, nanoseconds since 1970.
+    /// When it began by the wall clock, nanoseconds since 1970.
     pub realtime_ns: u64,
-    /// Monotonic clock.
+    /// When it began by the monotonic clock, nanoseconds.
     pub monotonic_ns: u64,
     /// Process id of the recorder.
     pub pid: u32,

@@ -52,7 +52,7 @@ pub struct WakeState {
 /// Who called `wake()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WokenBy {
-    /// Not known.
+    /// It is not known who.
     #[default]
     Nobody,
     /// A thread that ran no coroutine.
@@ -141,7 +141,7 @@ impl Station {
         live::count(&self.wakers_live, generation).filter(|_| are_counted)
     }
 
-    /// Its wakes.
+    /// How often its occupant was woken, and by whom last.
     pub fn wakes(&self) -> WakeState {
         let count = wake::count(self.wake.load(Ordering::Acquire));
         let by = WokenBy::from_word(self.waker.load(Ordering::Relaxed));
@@ -209,7 +209,7 @@ impl Header {
         self.recorder_barrier.load(Ordering::Relaxed) == 1
     }
 
-    /// All counters.
+    /// All counters of the header.
     pub fn counters(&self) -> Counters {
         Counters {
             refused: self.refused.load(Ordering::Relaxed),

@@ -56,7 +56,7 @@ impl core::error::Error for Refused {}
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Region<'m> {
-    /// First KiB.
+    /// The first KiB.
     pub header: &'m Header,
     /// All stations that both sides agree on.
     pub stations: &'m [Station],

@@ -9,9 +9,9 @@
 
 /// What a process sends. No bell sounds like it: bells are single bytes of one value.
 pub const REQUEST: [u8; 8] = *b"CTPmem1\n";
-/// With the descriptor.
+/// The answer has the descriptor of the memory with it.
 pub const GRANTED: u8 = 1;
-/// Without.
+/// The answer has no descriptor: there is no memory for the one that asked.
 pub const DENIED: u8 = 0;
 
 /// Attach ids of processes with memory of their own begin behind the rows of the first memory's

@@ -35,7 +35,7 @@ unsafe impl<T: Sync> Sync for Attached<T> {}
 static NOBODYS: AtomicU32 = AtomicU32::new(0);
 
 impl<T> Attached<T> {
-    /// Nothing.
+    /// Stands for nothing, in whatever program.
     pub const fn nothing() -> Self {
         Attached {
             present: ptr::from_ref(&NOBODYS),

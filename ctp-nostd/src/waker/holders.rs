@@ -34,7 +34,7 @@
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Counts them.
+/// The count of those who hold what the wakers of one future share.
 #[derive(Debug)]
 pub struct Holders {
     /// {clones 48 bits | looks 13 | used 1 | does the station count them? 1 | does the future hold it? 1}.
@@ -178,7 +178,8 @@ impl Holders {
         }
     }
 
-    /// The same at the end of a poll, which changes the word where one of several is used up.
+    /// Where no clone is left at the end of a poll none is counted; the word changes where one of several is
+    /// used up.
     fn looked_at(&self, word: u64) -> u64 {
         match self.left(word) {
             0 => word & !COUNTED,

@@ -21,7 +21,7 @@ use crate::wake;
 /// More are not counted apart: then there are some for ever.
 const MOST: u32 = (1 << 20) - 1;
 
-/// One more.
+/// One waker more of the occupant of this generation.
 #[inline]
 pub fn add(word: &AtomicU32, generation: u32) {
     change(word, generation, |count| match count {
@@ -30,7 +30,7 @@ pub fn add(word: &AtomicU32, generation: u32) {
     });
 }
 
-/// One less, after all that it did.
+/// One waker less, after all that it did.
 #[inline]
 pub fn subtract(word: &AtomicU32, generation: u32) {
     change(word, generation, |count| match count {

@@ -16,8 +16,8 @@ use crate::waker;
 pub(super) static FUNCTIONS: RawWakerVTable =
     RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
 
-/// The same, at another place. What is cloned has the others, so that leaf futures may compare what
-/// they have among each other.
+/// Those of a waker that is lent to a poll, at another place. What is cloned has the others, so that leaf
+/// futures may compare what they have among each other.
 pub(super) static FUNCTIONS_OF_LENT: RawWakerVTable =
     RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
 
