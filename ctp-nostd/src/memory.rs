@@ -7,6 +7,7 @@ mod bare;
 pub mod create;
 pub mod inspect;
 pub mod layout;
+mod raw;
 mod region;
 pub mod request;
 

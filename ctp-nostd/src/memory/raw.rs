@@ -1,0 +1,107 @@
+//! Memory as it was mapped, whose bytes become tables of words.
+#![allow(
+    unsafe_code,
+    reason = "the one place where bytes of a mapping become typed references"
+)]
+
+use core::marker::PhantomData;
+use core::slice;
+
+use super::Refused;
+use crate::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, Station};
+use crate::sync::{AtomicU32, Ordering};
+
+/// Memory of which it was promised that it is there, and that it may be shared.
+pub(super) struct Raw<'m> {
+    /// Aligned as the header.
+    base: *mut u8,
+    bytes: usize,
+    mapped: PhantomData<&'m Header>,
+}
+
+impl<'m> Raw<'m> {
+    /// This memory, if it is aligned.
+    ///
+    /// # Safety
+    /// As for [`Region::new`](super::Region::new).
+    pub unsafe fn of(base: *mut u8, bytes: usize) -> Result<Self, Refused> {
+        if base.align_offset(align_of::<Header>()) != 0 {
+            return Err(Refused::Misaligned);
+        }
+        Ok(Raw {
+            base,
+            bytes,
+            mapped: PhantomData,
+        })
+    }
+
+    /// Its beginning, if there is as much.
+    pub fn header(&self) -> Result<&'m Header, Refused> {
+        self.table(0, 1)
+            .and_then(<[Header]>::first)
+            .ok_or(Refused::TooShort(self.bytes, size_of::<Header>()))
+    }
+
+    /// So many stations, behind the header, whose size keeps them aligned.
+    pub fn stations(&self, count: u32) -> Result<&'m [Station], Refused> {
+        let needed_bytes = (count as usize).saturating_add(1).saturating_mul(1024);
+        match self.table(size_of::<Header>() as u64, count) {
+            None => Err(Refused::TooShort(self.bytes, needed_bytes)),
+            Some([]) => Err(Refused::NoStations),
+            Some(stations) => Ok(stations),
+        }
+    }
+
+    /// Lanes and their records, if there are both.
+    pub fn lanes(&self, lanes: &Span, records: &Span) -> (&'m [Lane], &'m [LaneRecord]) {
+        self.span(lanes).zip(self.span(records)).unwrap_or_default()
+    }
+
+    /// The table that the header describes, with its bounds copied once.
+    pub fn span<T: Words>(&self, span: &Span) -> Option<&'m [T]> {
+        let offset = span.offset_bytes.load(Ordering::Relaxed);
+        let entries = span.entries.load(Ordering::Relaxed);
+        let same_size = span.entry_bytes.load(Ordering::Relaxed) as usize == size_of::<T>();
+        if offset == 0 || !same_size {
+            return None;
+        }
+        self.table(offset, entries)
+    }
+
+    /// `count` entries of `T` from byte `offset` on, or nothing if they do not fit.
+    fn table<T: Words>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
+        let offset = usize::try_from(offset).ok()?;
+        let end = size_of::<T>()
+            .checked_mul(count as usize)?
+            .checked_add(offset)?;
+        if end > self.bytes || !offset.is_multiple_of(align_of::<T>()) {
+            return None;
+        }
+        // SAFETY: `offset .. end` lies in the mapping (just checked), which is there for all of `'m`
+        // (promised to `of`), and is aligned for `T`: the base is aligned to 1024 and so are all our
+        // types at most. `T` is made of atomics, so writes by others are no data race and no bit
+        // pattern is invalid.
+        Some(unsafe { slice::from_raw_parts(self.base.add(offset).cast(), count as usize) })
+    }
+}
+
+/// What consists of atomics only, for which every bit pattern is a value.
+///
+/// # Safety
+/// It is so.
+pub(super) unsafe trait Words {}
+
+// SAFETY: an atomic.
+unsafe impl Words for AtomicU32 {}
+// SAFETY: of atomics, as all structs of `layout.rs`.
+unsafe impl Words for Header {}
+// SAFETY: as above.
+unsafe impl Words for Station {}
+// SAFETY: as above.
+unsafe impl Words for Interned {}
+// SAFETY: as above.
+unsafe impl Words for Attach {}
+// SAFETY: as above.
+unsafe impl Words for Lane {}
+// SAFETY: as above.
+unsafe impl Words for LaneRecord {}
