@@ -4,12 +4,12 @@ use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Ending, EventKind, ProcessEnding};
 use serde::Serialize;
 
+use crate::ending;
 use crate::model::Model;
 use crate::names::Names;
 use crate::proof::{self, Step};
 use crate::text;
 use crate::units;
-use crate::view::header;
 
 /// A program that ended by a fault of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,7 +42,7 @@ pub struct Suspect {
 pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
     let tid = model.census.end().map_or(0, |end| end.faulting_tid);
     let signal = match model.ending() {
-        Some(how @ Ending::Signalled(signal)) if how.is_crash() => header::signal_name(signal),
+        Some(how @ Ending::Signalled(signal)) if how.is_crash() => ending::signal_name(signal),
         _ if tid != 0 => "a fatal signal".to_owned(),
         _ => return None,
     };

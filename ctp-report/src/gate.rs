@@ -9,8 +9,18 @@ use ctp_trace::verdict::{Reason, Verdict};
 
 use crate::groups::Group;
 use crate::model::Model;
-use crate::run::Status;
 use crate::units;
+
+/// How it went, and what was checked by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// As asked.
+    Fine,
+    /// As asked, and what was to be checked is not so.
+    CheckFailed,
+    /// As asked, but what was to be checked cannot be told, for this reason.
+    Untold(String),
+}
 
 /// How the check went, by what the page lists.
 pub fn check(model: &Model, groups: &[Group], threshold: Nanos) -> Status {

@@ -465,27 +465,4 @@ impl Group {
             std::cmp::Reverse(self.count),
         )
     }
-
-    fn judged_fact(&self) -> Fact {
-        self.judged.1
-    }
-
-    /// What the line with the age is about.
-    pub fn field(&self) -> &'static str {
-        match self.judged_fact() {
-            Fact::Running => "runs",
-            Fact::NeverRun => "born",
-            _ => "waits for",
-        }
-    }
-
-    /// What there is to say where no resource is told.
-    pub fn state_in_words(&self) -> &'static str {
-        match self.judged_fact() {
-            Fact::Running => "from there on, without a suspend",
-            Fact::NeverRun => "and never run",
-            _ if self.one_of_several => "(not told), and perhaps for something else too",
-            _ => "(not told)",
-        }
-    }
 }

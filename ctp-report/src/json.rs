@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::broken;
 use crate::crash;
 use crate::deadlocks::Deadlock;
+use crate::ending;
 use crate::fold::Stacks;
 use crate::groups::Group;
 use crate::histogram::Chart;
@@ -17,10 +18,10 @@ use crate::leaks::Leak;
 use crate::lints::Finding;
 use crate::model::Model;
 use crate::names::Names;
+use crate::notes;
 use crate::sites::Row;
 use crate::text;
 use crate::tree::Branch;
-use crate::view::header;
 use crate::why::Why;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
@@ -43,7 +44,7 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         "recorder": text::escape(&model.start.recorder),
         "started_unix_ns": model.start.started_unix_ns,
         "duration_ns": model.duration().0,
-        "ended": header::how_it_ended(model),
+        "ended": ending::how_it_ended(model),
         "coroutines": totals.coroutines,
         "cancelled": totals.cancelled,
         "events": totals.events,
@@ -51,7 +52,7 @@ pub fn trace(model: &Model, names: &Names) -> Value {
         "refused": model.refused(),
         "exact": model.is_exact(),
         "truncated": model.truncated_at.is_some(),
-        "notes": header::notes(model, names),
+        "notes": notes::notes(model, names),
     });
     if model.unrecorded() > 0 {
         trace["unrecorded_processes"] = model.unrecorded().into();

@@ -1,10 +1,15 @@
 //! Reads a trace and says which coroutines are stuck, at which line, on what, since when, how sure
 //! that is, and where all the time went.
 //!
-//! Stages, each knowing nothing of the next: `import` (files of coroTracer), `load` (bytes),
-//! `model` (what the trace says), `names` (what places are called), `chains` (who awaits whom there), `sites`, `histogram`, `groups`,
-//! `leaks`, `lints`, `culprits`, `keepers`, `deadlocks`, `causes`, `why`, `parents`, `tree`, `crash`, `broken`, `gate`, `last_words`, `fold` (figures), `export` (rows), `timeline` (geometry),
-//! `view` and `json` (what is printed), `output` (where to).
+//! Stages, each knowing nothing of the next:
+//! - `import`, `load`, `model`: bytes, and what the trace in them says;
+//! - `names`, with `label`, `chains`, `source`, `twins`: what places are called, and who awaits whom there;
+//! - figures, one module for each thing that there is to say, such as `sites`, `groups`, `crash`, `why`, and `notes` for what is missing;
+//! - `timeline`: geometry;
+//! - `export`, `tracks`: events for other tools;
+//! - `view`, `json`: what is printed.
+//!
+//! `run` leads through them, as [`Config`] says; `output`, `text` and `units` are for all of them.
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
 //! You provide: the recorded program's file, if names are wanted that the trace does not have.
@@ -30,6 +35,7 @@ mod causes;
 mod crash;
 mod culprits;
 mod deadlocks;
+mod ending;
 mod export;
 mod fold;
 mod gate;
@@ -42,6 +48,7 @@ mod last_words;
 mod leaks;
 mod lints;
 mod looks;
+mod notes;
 mod parents;
 mod proof;
 mod sites;
@@ -68,4 +75,5 @@ pub use config::{
     By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
     TimelineView, TracksView, TreeView, View, WhyView,
 };
-pub use run::{Status, is_broken_pipe, run};
+pub use gate::Status;
+pub use run::{is_broken_pipe, run};

@@ -14,6 +14,7 @@ use crate::config::{
 use crate::crash::Crash;
 use crate::export::Exporter;
 use crate::fold::Folder;
+use crate::gate::{self, Status};
 use crate::last_words::{self, Listener};
 use crate::model::Model;
 use crate::names::Names;
@@ -21,20 +22,9 @@ use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
 use crate::tracks::Tracks;
 use crate::{
-    broken, crash, deadlocks, gate, groups, histogram, json, leaks, lints, load, sites, text, tree,
-    view, why,
+    broken, crash, deadlocks, groups, histogram, json, leaks, lints, load, notes, sites, text,
+    tree, view, why,
 };
-
-/// How it went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// As asked.
-    Fine,
-    /// As asked, and what was to be checked is not so.
-    CheckFailed,
-    /// As asked, but what was to be checked cannot be told, for this reason.
-    Untold(String),
-}
 
 /// Does what the user asked for.
 ///
@@ -264,7 +254,7 @@ fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
 
 /// Says what is missing of what goes into a file, or to a program, where no page says it.
 fn warn(model: &Model) {
-    tell(view::header::unread(model));
+    tell(notes::unread(model));
 }
 
 fn tell(notes: impl IntoIterator<Item = impl std::fmt::Display>) {

@@ -189,12 +189,12 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     fields.extend(words.zip(by));
     let first = waits
         .next()
-        .unwrap_or_else(|| group.state_in_words().to_owned());
+        .unwrap_or_else(|| state_in_words(group).to_owned());
     let since = format!("since {since}");
     let gap = 62usize
         .saturating_sub(text::columns(&first) + text::columns(&since))
         .max(2);
-    fields.push((group.field(), format!("{first}{}{since}", " ".repeat(gap))));
+    fields.push((field(group), format!("{first}{}{since}", " ".repeat(gap))));
     fields.extend(waits.map(|more| ("", more)));
     fields.extend(group.within.clone().map(|within| ("within", within)));
     fields.extend(keepers::fields(&group.kept_by, group.kept_by_others, true));
@@ -217,6 +217,25 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         fields.push(("ids", format!("{}{more}", text::few(&group.ids))));
     }
     fields
+}
+
+/// What the line with the age is about.
+fn field(group: &Group) -> &'static str {
+    match group.judged.1 {
+        Fact::Running => "runs",
+        Fact::NeverRun => "born",
+        _ => "waits for",
+    }
+}
+
+/// What there is to say where no resource is told.
+fn state_in_words(group: &Group) -> &'static str {
+    match group.judged.1 {
+        Fact::Running => "from there on, without a suspend",
+        Fact::NeverRun => "and never run",
+        _ if group.one_of_several => "(not told), and perhaps for something else too",
+        _ => "(not told)",
+    }
 }
 
 /// `lost_wakeup::listen  lost_wakeup.rs:38, as session`.

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{CHART, LEFT, Picture, RIGHT, WIDTH, arrows, row, summary, words};
+use crate::notes;
 use crate::svg::escape;
 use crate::text;
 use crate::timeline::{Group, Scale, Tick, UNITS};
-use crate::view::header;
 
 /// Height of the line of time.
 pub const AXIS: u64 = 24;
@@ -79,7 +79,7 @@ pub fn head(picture: &Picture, title: Option<&str>) -> (String, u64) {
     if let Some(said) = arrows::said(picture) {
         put("facts", 15, &said);
     }
-    for note in header::notes(picture.model, picture.names)
+    for note in notes::notes(picture.model, picture.names)
         .iter()
         .take(NOTES)
     {

@@ -5,11 +5,11 @@ use ctp_trace::verdict::Verdict;
 
 use super::{Picture, words};
 use crate::crash::Crash;
+use crate::ending::how_it_ended;
 use crate::model::Model;
 use crate::text;
 use crate::timeline::{Group, Row, Scale};
 use crate::units::{count, counted, date, duration, moment};
-use crate::view::header;
 
 /// Findings that stand above a timeline.
 const FINDINGS: usize = 4;
@@ -23,7 +23,7 @@ pub fn facts(model: &Model, threads: u64) -> String {
         format!("lost {}", count(model.lost())),
         counted(threads, "thread"),
         duration(model.duration()),
-        format!("ended: {}", header::how_it_ended(model)),
+        format!("ended: {}", how_it_ended(model)),
         format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
         format!("started {}", date(model.start.started_unix_ns)),
     ]
