@@ -13,12 +13,12 @@ use clap_complete::Shell;
 
 use symbolize::Places;
 
+use crate::config::ignore::{Ignore, Pattern};
 use crate::config::{
     By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
     Sort, StuckView, TimelineView, TracksView, TreeView, View, WhyView,
 };
-use crate::ignore::{Ignore, Pattern};
-use crate::lints::Lint;
+use crate::figures::lints::Lint;
 use crate::output;
 use crate::units;
 

@@ -1,13 +1,15 @@
 //! What the user asked for.
 
+pub mod ignore;
+
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
 use ctp_trace::record::Nanos;
 use symbolize::Places;
 
-use crate::ignore::Ignore;
-use crate::lints::Lint;
+use crate::config::ignore::Ignore;
+use crate::figures::lints::Lint;
 
 /// The trace that is read unless another one is named.
 pub const DEFAULT_INPUT: &str = "ctp.data";

@@ -1,5 +1,7 @@
 //! What a trace says as a whole: its tables, its census, and what is missing of it.
 
+pub mod awaited;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
@@ -9,8 +11,8 @@ use ctp_trace::record::{
 };
 use ctp_trace::{Completeness, Reader};
 
-use crate::awaited::Awaited;
 use crate::import::Imported;
+use crate::model::awaited::Awaited;
 use crate::text;
 use crate::units;
 

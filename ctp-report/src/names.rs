@@ -1,5 +1,10 @@
 //! Names for places: what the trace knows, completed by the program's file if that is there.
 
+pub mod chains;
+pub mod label;
+pub mod source;
+pub mod twins;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::Coroutine;
@@ -7,10 +12,12 @@ use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places};
 use symbolize::{SourceLine, Symbolizer};
 
-use crate::chains::Awaits;
-use crate::label::{Label, NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy};
 use crate::model::Model;
-use crate::source::Sources;
+use crate::names::chains::Awaits;
+use crate::names::label::{
+    Label, NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy,
+};
+use crate::names::source::Sources;
 use crate::text;
 
 /// The labels of all places of a trace.

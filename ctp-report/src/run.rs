@@ -6,25 +6,25 @@ use anyhow::{Result, bail};
 use ctp_trace::Census;
 use ctp_trace::record::{CoroutineId, Nanos, Record};
 
-use crate::causes::Causes;
 use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
     TimelineView, TracksView, TreeView, View, WhyView,
 };
-use crate::crash::Crash;
 use crate::export::Exporter;
-use crate::fold::Folder;
-use crate::gate::{self, Status};
-use crate::last_words::{self, Listener};
+use crate::figures::causes::Causes;
+use crate::figures::crash::Crash;
+use crate::figures::fold::Folder;
+use crate::figures::gate::{self, Status};
+use crate::figures::last_words::{self, Listener};
+use crate::figures::{
+    broken, crash, deadlocks, groups, histogram, leaks, lints, notes, sites, tree, why,
+};
 use crate::model::Model;
 use crate::names::Names;
-use crate::page::Page;
 use crate::timeline::{self, Crowd, Scale};
 use crate::tracks::Tracks;
-use crate::{
-    broken, crash, deadlocks, groups, histogram, json, leaks, lints, load, notes, sites, text,
-    tree, view, why,
-};
+use crate::view::page::Page;
+use crate::{json, load, text, view};
 
 /// Does what the user asked for.
 ///

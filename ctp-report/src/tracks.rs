@@ -14,12 +14,12 @@ use ctp_trace::record::{
 };
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
-use crate::crash;
-use crate::label::Label;
+use crate::figures::crash;
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
+use crate::names::label::Label;
 use crate::timeline::Scale;
-use crate::waits;
 
 pub use event::{Details, TraceEvent, Track};
 

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{ENOUGH, FAR_BEYOND, Fact, LivesStanding, Reason, Verdict};
 
-use crate::groups::Group;
-use crate::label;
+use crate::figures::groups::Group;
+use crate::figures::usual::Usual;
+use crate::figures::waits::WaitsFor;
+use crate::names::label;
 use crate::text;
 use crate::units;
-use crate::usual::Usual;
 use crate::view::{closed, keepers};
-use crate::waits::WaitsFor;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {

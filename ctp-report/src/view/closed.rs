@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ctp_trace::record::{Nanos, Seen};
 use ctp_trace::verdict::Doubt;
 
-use crate::groups::Group;
+use crate::figures::groups::Group;
 use crate::units;
 
 /// What is waited for by a join.

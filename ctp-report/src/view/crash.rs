@@ -4,12 +4,12 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::broken::Broken;
-use crate::crash::{Crash, Suspect};
-use crate::page::Page;
-use crate::proof::Step;
+use crate::figures::broken::Broken;
+use crate::figures::crash::{Crash, Suspect};
+use crate::figures::proof::Step;
 use crate::text;
 use crate::units;
+use crate::view::page::Page;
 
 /// Coroutines that are listed.
 const MOST: usize = 8;

@@ -5,13 +5,13 @@ use std::io;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Fact;
 
-use crate::culprits::{ClosedBy, UsualWaker};
-use crate::groups::Group;
-use crate::last_waker::LastWaker;
-use crate::page::Page;
+use crate::figures::culprits::{ClosedBy, UsualWaker};
+use crate::figures::groups::Group;
+use crate::figures::last_waker::LastWaker;
 use crate::text;
 use crate::units;
 use crate::view::keepers;
+use crate::view::page::Page;
 
 /// Places that closed something, of which a group tells.
 const PLACES: usize = 3;

@@ -6,15 +6,15 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
 use crate::config::StuckView;
-use crate::deadlocks::{Deadlock, Link};
-use crate::keepers::KeptBy;
+use crate::figures::deadlocks::{Deadlock, Link};
+use crate::figures::keepers::KeptBy;
+use crate::figures::proof::Step;
 use crate::names::Names;
-use crate::page::Page;
-use crate::proof::Step;
-use crate::source;
+use crate::names::source;
 use crate::text;
 use crate::units;
 use crate::view::keepers;
+use crate::view::page::Page;
 
 /// Cycles that are told whole, unless all ids are wanted.
 const TOLD: usize = 5;

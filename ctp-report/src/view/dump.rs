@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use ctp_trace::Reader;
 use serde_json::{Map, Value};
 
-use crate::fields::{self, Fields};
 use crate::import::Imported;
 use crate::units;
+use crate::view::fields::{self, Fields};
 
 /// Writes the records as lines of text, and what could not be read at its place among them.
 pub fn text(reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -5,12 +5,12 @@ use std::io::Write;
 use anyhow::{Result, bail};
 
 use crate::config::{By, FlameView};
-use crate::fold::{self, Stacks};
+use crate::figures::fold::{self, Stacks};
 use crate::model::Model;
 use crate::output;
-use crate::svg;
 use crate::text;
 use crate::units;
+use crate::view::svg;
 use ctp_trace::record::Nanos;
 
 /// Writes the files that were asked for; returns a line about each.

@@ -5,14 +5,14 @@ use std::io;
 use ctp_trace::census::LostRecords;
 
 use crate::config::Detail;
-use crate::ending::how_it_ended;
+use crate::figures::ending::how_it_ended;
+use crate::figures::notes;
 use crate::import::Imported;
 use crate::model::Model;
 use crate::names::Names;
-use crate::notes;
-use crate::page::Page;
 use crate::text;
 use crate::units;
+use crate::view::page::Page;
 
 /// Writes the header lines.
 pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> io::Result<()> {

@@ -4,10 +4,10 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::histogram::{Bin, Chart, Side};
-use crate::page::Page;
+use crate::figures::histogram::{Bin, Chart, Side};
 use crate::text;
 use crate::units;
+use crate::view::page::Page;
 
 /// So many charts are drawn; who wants all takes JSON.
 const DRAWN: usize = 10;

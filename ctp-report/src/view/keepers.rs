@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Doubt;
 
-use crate::groups::Group;
-use crate::keepers::{Doing, KeptBy, UNKNOWN_HOLDER};
-use crate::last_waker::LastWaker;
+use crate::figures::groups::Group;
+use crate::figures::keepers::{Doing, KeptBy, UNKNOWN_HOLDER};
+use crate::figures::last_waker::LastWaker;
 use crate::text;
 use crate::units;
 

@@ -4,11 +4,11 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::last_words::{self, Crowd, LastWords};
-use crate::page::Page;
+use crate::figures::last_words::{self, Crowd, LastWords};
 use crate::text;
 use crate::units;
 use crate::view::crash::step;
+use crate::view::page::Page;
 
 /// Groups of the others.
 const MOST_CROWDS: usize = 12;

@@ -4,10 +4,10 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::lints::{Finding, Lint};
-use crate::page::Page;
+use crate::figures::lints::{Finding, Lint};
 use crate::text;
 use crate::units::{count, duration};
+use crate::view::page::Page;
 
 /// Places of one sort that are shown.
 const PLACES: usize = 3;

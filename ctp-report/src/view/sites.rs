@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use crate::label;
-use crate::leaks::Leak;
-use crate::page::Page;
-use crate::sites::{FirstRun, Row};
-use crate::table::{self, Column, Side};
+use crate::figures::leaks::Leak;
+use crate::figures::sites::{FirstRun, Row};
+use crate::names::label;
 use crate::text;
 use crate::units;
+use crate::view::page::Page;
+use crate::view::table::{self, Column, Side};
 use ctp_trace::record::Nanos;
 
 const COLUMNS: [Column; 7] = columns("function", "site");

@@ -7,15 +7,15 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
-use crate::deadlocks::Deadlock;
-use crate::groups::Group;
-use crate::label;
+use crate::figures::deadlocks::Deadlock;
+use crate::figures::groups::Group;
+use crate::figures::parents;
 use crate::names::Names;
-use crate::page::Page;
-use crate::parents;
-use crate::source;
+use crate::names::label;
+use crate::names::source;
 use crate::text;
 use crate::units;
+use crate::view::page::Page;
 use crate::view::sites::HINT_GAP;
 use crate::view::{because, culprits, deadlock, keepers};
 
@@ -182,7 +182,10 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
 
 fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     let since = units::range(Nanos(group.youngest_ns), Nanos(group.oldest_ns));
-    let mut waits = group.waits_for.iter().map(crate::waits::WaitsFor::describe);
+    let mut waits = group
+        .waits_for
+        .iter()
+        .map(crate::figures::waits::WaitsFor::describe);
     let mut fields: Vec<(&str, String)> = spawned(group).into_iter().collect();
     let by = parents::describe(&group.spawned_by, group.count);
     let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use ctp_trace::census::Blocks;
 
 use crate::config::TimelineView;
-use crate::crash::Crash;
+use crate::figures::crash::Crash;
 use crate::model::Model;
 use crate::names::Names;
 use crate::output;

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use crate::page::Page;
-use crate::table::{self, Column, Side};
+use crate::figures::tree::Branch;
 use crate::text;
-use crate::tree::Branch;
 use crate::units;
+use crate::view::page::Page;
+use crate::view::table::{self, Column, Side};
 
 const COLUMNS: [Column; 5] = [
     ("alive", Side::Right),

@@ -4,12 +4,12 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::keepers::{Kept, Line, LineEnd};
-use crate::page::Page;
+use crate::figures::keepers::{Kept, Line, LineEnd};
+use crate::figures::why::{Closed, Link, Origin, Ready, Why};
 use crate::text;
 use crate::units;
+use crate::view::page::Page;
 use crate::view::{culprits, keepers};
-use crate::why::{Closed, Link, Origin, Ready, Why};
 
 /// Where what happened begins on a line.
 const INDENT: usize = 28;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{CHART, LEFT, Picture, words};
-use crate::svg::escape;
 use crate::timeline::{Arrow, UNITS};
 use crate::units::{count, counted};
+use crate::view::svg::escape;
 
 /// So many are a picture and no thicket; more are seen by row only.
 const FEW: usize = 120;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{CHART, LEFT, Picture, RIGHT, WIDTH, arrows, row, summary, words};
-use crate::notes;
-use crate::svg::escape;
+use crate::figures::notes;
 use crate::text;
 use crate::timeline::{Group, Scale, Tick, UNITS};
+use crate::view::svg::escape;
 
 /// Height of the line of time.
 pub const AXIS: u64 = 24;

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use ctp_trace::verdict::Verdict;
 
 use super::{CHART, LEFT, Picture, RIGHT, words};
-use crate::svg::escape;
 use crate::text;
 use crate::timeline::{Bar, By, Lane, Layer, Look, Member, Pin, Row, UNITS};
+use crate::view::svg::escape;
 
 /// Columns for name, number and place, and for the place alone.
 const WHO: usize = 45;

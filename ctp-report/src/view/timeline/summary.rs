@@ -4,8 +4,8 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
 use super::{Picture, words};
-use crate::crash::Crash;
-use crate::ending::how_it_ended;
+use crate::figures::crash::Crash;
+use crate::figures::ending::how_it_ended;
 use crate::model::Model;
 use crate::text;
 use crate::timeline::{Group, Row, Scale};

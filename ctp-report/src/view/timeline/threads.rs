@@ -1,10 +1,10 @@
 //! The threads, one thin row each, below the coroutines.
 
 use super::{CHART, LEFT, Picture, RIGHT, WIDTH};
-use crate::svg::escape;
 use crate::text;
 use crate::timeline::{Thread, UNITS};
 use crate::units::{count, counted, moment};
+use crate::view::svg::escape;
 
 /// Height of a row, and of the bar in it.
 const ROW: u64 = 14;

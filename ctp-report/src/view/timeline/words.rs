@@ -4,14 +4,14 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
-use crate::crash::Crash;
-use crate::culprits;
-use crate::keepers;
-use crate::label::Label;
+use crate::figures::crash::Crash;
+use crate::figures::culprits;
+use crate::figures::keepers;
+use crate::figures::waits;
+use crate::names::label::Label;
 use crate::timeline::{By, Doing, Mark, Member, Piece, Row};
 use crate::units::{count, counted, duration, moment};
 use crate::view;
-use crate::waits;
 
 /// The class of what is coloured by verdict.
 pub fn class(verdict: Verdict) -> &'static str {

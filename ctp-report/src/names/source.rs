@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use symbolize::Places;
 
-use crate::label::Label;
+use crate::names::label::Label;
 use crate::text;
 
 /// Lines shown above the one in question.

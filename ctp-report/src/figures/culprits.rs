@@ -8,10 +8,10 @@ use ctp_trace::record::{CoroutineId, Nanos, Place, ProcessId, SiteId};
 use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
-use crate::chains;
-use crate::label::Label;
 use crate::model::Model;
 use crate::names::Names;
+use crate::names::chains;
+use crate::names::label::Label;
 use crate::units;
 
 /// A place that closed what coroutines of a group waited for, while they did; or a coroutine for whose

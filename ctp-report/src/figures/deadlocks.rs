@@ -7,13 +7,13 @@ use ctp_trace::record::{CoroutineId, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
-use crate::groups::Member;
-use crate::keepers::{self, KeptBy};
-use crate::label::Label;
+use crate::figures::groups::Member;
+use crate::figures::keepers::{self, KeptBy};
+use crate::figures::proof::{self, Step};
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
-use crate::proof::{self, Step};
-use crate::waits;
+use crate::names::label::Label;
 
 /// One cycle.
 #[derive(Clone, Debug, Serialize)]

@@ -8,18 +8,18 @@ use ctp_trace::record::{Event, Nanos, Record, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
-use crate::busy::{Busy, ThreadKeptBy};
-use crate::causes::{Cause, Causes, KEPT, Run};
-use crate::crash;
-use crate::culprits;
-use crate::groups::Member;
-use crate::keepers;
-use crate::label::Label;
-use crate::last_waker::{self, LastWaker};
+use crate::figures::busy::{Busy, ThreadKeptBy};
+use crate::figures::causes::{Cause, Causes, KEPT, Run};
+use crate::figures::crash;
+use crate::figures::culprits;
+use crate::figures::groups::Member;
+use crate::figures::keepers;
+use crate::figures::last_waker::{self, LastWaker};
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
+use crate::names::label::Label;
 use crate::units;
-use crate::waits;
 
 /// The chain that ends at a coroutine, the oldest link first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

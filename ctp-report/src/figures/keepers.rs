@@ -7,10 +7,10 @@ use ctp_trace::record::{CoroutineId, WaitKind, Waker};
 use ctp_trace::verdict::{Doubt, State};
 use serde::Serialize;
 
-use crate::label::Label;
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
-use crate::waits;
+use crate::names::label::Label;
 
 /// What a holder is of whom only the thread is known.
 pub const UNKNOWN_HOLDER: &str = "unknown-holder";

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::label;
+use crate::names::label;
 
 /// For each row, whether another one looks the same and has another column.
 pub fn twins<T, L: Ord>(

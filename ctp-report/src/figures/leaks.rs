@@ -7,10 +7,10 @@ use ctp_trace::record::{Ending, ProcessEnding, ProcessId, SiteId};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
-use crate::label::Label;
 use crate::model::Model;
 use crate::names::Names;
-use crate::twins;
+use crate::names::label::Label;
+use crate::names::twins;
 
 /// Coroutines that were alive at a clean end, in one state at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

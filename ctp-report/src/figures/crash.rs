@@ -4,10 +4,10 @@ use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Ending, EventKind, ProcessEnding};
 use serde::Serialize;
 
-use crate::ending;
+use crate::figures::ending;
+use crate::figures::proof::{self, Step};
 use crate::model::Model;
 use crate::names::Names;
-use crate::proof::{self, Step};
 use crate::text;
 use crate::units;
 

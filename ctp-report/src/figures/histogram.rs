@@ -5,11 +5,11 @@ use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
 use serde::Serialize;
 
-use crate::label::Label;
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
-use crate::twins;
-use crate::waits;
+use crate::names::label::Label;
+use crate::names::twins;
 
 /// One site, or all coroutines of one name.
 #[derive(Clone, Debug, Serialize)]

@@ -7,9 +7,9 @@ use ctp_trace::record::{
 };
 use serde_json::{Value, json};
 
-use crate::looks;
+use crate::figures::looks;
+use crate::figures::waits;
 use crate::text::{escape, escape_bytes};
-use crate::waits;
 
 /// A record, taken apart.
 #[derive(Clone, Debug)]

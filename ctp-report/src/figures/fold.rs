@@ -6,10 +6,10 @@ use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span, stem};
 use ctp_trace::record::{Nanos, SiteId};
 
 use crate::config::By;
-use crate::label;
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
-use crate::waits;
+use crate::names::label;
 
 /// What is summed up in one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

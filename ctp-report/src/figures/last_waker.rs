@@ -7,7 +7,7 @@ use ctp_trace::census::Coroutine;
 use ctp_trace::record::{CoroutineId, Wake, Waker};
 use serde::Serialize;
 
-use crate::keepers::Doing;
+use crate::figures::keepers::Doing;
 use crate::model::Model;
 use crate::names::Names;
 

@@ -7,11 +7,11 @@ use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
-use crate::crash::{self, Crash};
-use crate::label::Label;
+use crate::figures::crash::{self, Crash};
+use crate::figures::proof::{self, Step};
 use crate::model::Model;
 use crate::names::Names;
-use crate::proof::{self, Step};
+use crate::names::label::Label;
 
 /// Coroutines that are told of one by one, unless all are asked for.
 pub const TOLD: usize = 20;

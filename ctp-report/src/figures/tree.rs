@@ -6,9 +6,9 @@ use ctp_trace::census::{Family, FamilyId};
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
-use crate::label::{self, Label};
 use crate::model::Model;
 use crate::names::Names;
+use crate::names::label::{self, Label};
 
 /// Coroutines that are alike, and those that were spawned by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -4,9 +4,9 @@ use ctp_trace::census::{Breach, Contradiction};
 use ctp_trace::record::SiteId;
 use serde::Serialize;
 
+use crate::figures::proof::{self, Step};
 use crate::model::Model;
 use crate::names::Names;
-use crate::proof::{self, Step};
 
 /// A coroutine with contradictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -7,21 +7,21 @@ use ctp_trace::record::{CoroutineId, SiteId};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, Verdict};
 use serde::Serialize;
 
-use crate::busy::{Busy, ThreadKeptBy};
 use crate::config::StuckView;
-use crate::culprits::{self, ClosedBy, Losses, LostRecords, UsualWaker};
-use crate::deadlocks::Behind;
-use crate::ignore::Ignore;
-use crate::keepers::{self, KeptBy};
-use crate::label::{self, Label};
-use crate::last_waker::{self, LastWaker};
+use crate::config::ignore::Ignore;
+use crate::figures::busy::{Busy, ThreadKeptBy};
+use crate::figures::culprits::{self, ClosedBy, Losses, LostRecords, UsualWaker};
+use crate::figures::deadlocks::Behind;
+use crate::figures::keepers::{self, KeptBy};
+use crate::figures::last_waker::{self, LastWaker};
+use crate::figures::parents::{self, Spawner};
+use crate::figures::proof::{self, Proof};
+use crate::figures::usual::{self, Usual};
+use crate::figures::waits::{self, WaitsFor};
 use crate::model::Model;
 use crate::names::Names;
-use crate::parents::{self, Spawner};
-use crate::proof::{self, Proof};
-use crate::twins;
-use crate::usual::{self, Usual};
-use crate::waits::{self, WaitsFor};
+use crate::names::label::{self, Label};
+use crate::names::twins;
 
 /// Coroutines that share verdict, fact, reason and place.
 #[derive(Clone, Debug, Serialize)]

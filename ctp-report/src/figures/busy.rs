@@ -8,7 +8,7 @@ use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
 use ctp_trace::verdict::{Judgement, Reason, State, Verdict};
 use serde::Serialize;
 
-use crate::crash;
+use crate::figures::crash;
 use crate::model::Model;
 use crate::names::Names;
 use crate::text;

@@ -7,7 +7,7 @@ use ctp_trace::census::Coroutine;
 use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
 use ctp_trace::verdict::{Reason, Verdict};
 
-use crate::groups::Group;
+use crate::figures::groups::Group;
 use crate::model::Model;
 use crate::units;
 

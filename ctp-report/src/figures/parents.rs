@@ -6,9 +6,9 @@ use ctp_trace::census::{Coroutine, NameId, Parent};
 use ctp_trace::record::CoroutineId;
 use serde::Serialize;
 
-use crate::label;
 use crate::model::Model;
 use crate::names::Names;
+use crate::names::label;
 use crate::text;
 use crate::units;
 

@@ -5,15 +5,15 @@ use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
-use crate::culprits::{self, Losses};
-use crate::groups::Member;
-use crate::label::{self, Label};
-use crate::looks;
+use crate::figures::culprits::{self, Losses};
+use crate::figures::groups::Member;
+use crate::figures::looks;
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
+use crate::names::label::{self, Label};
 use crate::text::escape;
 use crate::units;
-use crate::waits;
 
 /// What proves a verdict of one coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -6,13 +6,13 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
-use crate::crash;
-use crate::label::Label;
+use crate::figures::crash;
+use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
-use crate::twins;
+use crate::names::label::Label;
+use crate::names::twins;
 use crate::units;
-use crate::waits;
 
 /// One site; or where programs keep totals, all coroutines of one name.
 #[derive(Clone, Debug, Default, Serialize)]
