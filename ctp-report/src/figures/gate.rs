@@ -74,7 +74,7 @@ fn gaps(model: &Model) -> Vec<String> {
 fn untold(model: &Model, groups: &[Group], threshold: Nanos) -> Option<String> {
     let mut losses = LatestLosses::default();
     let members = groups.iter().flat_map(|group| {
-        let ids = group.ids.iter().map(|id| CoroutineId(*id));
+        let ids = group.members.ids.iter().map(|id| CoroutineId(*id));
         ids.filter_map(move |id| Some((group, model.census.get(id)?)))
     });
     let old = members.filter(|(_, one)| threshold <= age(model, one));
@@ -98,7 +98,7 @@ impl LatestLosses {
     /// A closing may be lost, after which one that waits would be stuck. A timer is not closed.
     fn hide(&mut self, model: &Model, group: &Group, one: &Coroutine) -> bool {
         let may_be_closed = !matches!(
-            group.judged.2.reason,
+            group.ruling.judged.2.reason,
             Reason::Timer(_) | Reason::Ignored(_) | Reason::Queued { .. }
         );
         match group.verdict() {

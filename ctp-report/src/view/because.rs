@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{ENOUGH, FAR_BEYOND, Fact, LivesStanding, Reason, Verdict};
 
-use crate::figures::groups::Group;
+use crate::figures::groups::{Evidence, Group};
 use crate::figures::usual::Usual;
 use crate::figures::waits::WaitsFor;
 use crate::names::label;
@@ -15,7 +15,7 @@ use crate::view::{closed, keepers};
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
-    let count: usize = groups.iter().map(|group| group.count).sum();
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
     let kept = match (groups.iter().all(|group| group.is_kept_up()), count) {
         (false, _) => "",
         (true, 1) => "; but its thread is kept by another one: see BUSY",
@@ -26,8 +26,8 @@ pub fn section(groups: &[&Group]) -> String {
 
 /// For how long those of several groups have been in their state.
 pub fn ages(groups: &[&Group]) -> String {
-    let least = groups.iter().map(|group| group.youngest_ns).min();
-    let most = groups.iter().map(|group| group.oldest_ns).max();
+    let least = groups.iter().map(|group| group.members.youngest_ns).min();
+    let most = groups.iter().map(|group| group.members.oldest_ns).max();
     units::range(
         Nanos(least.unwrap_or_default()),
         Nanos(most.unwrap_or_default()),
@@ -36,7 +36,7 @@ pub fn ages(groups: &[&Group]) -> String {
 
 fn reason(groups: &[&Group]) -> String {
     let age = ages(groups);
-    let (_, fact, judgement) = groups[0].judged;
+    let (_, fact, judgement) = groups[0].ruling.judged;
     match judgement.reason {
         Reason::FarBeyond => far_beyond(groups, &age, fact),
         Reason::BeyondLives(lives) => beyond_lives(groups, lives, &age, fact),
@@ -82,7 +82,7 @@ fn reason(groups: &[&Group]) -> String {
 }
 
 fn threads(groups: &[&Group]) -> String {
-    let all = groups.iter().flat_map(|group| &group.threads);
+    let all = groups.iter().flat_map(|group| &group.members.threads);
     let all: Vec<u64> = BTreeSet::from_iter(all.copied()).into_iter().collect();
     format!("tid {}", text::few(&all))
 }
@@ -91,7 +91,10 @@ fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
     match groups {
         [
             Group {
-                usual: Some(usual), ..
+                evidence: Evidence {
+                    usual: Some(usual), ..
+                },
+                ..
             },
         ] => format!(
             "suspended {age} {} {}{}; {}",
@@ -129,7 +132,7 @@ fn beyond_lives(groups: &[&Group], lives: LivesStanding, age: &str, fact: Fact) 
 
 fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
     match fact {
-        Fact::NotWoken | Fact::NoWaker if groups.iter().all(|group| group.wakes_exact) => {
+        Fact::NotWoken | Fact::NoWaker if groups.iter().all(|group| group.ruling.wakes_exact) => {
             "no wake since (exact)"
         }
         Fact::NotWoken | Fact::NoWaker => "no wake counted since",
@@ -138,13 +141,13 @@ fn wakes(fact: Fact, groups: &[&Group]) -> &'static str {
 }
 
 fn queueing(groups: &[&Group]) -> String {
-    let usual = groups.iter().filter_map(|group| group.usual);
+    let usual = groups.iter().filter_map(|group| group.evidence.usual);
     let (queued, longest) = usual.fold((0, 0), |(queued, longest), usual| {
         (queued + usual.queued, longest.max(usual.longest_queued_ns))
     });
     if groups
         .iter()
-        .any(|group| group.usual.is_some_and(|it| it.by_name))
+        .any(|group| group.evidence.usual.is_some_and(|it| it.by_name))
     {
         let longest = units::duration(Nanos(longest));
         return format!("of its name none ever waited longer than {longest}, woken or not");
@@ -161,7 +164,7 @@ fn queueing(groups: &[&Group]) -> String {
 
 /// What is usual where a group waits.
 pub fn usual(group: &Group) -> Option<String> {
-    let usual = group.usual?;
+    let usual = group.evidence.usual?;
     let (doubt, time) = (usual.doubt(), |ns| units::duration(Nanos(ns)));
     Some(format!(
         "{doubt}{} {}: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
@@ -192,7 +195,7 @@ impl Usual {
 /// Whether a group waits as coroutines usually do at its place, or for less than the threshold;
 /// else nothing is known that would speak for it or against it.
 pub fn is_as_usual(group: &Group) -> bool {
-    let (_, _, judgement) = group.judged;
+    let (_, _, judgement) = group.ruling.judged;
     !matches!(
         judgement.reason,
         Reason::NoPast | Reason::Queued { .. } | Reason::NotOvertaken
@@ -201,7 +204,7 @@ pub fn is_as_usual(group: &Group) -> bool {
 
 /// Whether nothing speaks against a group but how long it waits.
 pub fn is_by_its_length(group: &Group) -> bool {
-    let (_, _, judgement) = group.judged;
+    let (_, _, judgement) = group.ruling.judged;
     matches!(judgement.reason, Reason::FarBeyond | Reason::BeyondLives(_))
 }
 
@@ -209,16 +212,20 @@ pub fn is_by_its_length(group: &Group) -> bool {
 pub fn waiting(group: &Group) -> String {
     let what = format!(
         "{} x {}",
-        units::count(group.count as u64),
-        text::cut_middle(&group.function, 40)
+        units::count(group.members.count as u64),
+        text::cut_middle(&group.place.function, 40)
     );
-    let at = match group.is_placed() {
-        true => text::cut_middle(&group.at(), 40) + " ",
+    let at = match group.place.is_placed() {
+        true => text::cut_middle(&group.place.at(), 40) + " ",
         false => String::new(),
     };
-    let within = group.within.as_deref().map(label::api);
+    let within = group.place.within.as_deref().map(label::api);
     let within = within.map(|it| format!("in {it} ")).unwrap_or_default();
-    let by = group.awaited_by.as_ref().and_then(|it| it.words.first());
+    let by = group
+        .place
+        .awaited_by
+        .as_ref()
+        .and_then(|it| it.words.first());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
     let kept = thread_kept(group).filter(|_| !is_kept_by_the_same(group));
     let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
@@ -231,17 +238,17 @@ pub fn waiting(group: &Group) -> String {
 
 /// Who holds its lock, or is awaited, keeps its thread too: that is told once.
 fn is_kept_by_the_same(group: &Group) -> bool {
-    let keeper = group.kept_by.first().and_then(|it| it.id);
-    let of_thread = group.thread_kept_by.first().map(|it| it.id);
-    group.thread_kept_by.len() == 1 && keeper == of_thread
+    let keeper = group.evidence.kept_by.first().and_then(|it| it.id);
+    let of_thread = group.evidence.thread_kept_by.first().map(|it| it.id);
+    group.evidence.thread_kept_by.len() == 1 && keeper == of_thread
 }
 
 /// `its thread is kept by id 6 hog, for 4.7 s`.
 pub fn thread_kept(group: &Group) -> Option<String> {
-    let [first, others @ ..] = &group.thread_kept_by[..] else {
+    let [first, others @ ..] = &group.evidence.thread_kept_by[..] else {
         return None;
     };
-    let whose = match (group.count, first.count) {
+    let whose = match (group.members.count, first.count) {
         (1, _) => "its thread".to_owned(),
         (all, kept) if all == kept => "their thread".to_owned(),
         (_, kept) => format!("the thread of {}", units::count(kept as u64)),
@@ -255,15 +262,15 @@ pub fn thread_kept(group: &Group) -> Option<String> {
 
 /// What is not known: a record that is lost may be that of a closing.
 fn lost(group: &Group) -> String {
-    let lost = group.lost_meanwhile.map(|lost| lost.in_words());
+    let lost = group.evidence.lost_meanwhile.map(|lost| lost.in_words());
     lost.map(|records| format!("; {records} lost meanwhile; a closing may be among them"))
         .unwrap_or_default()
 }
 
 /// The longest, which is said where others are much shorter.
 fn age(group: &Group) -> String {
-    let most = units::duration(Nanos(group.oldest_ns));
-    match group.youngest_ns < group.oldest_ns / 2 {
+    let most = units::duration(Nanos(group.members.oldest_ns));
+    match group.members.youngest_ns < group.members.oldest_ns / 2 {
         true => format!("up to {most}"),
         false => most,
     }
@@ -271,8 +278,8 @@ fn age(group: &Group) -> String {
 
 fn detail(group: &Group) -> String {
     let age = age(group);
-    let (_, fact, judgement) = group.judged;
-    match (judgement.reason, fact, group.usual) {
+    let (_, fact, judgement) = group.ruling.judged;
+    match (judgement.reason, fact, group.evidence.usual) {
         (Reason::Timer(due), ..) => timer(due, end_of(group)),
         (Reason::Ignored(verdict), ..) => {
             format!("for {age}; {}, but ignored", verdict.word())
@@ -283,7 +290,7 @@ fn detail(group: &Group) -> String {
             units::duration(turn.waited_since.until(turn.taken))
         ),
         (Reason::NothingToRead(empty), ..) => {
-            let others = match group.count {
+            let others = match group.members.count {
                 1 => String::new(),
                 count => format!("; the same of {} more", units::count(count as u64 - 1)),
             };
@@ -312,28 +319,35 @@ fn detail(group: &Group) -> String {
 /// Where it is known when the wake came, that is how long it has been ready.
 fn woken(group: &Group) -> String {
     let time = |ns| units::duration(Nanos(ns));
-    match group.ready_ns {
+    match group.evidence.ready_ns {
         Some(ready) => format!("woken and not run for {}", time(ready)),
-        None => format!("woken and not run for {} at most", time(group.oldest_ns)),
+        None => format!(
+            "woken and not run for {} at most",
+            time(group.members.oldest_ns)
+        ),
     }
 }
 
 /// Others are known to keep it, or one of them has a lock: which one says more than the past does.
 fn is_for_one_to_give_back(group: &Group) -> bool {
     let is_lock = |waits: &WaitsFor| waits.kind == "lock";
-    !group.kept_by.is_empty() || group.waits_for.first().is_some_and(is_lock)
+    !group.evidence.kept_by.is_empty() || group.members.waits_for.first().is_some_and(is_lock)
 }
 
 /// `lock: 0x7f001040, for 2.9 s; held by id 7 main_loop`.
 fn of_what(group: &Group, how_long: &str) -> String {
-    let what = group.waits_for.first().map(|waits| waits.describe() + ", ");
-    let kept = keepers::in_a_clause(&group.kept_by, group.kept_by_others);
+    let what = group
+        .members
+        .waits_for
+        .first()
+        .map(|waits| waits.describe() + ", ");
+    let kept = keepers::in_a_clause(&group.evidence.kept_by, group.evidence.kept_by_others);
     format!("{}{how_long}{kept}", what.unwrap_or_default())
 }
 
 /// The last step of a proof is the end.
 fn end_of(group: &Group) -> Nanos {
-    Nanos(group.proof.steps.last().map_or(0, |end| end.at_ns))
+    Nanos(group.evidence.proof.steps.last().map_or(0, |end| end.at_ns))
 }
 
 /// How long they have waited, beside the past of their site. A few waits are not what is usual.
@@ -344,7 +358,7 @@ fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
         let place = usual.place();
         return format!("for {age}; only {doubt}{waits} {place}, mean {doubt}{mean}");
     }
-    let is_long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.oldest_ns;
+    let is_long = usual.mean_ns.saturating_mul(FAR_BEYOND) < group.members.oldest_ns;
     let now = is_long.then(|| format!(", now for {age}"));
     format!(
         "usually resumed after {doubt}{mean}{}",

@@ -13,7 +13,7 @@ const JOINED: &str = "coroutine";
 
 /// `their fds were closed at reactor.rs:140 without resuming them; no wake since (exact)`.
 pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
-    let count: usize = groups.iter().map(|group| group.count).sum();
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
     let (thing, place) = (thing(groups), place(groups));
     let what = match count {
         1 if thing == JOINED => "the one whose end it waits for ended without resuming it".into(),
@@ -26,7 +26,7 @@ pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
 
 /// `seen from outside: their fds were closed, and nobody resumed them; no wake since (exact)`.
 pub fn seen_from_outside(groups: &[&Group], seen: Seen, doubt: Option<Doubt>) -> String {
-    let count: usize = groups.iter().map(|group| group.count).sum();
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
     let [fds, them] = match count {
         1 => ["its fd", "it"],
         _ => ["their fds", "them"],
@@ -47,7 +47,7 @@ pub fn seen_from_outside(groups: &[&Group], seen: Seen, doubt: Option<Doubt>) ->
 
 /// What all of them waited for, in one word.
 fn thing(groups: &[&Group]) -> &'static str {
-    let waits = groups.iter().flat_map(|group| &group.waits_for);
+    let waits = groups.iter().flat_map(|group| &group.members.waits_for);
     let words: BTreeSet<&str> = waits.map(|waits| word(waits.kind)).collect();
     match words.into_iter().collect::<Vec<_>>()[..] {
         [word] => word,
@@ -64,7 +64,7 @@ fn word(kind: &'static str) -> &'static str {
 }
 
 fn place(groups: &[&Group]) -> String {
-    let closers = groups.iter().flat_map(|group| &group.closed_by);
+    let closers = groups.iter().flat_map(|group| &group.evidence.closed_by);
     let places: BTreeSet<_> = closers.map(|by| by.at.as_deref()).collect();
     match places.into_iter().collect::<Vec<_>>()[..] {
         [Some(at)] => format!(" at {at}"),
@@ -84,7 +84,7 @@ fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
             "no wake since, but it may wait for something else too".to_owned()
         }
         Some(Doubt::Recent) => {
-            let closings = groups.iter().flat_map(|group| &group.closed_by);
+            let closings = groups.iter().flat_map(|group| &group.evidence.closed_by);
             let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();
             format!(
                 "no wake since, but that was only {} ago",

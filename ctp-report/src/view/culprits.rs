@@ -27,21 +27,22 @@ const INDENT: usize = 18;
 
 /// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
-    let (_, fact, _) = group.judged;
-    let is_told =
-        !group.closed_by.is_empty() || group.usual_waker.is_some() || group.last_waker.is_some();
+    let (_, fact, _) = group.ruling.judged;
+    let is_told = !group.evidence.closed_by.is_empty()
+        || group.evidence.usual_waker.is_some()
+        || group.evidence.last_waker.is_some();
     if !is_told || !matches!(fact, Fact::NotWoken | Fact::NoWaker | Fact::Suspended) {
         return Ok(());
     }
     page.line("  who should have woken them")?;
     closed(page, group)?;
-    if let Some(waker) = &group.usual_waker {
+    if let Some(waker) = &group.evidence.usual_waker {
         page.line(&usual_waker(waker))?;
         let (wakes, of) = (units::count(waker.wakes), units::counted(waker.of, "time"));
         detail(page, &format!("woke this site {wakes} of {of}"))?;
     }
-    if let Some(waker) = &group.last_waker {
-        last_waker(page, waker, group.last_wakers_besides)?;
+    if let Some(waker) = &group.evidence.last_waker {
+        last_waker(page, waker, group.evidence.last_wakers_besides)?;
     }
     page.gap()
 }
@@ -63,7 +64,7 @@ fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<
 
 /// Writes which threads lost records while a group waited, the largest losses of them.
 pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
-    for loss in group.lost_records.iter().take(PLACES) {
+    for loss in group.evidence.lost_records.iter().take(PLACES) {
         let records = units::counted(loss.records, "record");
         let at = units::moment(Nanos(loss.at_ns));
         let what = format!("{records} of tid {} lost just before {at}", loss.tid);
@@ -73,12 +74,12 @@ pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
 }
 
 fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
-    for (i, by) in group.closed_by.iter().take(PLACES).enumerate() {
+    for (i, by) in group.evidence.closed_by.iter().take(PLACES).enumerate() {
         let look = if i == 0 { LOOK } else { "" };
         page.line(&(closer(by, i == 0) + look))?;
         detail(page, &when(by, group))?;
     }
-    match group.closed_by.len().saturating_sub(PLACES) {
+    match group.evidence.closed_by.len().saturating_sub(PLACES) {
         0 => Ok(()),
         more => detail(
             page,
@@ -116,7 +117,11 @@ fn when(by: &ClosedBy, group: &Group) -> String {
     let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
     let what = if by.ended.is_some() { "end" } else { "close" };
     let closes = units::counted(by.closes as u64, what);
-    let wakes = if group.wakes_exact { ", 0 wakes" } else { "" };
+    let wakes = if group.ruling.wakes_exact {
+        ", 0 wakes"
+    } else {
+        ""
+    };
     format!("tid {}, {ago} ago, {closes}{wakes}", text::few(&by.threads))
 }
 

@@ -165,7 +165,7 @@ pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
 pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
     let roots: BTreeSet<u32> = groups
         .iter()
-        .flat_map(|it| it.roots.iter().copied())
+        .flat_map(|it| it.evidence.roots.iter().copied())
         .collect();
     let roots: Vec<u32> = roots.into_iter().collect();
     let after = match roots[..] {
@@ -181,7 +181,7 @@ pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
 }
 
 fn count(groups: &[&Group]) -> usize {
-    groups.iter().map(|group| group.count).sum()
+    groups.iter().map(|group| group.members.count).sum()
 }
 
 /// Why a lock is never given back.

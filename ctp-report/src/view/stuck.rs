@@ -49,7 +49,9 @@ pub fn page(
     for verdict in order(groups) {
         deadlock::write(page, deadlocks, verdict, names, view)?;
         let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
-        let same = |a: &&Group, b: &&Group| (a.state, a.reason) == (b.state, b.reason);
+        let same = |a: &&Group, b: &&Group| {
+            (a.ruling.state, a.ruling.reason) == (b.ruling.state, b.ruling.reason)
+        };
         groups
             .chunk_by(same)
             .try_for_each(|section| self::section(page, section, names, view))?;
@@ -65,7 +67,7 @@ pub fn page(
 fn nothing(threshold: Nanos, busy: &[&Group], still: Option<&str>) -> String {
     let threshold = units::duration(threshold);
     let nothing = format!("Nothing looks stuck (threshold {threshold})");
-    let count = busy.iter().map(|group| group.count as u64).sum();
+    let count = busy.iter().map(|group| group.members.count as u64).sum();
     let coroutines = units::counted(count, "coroutine");
     match (count, because::ages(busy)) {
         (0, _) => match still {
@@ -79,14 +81,14 @@ fn nothing(threshold: Nanos, busy: &[&Group], still: Option<&str>) -> String {
 
 /// Where nothing tells whether that is as it should be, or only how long it lasts: that nobody goes on.
 fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
-    let since = groups.iter().map(|group| group.youngest_ns).min()?;
+    let since = groups.iter().map(|group| group.members.youngest_ns).min()?;
     let all_wait = groups
         .iter()
         .all(|it| it.verdict() == Verdict::Waiting || because::is_by_its_length(it));
     let is_unproven = groups
         .iter()
         .any(|it| !because::is_as_usual(it) || because::is_by_its_length(it));
-    let count: usize = groups.iter().map(|group| group.count).sum();
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
     let long = units::duration(Nanos(since));
     let who = match count {
         1 => "the only coroutine alive has not run for".to_owned(),
@@ -117,13 +119,13 @@ fn order(groups: &[Group]) -> [Verdict; 4] {
 
 /// Groups of one verdict for one reason: the headline, why, and each place.
 fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) -> io::Result<()> {
-    let count: usize = groups.iter().map(|group| group.count).sum();
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
     let coroutines = units::counted(count as u64, "coroutine");
     let sites = units::counted(groups.len() as u64, "site");
-    let verdict = groups[0].verdict;
+    let verdict = groups[0].ruling.verdict;
     let headline = text::spread(
         &format!("{verdict} {coroutines}, {sites}"),
-        groups[0].confidence,
+        groups[0].ruling.confidence,
     );
     page.headline(verdict, &headline[verdict.len()..])?;
     page.lines(&text::flow(
@@ -142,15 +144,18 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
 fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
     let left = format!(
         "  {} x {}",
-        units::count(group.count as u64),
-        text::cut_middle(&group.function, 40)
+        units::count(group.members.count as u64),
+        text::cut_middle(&group.place.function, 40)
     );
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
-    page.line(&text::spread(&left, &text::cut_middle(&group.at(), room)))?;
-    if let Some(label) = names.of(group.site) {
+    page.line(&text::spread(
+        &left,
+        &text::cut_middle(&group.place.at(), room),
+    ))?;
+    if let Some(label) = names.of(group.place.site) {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
-    if let Some(awaited_by) = &group.awaited_by {
+    if let Some(awaited_by) = &group.place.awaited_by {
         page.lines(&text::flow(
             "     awaited by   ",
             &" ".repeat(18),
@@ -167,7 +172,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         ))?;
     }
     if view.all_ids {
-        let ids: Vec<String> = group.ids.iter().map(u32::to_string).collect();
+        let ids: Vec<String> = group.members.ids.iter().map(u32::to_string).collect();
         page.lines(&text::flow(
             "     ids          ",
             &" ".repeat(18),
@@ -181,13 +186,17 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
 }
 
 fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
-    let since = units::range(Nanos(group.youngest_ns), Nanos(group.oldest_ns));
+    let since = units::range(
+        Nanos(group.members.youngest_ns),
+        Nanos(group.members.oldest_ns),
+    );
     let mut waits = group
+        .members
         .waits_for
         .iter()
         .map(crate::figures::waits::WaitsFor::describe);
     let mut fields: Vec<(&str, String)> = spawned(group).into_iter().collect();
-    let by = parents::describe(&group.spawned_by, group.count);
+    let by = parents::describe(&group.members.spawned_by, group.members.count);
     let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));
     fields.extend(words.zip(by));
     let first = waits
@@ -199,32 +208,36 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         .max(2);
     fields.push((field(group), format!("{first}{}{since}", " ".repeat(gap))));
     fields.extend(waits.map(|more| ("", more)));
-    fields.extend(group.within.clone().map(|within| ("within", within)));
-    fields.extend(keepers::fields(&group.kept_by, group.kept_by_others, true));
-    let behind = keepers::behind(&group.behind, view.all_ids);
+    fields.extend(group.place.within.clone().map(|within| ("within", within)));
+    fields.extend(keepers::fields(
+        &group.evidence.kept_by,
+        group.evidence.kept_by_others,
+        true,
+    ));
+    let behind = keepers::behind(&group.evidence.behind, view.all_ids);
     fields.extend(behind.map(|behind| ("behind", behind)));
-    fields.push(("state", group.state.to_owned()));
+    fields.push(("state", group.ruling.state.to_owned()));
     fields.extend(because::usual(group).map(|usual| ("usually", usual)));
-    let thread = match group.judged.1 {
+    let thread = match group.ruling.judged.1 {
         Fact::Running => "keeps",
         _ => "last thread",
     };
-    fields.push((thread, format!("tid {}", text::few(&group.threads))));
+    fields.push((thread, format!("tid {}", text::few(&group.members.threads))));
     fields.extend(because::thread_kept(group).map(|kept| ("", kept)));
     if !view.all_ids {
-        let more = if text::FEW < group.ids.len() {
+        let more = if text::FEW < group.members.ids.len() {
             "   (--ids lists all)"
         } else {
             ""
         };
-        fields.push(("ids", format!("{}{more}", text::few(&group.ids))));
+        fields.push(("ids", format!("{}{more}", text::few(&group.members.ids))));
     }
     fields
 }
 
 /// What the line with the age is about.
 fn field(group: &Group) -> &'static str {
-    match group.judged.1 {
+    match group.ruling.judged.1 {
         Fact::Running => "runs",
         Fact::NeverRun => "born",
         _ => "waits for",
@@ -233,21 +246,21 @@ fn field(group: &Group) -> &'static str {
 
 /// What there is to say where no resource is told.
 fn state_in_words(group: &Group) -> &'static str {
-    match group.judged.1 {
+    match group.ruling.judged.1 {
         Fact::Running => "from there on, without a suspend",
         Fact::NeverRun => "and never run",
-        _ if group.one_of_several => "(not told), and perhaps for something else too",
+        _ if group.members.one_of_several => "(not told), and perhaps for something else too",
         _ => "(not told)",
     }
 }
 
 /// `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
 fn spawned(group: &Group) -> Option<(&'static str, String)> {
-    let at = group.spawned.as_ref().map(|it| match &it.function {
+    let at = group.members.spawned.as_ref().map(|it| match &it.function {
         Some(function) => format!("{function}  {}", it.at),
         None => it.at.clone(),
     });
-    match (at, called(&group.names)) {
+    match (at, called(&group.members.names)) {
         (None, names) => Some(("named", text::cut(&names?, ROOM))),
         (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),
         (Some(at), Some(names)) => {
@@ -269,7 +282,7 @@ fn called(names: &[String]) -> Option<String> {
 }
 
 fn proof(page: &mut Page, group: &Group) -> io::Result<()> {
-    let proof = &group.proof;
+    let proof = &group.evidence.proof;
     page.line(&format!("  proof for id {}:", proof.id))?;
     proof.steps.iter().try_for_each(|step| {
         let moment = units::moment(Nanos(step.at_ns));
@@ -282,12 +295,14 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
-    let count: usize = groups.iter().map(|group| group.count).sum();
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
     let lost = groups
         .iter()
-        .fold(0, |sum: u64, group| sum.saturating_add(group.lost));
+        .fold(0, |sum: u64, group| sum.saturating_add(group.members.lost));
     let coroutines = units::counted(count as u64, "coroutine");
-    let running = groups.iter().all(|group| group.judged.1 == Fact::Running);
+    let running = groups
+        .iter()
+        .all(|group| group.ruling.judged.1 == Fact::Running);
     let why = match lost {
         _ if groups.iter().all(|group| is_filtered(group)) => {
             "a filter kept out what they did last".to_owned()
@@ -306,18 +321,21 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     groups.iter().try_for_each(|group| {
         let left = format!(
             "  {} x {}",
-            units::count(group.count as u64),
-            text::cut_middle(&group.function, 40)
+            units::count(group.members.count as u64),
+            text::cut_middle(&group.place.function, 40)
         );
-        page.line(&text::spread(&left, &text::cut_middle(&group.at(), 50)))?;
-        page.line(&format!("     ids {}", text::few(&group.ids)))?;
+        page.line(&text::spread(
+            &left,
+            &text::cut_middle(&group.place.at(), 50),
+        ))?;
+        page.line(&format!("     ids {}", text::few(&group.members.ids)))?;
         culprits::lost(page, group)
     })?;
     page.gap()
 }
 
 fn is_filtered(group: &Group) -> bool {
-    matches!(group.judged.2.reason, Reason::Filtered(_))
+    matches!(group.ruling.judged.2.reason, Reason::Filtered(_))
 }
 
 /// Those that do what is usual where they wait, and those of which nothing says so.
@@ -354,7 +372,7 @@ pub fn hints(
     view: &StuckView,
 ) -> io::Result<()> {
     let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
-    let is_frameless = |group: &Group| names.is_frameless(group.site);
+    let is_frameless = |group: &Group| names.is_frameless(group.place.site);
     let rebuild = groups.iter().any(is_frameless).then(|| FRAMES.to_owned());
     let again = groups.iter().any(|group| is_unchained(group, names));
     let again = again.then(|| PRECISE.to_owned());
@@ -369,6 +387,6 @@ pub fn hints(
 /// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait
 /// before.
 fn is_unchained(group: &Group, names: &Names) -> bool {
-    let is_kept = matches!(group.judged.1, Fact::NotWoken | Fact::WokenNotRun);
-    is_kept && group.verdict().is_stuck() && names.is_unchained(group.site)
+    let is_kept = matches!(group.ruling.judged.1, Fact::NotWoken | Fact::WokenNotRun);
+    is_kept && group.verdict().is_stuck() && names.is_unchained(group.place.site)
 }
