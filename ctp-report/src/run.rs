@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 use ctp_trace::Census;
+use ctp_trace::census::Span;
 use ctp_trace::record::{CoroutineId, Nanos, Record};
+use serde_json::Value;
 
 use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
@@ -61,14 +63,17 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn read(config: &Config) -> Result<(Model, Names)> {
-    read_with(config, &mut |_, _| {})
+    read_with(config, |_, _| {}, |_, _| {})
 }
 
+/// A trace that is not empty, and what its places are called. `see` sees every record before the
+/// census does, `each` every stretch of time that ended.
 fn read_with(
     config: &Config,
-    each: &mut dyn FnMut(&ctp_trace::Census, &ctp_trace::census::Span),
+    see: impl FnMut(&Census, &Record),
+    each: impl FnMut(&Census, &Span),
 ) -> Result<(Model, Names)> {
-    let model = load::open(config)?.model(|_, _| {}, each)?;
+    let model = load::open(config)?.model(see, each)?;
     model.check_not_empty()?;
     let names = Names::resolve(&model, &config.places);
     Ok((model, names))
@@ -96,46 +101,66 @@ fn alarms(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
     view::crash::broken(page, &broken::broken(model, names))
 }
 
-fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
-    let mut watch = lints::Watch::default();
-    let see = |census: &Census, record: &Record| watch.see(census, record);
-    let model = load::open(config)?.model(see, |_, _| {})?;
-    model.check_not_empty()?;
-    let names = Names::resolve(&model, &config.places);
-    let rows = sites::rows(&model, &names, view);
-    let leaks = leaks::leaks(&model, &names);
-    let lints = lints::lints(&model, &names, watch, &view.allow);
+/// Writes a page below what stands above every page, or what it tells as a document in JSON.
+fn page(
+    config: &Config,
+    (model, names): (&Model, &Names),
+    out: &mut dyn Write,
+    document: impl FnOnce(&Value) -> Value,
+    write: impl FnOnce(&mut Page) -> io::Result<()>,
+) -> Result<()> {
     if config.json {
-        let document = json::sites(&json::told(&model, &names), &rows, &lints, &leaks);
+        let document = document(&json::told(model, names));
         return Ok(json::write(&document, out)?);
     }
     let mut page = Page::new(out);
-    head(config, &mut page, &model, &names)?;
-    alarms(&mut page, &model, &names)?;
-    let by_name = model.is_by_name();
-    view::sites::table(&mut page, &rows, by_name)?;
-    let first_runs = sites::first_runs(&model, &names);
-    view::sites::long_runs(&mut page, &rows, &first_runs, by_name)?;
-    view::lints::page(&mut page, &lints, &again(config))?;
-    view::sites::leaks(&mut page, &leaks)?;
-    if config.detail != Detail::Quiet {
-        view::sites::hints(&mut page, &again(config), by_name)?;
-    }
-    Ok(())
+    head(config, &mut page, model, names)?;
+    alarms(&mut page, model, names)?;
+    Ok(write(&mut page)?)
+}
+
+/// Says what was written, unless nobody wants to know.
+fn confirm(
+    config: &Config,
+    said: impl IntoIterator<Item = String>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let mut said = said.into_iter().filter(|_| config.detail != Detail::Quiet);
+    Ok(said.try_for_each(|line| writeln!(out, "{line}"))?)
+}
+
+fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
+    let mut watch = lints::Watch::default();
+    let (model, names) = read_with(
+        config,
+        |census, record| watch.see(census, record),
+        |_, _| {},
+    )?;
+    let rows = sites::rows(&model, &names, view);
+    let leaks = leaks::leaks(&model, &names);
+    let lints = lints::lints(&model, &names, watch, &view.allow);
+    let document = |trace: &Value| json::sites(trace, &rows, &lints, &leaks);
+    page(config, (&model, &names), out, document, |page| {
+        let by_name = model.is_by_name();
+        view::sites::table(page, &rows, by_name)?;
+        let first_runs = sites::first_runs(&model, &names);
+        view::sites::long_runs(page, &rows, &first_runs, by_name)?;
+        view::lints::page(page, &lints, &again(config))?;
+        view::sites::leaks(page, &leaks)?;
+        match config.detail {
+            Detail::Quiet => Ok(()),
+            _ => view::sites::hints(page, &again(config), by_name),
+        }
+    })
 }
 
 fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
     let (model, names) = read(config)?;
     let charts = histogram::charts(&model, &names);
-    if config.json {
-        let document = json::histogram(&json::told(&model, &names), &charts);
-        return Ok(json::write(&document, out)?);
-    }
-    let mut page = Page::new(out);
-    head(config, &mut page, &model, &names)?;
-    alarms(&mut page, &model, &names)?;
-    view::histogram::page(&mut page, &charts, &again(config))?;
-    Ok(())
+    let document = |trace: &Value| json::histogram(trace, &charts);
+    page(config, (&model, &names), out, document, |page| {
+        view::histogram::page(page, &charts, &again(config))
+    })
 }
 
 fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
@@ -143,24 +168,21 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
     let members = groups::members(&model, &names, view);
     let groups = groups::groups(&model, &names, &members);
     let deadlocks = deadlocks::deadlocks(&model, &names, &members);
-    if config.json {
-        let leaks = leaks::leaks(&model, &names);
-        let trace = json::told(&model, &names);
+    let document = |trace: &Value| {
         let found = json::Found {
             groups: &groups,
             deadlocks: &deadlocks,
-            leaks: &leaks,
+            leaks: &leaks::leaks(&model, &names),
         };
-        json::write(&json::stuck(&trace, view.threshold, &found), out)?;
-    } else {
-        let mut page = Page::new(out);
-        head(config, &mut page, &model, &names)?;
-        alarms(&mut page, &model, &names)?;
-        view::stuck::page(&mut page, &groups, &deadlocks, &names, view)?;
-        if config.detail != Detail::Quiet {
-            view::stuck::hints(&mut page, &again(config), &groups, &names, view)?;
+        json::stuck(trace, view.threshold, &found)
+    };
+    page(config, (&model, &names), out, document, |page| {
+        view::stuck::page(page, &groups, &deadlocks, &names, view)?;
+        match config.detail {
+            Detail::Quiet => Ok(()),
+            _ => view::stuck::hints(page, &again(config), &groups, &names, view),
         }
-    }
+    })?;
     Ok(match view.fail {
         true => gate::check(&model, &groups, view.threshold),
         false => Status::Fine,
@@ -169,39 +191,28 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
 
 fn words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<()> {
     let mut listener = Listener::default();
-    let model = load::open(config)?.model(|_, record| listener.hear(record), |_, _| {})?;
-    model.check_not_empty()?;
-    let names = Names::resolve(&model, &config.places);
+    let (model, names) = read_with(config, |_, record| listener.hear(record), |_, _| {})?;
     let all = view.all_ids || config.json;
     let told = if all { usize::MAX } else { last_words::TOLD };
     let words = listener.finish(&model, &names, told);
-    if config.json {
-        let document = json::last_words(&json::told(&model, &names), &words);
-        return Ok(json::write(&document, out)?);
-    }
-    let mut page = Page::new(out);
-    head(config, &mut page, &model, &names)?;
-    alarms(&mut page, &model, &names)?;
-    view::last_words::page(&mut page, &words, told, model.duration())?;
-    Ok(())
+    let document = |trace: &Value| json::last_words(trace, &words);
+    page(config, (&model, &names), out, document, |page| {
+        view::last_words::page(page, &words, told, model.duration())
+    })
 }
 
 fn tree(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> {
     let (model, names) = read(config)?;
     let tree = tree::tree(&model, &names, view.threshold);
-    if config.json {
-        let document = json::tree(&json::told(&model, &names), &model, view.threshold, &tree);
-        return Ok(json::write(&document, out)?);
-    }
-    let mut page = Page::new(out);
-    head(config, &mut page, &model, &names)?;
-    alarms(&mut page, &model, &names)?;
-    view::tree::table(&mut page, &tree, view.all_ids)?;
-    if config.detail != Detail::Quiet {
+    let document = |trace: &Value| json::tree(trace, &model, view.threshold, &tree);
+    page(config, (&model, &names), out, document, |page| {
+        view::tree::table(page, &tree, view.all_ids)?;
         let unknown = model.census.parents_unknown();
-        view::tree::hints(&mut page, &tree, &again(config), unknown)?;
-    }
-    Ok(())
+        match config.detail {
+            Detail::Quiet => Ok(()),
+            _ => view::tree::hints(page, &tree, &again(config), unknown),
+        }
+    })
 }
 
 fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
@@ -211,9 +222,7 @@ fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
         causes.see(census, record);
         asked.see(record);
     };
-    let model = load::open(config)?.model(see, |_, _| {})?;
-    model.check_not_empty()?;
-    let names = Names::resolve(&model, &config.places);
+    let (model, names) = read_with(config, see, |_, _| {})?;
     let judged = model.census.judge(view.threshold).into_iter();
     let members = judged.filter_map(|(id, it)| Some((model.census.get(id)?, it)));
     let members: Vec<groups::Member> = members.collect();
@@ -223,33 +232,24 @@ fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
             asked.why_not(model.census.totals().coroutines)
         );
     };
-    if config.json {
-        let document = json::why(&json::told(&model, &names), &why);
-        return Ok(json::write(&document, out)?);
-    }
-    let mut page = Page::new(out);
-    head(config, &mut page, &model, &names)?;
-    alarms(&mut page, &model, &names)?;
-    view::why::page(&mut page, &why)?;
-    Ok(())
+    let document = |trace: &Value| json::why(trace, &why);
+    page(config, (&model, &names), out, document, |page| {
+        view::why::page(page, &why)
+    })
 }
 
 fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
     let mut folder = Folder::new(view.by);
-    let (model, names) = read_with(config, &mut |census, span| folder.add(census, span))?;
+    let (model, names) = read_with(config, |_, _| {}, |census, span| folder.add(census, span))?;
     warn(&model);
     let stacks = folder.finish(&model, &names);
     let said = view::flame::write(&model, &stacks, view, out)?;
-    if config.json {
-        let by = if view.by == By::Wait { "wait" } else { "run" };
-        json::write(
-            &json::stacks(&json::trace(&model, &names), by, &stacks),
-            out,
-        )?;
-    } else if config.detail != Detail::Quiet {
-        said.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    if !config.json {
+        return confirm(config, said, out);
     }
-    Ok(())
+    let by = if view.by == By::Wait { "wait" } else { "run" };
+    let document = json::stacks(&json::trace(&model, &names), by, &stacks);
+    Ok(json::write(&document, out)?)
 }
 
 /// Says what is missing of what goes into a file, or to a program, where no page says it.
@@ -300,12 +300,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         lives: &lives,
     };
     let said = view::timeline::write(&picture, view, out)?;
-    if config.detail != Detail::Quiet
-        && let Some(said) = said
-    {
-        writeln!(out, "{said}")?;
-    }
-    Ok(())
+    confirm(config, said, out)
 }
 
 fn dump(config: &Config, out: &mut dyn Write) -> Result<()> {
@@ -332,12 +327,7 @@ fn export(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<()>
     warn(&model);
     let rows = exporter.finish(&model);
     let said = view::export::write(&model, &rows, view, out)?;
-    if config.detail != Detail::Quiet
-        && let Some(said) = said
-    {
-        writeln!(out, "{said}")?;
-    }
-    Ok(())
+    confirm(config, said, out)
 }
 
 /// Reads twice: to learn what all is called, and to write what is done as it goes by.
@@ -357,10 +347,5 @@ fn tracks(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<()>
         tracks.finish(view.threshold, sink);
         Ok(())
     })?;
-    if config.detail != Detail::Quiet
-        && let Some(said) = said
-    {
-        writeln!(out, "{said}")?;
-    }
-    Ok(())
+    confirm(config, said, out)
 }
