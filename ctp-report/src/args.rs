@@ -1,6 +1,7 @@
 //! The command line, and nothing but it.
 
 mod heeding;
+mod options;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,19 +9,14 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::error::ErrorKind;
-use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use clap_complete::Shell;
 
-use symbolize::Places;
-
-use crate::config::ignore::{Ignore, Pattern};
-use crate::config::{
-    By, Config, DEFAULT_INPUT, Detail, ExportView, FlameView, Format, LastWordsView, SitesView,
-    Sort, StuckView, TimelineView, TracksView, TreeView, View, WhyView,
-};
-use crate::figures::lints::Lint;
+use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
-use crate::units;
+use options::{
+    ExchangeArgs, FlameArgs, PlacesArgs, SitesArgs, StuckArgs, Target, TimelineArgs, ViewArgs,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,6 +82,24 @@ struct Cli {
     /// Trace to read, as with --input
     #[arg(value_name = "FILE", conflicts_with = "input")]
     trace: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// No header lines, no hints
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more
+    #[arg(short, long)]
+    verbose: bool,
+    /// Colour severity (auto: on a terminal, unless NO_COLOR is set)
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: When,
+    /// Print a completion script
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<Shell>,
+    /// Print the manual page
+    #[arg(long, exclusive = true)]
+    man: bool,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
@@ -100,149 +114,6 @@ struct Cli {
     places: PlacesArgs,
     #[command(flatten)]
     exchange: ExchangeArgs,
-    /// Print JSON instead of text
-    #[arg(long)]
-    json: bool,
-    /// No header lines, no hints
-    #[arg(short, long, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Say more
-    #[arg(short, long)]
-    verbose: bool,
-    /// Colour severity (auto: on a terminal, unless NO_COLOR is set)
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    color: When,
-}
-
-#[derive(Debug, Args)]
-#[group(multiple = false)]
-struct ViewArgs {
-    /// List what is stuck
-    #[arg(long)]
-    stuck: bool,
-    /// List what everybody did last who lived at the end, those that crashed first
-    #[arg(long)]
-    last_words: bool,
-    /// Show who spawned whom, as a tree: coroutines of one name and place in one row
-    #[arg(long)]
-    tree: bool,
-    /// Tell what led this coroutine to where it is: who woke it, and who woke that one
-    #[arg(long, value_name = "ID")]
-    why: Option<u32>,
-    /// Draw how long waits and runs took, by site; of a --summary by name
-    #[arg(long)]
-    histogram: bool,
-    /// Print every record
-    #[arg(short = 'D', long)]
-    dump: bool,
-    /// Print a completion script
-    #[arg(long, value_name = "SHELL", exclusive = true)]
-    completions: Option<Shell>,
-    /// Print the manual page
-    #[arg(long, exclusive = true)]
-    man: bool,
-}
-
-#[derive(Debug, Args)]
-struct SitesArgs {
-    /// Column to sort sites by
-    #[arg(short, long, value_name = "KEY", default_value = "share")]
-    sort: Sort,
-    /// Leave out sites with less than this share of the waiting time
-    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent)]
-    percent_limit: f64,
-    /// Say nothing of this sort of what is seldom meant; may be repeated
-    #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',')]
-    allow: Vec<Lint>,
-}
-
-#[derive(Debug, Args)]
-struct StuckArgs {
-    /// How long nothing must have happened
-    #[arg(long, value_name = "DURATION", default_value = "1s",
-        value_parser = units::parse_duration)]
-    threshold: ctp_trace::record::Nanos,
-    /// Exit with status 3 if anything is stuck, and 4 if the trace lacks what would tell
-    #[arg(long)]
-    fail: bool,
-    /// Do not call stuck what waits here: a pattern of a function, or of file:line; may be repeated
-    #[arg(long, value_name = "REGEX")]
-    ignore: Vec<Pattern>,
-    /// List all ids, not a few of each group
-    #[arg(long)]
-    ids: bool,
-}
-
-#[derive(Debug, Args)]
-struct FlameArgs {
-    /// Write a flame graph (- for standard output)
-    #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
-    flame: Option<PathBuf>,
-    /// Write the folded stacks that a flame graph is made of (- for standard output)
-    #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
-    folded: Option<PathBuf>,
-    /// What the width of a flame means
-    #[arg(long, value_name = "WHAT", default_value = "wait")]
-    by: By,
-    /// Headline of the picture
-    #[arg(long, value_name = "TEXT")]
-    title: Option<String>,
-}
-
-#[derive(Debug, Args)]
-struct TimelineArgs {
-    /// Write a timeline (- for standard output): one row a coroutine, or a sample of many
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
-    timeline: Option<PathBuf>,
-    /// Show only this time, like 1s,5s or 500ms,
-    #[arg(long, value_name = "FROM,TO", value_parser = units::parse_window)]
-    time: Option<(ctp_trace::record::Nanos, Option<ctp_trace::record::Nanos>)>,
-}
-
-/// What shows records as they are, for which no name is looked up.
-const NAMELESS: [&str; 1] = ["dump"];
-
-#[derive(Debug, Default, Args)]
-struct PlacesArgs {
-    /// Look for programs, sources and debug info below this directory, by path or by name
-    #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
-    symfs: Option<PathBuf>,
-    /// Look for separate debug info here too, as in /usr/lib/debug; may be repeated
-    #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
-    debug_dir: Vec<PathBuf>,
-}
-
-impl PlacesArgs {
-    fn into_places(self) -> Places {
-        let places = self.symfs.map_or_else(Places::recorded, Places::below);
-        let directories = self.debug_dir.into_iter();
-        directories.fold(places, Places::with_debug_directory)
-    }
-}
-
-#[derive(Debug, Args)]
-struct ExchangeArgs {
-    /// Which run of an imported file to read, from 1; the last unless told
-    #[arg(long, value_name = "N")]
-    run: Option<usize>,
-    /// Write the trace for other tools
-    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["ViewArgs", "flame", "folded", "timeline", "json"])]
-    export: Option<Target>,
-    /// Where to export to, if not to standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-}
-
-/// Whom an export is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Target {
-    /// Events with the six columns of coroTracer, one JSON object a line
-    Jsonl,
-    /// The same as comma-separated values under a line of names
-    Csv,
-    /// Trace events: a track for each coroutine and thread, wakes as arrows, what is stuck marked; for
-    /// Perfetto, chrome://tracing, speedscope
-    Chrome,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -298,8 +169,7 @@ impl Cli {
     /// Rows are of all events, as they are, and have no names.
     fn check_rows(&self) -> Result<(), clap::Error> {
         let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
-        let has_places = self.places.symfs.is_some() || !self.places.debug_dir.is_empty();
-        let said = match (self.timeline.time, has_places) {
+        let said = match (self.timeline.time, self.places.are_given()) {
             (Some(_), _) => "--time is for --timeline and --export chrome alone",
             (_, true) => "--symfs and --debug-dir are for names, of which jsonl and csv have none",
             _ => return Ok(()),
@@ -347,94 +217,19 @@ impl Cli {
         }
     }
 
+    /// The first of these that is asked for; nobody has to ask for the table of sites.
     fn into_view(self) -> View {
-        let Cli {
-            view,
-            sites,
-            stuck,
-            flame,
-            timeline,
-            exchange,
-            json,
-            ..
-        } = self;
-        if let Some(shell) = view.completions {
-            View::Fixed(completions(shell))
-        } else if view.man {
-            View::Fixed(man())
-        } else if view.dump {
-            View::Dump
-        } else if view.histogram {
-            View::Histogram
-        } else if let Some(id) = view.why {
-            let threshold = stuck.threshold;
-            View::Why(WhyView { id, threshold })
-        } else if view.tree {
-            let (threshold, all_ids) = (stuck.threshold, stuck.ids);
-            View::Tree(TreeView { threshold, all_ids })
-        } else if view.stuck {
-            stuck.into_view()
-        } else if let Some(target) = exchange.export {
-            let output = exchange.output.filter(|path| !output::is_stdout(path));
-            let rows = |format, output| View::Export(ExportView { format, output });
-            match target {
-                Target::Jsonl => rows(Format::Jsonl, output),
-                Target::Csv => rows(Format::Csv, output),
-                Target::Chrome => View::Tracks(TracksView {
-                    time: timeline.time.unwrap_or_default(),
-                    threshold: stuck.threshold,
-                    output,
-                }),
-            }
-        } else if view.last_words {
-            let all_ids = stuck.ids;
-            View::LastWords(LastWordsView { all_ids })
-        } else if let Some(svg) = timeline.timeline {
-            View::Timeline(TimelineView {
-                svg,
-                time: timeline.time.unwrap_or_default(),
-                threshold: stuck.threshold,
-                title: flame.title,
-            })
-        } else if flame.flame.is_some() || flame.folded.is_some() {
-            flame.into_view(json)
-        } else {
-            sites.into_view()
-        }
-    }
-}
-
-impl StuckArgs {
-    fn into_view(self) -> View {
-        View::Stuck(StuckView {
-            threshold: self.threshold,
-            fail: self.fail,
-            all_ids: self.ids,
-            ignore: Ignore(self.ignore),
-        })
-    }
-}
-
-impl FlameArgs {
-    /// JSON is printed instead of text.
-    fn into_view(self, json: bool) -> View {
-        let is_text = |path: &PathBuf| !(json && output::is_stdout(path));
-        View::Flame(FlameView {
-            svg: self.flame,
-            folded: self.folded.filter(is_text),
-            by: self.by,
-            title: self.title,
-        })
-    }
-}
-
-impl SitesArgs {
-    fn into_view(self) -> View {
-        View::Sites(SitesView {
-            sort: self.sort,
-            percent_limit: self.percent_limit,
-            allow: self.allow,
-        })
+        let threshold = self.stuck.threshold;
+        let time = self.timeline.time.unwrap_or_default();
+        let title = self.flame.title.clone();
+        let fixed = self.completions.map(completions);
+        let fixed = fixed.or_else(|| self.man.then(man));
+        let view = fixed.map(View::Fixed);
+        view.or_else(|| self.view.into_view(self.stuck))
+            .or_else(|| self.exchange.into_view(time, threshold))
+            .or_else(|| self.timeline.into_view(threshold, title))
+            .or_else(|| self.flame.into_view(self.json))
+            .unwrap_or_else(|| self.sites.into_view())
     }
 }
 
@@ -454,6 +249,7 @@ fn man() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::FlameView;
 
     #[test]
     fn the_command_line_is_consistent() {
