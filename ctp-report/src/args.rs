@@ -91,13 +91,18 @@ struct Cli {
     /// Say more
     #[arg(short, long)]
     verbose: bool,
-    /// Colour severity (auto: on a terminal, unless NO_COLOR is set)
+    /// When to use colour (auto: on a terminal, unless NO_COLOR is set)
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: When,
-    /// Print a completion script
-    #[arg(long, value_name = "SHELL", exclusive = true)]
+    /// Print completions for bash, zsh, fish, elvish or powershell
+    #[arg(
+        long,
+        value_name = "SHELL",
+        exclusive = true,
+        hide_possible_values = true
+    )]
     completions: Option<Shell>,
-    /// Print the manual page
+    /// Print the man page
     #[arg(long, exclusive = true)]
     man: bool,
     #[command(flatten)]

@@ -17,6 +17,7 @@ use crate::units;
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
+#[command(next_help_heading = "Views")]
 pub(super) struct ViewArgs {
     /// List what is stuck
     #[arg(long)]
@@ -39,6 +40,7 @@ pub(super) struct ViewArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Sites")]
 pub(super) struct SitesArgs {
     /// Column to sort sites by
     #[arg(short, long, value_name = "KEY", default_value = "share")]
@@ -46,21 +48,22 @@ pub(super) struct SitesArgs {
     /// Leave out sites with less than this share of the waiting time
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent)]
     pub(super) percent_limit: f64,
-    /// Say nothing of this sort of what is seldom meant; may be repeated
+    /// Hide this lint (see below); may be repeated
     #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',')]
     pub(super) allow: Vec<Lint>,
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Stuck")]
 pub(super) struct StuckArgs {
-    /// How long nothing must have happened
+    /// Judge only coroutines that have not moved for this long
     #[arg(long, value_name = "DURATION", default_value = "1s",
         value_parser = units::parse_duration)]
     pub(super) threshold: Nanos,
     /// Exit with status 3 if anything is stuck, and 4 if the trace lacks what would tell
     #[arg(long)]
     pub(super) fail: bool,
-    /// Do not call stuck what waits here: a pattern of a function, or of file:line; may be repeated
+    /// Never report waits whose function or file:line matches this pattern as stuck; may be repeated
     #[arg(long, value_name = "REGEX")]
     pub(super) ignore: Vec<Pattern>,
     /// List all ids, not a few of each group
@@ -69,6 +72,7 @@ pub(super) struct StuckArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Flame graph")]
 pub(super) struct FlameArgs {
     /// Write a flame graph (- for standard output)
     #[arg(long, value_name = "FILE", conflicts_with = "ViewArgs")]
@@ -85,6 +89,7 @@ pub(super) struct FlameArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Timeline")]
 pub(super) struct TimelineArgs {
     /// Write a timeline (- for standard output): one row a coroutine, or a sample of many
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
@@ -98,6 +103,7 @@ pub(super) struct TimelineArgs {
 const NAMELESS: [&str; 1] = ["dump"];
 
 #[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Symbols")]
 pub(super) struct PlacesArgs {
     /// Look for programs, sources and debug info below this directory, by path or by name
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
@@ -120,6 +126,7 @@ impl PlacesArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Import and export")]
 pub(super) struct ExchangeArgs {
     /// Which run of an imported file to read, from 1; the last unless told
     #[arg(long, value_name = "N")]
