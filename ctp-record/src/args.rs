@@ -45,12 +45,13 @@ A program that locks its memory (mlockall) locks that room too: give it --buffer
 With --no-bell a thread still calls gettid at its first event, and has no buffer of one that ended
 without saying so.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
-and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); SIZE is another word for --buffer.
+and goes back no further than DURATION; SIZE is another word for --buffer.
 Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so
 on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
 What is stuck is told of each place once, and again when it has doubled; so is what is BUSY, with
 the thread it keeps. A snapshot since stuck:2s is taken once a place, and 16 times at most, and none
 of what is BUSY. What may still change is said to be LIKELY.
+A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
 
 /// Runs a program and records what its coroutines do, from outside.

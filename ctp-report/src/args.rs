@@ -63,7 +63,7 @@ Above that, on every page, and no verdicts:
 Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed, 4 nothing is known to fail it, but
 the trace is not whole, coroutines were refused, processes not recorded, or records that would
 tell are missing.
-Durations are a number and a unit: 500us, 200ms, 2s, 1.5s, 3min.";
+A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.";
 
 /// What was typed.
 #[derive(Debug, Parser)]

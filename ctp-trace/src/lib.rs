@@ -24,6 +24,8 @@ mod writer;
 
 mod reader;
 
+mod duration;
+
 mod error;
 
 pub mod format;
@@ -55,6 +57,7 @@ pub mod census;
 pub use census::Census;
 pub use chunk::{ChunkWriter, RawChunk};
 pub use composer::Composer;
+pub use duration::BadDuration;
 pub use error::Error;
 pub use reader::{Completeness, Reader};
 pub use writer::Writer;

@@ -172,7 +172,7 @@ mod tests {
             Ok(Reach::Length(Duration::from_millis(1_500)))
         );
         assert_eq!("64M".parse(), Ok(Reach::Bytes(64 << 20)));
-        for text in ["", "0s", "0M", "5m", "30", "M", "-1s", "3 s", "1d"] {
+        for text in ["", "0s", "0M", "5m", "30", "M", "-1s", "3 S", "1d"] {
             assert_eq!(text.parse::<Reach>(), Err(BadReach::Syntax), "{text}");
         }
         assert!(matches!("1G".parse::<Reach>(), Err(BadReach::Size(_))));
@@ -185,7 +185,10 @@ mod tests {
         let two_seconds = Duration::from_secs(2);
         assert_eq!("stuck:2s".parse(), Ok(Trigger::Stuck(two_seconds)));
         let refused = "stuck:2".parse::<Trigger>();
-        assert_eq!(refused, Err(BadTrigger::Duration(NoDuration)));
+        assert!(matches!(
+            refused,
+            Err(BadTrigger::Duration(NoDuration::Bad(_)))
+        ));
         for name in ["KILL", "INT", "SEGV", "CHLD", "usr2", ""] {
             let refused = format!("signal:{name}").parse::<Trigger>();
             assert_eq!(refused, Err(BadTrigger::Signal(name.to_owned())));

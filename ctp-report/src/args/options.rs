@@ -57,8 +57,7 @@ pub(super) struct SitesArgs {
 #[command(next_help_heading = "Stuck")]
 pub(super) struct StuckArgs {
     /// Judge only coroutines that have not moved for this long
-    #[arg(long, value_name = "DURATION", default_value = "1s",
-        value_parser = units::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
     pub(super) threshold: Nanos,
     /// Exit with status 3 if anything is stuck, and 4 if the trace lacks what would tell
     #[arg(long)]
