@@ -6,3 +6,4 @@ mod properties;
 mod standings;
 mod states;
 mod woken;
+mod words;
