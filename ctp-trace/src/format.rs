@@ -20,7 +20,7 @@ pub const MAX_FILE_HEADER_BYTES: usize = 4096;
 pub const CHUNK_MARK: [u8; 4] = *b"\xC7tpk";
 /// Bytes before the payload of a chunk.
 pub const CHUNK_HEADER_BYTES: usize = 32;
-/// Flag of a chunk: the payload is one zstd frame.
+/// Flag of a chunk: the payload is one or more zstd frames.
 pub const COMPRESSED: u16 = 1;
 /// Flags of a chunk that this version understands.
 pub const CHUNK_FLAGS: u16 = COMPRESSED;

@@ -107,11 +107,6 @@ impl Blocks {
         &self.cycles
     }
 
-    /// The cycle that this one is in.
-    pub fn cycle_of(&self, id: CoroutineId) -> Option<&[CoroutineId]> {
-        self.cycle.get(&id).map(|at| self.cycles[*at].as_slice())
-    }
-
     /// Of those that keep it, those that keep these, and so on, the one that nothing is known to keep,
     /// or that is in a cycle; and why one of those in between may go on all the same.
     fn root_of(&self, id: CoroutineId) -> Option<(CoroutineId, Option<Doubt>)> {

@@ -39,6 +39,13 @@ fn old_traces_mean_what_they_meant() {
 }
 
 #[test]
+fn the_document_is_of_the_version_that_is_written() {
+    let (major, minor) = (format::MAJOR, format::MINOR);
+    let title = format!("# Format of a trace, version {major}.{minor}");
+    assert_eq!(FORMAT.lines().next(), Some(title.as_str()));
+}
+
+#[test]
 fn a_field_that_was_added_is_absent_from_old_traces() {
     bless();
     assert_eq!(end_of("v1-everything.ctp").faulting_tid, 0);
