@@ -78,7 +78,7 @@ fn imported(imported: &Imported) -> Value {
     json!({ "run": imported.run, "runs": imported.runs, "left_out": left_out })
 }
 
-/// The same, with what went so wrong that it concerns every figure.
+/// What the document of a page begins with: also what went so wrong that it concerns every figure.
 pub fn told(model: &Model, names: &Names) -> Value {
     let mut trace = trace(model, names);
     trace["crash"] = json!(crash::crash(model, names));

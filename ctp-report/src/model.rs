@@ -172,7 +172,7 @@ impl Model {
         self.census.end().map_or(0, |end| end.unrecorded)
     }
 
-    /// The same, and what it means for what is shown.
+    /// How many processes of the program are missing, and what that means for what is shown.
     pub fn who_is_missing(&self) -> String {
         let who = match self.unrecorded() {
             1 => "1 process of the program is".to_owned(),

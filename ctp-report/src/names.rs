@@ -129,7 +129,7 @@ impl Names {
         }
     }
 
-    /// The same of these coroutines.
+    /// What these coroutines are called where they are.
     pub fn of_all<'c>(
         &self,
         model: &Model,

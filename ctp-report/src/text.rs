@@ -110,7 +110,7 @@ pub fn words(sentence: &str) -> Vec<String> {
     words
 }
 
-/// The same as the beginning of a sentence.
+/// Words with a capital letter, to begin a sentence.
 pub fn capitalized(words: &str) -> String {
     let mut chars = words.chars();
     let first = chars.next().map(|it| it.to_ascii_uppercase());

@@ -168,7 +168,7 @@ impl Durations {
 /// What a coroutine's program summed up of it so far. Each one replaces those before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aggregate {
-    /// Whose.
+    /// The coroutine whose totals they are.
     pub coroutine: CoroutineId,
     /// When it was read.
     pub at: Nanos,

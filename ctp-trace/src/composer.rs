@@ -86,12 +86,12 @@ impl Composer {
         }
     }
 
-    /// The same as [`add`](Self::add), of an event.
+    /// Like [`add`](Self::add), but takes an event.
     pub fn add_event(&mut self, event: &Event) {
         self.row(|block| block.event(event));
     }
 
-    /// The same as [`add`](Self::add), of these events, one after the other.
+    /// Like [`add`](Self::add), but takes events, one after the other.
     pub fn add_events(&mut self, events: &[Event]) {
         for event in events {
             self.row(|block| block.event(event));

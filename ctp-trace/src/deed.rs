@@ -10,9 +10,9 @@ pub struct Deed {
     pub process: ProcessId,
     /// Which thread (the kernel's id on Linux).
     pub tid: u64,
-    /// When.
+    /// When it was done.
     pub at: Nanos,
-    /// What.
+    /// What was done.
     pub act: Act,
 }
 
@@ -47,7 +47,7 @@ pub struct WakeCall {
     pub count: u32,
     /// Who called.
     pub by: Waker,
-    /// Where.
+    /// The place of the call of `wake()`.
     pub site: SiteId,
 }
 
@@ -59,7 +59,7 @@ pub struct Close {
     pub wait: WaitKind,
     /// Which one.
     pub arg: u64,
-    /// Where.
+    /// The place where that was told.
     pub site: SiteId,
 }
 
@@ -72,6 +72,6 @@ pub struct Hold {
     pub arg: u64,
     /// Who ran where that was told.
     pub by: Waker,
-    /// Where.
+    /// The place where that was told.
     pub site: SiteId,
 }

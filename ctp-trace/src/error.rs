@@ -25,7 +25,7 @@ pub enum Error {
     },
     /// The file header is damaged.
     CorruptHeader {
-        /// Where.
+        /// The byte of the file where that is.
         offset: u64,
         /// What is wrong with it.
         what: &'static str,

@@ -25,7 +25,7 @@ pub struct Window {
 /// [`Aggregate`](crate::record::Aggregate), if it has one, is of all of its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// Whose.
+    /// The coroutine whose events they are.
     pub coroutine: CoroutineId,
     /// How many, and so the index of the first one that can be in the trace.
     pub events: u64,

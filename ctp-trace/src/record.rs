@@ -288,12 +288,12 @@ pub struct WaitMarks {
 /// A change of state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Whose.
+    /// The coroutine whose event it is.
     pub coroutine: CoroutineId,
     /// Index among this coroutine's events, from 0. A jump is a loss of what lies between. Events
     /// that a filter kept out, as many as lie together, have one index.
     pub n: u64,
-    /// When.
+    /// When it happened.
     pub at: Nanos,
     /// On which thread (the kernel's id on Linux).
     pub tid: u64,
@@ -350,7 +350,7 @@ pub struct Wake {
 /// How many events a coroutine had, whether or not they were recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Whose.
+    /// The coroutine whose account it is.
     pub coroutine: CoroutineId,
     /// Events that it had, without those that a filter kept out. What was not recorded of them is
     /// lost.
@@ -402,11 +402,11 @@ impl Control {
 /// When and how a process ended before the recording did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessEnd {
-    /// Which.
+    /// The process that ended.
     pub process: ProcessId,
-    /// When, as [`End::at`].
+    /// When it ended, as [`End::at`].
     pub at: Nanos,
-    /// How.
+    /// How it ended.
     pub how: ProcessEnding,
 }
 
@@ -456,7 +456,7 @@ pub struct End {
     /// When. If the program ended, but the recorder was kept from seeing that, when it last saw it alive,
     /// or its latest event was.
     pub at: Nanos,
-    /// How.
+    /// How the recording ended.
     pub how: Ending,
     /// Events in this trace.
     pub events: u64,

@@ -48,7 +48,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// How sure that is.
     pub confidence: Confidence,
-    /// Why.
+    /// Why that is the verdict.
     pub reason: Reason,
     /// How long it has been so.
     pub age: Nanos,
@@ -360,7 +360,7 @@ impl Case<'_> {
 }
 
 impl Judgement {
-    /// The same for one that nobody wants to hear of: if it was bad, it is set apart.
+    /// The judgement on one that nobody wants to hear of: if it was bad, it is set apart.
     pub fn ignored(self) -> Self {
         if !self.verdict.is_stuck() && self.verdict != Verdict::Busy {
             return self;

@@ -58,7 +58,7 @@ impl<W: Write> Writer<W> {
         self.put_chunks()
     }
 
-    /// The same as [`write`](Self::write), of an event.
+    /// Like [`write`](Self::write), but takes an event.
     ///
     /// # Errors
     /// Those of `out`.

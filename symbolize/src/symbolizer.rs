@@ -56,7 +56,7 @@ impl Symbolizer {
         Self::with_places(mappings, Places::recorded())
     }
 
-    /// The same, for files that lie elsewhere.
+    /// Like [`new`](Self::new), but looks for files in `places`.
     pub fn with_places(mappings: Vec<Mapping>, places: Places) -> Self {
         let mut symbolizer = Self {
             modules: Modules::in_places(places),

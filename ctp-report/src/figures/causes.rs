@@ -29,9 +29,9 @@ pub struct Who {
 /// A coroutine began to run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Which.
+    /// The coroutine that ran.
     pub who: Rc<Who>,
-    /// When.
+    /// When it began to run.
     pub began: Nanos,
     /// The wait that this ended, if nothing is missing in between.
     pub wait: Option<Event>,
@@ -44,11 +44,11 @@ pub struct Run {
 /// A coroutine became ready.
 #[derive(Clone, Debug)]
 pub struct Cause {
-    /// When.
+    /// When that was done.
     pub at: Nanos,
     /// Who did it.
     pub by: Waker,
-    /// Where.
+    /// The place where it was done.
     pub site: SiteId,
     /// By spawning it, rather than by waking it.
     pub is_birth: bool,
@@ -59,7 +59,7 @@ pub struct Cause {
 /// What is known of one coroutine.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// Who.
+    /// Which coroutine it is.
     pub who: Rc<Who>,
     /// Its latest run.
     pub run: Option<Rc<Run>>,

@@ -28,7 +28,7 @@ pub struct KeptBy {
     pub name: String,
     /// Which thread took the lock.
     pub tid: Option<u64>,
-    /// Where.
+    /// The place where the lock was taken.
     pub taken_at: Option<String>,
     /// How long ago.
     pub taken_ns: Option<u64>,
@@ -77,7 +77,7 @@ pub struct Kept {
     pub by: Vec<KeptBy>,
     /// Why that is not certain, as a word.
     pub doubt: Option<&'static str>,
-    /// The same.
+    /// Why it may not keep it, for the pages.
     #[serde(skip)]
     pub doubted: Option<Doubt>,
 }

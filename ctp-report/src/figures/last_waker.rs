@@ -14,7 +14,7 @@ use crate::names::Names;
 /// The coroutine whose wake one that waits had last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LastWaker {
-    /// Which.
+    /// Its number.
     pub id: u32,
     /// Its name, also if it has ended.
     pub name: String,

@@ -29,11 +29,11 @@ pub struct Proof {
 /// One record, or the lack of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// When.
+    /// When it happened.
     pub at_ns: u64,
     /// On which thread, or where it was read.
     pub by: String,
-    /// What.
+    /// What happened, in words.
     pub what: String,
 }
 

@@ -38,7 +38,7 @@ pub struct Why {
     pub links: Vec<Link>,
     /// What it has done since the last of them: it waits.
     pub waits_for: Option<String>,
-    /// Where.
+    /// The place where it waits.
     pub waits_at: Option<String>,
     /// For how long.
     pub waits_ns: u64,
@@ -65,7 +65,7 @@ pub struct Why {
 /// One run, and how it came to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Whose.
+    /// The coroutine that ran.
     pub id: u32,
     /// Its name.
     pub name: String,
@@ -86,13 +86,13 @@ pub struct Link {
 /// A coroutine was made ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ready {
-    /// When.
+    /// When it was done.
     pub at_ns: u64,
     /// By which coroutine, if by one.
     pub by: Option<u32>,
     /// By which thread that ran none, if that is known.
     pub tid: Option<u32>,
-    /// Where.
+    /// The place where it was done.
     pub place: Option<String>,
     /// By being spawned.
     pub spawned: bool,
@@ -103,13 +103,13 @@ pub struct Ready {
 /// What one waits for was closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Closed {
-    /// When.
+    /// When it was closed.
     pub at_ns: u64,
     /// On which thread.
     pub tid: u64,
     /// What: `fd 17`.
     pub thing: String,
-    /// Where.
+    /// The place where it was closed.
     pub place: Option<String>,
     /// Which coroutine ended, if it waits for that.
     pub ended: Option<u32>,

@@ -18,7 +18,7 @@ const SEQ_MAX: u64 = 1 << 48;
 pub struct Line {
     /// Its number in the file, from 1.
     pub number: usize,
-    /// Who.
+    /// The number that its probe gave the coroutine.
     pub probe_id: u64,
     /// On which thread.
     pub tid: u64,

@@ -14,7 +14,7 @@ pub struct Label {
     pub function: Option<String>,
     /// The source file as it is named in the program.
     pub file: Option<String>,
-    /// The same file from the root, if known.
+    /// Its source file from the root, if known.
     pub absolute: Option<PathBuf>,
     /// Line in it, from 1.
     pub line: Option<u32>,
@@ -55,7 +55,7 @@ impl Label {
         function.is_some_and(|it| symbolize::enclosing(it) == symbolize::enclosing(name))
     }
 
-    /// The same without the directories.
+    /// File and line, without the directories.
     pub fn short(&self) -> Option<String> {
         let at = self.at()?;
         Some(at.rsplit('/').next().unwrap_or(&at).to_owned())

@@ -12,7 +12,7 @@ const ROOM: usize = 5_000;
 /// A coroutine that is shown woke another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrow {
-    /// When.
+    /// When the wake came.
     pub at: Nanos,
     /// The row of the one that called `wake()`.
     pub from: usize,

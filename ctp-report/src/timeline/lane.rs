@@ -51,7 +51,7 @@ pub struct Bar {
 /// A mark on the line of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// Where.
+    /// Where it stands in the lane.
     pub x: u64,
     /// Who made it, if that was told.
     pub by: Option<By>,

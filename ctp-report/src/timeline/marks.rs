@@ -8,9 +8,9 @@ use super::track::Track;
 /// A moment, and who made it worth a mark, if that was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// When it happened.
     pub at: Nanos,
-    /// Who.
+    /// Who did it, if that was told.
     pub by: Option<By>,
 }
 

@@ -27,7 +27,7 @@ pub struct Row {
     pub member: Member,
     /// What it did, as it can be seen from afar.
     pub far: Track,
-    /// The same from near by.
+    /// What it did, as seen from near by.
     pub near: Track,
     /// What it did last, if it never ended.
     pub open: Option<Piece>,

@@ -39,7 +39,7 @@ pub struct Scale {
 /// A mark on the line of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// Where.
+    /// Where it stands in the picture.
     pub x: u64,
     /// What it says.
     pub label: String,

@@ -39,7 +39,7 @@ pub struct Thread {
 /// Those that are shown, in the order in which they began, and of how many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Who.
+    /// The threads that are shown.
     pub threads: Vec<Thread>,
     /// How many there were.
     pub total: u64,

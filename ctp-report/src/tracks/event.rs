@@ -77,7 +77,7 @@ pub struct Details {
     /// On which thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u64>,
-    /// Where.
+    /// The place, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// For what.
@@ -89,7 +89,7 @@ pub struct Details {
     /// The verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<&'static str>,
-    /// Why.
+    /// The reason of a verdict, as a word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
 }

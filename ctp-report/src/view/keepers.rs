@@ -84,7 +84,7 @@ fn and_others(all: &[KeptBy], told: usize, others: usize) -> Option<String> {
     (0 < more).then(|| format!("{by} {}", units::counted(more as u64, "other")))
 }
 
-/// The same of each, as lines of their own.
+/// What keeps it, a line for each.
 pub fn lines(all: &[KeptBy]) -> Vec<String> {
     let mut lines: Vec<String> = all.iter().take(TOLD).map(clause).collect();
     lines.extend(and_others(all, TOLD, 0));

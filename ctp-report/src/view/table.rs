@@ -5,9 +5,9 @@ use crate::text;
 /// At which side a column is flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Names.
+    /// At the left, as names are.
     Left,
-    /// Figures.
+    /// At the right, as figures are.
     Right,
 }
 

@@ -48,7 +48,7 @@ pub struct Picture<'a> {
     pub blocks: &'a Blocks,
     /// The crash, if the program had one.
     pub crash: Option<&'a Crash>,
-    /// When.
+    /// The time that is shown.
     pub scale: Scale,
     /// On how many threads.
     pub threads: u64,

@@ -18,7 +18,7 @@ const ROOM: usize = 1 << 14;
 /// A resource is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Closing {
-    /// When.
+    /// When it was closed.
     pub at: Nanos,
     /// On which thread.
     pub tid: u64,

@@ -43,7 +43,7 @@ pub struct Family {
 /// The coroutine that ran where another one was born.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// Which.
+    /// Which coroutine it is.
     pub id: CoroutineId,
     /// Its name.
     pub name: NameId,

@@ -28,7 +28,7 @@ const TOLD_APART: usize = 16;
 pub struct Holding {
     /// By whom.
     pub by: Waker,
-    /// When.
+    /// When it was taken.
     pub at: Nanos,
     /// On which thread.
     pub tid: u64,

@@ -22,7 +22,7 @@ pub struct Kin {
 /// The coroutines of one name and place of spawning.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
-    /// Which.
+    /// Their name and place.
     pub kin: Kin,
     /// How many there were.
     pub coroutines: u64,

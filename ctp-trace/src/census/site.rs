@@ -14,7 +14,7 @@ pub const MOST_SITES: usize = 1 << 17;
 /// All waits of one sort at one site.
 #[derive(Clone, Debug, Default)]
 pub struct SiteStats {
-    /// Where.
+    /// The place where coroutines wait.
     pub site: SiteId,
     /// For what sort of thing.
     pub wait: WaitKind,

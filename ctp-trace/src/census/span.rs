@@ -5,7 +5,7 @@ use crate::record::{CoroutineId, Nanos, SiteId, WaitKind};
 /// A stretch of time that an event brought to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Whose.
+    /// The coroutine whose time it is.
     pub coroutine: CoroutineId,
     /// What it did.
     pub doing: Doing,

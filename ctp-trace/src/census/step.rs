@@ -10,9 +10,9 @@ use crate::verdict::wakes_since;
 /// What is counted over all coroutines, also those that are forgotten since they ended.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Coroutines.
+    /// How many coroutines there were.
     pub coroutines: u64,
-    /// Events.
+    /// How many events of them are in the trace.
     pub events: u64,
     /// Events known to be missing, of coroutines that have ended.
     pub lost_by_the_dead: u64,

@@ -12,7 +12,7 @@ const TOLD_APART: usize = 16;
 /// A call of `wake()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Woken {
-    /// When.
+    /// When the wake was called.
     pub at: Nanos,
     /// On which thread.
     pub tid: u64,

@@ -53,8 +53,8 @@ pub struct Standing {
     pub past: Past,
     /// Of all runs in its process, the one of which the coroutine had become ready last.
     pub served: Option<Served>,
-    /// The same of the threads that may have it in a queue of their own, of the one that is further
-    /// behind; `None` if one of them is not known to have run any.
+    /// Like [`served`](Self::served), but of the threads that may have it in a queue of their own, of
+    /// the one that is further behind; `None` if one of them is not known to have run any.
     pub served_there: Option<Served>,
     /// It runs, and its thread has begun to run another one since, inside of it.
     pub hosts: bool,
@@ -134,11 +134,11 @@ pub enum Obstacle {
 /// All looks from outside at what a coroutine waits for found this, since the first that did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LookStanding {
-    /// What.
+    /// What the looks found.
     pub seen: Seen,
-    /// When first.
+    /// When it was found first.
     pub first: Nanos,
-    /// When last; the same if there was no other look.
+    /// When it was found last; as `first` if there was no other look.
     pub latest: Nanos,
     /// The longest that others waited on at the same site after their descriptor was seen closed;
     /// zero if nobody is known to have gone on.
@@ -152,7 +152,7 @@ pub struct LookStanding {
 pub struct EmptyStanding {
     /// From this descriptor.
     pub fd: u64,
-    /// When.
+    /// When that was looked at.
     pub at: Nanos,
 }
 

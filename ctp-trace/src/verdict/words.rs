@@ -155,7 +155,7 @@ pub enum Reason {
     },
     /// What it waits for was closed, and nobody resumed it.
     Closed {
-        /// When.
+        /// When it was closed.
         at: Nanos,
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,
@@ -167,7 +167,7 @@ pub enum Reason {
     },
     /// Who took the lock that it waits for has ended without giving it back.
     NeverGivenBack {
-        /// Who.
+        /// Who took it.
         holder: CoroutineId,
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,
@@ -186,9 +186,9 @@ pub enum Reason {
     },
     /// The recorder saw it to be so, twice, and nobody resumed it.
     Looked {
-        /// What.
+        /// What was seen.
         seen: Seen,
-        /// When first.
+        /// When it was seen first.
         first: Nanos,
         /// Why this is not certain; nothing if it is.
         doubt: Option<Doubt>,

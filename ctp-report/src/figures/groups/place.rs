@@ -49,7 +49,7 @@ pub struct AwaitedBy {
     /// What was spawned, behind those that are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned: Option<Awaiter>,
-    /// The same in words.
+    /// The functions in words, as pages print them.
     #[serde(skip)]
     pub words: Vec<String>,
 }

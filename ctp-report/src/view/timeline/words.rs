@@ -59,7 +59,7 @@ pub fn at(picture: &Picture, site: SiteId) -> Option<String> {
     picture.names.of(site)?.at()
 }
 
-/// The same without the directories.
+/// A place without its directories.
 pub fn short(at: &str) -> &str {
     at.rsplit('/').next().unwrap_or(at)
 }
@@ -98,7 +98,7 @@ pub fn open(picture: &Picture, member: &Member, piece: &Piece) -> String {
     format!("{what} since {}{resource}", moment(member.since))
 }
 
-/// The same, and who keeps it.
+/// What it does to the end, and who keeps it.
 pub fn open_at_length(picture: &Picture, member: &Member, piece: &Piece) -> String {
     let mut said = vec![open(picture, member, piece)];
     said.extend(kept(picture, member));
