@@ -23,9 +23,11 @@ use crate::args::Launch;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::launch::Prepared;
+use crate::print::print;
 use crate::rendezvous::Rendezvous;
 use crate::shm::Memory;
 use crate::signals::Signals;
+use crate::start_and_end::{recording_of, start_of};
 use rules::{Judged, RULES};
 use watch::{File, Watch};
 
@@ -39,8 +41,8 @@ const BROKEN: u8 = 3;
 pub fn check(launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
     let plan = Plan::without_lanes(launch.stations);
-    let start = crate::start_of(clock, &launch.command, launch.stations);
-    let memory = Memory::create(plan, &crate::recording_of(&start), launch.inherit_fd)
+    let start = start_of(clock, &launch.command, launch.stations);
+    let memory = Memory::create(plan, &recording_of(&start), launch.inherit_fd)
         .map_err(|error| Error::Memory(plan.bytes(), error))?;
     let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
     let signals = Signals::watch(&[]).map_err(Error::Wait)?;
@@ -54,7 +56,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)
         .until_the_end(running, signals)
         .map_err(Error::Wait)?;
-    crate::print(text_of(&judged).as_bytes())?;
+    print(text_of(&judged).as_bytes())?;
     let broken = judged.iter().any(|(judged, _)| is_broken(judged));
     Ok(if broken { BROKEN } else { 0 })
 }

@@ -3,6 +3,7 @@
 mod laneless;
 mod refused;
 mod turned_away;
+pub mod write;
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! A dump of a program's memory, read with the same pass as a live one.
 
 mod place;
+mod read;
 
 use std::fs;
 use std::io;
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::shm::Copy;
 use place::{Place, memory_in};
+pub use read::read;
 
 /// The one program of a dump.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ pub struct Found {
 /// # Errors
 /// The dump cannot be read, or holds none, or a damaged one.
 pub fn load(image: &Image) -> Result<Found, Error> {
-    let dump = read(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
+    let dump = bytes_of(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
         Some(Ok(place)) => Ok(Found {
             copy: Copy::of(place.memory)
@@ -53,7 +55,7 @@ pub fn load(image: &Image) -> Result<Found, Error> {
 }
 
 /// A device may have no end.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     match fs::metadata(path)?.file_type() {
         kind if kind.is_char_device() || kind.is_block_device() => Err(io::Error::other(
             "it is a device; copy the memory out of it into a file first",

@@ -1,15 +1,13 @@
 //! The end of a flight recorder's recording: the last snapshot, and the closing lines.
 
-use std::io::Write as _;
-
 use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::args::{Config, Launch, Talk};
-use crate::closing::Closing;
+use crate::closing::{Closing, write};
 use crate::error::Error;
 use crate::flight::Snapshot;
-use crate::hindsight;
 use crate::session::Session;
+use crate::{hindsight, recording};
 
 /// Takes the last snapshot, if there is to be one, and says what came of it all.
 ///
@@ -29,7 +27,7 @@ pub fn land(
     if config.talk > Talk::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
         let end = taken.map_or(unwritten_end(session, ending, at), |it| it.composed.end);
-        let closing = crate::closing_of(config, launch, session, end);
+        let closing = recording::closing_of(config, launch, session, end);
         let closing = match (&written, taken) {
             (_, Some(snapshot)) => of_snapshot(closing, snapshot),
             (Ok(_), None) => Closing {
@@ -41,9 +39,7 @@ pub fn land(
                 ..closing
             },
         };
-        let text = closing.text(config.talk == Talk::Verbose);
-        // Where stderr takes nothing, there is nobody to be told.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        write::say(&closing, config.talk);
     }
     written.map(drop)
 }

@@ -1,0 +1,36 @@
+//! Where the closing lines go, once the trace is whole.
+
+use std::io::Write as _;
+
+use super::Closing;
+use crate::args::{Config, Talk};
+use crate::error::Error;
+use crate::hindsight;
+use crate::output::Output;
+
+/// Ends the trace and says what is in it.
+///
+/// # Errors
+/// The trace could not be written to its end.
+pub fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), Error> {
+    let written = output.finish(&closing.end);
+    closing.is_cut = written.is_err();
+    if let Ok(trace) = &written {
+        let metadata = trace.metadata().ok();
+        // A pipe or a device does not tell how much went into it, and cannot be looked at.
+        let file = metadata.filter(std::fs::Metadata::is_file);
+        closing.bytes = file.map(|metadata| metadata.len());
+        closing.outlook = hindsight::outlook(trace, closing.end.events);
+    }
+    say(&closing, config.talk);
+    written.map(drop)
+}
+
+/// Says the closing lines, if anything but errors is to be said.
+pub fn say(closing: &Closing<'_>, talk: Talk) {
+    if talk > Talk::Quiet {
+        let text = closing.text(talk == Talk::Verbose);
+        // Where stderr takes nothing, there is nobody to be told.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}

@@ -1,0 +1,59 @@
+//! A dump becomes a trace: everything is there at once, and nobody waits.
+
+use ctp_nostd::Region;
+use ctp_trace::record::Ending;
+
+use super::{Firmware, first_birth_ns, load};
+use crate::args::{Config, Image};
+use crate::clock::Clock;
+use crate::closing::{Closing, write};
+use crate::error::Error;
+use crate::harvest::Harvest;
+use crate::output::Output;
+use crate::recording::backlog_of;
+use crate::start_and_end::{end_of, start_of};
+
+/// Reads a dump into a trace and says what is in it.
+///
+/// # Errors
+/// The dump cannot be read, holds nothing that can be, or the trace cannot be written.
+pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
+    let found = load(image)?;
+    let mut firmware = Firmware::open(image)?;
+    let region = found
+        .copy
+        .region()
+        .map_err(|refused| Error::BadImage(image.dump.clone(), refused))?;
+    let zero = Clock {
+        monotonic_ns: first_birth_ns(&region),
+        ..Clock::start()
+    };
+    let start = start_of(zero, &[], region.stations.len() as u32);
+    let mut output = Output::create(&config.output, &start, backlog_of(config), None)?;
+    output.be_patient();
+    output.take_place();
+    let mut harvest = harvest_of(&region, zero.monotonic_ns);
+    harvest.finish(&region, &mut firmware, &mut output);
+    let counters = region.header.counters();
+    let totals = harvest.totals();
+    let end = end_of(totals, harvest.latest(), Ending::Image, counters);
+    let subject = image.dump.display().to_string();
+    let closing = Closing {
+        stations: region.stations.len() as u32,
+        doubtful: totals.doubtful,
+        summed_up: totals.summed_up,
+        which: found.which,
+        ..Closing::new(subject, &config.output, end, counters)
+    };
+    write::close(config, output, closing)?;
+    Ok(0)
+}
+
+/// A dump of a summary has totals, like a live one.
+fn harvest_of(region: &Region<'_>, zero_ns: u64) -> Harvest {
+    let harvest = Harvest::new(zero_ns);
+    match region.header.bins() {
+        Some(bins) => harvest.summing_up(bins),
+        None => harvest,
+    }
+}

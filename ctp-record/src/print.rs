@@ -1,0 +1,42 @@
+//! What goes to stdout and is no trace: answers, the man page, and completions.
+
+use std::io::{ErrorKind, Write as _};
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::args::Args;
+use crate::error::Error;
+
+/// Prints this. A reader that has seen enough is no error.
+///
+/// # Errors
+/// [`Error::Print`].
+pub fn print(text: &[u8]) -> Result<u8, Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Print(error)),
+        _ => Ok(0),
+    }
+}
+
+/// Prints a completion script.
+///
+/// # Errors
+/// [`Error::Print`].
+pub fn completions(shell: Shell) -> Result<u8, Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "ctp-record", &mut script);
+    print(&script)
+}
+
+/// Prints the man page.
+///
+/// # Errors
+/// [`Error::Print`].
+pub fn man_page() -> Result<u8, Error> {
+    let mut page = Vec::new();
+    let rendered = clap_mangen::Man::new(Args::command()).render(&mut page);
+    rendered.map_err(Error::Print)?;
+    print(&page)
+}

@@ -1,0 +1,217 @@
+//! A recording from its begin to its end.
+
+use std::ffi::OsString;
+
+use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
+use ctp_nostd::create::{Plan, Recording};
+use ctp_trace::record::{End, Start};
+
+use crate::alarms::Alarms;
+use crate::args::{Config, Launch};
+use crate::backlog::Backlog;
+use crate::calibrate::Calibrator;
+use crate::clock::Clock;
+use crate::closing::{Closing, write};
+use crate::control::desk::Desk;
+use crate::crash::Crashes;
+use crate::error::Error;
+use crate::flight::Trigger;
+use crate::launch::Prepared;
+use crate::lookout::{Lookout, Wish};
+use crate::looks::Looks;
+use crate::memories::Memories;
+use crate::processes::Processes;
+use crate::rate::Rate;
+use crate::rendezvous::Rendezvous;
+use crate::session::{Session, Vigil};
+use crate::signals::Signals;
+use crate::start_and_end::{end_of, recording_of, start_of};
+use crate::status::Status;
+use crate::store::Store;
+use crate::turned_away::TurnedAway;
+use crate::wait::Wait;
+use crate::watermark::Watermark;
+use crate::{capacity, cost, landing, output, signals, survivors};
+
+/// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
+///
+/// # Errors
+/// [`Error`], when there is nothing to record or it could not be written.
+pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
+    let clock = Clock::start();
+    output::check_apart(&config.output)?;
+    signals::survive_file_limit().map_err(Error::Wait)?;
+    let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
+    let mut session = begin(config, launch, clock, &rendezvous)?;
+    let (over, at) = session.run().map_err(Error::Wait)?;
+    rendezvous.remove_leftovers();
+    if session.output.flight().is_some() {
+        landing::land(config, launch, &mut session, over.ending(), at)?;
+        return Ok(over.status());
+    }
+    let end = End {
+        faulting_tid: session.faulting_tid(),
+        unrecorded: session.unrecorded(),
+        ..end_of(
+            session.memories.totals(),
+            at,
+            over.ending(),
+            session.memories.counters(),
+        )
+    };
+    let closing = closing_of(config, launch, &session, end);
+    if let Store::Trace(output) = session.output {
+        write::close(config, *output, closing)?;
+    }
+    Ok(over.status())
+}
+
+/// All that must be there before the program's first instruction, and then the program.
+fn begin<'r>(
+    config: &Config,
+    launch: &Launch,
+    clock: Clock,
+    rendezvous: &'r Rendezvous,
+) -> Result<Session<'r>, Error> {
+    let start = Start {
+        precise_chains: launch.precise_chains,
+        ..start_of(clock, &launch.command, launch.stations)
+    };
+    let backlog = backlog_of(config);
+    let memories = memories_of(launch, &start, backlog.clone())?;
+    let lookout = Lookout::of(wish(launch), launch.flight.is_some());
+    let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
+    let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
+    let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
+    let calibrator = Some(Calibrator::start());
+    let crashes = Crashes::listen();
+    let prepared = Prepared {
+        memory: memories.first(),
+        rendezvous,
+    };
+    let running = prepared.launch(launch)?;
+    wait.watch_program(&running).map_err(Error::Wait)?;
+    wait.watch_control(rendezvous.control())
+        .map_err(Error::Wait)?;
+    output.take_place();
+    Ok(Session {
+        processes: Processes::new(clock, running.pid(), memories.first().inode()),
+        memories,
+        rendezvous,
+        alarms: Alarms::default(),
+        desk: Desk::default(),
+        // The file of a summary does not grow with time, and who judges meanwhile has to know.
+        looks: Looks::new(launch.summary && lookout.is_none()),
+        lookout,
+        talk: config.talk,
+        wait,
+        running,
+        signals,
+        calibrator,
+        crashes,
+        output,
+        snapshots: 0,
+        backlog,
+        has_told_of_failure: false,
+        rate: Rate::default(),
+        watermark: (!launch.summary && launch.flight.is_none()).then(Watermark::default),
+        status: Status::where_seen(config.talk),
+        clock,
+        vigil: Vigil::default(),
+        ended: None,
+        turned_away: TurnedAway::default(),
+        wait_all: launch.wait_all,
+        no_bell: launch.no_bell,
+    })
+}
+
+/// Room for what was asked for.
+fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memories, Error> {
+    let memory_bytes = capacity::memory_bytes();
+    let plan = Plan {
+        stations: launch.stations,
+        lanes: capacity::lanes(launch.lane_records, memory_bytes),
+        lane_records: launch.lane_records,
+        short_lanes: capacity::short_lanes(launch.lane_records, memory_bytes),
+    };
+    let recording = Recording {
+        no_calls: launch.no_bell,
+        precise_chains: launch.precise_chains,
+        mode: match launch.flight {
+            Some(_) => MODE_FLIGHT,
+            None if launch.summary => MODE_SUMMARY,
+            None => MODE_HISTORY,
+        },
+        ..recording_of(start)
+    };
+    let memories = Memories::open(plan, recording, launch.inherit_fd, backlog);
+    memories.map_err(|error| Error::Memory(plan.bytes(), error))
+}
+
+/// Those that ask a flight recorder for a snapshot.
+fn snapshot_signals(launch: &Launch) -> Vec<i32> {
+    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let signal = |trigger: &Trigger| match trigger {
+        Trigger::Signal(signal) => Some(signal.as_raw()),
+        Trigger::Exit | Trigger::ExitNonzero | Trigger::Stuck(_) => None,
+    };
+    triggers.filter_map(signal).collect()
+}
+
+/// What is to be done about what becomes stuck.
+fn wish(launch: &Launch) -> Wish {
+    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let after = |trigger: &Trigger| match trigger {
+        Trigger::Stuck(after) => Some(*after),
+        _ => None,
+    };
+    Wish {
+        say_after: launch.stuck_after,
+        snapshot_after: triggers.filter_map(after).min(),
+    }
+}
+
+/// What there is to say in the end.
+pub fn closing_of<'c>(
+    config: &'c Config,
+    launch: &Launch,
+    session: &Session<'_>,
+    end: End,
+) -> Closing<'c> {
+    let memories = &session.memories;
+    Closing {
+        event_cost: cost::of_one_event(memories.first().region().header),
+        program_ended: session.ended.filter(|_| launch.wait_all).map(|(_, at)| at),
+        stations: launch.stations,
+        survivors: survivors::of(&session.rendezvous.path()),
+        turned_away: session.turned_away,
+        damaged: memories.damaged(),
+        doubtful: memories.totals().doubtful,
+        lanes: (memories.totals().lanes, memories.totals().crowded_out),
+        damaged_lanes: memories.totals().damaged_lanes,
+        roomier: roomier(memories),
+        backlog: Some(session.backlog.clone()),
+        summed_up: memories.totals().summed_up,
+        filtered: memories.totals().filtered,
+        foreign: memories.foreign(),
+        ..Closing::new(name_of(launch), &config.output, end, memories.counters())
+    }
+}
+
+/// The size of buffer that more threads could have had, and how many.
+fn roomier(memories: &Memories) -> Option<(u64, u32)> {
+    let had = memories.first().region().pool().count();
+    let roomiest = capacity::roomiest(capacity::memory_bytes());
+    Some(roomiest).filter(|(_, threads)| had < *threads as usize)
+}
+
+/// Room for what waits to be written: as much as was asked for, else what this machine can spare.
+pub fn backlog_of(config: &Config) -> Backlog {
+    let usual = || capacity::backlog(capacity::memory_bytes());
+    Backlog::of(config.backlog_bytes.unwrap_or_else(usual))
+}
+
+fn name_of(launch: &Launch) -> String {
+    let program = launch.command.first().map(OsString::as_os_str);
+    program.unwrap_or_default().to_string_lossy().into_owned()
+}

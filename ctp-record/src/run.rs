@@ -1,0 +1,21 @@
+//! From what was asked for to who does it.
+
+use crate::args::{Config, Task};
+use crate::control::ask;
+use crate::error::Error;
+use crate::{check, image, print, recording};
+
+/// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
+///
+/// # Errors
+/// [`Error`], when there is nothing to record or it could not be written.
+pub fn run(config: &Config) -> Result<u8, Error> {
+    match &config.task {
+        Task::Launch(launch) => recording::record(config, launch),
+        Task::CheckProbe(launch) => check::check(launch),
+        Task::Image(image) => image::read(config, image),
+        Task::Control(ask) => print::print(ask::ask(ask)?.as_bytes()),
+        Task::Completions(shell) => print::completions(*shell),
+        Task::Man => print::man_page(),
+    }
+}
