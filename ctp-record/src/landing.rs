@@ -31,7 +31,7 @@ pub fn land(
         let closing = match (&written, taken) {
             (_, Some(snapshot)) => of_snapshot(closing, snapshot),
             (Ok(_), None) => Closing {
-                unwritten: Some(none_at_this_end(session.snapshots)),
+                unwritten: Some(none_at_this_end(session.so_far.snapshots)),
                 ..closing
             },
             (Err(_), None) => Closing {

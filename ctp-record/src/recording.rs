@@ -6,31 +6,23 @@ use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_trace::record::{End, Start};
 
-use crate::alarms::Alarms;
 use crate::args::{Config, Launch};
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::closing::{Closing, write};
-use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::error::Error;
 use crate::flight::Trigger;
 use crate::launch::Prepared;
 use crate::lookout::{Lookout, Wish};
-use crate::looks::Looks;
 use crate::memories::Memories;
-use crate::processes::Processes;
-use crate::rate::Rate;
 use crate::rendezvous::Rendezvous;
-use crate::session::{Session, Vigil};
+use crate::session::{Parts, Session};
 use crate::signals::Signals;
 use crate::start_and_end::{end_of, recording_of, start_of};
-use crate::status::Status;
 use crate::store::Store;
-use crate::turned_away::TurnedAway;
 use crate::wait::Wait;
-use crate::watermark::Watermark;
 use crate::{capacity, cost, landing, output, signals, survivors};
 
 /// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
@@ -83,7 +75,7 @@ fn begin<'r>(
     let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
-    let calibrator = Some(Calibrator::start());
+    let calibrator = Calibrator::start();
     let crashes = Crashes::listen();
     let prepared = Prepared {
         memory: memories.first(),
@@ -94,35 +86,20 @@ fn begin<'r>(
     wait.watch_control(rendezvous.control())
         .map_err(Error::Wait)?;
     output.take_place();
-    Ok(Session {
-        processes: Processes::new(clock, running.pid(), memories.first().inode()),
+    let parts = Parts {
+        clock,
+        backlog,
         memories,
-        rendezvous,
-        alarms: Alarms::default(),
-        desk: Desk::default(),
-        // The file of a summary does not grow with time, and who judges meanwhile has to know.
-        looks: Looks::new(launch.summary && lookout.is_none()),
         lookout,
-        talk: config.talk,
-        wait,
-        running,
+        output,
         signals,
+        wait,
         calibrator,
         crashes,
-        output,
-        snapshots: 0,
-        backlog,
-        has_told_of_failure: false,
-        rate: Rate::default(),
-        watermark: (!launch.summary && launch.flight.is_none()).then(Watermark::default),
-        status: Status::where_seen(config.talk),
-        clock,
-        vigil: Vigil::default(),
-        ended: None,
-        turned_away: TurnedAway::default(),
-        wait_all: launch.wait_all,
-        no_bell: launch.no_bell,
-    })
+        rendezvous,
+        running,
+    };
+    Ok(Session::new(parts, launch, config.talk))
 }
 
 /// Room for what was asked for.
@@ -181,10 +158,14 @@ pub fn closing_of<'c>(
     let memories = &session.memories;
     Closing {
         event_cost: cost::of_one_event(memories.first().region().header),
-        program_ended: session.ended.filter(|_| launch.wait_all).map(|(_, at)| at),
+        program_ended: session
+            .so_far
+            .ended
+            .filter(|_| launch.wait_all)
+            .map(|(_, at)| at),
         stations: launch.stations,
         survivors: survivors::of(&session.rendezvous.path()),
-        turned_away: session.turned_away,
+        turned_away: session.so_far.turned_away,
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,
         lanes: (memories.totals().lanes, memories.totals().crowded_out),

@@ -27,10 +27,12 @@ impl Session<'_> {
     pub(super) fn serve(&mut self) {
         let wait = &self.wait;
         // One who is not watched is heard when the next one calls.
-        self.desk.let_in(self.rendezvous.control(), |stream| {
-            let _ = wait.watch_control(stream);
-        });
-        for (question, reply) in self.desk.asked() {
+        self.so_far
+            .desk
+            .let_in(self.rendezvous.control(), |stream| {
+                let _ = wait.watch_control(stream);
+            });
+        for (question, reply) in self.so_far.desk.asked() {
             match question {
                 Ok(question) => self.attend(question, reply),
                 Err(bad) => reply.answer(&Err(bad.to_string())),
@@ -141,7 +143,7 @@ impl Session<'_> {
             coroutines: totals.coroutines,
             plain: totals.plain,
             events,
-            events_per_s: self.rate.per_second(at_ns, events),
+            events_per_s: self.so_far.rate.per_second(at_ns, events),
             waiting_bytes: self.backlog.bytes(),
             filtered: totals.filtered,
             lost: totals.lost,

@@ -11,7 +11,11 @@ use crate::words::seconds;
 impl Session<'_> {
     /// Once, and also where nothing but errors is to be said.
     pub(super) fn tell_of_failure(&mut self) {
-        let Some(failure) = self.output.failure().filter(|_| !self.has_told_of_failure) else {
+        let Some(failure) = self
+            .output
+            .failure()
+            .filter(|_| !self.so_far.has_told_of_failure)
+        else {
             return;
         };
         let (path, at) = (self.output.path(), seconds(self.clock.now().0));
@@ -19,7 +23,7 @@ impl Session<'_> {
             "ctp-record: at {at}: {}\n",
             Error::Full(path.to_owned(), same(failure))
         );
-        self.has_told_of_failure = true;
+        self.so_far.has_told_of_failure = true;
         self.status.iter().for_each(Status::make_room);
         // Where stderr takes nothing, there is nobody to be told.
         let _ = std::io::stderr().write_all(line.as_bytes());

@@ -42,7 +42,7 @@ impl Session<'_> {
 
     fn proclaim(&mut self, purpose: Purpose, at: Nanos, findings: &[Finding]) {
         let is_told = purpose != (Purpose::Snapshot { is_told: false });
-        if is_told && self.talk > Talk::Quiet {
+        if is_told && self.options.talk > Talk::Quiet {
             self.status.iter().for_each(Status::make_room);
             // Where stderr takes nothing, there is nobody to be told.
             let _ = std::io::stderr().write_all(told::lines(at, findings).as_bytes());

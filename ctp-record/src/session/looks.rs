@@ -24,7 +24,7 @@ impl Session<'_> {
             || clock.now(),
         );
         for look in looks {
-            self.vigil.saw_alive(look.at);
+            self.so_far.vigil.saw_alive(look.at);
             self.output.take(Record::Look(look));
         }
         self.looks.rest(processor_time().saturating_sub(begin));

@@ -46,7 +46,7 @@ impl Session<'_> {
             return;
         };
         match recorder.begin(gathered, path, reply) {
-            Ok(()) => self.snapshots += 1,
+            Ok(()) => self.so_far.snapshots += 1,
             Err(error) => recorder.regret(&error),
         }
         self.tell_if_stopped();
@@ -55,7 +55,7 @@ impl Session<'_> {
     /// Else all of it looks as if it was stuck.
     fn tell_if_stopped(&self) {
         let pid = self.running.pid();
-        if self.talk > Talk::Quiet && namespace::is_stopped(pid) {
+        if self.options.talk > Talk::Quiet && namespace::is_stopped(pid) {
             self.status.iter().for_each(Status::make_room);
             // Where stderr takes nothing, there is nobody to be told.
             let _ = writeln!(

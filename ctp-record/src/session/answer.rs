@@ -1,0 +1,133 @@
+//! What follows from what has happened: callers, signals, and ends.
+
+use std::io;
+
+use ctp_trace::record::{Nanos, ProcessEnding};
+
+use super::{Over, Session, vigil};
+use crate::signals::Arrived;
+use crate::survivors;
+use crate::wait::Happened;
+
+impl Session<'_> {
+    /// Does what what has happened asks for. Gives why and when it is over, if it is.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub(super) fn answer(
+        &mut self,
+        happened: Happened,
+        asked: &mut bool,
+    ) -> io::Result<Option<(Over, Nanos)>> {
+        self.answer_callers(happened);
+        if happened.departed {
+            for pid in self.wait.departed() {
+                self.bury(pid, ProcessEnding::Gone, self.so_far.vigil.last_alive());
+            }
+        }
+        if happened.ended {
+            self.note_end()?;
+        }
+        if let Some(over) = self.over_by_itself() {
+            return Ok(Some(over));
+        }
+        let asked_for = happened.signalled.then(|| self.obey(asked)).flatten();
+        Ok(asked_for.map(|over| (over, self.clock.now())))
+    }
+
+    fn answer_callers(&mut self, happened: Happened) {
+        if happened.knocked {
+            self.let_in();
+        }
+        if happened.rang {
+            self.bury_replaced();
+        }
+        // Whoever looked whether a process has hung up has heard what its new image wants.
+        if happened.rang || happened.knocked {
+            self.grant_memory();
+        }
+        if happened.asked {
+            self.serve();
+        }
+    }
+
+    fn note_end(&mut self) -> io::Result<()> {
+        if let Some(ended) = self.running.ended()? {
+            self.wait.forget_program(&self.running)?;
+            self.so_far.ended = Some((ended, self.so_far.vigil.last_alive()));
+        }
+        Ok(())
+    }
+
+    /// Once the program has ended it is over, or once all that came from it have.
+    fn over_by_itself(&mut self) -> Option<(Over, Nanos)> {
+        let (ended, at) = self.so_far.ended?;
+        let over = Over::Ended(ended.ending());
+        if !self.options.wait_all {
+            return Some((over, at));
+        }
+        let at = self.bury(self.running.pid(), ended.process_ending(), at);
+        self.so_far.ended = Some((ended, at));
+        self.nobody_is_left()
+            .then(|| (over, self.so_far.vigil.last_alive()))
+    }
+
+    /// The first signal that asks for an end is the program's, the second one the recorder's. One
+    /// that comes when only others are waited for ends that.
+    fn obey(&mut self, asked: &mut bool) -> Option<Over> {
+        for arrived in self.signals.arrived() {
+            if let Some(recorder) = self.output.flight()
+                && recorder.heeds(arrived.number)
+            {
+                recorder.want();
+                continue;
+            }
+            if !arrived.asks_for_an_end() {
+                self.pass_on(arrived);
+                continue;
+            }
+            if let Some((ended, _)) = self.so_far.ended {
+                return Some(Over::Ended(ended.ending()));
+            }
+            if std::mem::replace(asked, true) {
+                return Some(Over::Stopped(arrived.number));
+            }
+            self.pass_on(arrived);
+        }
+        None
+    }
+
+    fn pass_on(&self, arrived: Arrived) {
+        if arrived.to_us_alone
+            && let Some(signal) = arrived.signal()
+        {
+            self.running.signal(signal);
+        }
+    }
+
+    /// A process, or the image that ran in it, is no more; it was last known to live then. Gives when
+    /// it ended, which is not before its latest event.
+    pub(super) fn bury(&mut self, pid: u32, how: ProcessEnding, alive: Nanos) -> Nanos {
+        self.wait.lines().forget(pid);
+        let Some(process) = self.processes.id_of(pid) else {
+            return alive;
+        };
+        let by = self.clock.now();
+        let latest = self
+            .memories
+            .bury(pid, process, &mut self.processes, &mut self.output);
+        let at = vigil::end(alive, latest, by);
+        self.processes.part_with(pid, at, how, &mut self.output);
+        at
+    }
+
+    /// No process that came from the program lives on. Those that do are waited for from now on.
+    fn nobody_is_left(&mut self) -> bool {
+        if self.wait.watched() == 0 {
+            for (pid, _) in survivors::of(&self.rendezvous.path()) {
+                self.wait.watch(pid);
+            }
+        }
+        self.wait.watched() == 0
+    }
+}

@@ -1,0 +1,78 @@
+//! A session before its first look.
+
+use super::{Options, Session, SoFar};
+use crate::args::{Launch, Talk};
+use crate::backlog::Backlog;
+use crate::calibrate::Calibrator;
+use crate::clock::Clock;
+use crate::crash::Crashes;
+use crate::launch::Running;
+use crate::lookout::Lookout;
+use crate::looks::Looks;
+use crate::memories::Memories;
+use crate::processes::Processes;
+use crate::rendezvous::Rendezvous;
+use crate::signals::Signals;
+use crate::status::Status;
+use crate::store::Store;
+use crate::wait::Wait;
+use crate::watermark::Watermark;
+
+/// What is there before the program's first instruction, and then the program.
+#[derive(Debug)]
+pub struct Parts<'s> {
+    /// What time it is in the trace.
+    pub clock: Clock,
+    /// What is not there yet.
+    pub backlog: Backlog,
+    /// What is read.
+    pub memories: Memories,
+    /// Who wants to know what is stuck.
+    pub lookout: Option<Lookout>,
+    /// Where it goes.
+    pub output: Store,
+    /// Who asks for an end.
+    pub signals: Signals,
+    /// What the program sends and what is sent to it.
+    pub wait: Wait,
+    /// What time it is for probes.
+    pub calibrator: Calibrator,
+    /// What the kernel tells of crashes.
+    pub crashes: Crashes,
+    /// Where programs connect.
+    pub rendezvous: &'s Rendezvous,
+    /// The program.
+    pub running: Running,
+}
+
+impl<'s> Session<'s> {
+    /// Before the first look.
+    pub fn new(parts: Parts<'s>, launch: &Launch, talk: Talk) -> Self {
+        let (clock, pid) = (parts.clock, parts.running.pid());
+        let is_history = !launch.summary && launch.flight.is_none();
+        Session {
+            processes: Processes::new(clock, pid, parts.memories.first().inode()),
+            // The file of a summary does not grow with time, and who judges meanwhile has to know.
+            looks: Looks::new(launch.summary && parts.lookout.is_none()),
+            watermark: is_history.then(Watermark::default),
+            status: Status::where_seen(talk),
+            memories: parts.memories,
+            rendezvous: parts.rendezvous,
+            running: parts.running,
+            wait: parts.wait,
+            lookout: parts.lookout,
+            signals: parts.signals,
+            calibrator: Some(parts.calibrator),
+            crashes: parts.crashes,
+            output: parts.output,
+            backlog: parts.backlog,
+            clock,
+            options: Options {
+                talk,
+                wait_all: launch.wait_all,
+                no_bell: launch.no_bell,
+            },
+            so_far: SoFar::default(),
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Why it is over, for the trace and for who started the recorder.
+
+use ctp_trace::record::Ending;
+
+/// Why the loop goes no further.
+#[derive(Clone, Copy, Debug)]
+pub enum Over {
+    /// The program ended.
+    Ended(Ending),
+    /// A second signal, this one: the user does not want to wait for the program.
+    Stopped(i32),
+}
+
+impl Over {
+    /// For the trace.
+    pub fn ending(self) -> Ending {
+        match self {
+            Over::Ended(ending) => ending,
+            Over::Stopped(_) => Ending::Stopped,
+        }
+    }
+
+    /// The recorder's exit status: the program's, 128+n if signal n ended it or the wait for it.
+    pub fn status(self) -> u8 {
+        match self {
+            Over::Ended(Ending::Exited(code)) => code as u8,
+            Over::Ended(Ending::Signalled(signal)) | Over::Stopped(signal) => 128 + signal as u8,
+            Over::Ended(_) => 1,
+        }
+    }
+}

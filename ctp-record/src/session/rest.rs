@@ -1,0 +1,91 @@
+//! How the recorder sleeps between two passes, and for how long.
+
+use std::io;
+use std::time::Duration;
+
+use super::Session;
+use crate::lookout::Lookout;
+use crate::wait::{self, Happened};
+
+/// How often a sleeping memory is looked at all the same.
+const SAFETY_TICK: Duration = Duration::from_secs(1);
+/// The same while some peer cannot ring, or may swallow the bell (a plain v1 peer may): half of
+/// what eight slots last at an event every two milliseconds.
+const QUICK_TICK: Duration = Duration::from_millis(8);
+/// The same with so many plain stations that a look at them takes long.
+const CROWDED_TICK: Duration = Duration::from_millis(50);
+const CROWD: u32 = 1_000;
+
+impl Session<'_> {
+    /// Announces that nobody looks, looks once more, and waits for a bell.
+    pub(super) fn sleep(&mut self) -> io::Result<Happened> {
+        if self.options.no_bell {
+            self.output.flush(self.memories.totals().lost);
+            return self.wait(QUICK_TICK, false);
+        }
+        self.memories.arm();
+        wait::order();
+        let found = self.memories.pass(&mut self.processes, &mut self.output);
+        if found.events > 0 || found.is_held {
+            self.memories.disarm();
+            return Ok(Happened::default());
+        }
+        self.output.flush(self.memories.totals().lost);
+        let tick = self.tick();
+        let happened = self.wait(tick, true)?;
+        let nobody_rang = self.memories.disarm();
+        if nobody_rang && happened == Happened::default() {
+            self.memories.rescue(&mut self.processes, &mut self.output);
+        }
+        Ok(happened)
+    }
+
+    /// Waits, at first without hearing anything if there were too many false alarms.
+    pub(super) fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
+        let deaf = self.so_far.alarms.deaf_for(at_most);
+        std::thread::sleep(deaf);
+        let mut happened = self.look()?;
+        if happened == Happened::default() && deaf < at_most {
+            self.wait.sit_out(at_most - deaf)?;
+            self.so_far
+                .vigil
+                .was_woken(at_most - deaf, self.clock.now());
+            happened = self.look()?;
+        }
+        self.so_far
+            .alarms
+            .waited(happened.rang || happened.knocked, announced);
+        Ok(happened)
+    }
+
+    fn look(&mut self) -> io::Result<Happened> {
+        let at = self.clock.now();
+        let happened = self.wait.look()?;
+        if !happened.ended && !happened.departed {
+            self.so_far.vigil.none_had_ended(at);
+        }
+        Ok(happened)
+    }
+
+    fn tick(&mut self) -> Duration {
+        let tick = self.tick_of_memories();
+        let pauses = [
+            self.lookout.as_ref().map(Lookout::pause),
+            self.looks.pause(),
+        ];
+        pauses.into_iter().flatten().fold(tick, Duration::min)
+    }
+
+    fn tick_of_memories(&mut self) -> Duration {
+        let connected = self.wait.lines().connected();
+        let deaf = self.memories.counters().wakes_failed > 0 || connected == 0;
+        match self.memories.totals().plain {
+            CROWD.. => CROWDED_TICK,
+            1.. => QUICK_TICK,
+            0 if deaf => QUICK_TICK,
+            // Deaths that are kept out do not ring, and their stations are wanted.
+            0 if self.memories.are_controlled() => CROWDED_TICK,
+            0 => SAFETY_TICK,
+        }
+    }
+}
