@@ -21,7 +21,7 @@ use ctp_nostd::create::Plan;
 
 use crate::args::Launch;
 use crate::clock::Clock;
-use crate::error::Error;
+use crate::error::{Error, StartError};
 use crate::launch::Prepared;
 use crate::print::print;
 use crate::rendezvous::Rendezvous;
@@ -43,8 +43,8 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let plan = Plan::without_lanes(launch.stations);
     let start = start_of(clock, &launch.command, launch.stations);
     let memory = Memory::create(plan, &recording_of(&start), launch.inherit_fd)
-        .map_err(|error| Error::Memory(plan.bytes(), error))?;
-    let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
+        .map_err(|error| StartError::Memory(plan.bytes(), error))?;
+    let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
     let signals = Signals::watch(&[]).map_err(Error::Wait)?;
     let region = memory.region();
     let prepared = Prepared {
@@ -52,7 +52,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
         rendezvous: &rendezvous,
     };
     let running = prepared.launch(launch)?;
-    let file = file_of(&memory).map_err(|error| Error::Memory(plan.bytes(), error))?;
+    let file = file_of(&memory).map_err(|error| StartError::Memory(plan.bytes(), error))?;
     let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)
         .until_the_end(running, signals)
         .map_err(Error::Wait)?;

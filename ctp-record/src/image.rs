@@ -14,7 +14,7 @@ use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
 use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
 use crate::args::Image;
-use crate::error::Error;
+use crate::error::{Error, ImageError, StartError};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::shm::Copy;
 use place::{Place, memory_in};
@@ -42,15 +42,16 @@ pub struct Found {
 /// # Errors
 /// The dump cannot be read, or holds none, or a damaged one.
 pub fn load(image: &Image) -> Result<Found, Error> {
-    let dump = bytes_of(&image.dump).map_err(|error| Error::Input(image.dump.clone(), error))?;
+    let dump =
+        bytes_of(&image.dump).map_err(|error| ImageError::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
         Some(Ok(place)) => Ok(Found {
             copy: Copy::of(place.memory)
-                .map_err(|error| Error::Memory(place.memory.len() as u64, error))?,
+                .map_err(|error| StartError::Memory(place.memory.len() as u64, error))?,
             which: (1 < place.of).then(|| which(&place)),
         }),
-        Some(Err(refused)) => Err(Error::BadImage(image.dump.clone(), refused)),
-        None => Err(Error::NoImage(image.dump.clone())),
+        Some(Err(refused)) => Err(ImageError::BadImage(image.dump.clone(), refused).into()),
+        None => Err(ImageError::NoImage(image.dump.clone()).into()),
     }
 }
 
@@ -88,10 +89,11 @@ impl Firmware {
         let modules = match &image.elf {
             None => Vec::new(),
             Some(path) => {
-                let bytes = fs::read(path).map_err(|error| Error::Input(path.clone(), error))?;
+                let bytes =
+                    fs::read(path).map_err(|error| ImageError::Input(path.clone(), error))?;
                 let absolute = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
                 let name = absolute.into_os_string().into_encoded_bytes();
-                modules_of(&bytes, &name).ok_or_else(|| Error::NotElf(path.clone()))?
+                modules_of(&bytes, &name).ok_or_else(|| ImageError::NotElf(path.clone()))?
             }
         };
         Ok(Firmware {

@@ -4,7 +4,7 @@ use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::args::{Config, Launch, Talk};
 use crate::closing::{Closing, write};
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::flight::Snapshot;
 use crate::session::Session;
 use crate::{hindsight, recording};
@@ -19,7 +19,7 @@ pub fn land(
     session: &mut Session<'_>,
     ending: Ending,
     at: Nanos,
-) -> Result<(), Error> {
+) -> Result<(), TraceError> {
     let written = session.last_snapshot(ending, at);
     if let Some(recorder) = session.output.flight() {
         recorder.wait();

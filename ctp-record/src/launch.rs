@@ -16,7 +16,7 @@ use rustix::process::{
 };
 
 use crate::args::Launch;
-use crate::error::Error;
+use crate::error::{Error, StartError};
 use crate::flight::Reach;
 use crate::inherited;
 use crate::interpreter;
@@ -84,14 +84,16 @@ impl Prepared<'_> {
 }
 
 /// Why a program cannot be started, by a flight recorder or not.
-fn why(program: &OsStr, in_flight: bool, error: io::Error) -> Error {
+fn why(program: &OsStr, in_flight: bool, error: io::Error) -> StartError {
     let name = program.to_string_lossy().into_owned();
     let is_reach = in_flight && name.parse::<Reach>().is_ok();
     match (error.kind(), interpreter::missing_for(program)) {
-        (io::ErrorKind::NotFound, Some(interpreter)) => Error::NoInterpreter(name, interpreter),
-        (io::ErrorKind::NotFound, None) if is_reach => Error::NoProgramButReach(name),
-        (io::ErrorKind::NotFound, None) => Error::NoProgram(name),
-        _ => Error::NotExecutable(name, error),
+        (io::ErrorKind::NotFound, Some(interpreter)) => {
+            StartError::NoInterpreter(name, interpreter)
+        }
+        (io::ErrorKind::NotFound, None) if is_reach => StartError::NoProgramButReach(name),
+        (io::ErrorKind::NotFound, None) => StartError::NoProgram(name),
+        _ => StartError::NotExecutable(name, error),
     }
 }
 

@@ -59,7 +59,7 @@ mod watermark;
 mod words;
 
 pub use args::{Args, Config, Flight, Image, Launch, Talk, Task};
-pub use error::Error;
+pub use error::{ControlError, Error, ImageError, StartError, TraceError};
 pub use flight::{Chronicle, Composed, snapshot_of};
 pub use run::run;
 pub use shm::Memory;

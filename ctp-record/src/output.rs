@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::backlog::Backlog;
 use crate::encoder::{Encoder, Watched};
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::harvest::{Sink, Standstill};
 use crate::leftovers;
 
@@ -89,21 +89,22 @@ impl Place {
     /// Makes the file beside its place.
     ///
     /// # Errors
-    /// [`Error::Output`].
-    pub fn open(path: &Path) -> Result<(Self, File), Error> {
+    /// [`TraceError::Output`].
+    pub fn open(path: &Path) -> Result<(Self, File), TraceError> {
         let place = behind_link(path);
-        let (draft, file) = open(&place).map_err(|error| Error::Output(path.to_owned(), error))?;
+        let (draft, file) =
+            open(&place).map_err(|error| TraceError::Output(path.to_owned(), error))?;
         Ok((Place { place, draft }, file))
     }
 
     /// Can a file be made there? Leaves nothing behind.
     ///
     /// # Errors
-    /// [`Error::Output`].
-    pub fn check(path: &Path) -> Result<(), Error> {
+    /// [`TraceError::Output`].
+    pub fn check(path: &Path) -> Result<(), TraceError> {
         let place = behind_link(path);
         match () {
-            () if place.is_dir() => Err(Error::Output(path.to_owned(), Errno::ISDIR.into())),
+            () if place.is_dir() => Err(TraceError::Output(path.to_owned(), Errno::ISDIR.into())),
             () if has_draft(&place) => Place::open(path).map(drop),
             // A pipe would be waited for.
             () => Ok(()),
@@ -113,8 +114,8 @@ impl Place {
     /// The file is whole. One that is there is kept as `<path>.old`.
     ///
     /// # Errors
-    /// [`Error::Misplaced`].
-    pub fn take(mut self, path: &Path) -> Result<(), Error> {
+    /// [`TraceError::Misplaced`].
+    pub fn take(mut self, path: &Path) -> Result<(), TraceError> {
         leftovers::remove_drafts(&self.place);
         let Some(draft) = self.draft.take() else {
             return Ok(());
@@ -122,7 +123,7 @@ impl Place {
         let moved = keep_previous(&self.place).and_then(|()| fs::rename(&draft.0, &self.place));
         moved.map_err(|error| {
             let kept = draft.keep(&self.place);
-            Error::Misplaced(path.to_owned(), kept, error)
+            TraceError::Misplaced(path.to_owned(), kept, error)
         })
     }
 }
@@ -148,15 +149,15 @@ impl Output {
     /// `backlog` counts what is not written yet, and `watched` keeps account of what is.
     ///
     /// # Errors
-    /// [`Error::Output`].
+    /// [`TraceError::Output`].
     pub fn create(
         path: &Path,
         start: &Start,
         backlog: Backlog,
         watched: Option<Watched>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, TraceError> {
         let place = behind_link(path);
-        let failed = |error| Error::Output(path.to_owned(), error);
+        let failed = |error| TraceError::Output(path.to_owned(), error);
         let (draft, file) = open(&place).map_err(failed)?;
         let encoder = Encoder::start(file, start, draft.is_some(), backlog, watched);
         let encoder = encoder.map_err(failed)?;
@@ -216,15 +217,15 @@ impl Output {
     /// Ends the trace: the file, open at its end.
     ///
     /// # Errors
-    /// [`Error::CutShort`], if not all of it is on disk; [`Error::Misplaced`] and [`Error::Gone`], if
+    /// [`TraceError::CutShort`], if not all of it is on disk; [`TraceError::Misplaced`] and [`TraceError::Gone`], if
     /// it is not where the user will look for it.
-    pub fn finish(self, end: &End) -> Result<File, Error> {
+    pub fn finish(self, end: &End) -> Result<File, TraceError> {
         leftovers::remove_drafts(&self.place);
         match (self.encoder.finish(end), self.misplaced) {
-            (Err(error), _) => Err(Error::CutShort(self.path, error)),
-            (Ok(_), Some((draft, error))) => Err(Error::Misplaced(self.path, draft, error)),
-            (Ok(file), None) if !is_at(&self.place, &file) => Err(Error::Gone(self.path)),
-            (Ok(file), None) if !is_whole(&file) => Err(Error::Gone(self.path)),
+            (Err(error), _) => Err(TraceError::CutShort(self.path, error)),
+            (Ok(_), Some((draft, error))) => Err(TraceError::Misplaced(self.path, draft, error)),
+            (Ok(file), None) if !is_at(&self.place, &file) => Err(TraceError::Gone(self.path)),
+            (Ok(file), None) if !is_whole(&file) => Err(TraceError::Gone(self.path)),
             (Ok(file), None) => Ok(file),
         }
     }
@@ -245,11 +246,11 @@ impl Sink for Output {
 /// Refuses a trace that would go where the program's own output goes: both would be spoilt.
 ///
 /// # Errors
-/// [`Error::Output`].
-pub fn check_apart(path: &Path) -> Result<(), Error> {
+/// [`TraceError::Output`].
+pub fn check_apart(path: &Path) -> Result<(), TraceError> {
     let is_shared = is_stream(path, io::stdout()) || is_stream(path, io::stderr());
     match is_shared {
-        true => Err(Error::Output(
+        true => Err(TraceError::Output(
             path.to_owned(),
             io::Error::other("the program's own output goes there"),
         )),

@@ -12,7 +12,7 @@ use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::closing::{Closing, write};
 use crate::crash::Crashes;
-use crate::error::Error;
+use crate::error::{Error, StartError};
 use crate::flight::Trigger;
 use crate::launch::Prepared;
 use crate::lookout::{Lookout, Wish};
@@ -33,7 +33,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
     output::check_apart(&config.output)?;
     signals::survive_file_limit().map_err(Error::Wait)?;
-    let rendezvous = Rendezvous::open().map_err(Error::Socket)?;
+    let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
     let mut session = begin(config, launch, clock, &rendezvous)?;
     let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
@@ -103,7 +103,7 @@ fn begin<'r>(
 }
 
 /// Room for what was asked for.
-fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memories, Error> {
+fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memories, StartError> {
     let memory_bytes = capacity::memory_bytes();
     let plan = Plan {
         stations: launch.stations,
@@ -122,7 +122,7 @@ fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memor
         ..recording_of(start)
     };
     let memories = Memories::open(plan, recording, launch.inherit_fd, backlog);
-    memories.map_err(|error| Error::Memory(plan.bytes(), error))
+    memories.map_err(|error| StartError::Memory(plan.bytes(), error))
 }
 
 /// Those that ask a flight recorder for a snapshot.

@@ -8,7 +8,7 @@ use ctp_trace::record::{Event, Record, Start};
 
 use crate::args::{Config, Launch};
 use crate::backlog::Backlog;
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::flight::{FlightRecorder, Reach};
 use crate::harvest::{Occupant, Sink};
 use crate::lookout::{Lookout, Watch};
@@ -27,14 +27,14 @@ impl Store {
     /// The one that was asked for.
     ///
     /// # Errors
-    /// [`Error::Output`].
+    /// [`TraceError::Output`].
     pub fn open(
         config: &Config,
         launch: &Launch,
         start: &Start,
         backlog: Backlog,
         lookout: Option<&Lookout>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, TraceError> {
         let Some(flight) = &launch.flight else {
             let watch = |it: &Lookout| (Watch::new(start, it.thresholds()), it.sender());
             let watched = lookout.map(watch);

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use super::Closing;
 use crate::args::{Config, Talk};
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::hindsight;
 use crate::output::Output;
 
@@ -12,7 +12,7 @@ use crate::output::Output;
 ///
 /// # Errors
 /// The trace could not be written to its end.
-pub fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), Error> {
+pub fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), TraceError> {
     let written = output.finish(&closing.end);
     closing.is_cut = written.is_err();
     if let Ok(trace) = &written {

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::Verb;
 use super::status::{self, Facts};
 use super::wire::{self, Errand, Question};
-use crate::error::Error;
+use crate::error::ControlError;
 use crate::rendezvous::{CONTROL, pid_of};
 
 /// What the user wants of a recording.
@@ -36,7 +36,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(600);
 ///
 /// # Errors
 /// There is no such recording, it is another user's, it ended meanwhile, or it refuses.
-pub fn ask(ask: &Ask) -> Result<String, Error> {
+pub fn ask(ask: &Ask) -> Result<String, ControlError> {
     let pid = ask.pid;
     let stream = match to_recorder(pid) {
         Some(stream) => stream,
@@ -46,11 +46,11 @@ pub fn ask(ask: &Ask) -> Result<String, Error> {
         pid,
         errand: ask.errand.clone(),
     };
-    let text = converse(stream, &question).map_err(|error| Error::Unanswered(pid, error))?;
+    let text = converse(stream, &question).map_err(|error| ControlError::Unanswered(pid, error))?;
     match wire::answer_from_text(&text) {
         Some(Ok(facts)) => Ok(printed(ask, &facts)),
-        Some(Err(sentence)) => Err(Error::Refused(printable(&sentence))),
-        None => Err(Error::Ended(pid)),
+        Some(Err(sentence)) => Err(ControlError::Refused(printable(&sentence))),
+        None => Err(ControlError::Ended(pid)),
     }
 }
 
@@ -123,16 +123,16 @@ fn is_for_control(path: &Path, pid: u32) -> bool {
 }
 
 /// The recorder of the program with this id, which was told of the socket beside that for control.
-fn to_recorder_of(pid: u32) -> Result<UnixStream, Error> {
+fn to_recorder_of(pid: u32) -> Result<UnixStream, ControlError> {
     let environment =
         fs::read(format!("/proc/{pid}/environ")).map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => Error::NotPermitted(pid),
-            _ => Error::NoProcess(pid),
+            ErrorKind::PermissionDenied => ControlError::NotPermitted(pid),
+            _ => ControlError::NoProcess(pid),
         })?;
-    let socket = named_in(&environment).ok_or(Error::NoRecording(pid))?;
+    let socket = named_in(&environment).ok_or(ControlError::NoRecording(pid))?;
     dial(&socket).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => Error::NotPermitted(pid),
-        _ => Error::Ended(pid),
+        ErrorKind::PermissionDenied => ControlError::NotPermitted(pid),
+        _ => ControlError::Ended(pid),
     })
 }
 

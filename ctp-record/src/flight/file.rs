@@ -10,7 +10,7 @@ use ctp_trace::record::{End, Event, Record};
 use super::compose::{Composed, compose};
 use super::gathered::Gathered;
 use super::plan::Plan;
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::harvest::{Sink, remember};
 use crate::output::Place;
 
@@ -27,11 +27,11 @@ pub struct Snapshot {
 /// `<path>.old`.
 ///
 /// # Errors
-/// [`Error::Output`], [`Error::Write`], [`Error::Misplaced`].
-pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, Error> {
+/// [`TraceError::Output`], [`TraceError::Write`], [`TraceError::Misplaced`].
+pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, TraceError> {
     let start = gathered.start.clone();
     let (place, file) = Place::open(path)?;
-    let failed = |error| Error::Write(path.to_owned(), error);
+    let failed = |error| TraceError::Write(path.to_owned(), error);
     let writer = Writer::new(BufWriter::new(file), &start).map_err(failed)?;
     let mut sink = FileSink {
         writer,

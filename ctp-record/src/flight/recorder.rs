@@ -20,7 +20,7 @@ use super::told;
 use super::when::Trigger;
 use crate::args::Talk;
 use crate::control::desk::Reply;
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::promptness;
 
 /// All of it.
@@ -117,7 +117,7 @@ impl FlightRecorder {
         gathered: Gathered,
         path: Option<PathBuf>,
         reply: Option<Reply>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), TraceError> {
         self.wait();
         let path = path.unwrap_or_else(|| self.next_path());
         let wanted = path.clone();
@@ -138,7 +138,7 @@ impl FlightRecorder {
             }
         };
         let begun = thread.spawn(write);
-        let begun = begun.map_err(|error| Error::Output(wanted, error));
+        let begun = begun.map_err(|error| TraceError::Output(wanted, error));
         match (&begun, reply) {
             // It takes it, since it waits for it.
             (Ok(_), Some(reply)) => drop(hand_over.send(reply)),
@@ -153,7 +153,7 @@ impl FlightRecorder {
     ///
     /// # Errors
     /// As for [`file::write`].
-    pub fn end(&mut self, gathered: Gathered) -> Result<Snapshot, Error> {
+    pub fn end(&mut self, gathered: Gathered) -> Result<Snapshot, TraceError> {
         self.wait();
         file::write(gathered, &self.output)
     }
@@ -167,7 +167,7 @@ impl FlightRecorder {
     }
 
     /// Says that one could not even be begun.
-    pub fn regret(&self, why: &Error) {
+    pub fn regret(&self, why: &TraceError) {
         say(self.talk, &format!("ctp-record: no snapshot: {why}\n"));
     }
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::file::Snapshot;
 use crate::control::wire::Answer;
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::words::{grouped, shell_word, size};
 
 /// The lines on stderr; with `threshold` for a snapshot that is taken of what the report would still
 /// take for young.
 pub fn sentence(
     path: &Path,
-    written: &Result<Snapshot, Error>,
+    written: &Result<Snapshot, TraceError>,
     threshold: Option<Duration>,
 ) -> String {
     let threshold = threshold.map(|it| format!(" --threshold {}ms", it.as_millis()));
@@ -28,8 +28,8 @@ pub fn sentence(
 }
 
 /// What the one who asked is told.
-pub fn answer(path: &Path, written: &Result<Snapshot, Error>) -> Answer {
-    let snapshot = written.as_ref().map_err(Error::to_string)?;
+pub fn answer(path: &Path, written: &Result<Snapshot, TraceError>) -> Answer {
+    let snapshot = written.as_ref().map_err(TraceError::to_string)?;
     let composed = &snapshot.composed;
     let facts = [
         ("snapshot", path.display().to_string()),

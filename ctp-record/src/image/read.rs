@@ -7,7 +7,7 @@ use super::{Firmware, first_birth_ns, load};
 use crate::args::{Config, Image};
 use crate::clock::Clock;
 use crate::closing::{Closing, write};
-use crate::error::Error;
+use crate::error::{Error, ImageError};
 use crate::harvest::Harvest;
 use crate::output::Output;
 use crate::recording::backlog_of;
@@ -23,7 +23,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let region = found
         .copy
         .region()
-        .map_err(|refused| Error::BadImage(image.dump.clone(), refused))?;
+        .map_err(|refused| ImageError::BadImage(image.dump.clone(), refused))?;
     let zero = Clock {
         monotonic_ns: first_birth_ns(&region),
         ..Clock::start()

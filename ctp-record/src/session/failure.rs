@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use super::Session;
 use crate::encoder::same;
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::status::Status;
 use crate::words::seconds;
 
@@ -21,7 +21,7 @@ impl Session<'_> {
         let (path, at) = (self.output.path(), seconds(self.clock.now().0));
         let line = format!(
             "ctp-record: at {at}: {}\n",
-            Error::Full(path.to_owned(), same(failure))
+            TraceError::Full(path.to_owned(), same(failure))
         );
         self.so_far.has_told_of_failure = true;
         self.status.iter().for_each(Status::make_room);

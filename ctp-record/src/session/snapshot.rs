@@ -8,7 +8,7 @@ use ctp_trace::record::{Ending, Nanos};
 use super::Session;
 use crate::args::Talk;
 use crate::control::desk::Reply;
-use crate::error::Error;
+use crate::error::TraceError;
 use crate::flight::{Gathered, Snapshot};
 use crate::namespace;
 use crate::status::Status;
@@ -85,7 +85,11 @@ impl Session<'_> {
     ///
     /// # Errors
     /// It could not be written.
-    pub fn last_snapshot(&mut self, ending: Ending, at: Nanos) -> Result<Option<Snapshot>, Error> {
+    pub fn last_snapshot(
+        &mut self,
+        ending: Ending,
+        at: Nanos,
+    ) -> Result<Option<Snapshot>, TraceError> {
         let faulting_tid = self.faulting_tid();
         let wants_one = |session: &mut Self| {
             let recorder = session.output.flight();

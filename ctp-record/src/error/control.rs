@@ -1,0 +1,47 @@
+//! A recorder that was not controlled.
+
+use std::fmt;
+use std::io;
+
+/// Why a recorder was not controlled.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// There is no such process to control.
+    NoProcess(u32),
+    /// This process neither records nor is recorded.
+    NoRecording(u32),
+    /// This process is another user's.
+    NotPermitted(u32),
+    /// The recording of this process is over.
+    Ended(u32),
+    /// The recorder of this process said nothing.
+    Unanswered(u32, io::Error),
+    /// The recorder will not, for this reason.
+    Refused(String),
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ControlError::NoProcess(pid) => write!(out, "there is no process {pid}"),
+            ControlError::NoRecording(pid) => write!(
+                out,
+                "process {pid} neither records nor was started by a recorder: start it with \
+                 ctp-record -- PROGRAM"
+            ),
+            ControlError::NotPermitted(pid) => write!(
+                out,
+                "not permitted: process {pid} is another user's, and so is its recording"
+            ),
+            ControlError::Ended(pid) => write!(out, "the recording of process {pid} has ended"),
+            ControlError::Unanswered(pid, error) => write!(
+                out,
+                "the recorder of process {pid} does not answer: {error}; is it stopped?"
+            ),
+            ControlError::Refused(sentence) => out.write_str(sentence),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}

@@ -1,0 +1,49 @@
+//! A dump that cannot be read.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use ctp_nostd::Refused;
+
+/// Why there is no dump that can be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// A dump or its program cannot be read.
+    Input(PathBuf, io::Error),
+    /// A dump holds no memory of a probe.
+    NoImage(PathBuf),
+    /// A dump holds memory of a probe, but it is damaged.
+    BadImage(PathBuf, Refused),
+    /// An ELF file is none.
+    NotElf(PathBuf),
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ImageError::Input(path, error) => {
+                write!(out, "cannot read {}: {error}", path.display())
+            }
+            ImageError::NoImage(path) => write!(
+                out,
+                "{} holds no memory of a probe (no cTP magic in it); dump the whole of the static \
+                 that ctp_nostd::Memory makes",
+                path.display()
+            ),
+            ImageError::BadImage(path, refused) => write!(
+                out,
+                "{} holds memory of a probe, but {refused}; dump the whole of it",
+                path.display()
+            ),
+            ImageError::NotElf(path) => write!(
+                out,
+                "{} is no ELF file; --elf wants the program that the dump was taken from",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ImageError {}

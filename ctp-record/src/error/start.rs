@@ -1,0 +1,82 @@
+//! What is in the way of a program's first instruction.
+
+use std::fmt;
+use std::io;
+
+use super::limits::{is_no_thread_left, no_thread, remedy};
+use crate::rendezvous::is_no_descriptor_left;
+use crate::words::size;
+
+/// Why nothing could begin.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Shared memory of so many bytes cannot be made.
+    Memory(u64, io::Error),
+    /// The socket cannot be made.
+    Socket(io::Error),
+    /// The program does not exist.
+    NoProgram(String),
+    /// The program does not exist, and looks like what a flight recorder is to keep.
+    NoProgramButReach(String),
+    /// The program is a script, and what is to run it does not exist.
+    NoInterpreter(String, String),
+    /// The program cannot be executed.
+    NotExecutable(String, io::Error),
+}
+
+impl StartError {
+    /// As a shell's for a program that cannot be executed, else 1.
+    pub fn status(&self) -> u8 {
+        match self {
+            StartError::NoProgram(_)
+            | StartError::NoProgramButReach(_)
+            | StartError::NoInterpreter(..) => 127,
+            StartError::NotExecutable(..) => 126,
+            StartError::Memory(..) | StartError::Socket(_) => 1,
+        }
+    }
+}
+
+const SMALLER: &str = "try a smaller --buffer or -n";
+const TMPDIR: &str = "is TMPDIR a directory that you can write to?";
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Memory(_, error) if is_no_thread_left(error) => {
+                out.write_str(&no_thread(error))
+            }
+            StartError::Memory(bytes, error) => {
+                let (size, remedy) = (size(*bytes), remedy(error, SMALLER));
+                write!(
+                    out,
+                    "cannot make shared memory of {size}: {error}; {remedy}"
+                )
+            }
+            StartError::Socket(error) => {
+                let remedy = remedy(error, TMPDIR);
+                write!(out, "cannot make a socket: {error}; {remedy}")
+            }
+            StartError::NoProgram(name) => {
+                write!(out, "{name}: no such program; is the path right?")
+            }
+            StartError::NoProgramButReach(name) => write!(
+                out,
+                "{name}: no such program; for a flight recorder of that: --flight-recorder={name}"
+            ),
+            StartError::NoInterpreter(name, interpreter) => write!(
+                out,
+                "{name}: its interpreter {interpreter} is missing; is its first line right?"
+            ),
+            StartError::NotExecutable(name, error) if is_no_descriptor_left(error) => {
+                write!(out, "{name}: cannot be started: {error}; raise ulimit -n")
+            }
+            StartError::NotExecutable(name, error) => {
+                write!(out, "{name}: cannot be executed: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {}

@@ -1,0 +1,75 @@
+//! A trace or a snapshot that is not there, or not all of it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::limits::{is_no_thread_left, no_thread, remedy};
+
+/// Why a trace is not there, or not all of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The output cannot be made.
+    Output(PathBuf, io::Error),
+    /// A snapshot could not be written, and nothing of it is kept.
+    Write(PathBuf, io::Error),
+    /// The output could not be written to its end.
+    CutShort(PathBuf, io::Error),
+    /// The output takes no more, while the recording goes on.
+    Full(PathBuf, io::Error),
+    /// The output is whole but lies elsewhere: what was wanted, where it is, and why.
+    Misplaced(PathBuf, PathBuf, io::Error),
+    /// The output is not where it was made.
+    Gone(PathBuf),
+}
+
+const ANOTHER_PLACE: &str = "choose another place with -o FILE";
+const ROOM_OR_ANOTHER_PLACE: &str =
+    "free space and record anew, or choose another place with -o FILE";
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TraceError::Output(_, error) if is_no_thread_left(error) => {
+                out.write_str(&no_thread(error))
+            }
+            TraceError::Output(path, error) => {
+                let (path, remedy) = (path.display(), remedy(error, ANOTHER_PLACE));
+                write!(out, "cannot create {path}: {error}; {remedy}")
+            }
+            TraceError::Write(path, error) => {
+                let (path, remedy) = (path.display(), remedy(error, ANOTHER_PLACE));
+                write!(out, "cannot write {path}: {error}; {remedy}")
+            }
+            TraceError::CutShort(path, error) => {
+                let path = path.display();
+                write!(
+                    out,
+                    "cannot write {path}: {error}; it can be read up to here"
+                )
+            }
+            TraceError::Full(path, error) => {
+                let (path, remedy) = (path.display(), remedy(error, ROOM_OR_ANOTHER_PLACE));
+                write!(
+                    out,
+                    "nothing more can be written to {path}: {error}; {remedy}"
+                )
+            }
+            TraceError::Misplaced(path, draft, error) => {
+                let (path, draft) = (path.display(), draft.display());
+                write!(
+                    out,
+                    "cannot put the trace in place as {path}: {error}; it is in {draft}"
+                )
+            }
+            TraceError::Gone(path) => write!(
+                out,
+                "{} was written, but somebody has moved, removed, cut or replaced it since",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TraceError {}
