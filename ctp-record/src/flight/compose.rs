@@ -40,45 +40,82 @@ pub struct Composed {
 }
 
 /// Tells all but the end, which is in what it gives.
-pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> Composed {
-    let zero_ns = gathered.start.started_monotonic_ns;
+pub fn compose(mut gathered: Gathered, plan: Plan, sink: &mut dyn Sink) -> Composed {
     let known = Known::of(&gathered);
-    let mut composed = Composed {
-        since: Nanos(plan.since_ns - zero_ns),
+    let mut composed = found_in(&plan, &gathered);
+    tell_definitions(&mut gathered, sink);
+    tell_window(&plan, &gathered, sink);
+    tell_people(&plan, &gathered, &mut composed, sink);
+    let mut rows = rows_of(plan, &mut gathered, known, sink);
+    rows.take_all();
+    tell_accounts(&mut rows, &mut composed);
+    tell_looks(&mut rows, &gathered.looks);
+    tell_process_ends(&gathered, rows.sink);
+    composed.end = end_of(&gathered, &rows, composed.end);
+    composed
+}
+
+/// What is known before anything is told.
+fn found_in(plan: &Plan, gathered: &Gathered) -> Composed {
+    Composed {
+        since: since(plan, gathered),
         lanes: plan.lanes.iter().map(Vec::len).sum::<usize>() as u32,
-        damaged_lanes: damaged(&plan),
+        damaged_lanes: damaged(plan),
         ..Composed::default()
-    };
+    }
+}
+
+fn since(plan: &Plan, gathered: &Gathered) -> Nanos {
+    Nanos(plan.since_ns - gathered.start.started_monotonic_ns)
+}
+
+/// Processes, modules and sites come before all that speaks of them.
+fn tell_definitions(gathered: &mut Gathered, sink: &mut dyn Sink) {
     let definitions = std::mem::take(&mut gathered.definitions);
     definitions.into_iter().for_each(|record| sink.take(record));
+}
+
+fn tell_window(plan: &Plan, gathered: &Gathered, sink: &mut dyn Sink) {
     sink.take(Record::Window(Window {
-        since: composed.since,
+        since: since(plan, gathered),
         overwritten: plan.overwritten,
         unattributed: plan.unattributed,
         goes_on: gathered.ended.is_none(),
     }));
-    tell_people(&plan, &gathered, &mut composed, sink);
-    let mut rows = Rows {
-        streams: streams(&mut plan, &gathered),
+}
+
+fn rows_of<'r>(
+    mut plan: Plan,
+    gathered: &mut Gathered,
+    known: Known,
+    sink: &'r mut dyn Sink,
+) -> Rows<'r> {
+    Rows {
+        streams: streams(&mut plan, gathered),
         plan,
         parts: std::mem::take(&mut gathered.parts),
         known,
-        zero_ns,
+        zero_ns: gathered.start.started_monotonic_ns,
         sink,
         events: 0,
         quarantined: 0,
-    };
-    rows.take_all();
-    tell_accounts(&mut rows, &mut composed);
-    tell_looks(&mut rows, &gathered.looks);
+    }
+}
+
+fn tell_process_ends(gathered: &Gathered, sink: &mut dyn Sink) {
     let ends = gathered.marks.iter();
     ends.filter(|mark| matches!(mark, Record::ProcessEnd(_)))
-        .for_each(|mark| rows.sink.take(mark.clone()));
-    let (how, at) = gathered.ended.unwrap_or((
-        Ending::Stopped,
-        Nanos(gathered.looked_ns.saturating_sub(zero_ns)),
-    ));
-    composed.end = End {
+        .for_each(|mark| sink.take(mark.clone()));
+}
+
+/// The last record, with what was counted in `counted`.
+fn end_of(gathered: &Gathered, rows: &Rows<'_>, counted: End) -> End {
+    let (how, at) = gathered.ended.unwrap_or_else(|| {
+        let zero_ns = gathered.start.started_monotonic_ns;
+        let looked = gathered.looked_ns.saturating_sub(zero_ns);
+        (Ending::Stopped, Nanos(looked))
+    });
+    End {
         at,
         how,
         events: rows.events,
@@ -87,9 +124,8 @@ pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> C
         quarantined: rows.quarantined,
         faulting_tid: gathered.faulting_tid,
         unrecorded: gathered.unrecorded,
-        ..composed.end
-    };
-    composed
+        ..counted
+    }
 }
 
 fn damaged(plan: &Plan) -> u32 {
