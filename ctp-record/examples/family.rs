@@ -6,7 +6,7 @@
 //!   after this time;
 //! - `fork`, `clone`: a fork goes on with the other steps, by libc or by a bare system call; its
 //!   parent waits for it;
-//! - `spawn`, `vfork`: the same in a new image of this program;
+//! - `spawn`, `vfork`: so does a new image of this program in a child;
 //! - `exec`: a new image goes on in this process;
 //! - `replace PROGRAM WORD...`: another program, without a probe, goes on in this process;
 //! - `daemon`: a grandchild goes on in a session of its own, without any descriptor; nobody waits;
@@ -48,16 +48,56 @@ fn main() {
 }
 
 fn go_on(truth: &str, steps: &[&str]) {
-    match *steps {
-        [] => {}
+    let rest = match *steps {
+        [] => return,
         ["work", name, cycles, pause, ref rest @ ..] => {
             work(truth, name, number(cycles), number(pause));
-            go_on(truth, rest);
+            rest
         }
         ["listen", name, pause, ref rest @ ..] => {
             listen(truth, name, number(pause));
-            go_on(truth, rest);
+            rest
         }
+        ["close", ref rest @ ..] => {
+            close_all();
+            rest
+        }
+        ["filter", ref rest @ ..] => {
+            filter();
+            rest
+        }
+        ["nobody", ref rest @ ..] => {
+            become_nobody();
+            rest
+        }
+        ["crowd", count, cycles, pause, ref rest @ ..] => {
+            crowd(truth, number(count), cycles, pause);
+            rest
+        }
+        ["team", count, cycles, pause, ref rest @ ..] => {
+            team(truth, number(count), number(cycles), number(pause));
+            rest
+        }
+        ["await", file, ref rest @ ..] => {
+            wait_for_file(Path::new(file));
+            rest
+        }
+        ["tick", milliseconds, ref rest @ ..] => {
+            tick(number(milliseconds));
+            rest
+        }
+        ["scribble", ref rest @ ..] => {
+            scribble();
+            rest
+        }
+        _ => return go_no_further(truth, steps),
+    };
+    go_on(truth, rest);
+}
+
+/// Steps after which another process or another image goes on, or nobody.
+fn go_no_further(truth: &str, steps: &[&str]) {
+    match *steps {
         ["fork", ref rest @ ..] => in_a_child(fork(), truth, rest),
         ["clone", ref rest @ ..] => in_a_child(raw_clone(), truth, rest),
         ["spawn", ref rest @ ..] => {
@@ -69,41 +109,6 @@ fn go_on(truth: &str, steps: &[&str]) {
             panic!("{}", Command::new(program).args(words).exec())
         }
         ["daemon", ref rest @ ..] => daemonise(truth, rest),
-        ["close", ref rest @ ..] => {
-            // SAFETY: nothing of this program is behind those descriptors but the probe's socket.
-            unsafe { libc::close_range(3, u32::MAX, 0) };
-            go_on(truth, rest);
-        }
-        ["filter", ref rest @ ..] => {
-            filter();
-            go_on(truth, rest);
-        }
-        ["nobody", ref rest @ ..] => {
-            become_nobody();
-            go_on(truth, rest);
-        }
-        ["crowd", count, cycles, pause, ref rest @ ..] => {
-            crowd(truth, number(count), cycles, pause);
-            go_on(truth, rest);
-        }
-        ["team", count, cycles, pause, ref rest @ ..] => {
-            team(truth, number(count), number(cycles), number(pause));
-            go_on(truth, rest);
-        }
-        ["await", file, ref rest @ ..] => {
-            while !Path::new(file).exists() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            go_on(truth, rest);
-        }
-        ["tick", milliseconds, ref rest @ ..] => {
-            tick(number(milliseconds));
-            go_on(truth, rest);
-        }
-        ["scribble", ref rest @ ..] => {
-            scribble();
-            go_on(truth, rest);
-        }
         // SAFETY: a signal to this process.
         ["kill", ..] => drop(unsafe { libc::kill(libc::getpid(), libc::SIGKILL) }),
         // SAFETY: waits.
@@ -243,6 +248,17 @@ fn team(truth: &str, count: u64, cycles: u64, pause: u64) {
             });
         }
     });
+}
+
+fn close_all() {
+    // SAFETY: nothing of this program is behind those descriptors but the probe's socket.
+    unsafe { libc::close_range(3, u32::MAX, 0) };
+}
+
+fn wait_for_file(path: &Path) {
+    while !path.exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn filter() {
