@@ -14,8 +14,9 @@ use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use ctp_trace::{ChunkWriter, Composer, RawChunk};
 
 use crate::backlog::Backlog;
-use crate::harvest::{Standstill, remember};
+use crate::harvest::Standstill;
 use crate::lookout::{Sighting, Watch};
+use crate::output::remember;
 use crate::promptness;
 
 /// The near end of it.

@@ -15,38 +15,40 @@ mod descriptors;
 mod filtered;
 mod groundwork;
 mod haste;
+mod horizon;
 mod jump;
 mod lanes;
 mod occupant;
 mod outside;
+mod pass;
 mod places;
 mod queue;
 mod standstill;
+mod stations;
 mod summary;
 mod tell;
 mod totals;
 
 use std::collections::VecDeque;
-use std::io;
 use std::slice;
 use std::sync::{Arc, Mutex};
 
 use ctp_nostd::Region;
-use ctp_nostd::dialect::Dialect;
-use ctp_nostd::inspect::Identity;
-use ctp_nostd::layout::Station;
-use ctp_trace::record::{CoroutineId, Event, Nanos, ProcessId, Record};
+use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
-pub use crate::backlog::Backlog;
+use crate::backlog::Backlog;
 use crate::pace::Found;
 use batch::Batch;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying, locked};
 pub(crate) use descriptors::DescriptorWait;
 pub(crate) use groundwork::{Ground, MOST_LAID};
+use horizon::Horizon;
+pub(crate) use horizon::LEEWAY_NS;
 use lanes::{Lanes, Reach};
 pub use occupant::Occupant;
 pub use outside::{Numbers, Outside, Peer};
+pub(crate) use pass::Pass;
 pub(crate) use places::Places;
 use standstill::Standing;
 pub(crate) use standstill::Standstill;
@@ -76,12 +78,6 @@ pub trait Sink {
         drop(occupant);
     }
 }
-
-/// How far a probe's clock may be ahead of ours, or behind it at the start.
-pub(crate) const LEEWAY_NS: u64 = 1_000_000_000;
-
-/// Stations without an event that a pass looks at.
-const SETTLED_A_PASS: usize = 4096;
 
 /// The reader's memory of all stations.
 #[derive(Debug)]
@@ -115,13 +111,7 @@ pub struct Harvest {
     standing: Vec<Standing>,
     totals: Totals,
     latest: Nanos,
-    start_ns: u64,
-    /// What time it is.
-    now_ns: fn() -> u64,
-    /// Nothing later than this has happened when it was last asked for.
-    horizon_ns: u64,
-    /// Nothing earlier than this can have happened.
-    dawn_ns: u64,
+    horizon: Horizon,
 }
 
 impl Harvest {
@@ -145,10 +135,7 @@ impl Harvest {
             standing: Vec::new(),
             totals: Totals::default(),
             latest: Nanos(0),
-            start_ns,
-            now_ns: || u64::MAX,
-            horizon_ns: 0,
-            dawn_ns: 0,
+            horizon: Horizon::new(start_ns),
         }
     }
 
@@ -156,8 +143,7 @@ impl Harvest {
     /// What lies long before the start has no known time.
     pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
         Harvest {
-            now_ns,
-            dawn_ns: start_ns.saturating_sub(LEEWAY_NS),
+            horizon: Horizon::clocked(start_ns, now_ns),
             ..Harvest::new(start_ns)
         }
     }
@@ -176,15 +162,6 @@ impl Harvest {
     /// In place of a pass: makes room ready for what another thread copies meanwhile.
     pub(crate) fn get_ready(&mut self) {
         self.lanes.get_ready();
-    }
-
-    /// Can something have happened at this time? The clock is asked only about what is later than
-    /// at its last answer.
-    fn may_have_been(&mut self, monotonic_ns: u64) -> bool {
-        if self.horizon_ns < monotonic_ns {
-            self.horizon_ns = (self.now_ns)().saturating_add(LEEWAY_NS);
-        }
-        monotonic_ns <= self.horizon_ns
     }
 
     /// What was found so far.
@@ -210,16 +187,11 @@ impl Harvest {
         outside: &mut dyn Outside,
         sink: &mut dyn Sink,
     ) -> Found {
-        let mut pass = Pass {
-            region,
-            outside,
-            sink,
-            found: Found::default(),
-        };
+        let mut pass = Pass::over(region, outside, sink);
         let was_full = region.is_full();
         region.header.rein_in(region.stations.len() as u32);
         self.discover(region);
-        let now_ns = (self.now_ns)();
+        let now_ns = self.horizon.now_ns();
         self.ended.clear(); // whose death was read from its station has left that
         if !self.is_flight {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
@@ -252,12 +224,7 @@ impl Harvest {
         outside: &mut dyn Outside,
         sink: &mut dyn Sink,
     ) {
-        let mut pass = Pass {
-            region,
-            outside,
-            sink,
-            found: Found::default(),
-        };
+        let mut pass = Pass::over(region, outside, sink);
         // Of a thread that lives nothing is the last: what it is amid will be there later.
         if !self.is_flight && self.lanes.have_told_of(process) {
             self.drain_lanes(Reach::End, &mut pass);
@@ -279,52 +246,12 @@ impl Harvest {
     /// would never end while somebody still writes.
     pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
         self.pass(region, outside, sink);
-        let mut pass = Pass {
-            region,
-            outside,
-            sink,
-            found: Found::default(),
-        };
+        let mut pass = Pass::over(region, outside, sink);
         self.drain_lanes(Reach::End, &mut pass);
         for index in 0..self.cells.len() {
             self.drain_to_the_end(index, &mut pass);
             if self.cells[index].is_known() {
                 self.close(index, &mut pass);
-            }
-        }
-    }
-
-    /// Where somebody has overwritten the header, the count is not believed any more.
-    fn discover(&mut self, region: &Region<'_>) {
-        if !region.is_intact() {
-            return;
-        }
-        let allocated = region.allocated().len();
-        let known = self.heads.len();
-        self.unsettled.extend(known as u32..allocated as u32);
-        self.heads.resize(allocated.max(known), 0);
-        self.cells.resize_with(allocated.max(known), Cell::default);
-    }
-
-    /// Finds out who writes the stations that are new. One of ours is known by its first event;
-    /// what has events and no generation is a v1 peer's. Those that nobody has written yet are
-    /// looked at in turns: a count that somebody has overwritten makes them many.
-    fn settle(&mut self, pass: &mut Pass<'_>) {
-        for _ in 0..self.unsettled.len().min(SETTLED_A_PASS) {
-            let Some(index) = self.unsettled.pop_front() else {
-                return;
-            };
-            if self.cells[index as usize].is_known() {
-                continue;
-            }
-            let station = &pass.region.stations[index as usize];
-            match cell::writer_of(station) {
-                None => self.unsettled.push_back(index),
-                Some(cell::Writer::Ours) => {}
-                Some(cell::Writer::Plain(dialect)) => {
-                    self.plain.push(index);
-                    self.introduce(index as usize, Some(dialect), pass);
-                }
             }
         }
     }
@@ -381,110 +308,5 @@ impl Harvest {
         if was_dead && self.cells[index].is_over(station) {
             self.vacate(index, pass);
         }
-    }
-
-    /// Only the recorder hands out a station again. Whoever has written another occupant into it,
-    /// that one is read from now on, and the one before is in doubt.
-    fn notice_usurper(&mut self, index: usize, pass: &mut Pass<'_>) {
-        let cell = &self.cells[index];
-        let identity = pass.region.stations[index].identity();
-        let is_usurped = |it: Identity| it.extended && (!cell.is_ours() || cell.is_new(&it));
-        if !cell.is_known() || !identity.is_some_and(is_usurped) {
-            return;
-        }
-        self.cells[index].inexact = true;
-        self.close(index, pass);
-        self.cells[index] = Cell::default();
-    }
-
-    /// A coroutine of ours is over and read: its station is for another one.
-    fn vacate(&mut self, index: usize, pass: &mut Pass<'_>) {
-        self.close(index, pass);
-        let next_n = self.cells[index].next_n();
-        self.cells[index] = self.cells[index].vacant();
-        self.heads[index] = next_n;
-        pass.region.put_back(index as u32, next_n);
-        pass.found.short = true;
-    }
-
-    /// First sight of a coroutine: its birth becomes a record. False while it is moving in, and if the
-    /// trace has no number left for it.
-    fn introduce(&mut self, index: usize, plain: Option<Dialect>, pass: &mut Pass<'_>) -> bool {
-        let station = &pass.region.stations[index];
-        let Some(identity) = station.identity() else {
-            return false;
-        };
-        if plain.is_none() && !(identity.extended && self.cells[index].is_new(&identity)) {
-            return false;
-        }
-        let Some(id) = pass.outside.numbers().coroutine() else {
-            self.refuse(index, &identity);
-            return false;
-        };
-        let process = pass
-            .outside
-            .process(pass.peer_of(station, &identity), pass.sink);
-        self.totals.coroutines += 1;
-        self.totals.plain += u32::from(plain.is_some());
-        self.cells[index] = Cell::new(id, process, plain, &identity);
-        let name = self.places.name(pass.region, identity.meta);
-        let spawn_site = self.places.interned(process, name.site, pass);
-        let born_ns = match self.may_have_been(identity.birth_ts) {
-            true => identity.birth_ts,
-            false => self.start_ns,
-        };
-        let mut birth = convert::birth(&identity, plain, self.nanos(born_ns));
-        birth.coroutine = id;
-        birth.process = process;
-        birth.station = index as u32;
-        birth.name = name.text;
-        birth.spawn_site = spawn_site;
-        pass.sink.take(Record::Birth(birth));
-        true
-    }
-
-    /// Remembers that this coroutine was there, so that it is counted once. It keeps its station.
-    fn refuse(&mut self, index: usize, identity: &Identity) {
-        let unknown = Cell::new(CoroutineId(0), ProcessId(0), None, identity);
-        self.cells[index] = unknown.vacant();
-        self.totals.refused = self.totals.refused.saturating_add(1);
-    }
-
-    fn nanos(&self, monotonic_ns: u64) -> Nanos {
-        Nanos(monotonic_ns.saturating_sub(self.start_ns))
-    }
-}
-
-/// What one pass works with.
-pub(crate) struct Pass<'p> {
-    pub(crate) region: &'p Region<'p>,
-    pub(crate) outside: &'p mut dyn Outside,
-    pub(crate) sink: &'p mut dyn Sink,
-    pub(crate) found: Found,
-}
-
-impl Pass<'_> {
-    fn peer_of(&self, station: &Station, identity: &Identity) -> Peer {
-        if !identity.extended {
-            let tid = |slot| ctp_nostd::slot::copy(slot).1.tid;
-            let known = station.slots().iter().map(tid).find(|tid| *tid != 0);
-            return known.map_or(Peer::Unknown, Peer::Thread);
-        }
-        self.peer_attached(identity.owner)
-    }
-
-    fn peer_attached(&self, attach_id: u32) -> Peer {
-        (attach_id as usize)
-            .checked_sub(1)
-            .and_then(|row| self.region.attaches.get(row))
-            .and_then(|row| row.pid())
-            .map_or(Peer::Unknown, Peer::Process)
-    }
-}
-
-/// For sinks that can fail: the first failure is kept.
-pub fn remember(first: &mut Option<io::Error>, result: io::Result<()>) {
-    if let (None, Err(error)) = (&first, result) {
-        *first = Some(error);
     }
 }

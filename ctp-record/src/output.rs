@@ -341,3 +341,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.push(suffix);
     name.into()
 }
+
+/// For sinks that can fail: the first failure is kept.
+pub fn remember(first: &mut Option<io::Error>, result: io::Result<()>) {
+    if let (None, Err(error)) = (&first, result) {
+        *first = Some(error);
+    }
+}

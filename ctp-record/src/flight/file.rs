@@ -11,8 +11,8 @@ use super::compose::{Composed, compose};
 use super::gathered::Gathered;
 use super::plan::Plan;
 use crate::error::TraceError;
-use crate::harvest::{Sink, remember};
-use crate::output::Place;
+use crate::harvest::Sink;
+use crate::output::{Place, remember};
 
 /// A snapshot that was written.
 #[derive(Debug)]

@@ -15,7 +15,6 @@ use super::known::Known;
 use super::plan::Plan;
 use super::stream::{Item, Stream};
 use crate::harvest::{Pass, Places, Sink, convert};
-use crate::pace::Found;
 
 /// When the next item of each source is, the earliest first; of one that has none, later than everything.
 type Ready = BinaryHeap<Reverse<(u64, usize)>>;
@@ -212,12 +211,7 @@ impl Rows<'_> {
         ask: impl FnOnce(&mut Places, &mut Pass<'_>) -> SiteId,
     ) -> SiteId {
         let Part { memory, places, .. } = &mut self.parts[part];
-        let mut pass = Pass {
-            region: &memory.region(),
-            outside: &mut self.known,
-            sink: self.sink,
-            found: Found::default(),
-        };
-        ask(places, &mut pass)
+        let region = memory.region();
+        ask(places, &mut Pass::over(&region, &mut self.known, self.sink))
     }
 }

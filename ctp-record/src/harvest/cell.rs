@@ -413,7 +413,7 @@ impl Harvest {
             coroutine: self.cells[index].coroutine,
             count: state.count,
             waker: self.waker(state.by),
-            at: self.nanos(state.at_ns),
+            at: self.horizon.nanos(state.at_ns),
         }));
     }
 
@@ -439,7 +439,7 @@ impl Harvest {
         self.totals.events += 1;
         let cell = &self.cells[index];
         let n = cell.next_n.wrapping_sub(cell.base_n);
-        let death = convert::plain_death(cell.coroutine, n, self.nanos(cell.last_ts));
+        let death = convert::plain_death(cell.coroutine, n, self.horizon.nanos(cell.last_ts));
         pass.sink.take(Record::Event(death));
     }
 }

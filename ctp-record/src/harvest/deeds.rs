@@ -36,11 +36,11 @@ impl Harvest {
         record: &Record,
         pass: &mut Pass<'_>,
     ) {
-        if !self.may_have_been(record.at) {
+        if !self.horizon.may_have_been(record.at) {
             self.totals.quarantined += 1;
             return;
         }
-        let (at, payload) = (self.nanos(record.at), &record.payload);
+        let (at, payload) = (self.horizon.nanos(record.at), &record.payload);
         if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
             self.tell_loss(lane, payload.n as u32, at, pass);
         }

@@ -51,7 +51,7 @@ impl Harvest {
         (is_its_own && is_suspend && !is_woken).then(|| DescriptorWait {
             coroutine: cell.coroutine,
             process: cell.process,
-            since: self.nanos(epoch.timestamp),
+            since: self.horizon.nanos(epoch.timestamp),
             fd: epoch.arg,
             reads,
         })

@@ -11,7 +11,6 @@ use ctp_nostd::layout::Station;
 use ctp_trace::record::{CoroutineId, Record};
 
 use super::{Harvest, Outside, Pass, Sink};
-use crate::pace::Found;
 
 /// What there is to tell.
 #[derive(Debug, Default)]
@@ -42,17 +41,15 @@ impl Harvest {
         outside: &mut dyn Outside,
         sink: &mut dyn Sink,
     ) -> Standstill {
-        let mut pass = Pass {
-            region,
-            outside,
-            sink,
-            found: Found::default(),
-        };
+        let mut pass = Pass::over(region, outside, sink);
         let mut found = Standstill {
             accounts: self.untold_losses(region),
             moving: Vec::new(),
         };
-        let before_ns = (self.now_ns)().saturating_sub(after.as_nanos() as u64);
+        let before_ns = self
+            .horizon
+            .now_ns()
+            .saturating_sub(after.as_nanos() as u64);
         self.standing.resize(self.cells.len(), Standing::default());
         for index in 0..self.cells.len() {
             let station = &region.stations[index];

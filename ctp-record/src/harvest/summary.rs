@@ -199,9 +199,9 @@ impl Harvest {
 
     /// A dump does not tell when it was taken.
     pub(super) fn now(&self) -> Nanos {
-        match (self.now_ns)() {
+        match self.horizon.now_ns() {
             u64::MAX => self.latest,
-            now_ns => self.nanos(now_ns),
+            now_ns => self.horizon.nanos(now_ns),
         }
     }
 }

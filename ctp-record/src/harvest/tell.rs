@@ -16,9 +16,9 @@ impl Harvest {
     /// Event `n` of this station was read, whatever it says: it goes to the sink if it can be one.
     #[inline(never)]
     pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
-        let may_be = self.may_have_been(epoch.timestamp);
+        let may_be = self.horizon.may_have_been(epoch.timestamp);
         let cell = &mut self.cells[index];
-        cell.inexact |= epoch.timestamp < self.dawn_ns;
+        cell.inexact |= self.horizon.is_before_dawn(epoch.timestamp);
         let plain = cell.plain.is_some();
         let is_its_own = plain || epoch.generation == cell.generation();
         let kind = convert::event_kind(epoch, plain).filter(|_| is_its_own && may_be);
@@ -36,7 +36,7 @@ impl Harvest {
         pass.sink.take_event(&event);
     }
 
-    /// The same of one of ours that is known to be of this kind, at a [usual](Self::is_usual) time: it
+    /// The same of one of ours that is known to be of this kind, at a [usual](super::horizon::Horizon::is_usual) time: it
     /// goes to the sink with others.
     #[inline(always)]
     pub(super) fn emit_soon(
@@ -50,12 +50,6 @@ impl Harvest {
         self.batch.add(event, pass.sink);
     }
 
-    /// Is this time, without a look at the clock, neither in the future nor before the start?
-    #[inline]
-    pub(super) fn is_usual(&self, monotonic_ns: u64) -> bool {
-        self.start_ns < monotonic_ns && monotonic_ns <= self.horizon_ns
-    }
-
     /// What the trace says of event `n` of a station, which is of this kind.
     #[inline(always)]
     fn tell(
@@ -66,7 +60,7 @@ impl Harvest {
         source: Source,
         pass: &mut Pass<'_>,
     ) -> Event {
-        let at = self.nanos(epoch.timestamp);
+        let at = self.horizon.nanos(epoch.timestamp);
         let cell = &mut self.cells[index];
         let process = cell.process;
         let mut event = cell.event(n, at, kind, epoch, source);

@@ -7,7 +7,8 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
-use ctp_record::harvest::{Backlog, Harvest, Numbers, Outside, Peer, Sink};
+use ctp_record::backlog::Backlog;
+use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
 use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record, Tally};
 
 use crate::desk::{Nowhere, Tray, events_in, tallies_in};

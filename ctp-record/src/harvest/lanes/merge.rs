@@ -101,7 +101,7 @@ impl Harvest {
         let index = copied.station() as usize;
         match (self.cells.get(index), copied.kind()) {
             (Some(cell), kind @ (RUN | SUSPEND))
-                if cell.expects(&copied) && self.is_usual(copied.at()) =>
+                if cell.expects(&copied) && self.horizon.is_usual(copied.at()) =>
             {
                 let which = (index, cell.next_n());
                 let epoch = self.epoch(lane, cell, &copied, pass);

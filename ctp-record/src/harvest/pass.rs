@@ -1,0 +1,53 @@
+//! What one pass works with.
+
+use ctp_nostd::Region;
+use ctp_nostd::inspect::Identity;
+use ctp_nostd::layout::Station;
+
+use super::{Outside, Peer, Sink};
+use crate::pace::Found;
+
+/// What one pass works with.
+pub(crate) struct Pass<'p> {
+    pub(crate) region: &'p Region<'p>,
+    pub(crate) outside: &'p mut dyn Outside,
+    pub(crate) sink: &'p mut dyn Sink,
+    pub(crate) found: Found,
+}
+
+impl<'p> Pass<'p> {
+    /// Nothing found yet.
+    pub(crate) fn over(
+        region: &'p Region<'p>,
+        outside: &'p mut dyn Outside,
+        sink: &'p mut dyn Sink,
+    ) -> Self {
+        Pass {
+            region,
+            outside,
+            sink,
+            found: Found::default(),
+        }
+    }
+}
+
+impl Pass<'_> {
+    /// Who has a station: a process that attached, else the thread that a v1 peer has named there.
+    pub(super) fn peer_of(&self, station: &Station, identity: &Identity) -> Peer {
+        if !identity.extended {
+            let tid = |slot| ctp_nostd::slot::copy(slot).1.tid;
+            let known = station.slots().iter().map(tid).find(|tid| *tid != 0);
+            return known.map_or(Peer::Unknown, Peer::Thread);
+        }
+        self.peer_attached(identity.owner)
+    }
+
+    /// The process with this attach id.
+    pub(super) fn peer_attached(&self, attach_id: u32) -> Peer {
+        (attach_id as usize)
+            .checked_sub(1)
+            .and_then(|row| self.region.attaches.get(row))
+            .and_then(|row| row.pid())
+            .map_or(Peer::Unknown, Peer::Process)
+    }
+}

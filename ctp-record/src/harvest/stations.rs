@@ -1,0 +1,121 @@
+//! Who has which station: coroutines that come, that leave, and that somebody has written over.
+
+use ctp_nostd::Region;
+use ctp_nostd::dialect::Dialect;
+use ctp_nostd::inspect::Identity;
+use ctp_trace::record::{CoroutineId, ProcessId, Record};
+
+use super::cell::{self, Cell};
+use super::{Harvest, Pass, convert};
+
+/// Stations without an event that a pass looks at.
+const SETTLED_A_PASS: usize = 4096;
+
+impl Harvest {
+    /// Where somebody has overwritten the header, the count is not believed any more.
+    pub(super) fn discover(&mut self, region: &Region<'_>) {
+        if !region.is_intact() {
+            return;
+        }
+        let allocated = region.allocated().len();
+        let known = self.heads.len();
+        self.unsettled.extend(known as u32..allocated as u32);
+        self.heads.resize(allocated.max(known), 0);
+        self.cells.resize_with(allocated.max(known), Cell::default);
+    }
+
+    /// Finds out who writes the stations that are new. One of ours is known by its first event;
+    /// what has events and no generation is a v1 peer's. Those that nobody has written yet are
+    /// looked at in turns: a count that somebody has overwritten makes them many.
+    pub(super) fn settle(&mut self, pass: &mut Pass<'_>) {
+        for _ in 0..self.unsettled.len().min(SETTLED_A_PASS) {
+            let Some(index) = self.unsettled.pop_front() else {
+                return;
+            };
+            if self.cells[index as usize].is_known() {
+                continue;
+            }
+            let station = &pass.region.stations[index as usize];
+            match cell::writer_of(station) {
+                None => self.unsettled.push_back(index),
+                Some(cell::Writer::Ours) => {}
+                Some(cell::Writer::Plain(dialect)) => {
+                    self.plain.push(index);
+                    self.introduce(index as usize, Some(dialect), pass);
+                }
+            }
+        }
+    }
+
+    /// First sight of a coroutine: its birth becomes a record. False while it is moving in, and if the
+    /// trace has no number left for it.
+    pub(super) fn introduce(
+        &mut self,
+        index: usize,
+        plain: Option<Dialect>,
+        pass: &mut Pass<'_>,
+    ) -> bool {
+        let station = &pass.region.stations[index];
+        let Some(identity) = station.identity() else {
+            return false;
+        };
+        if plain.is_none() && !(identity.extended && self.cells[index].is_new(&identity)) {
+            return false;
+        }
+        let Some(id) = pass.outside.numbers().coroutine() else {
+            self.refuse(index, &identity);
+            return false;
+        };
+        let process = pass
+            .outside
+            .process(pass.peer_of(station, &identity), pass.sink);
+        self.totals.coroutines += 1;
+        self.totals.plain += u32::from(plain.is_some());
+        self.cells[index] = Cell::new(id, process, plain, &identity);
+        let name = self.places.name(pass.region, identity.meta);
+        let spawn_site = self.places.interned(process, name.site, pass);
+        let born_ns = match self.horizon.may_have_been(identity.birth_ts) {
+            true => identity.birth_ts,
+            false => self.horizon.start_ns(),
+        };
+        let mut birth = convert::birth(&identity, plain, self.horizon.nanos(born_ns));
+        birth.coroutine = id;
+        birth.process = process;
+        birth.station = index as u32;
+        birth.name = name.text;
+        birth.spawn_site = spawn_site;
+        pass.sink.take(Record::Birth(birth));
+        true
+    }
+
+    /// Remembers that this coroutine was there, so that it is counted once. It keeps its station.
+    fn refuse(&mut self, index: usize, identity: &Identity) {
+        let unknown = Cell::new(CoroutineId(0), ProcessId(0), None, identity);
+        self.cells[index] = unknown.vacant();
+        self.totals.refused = self.totals.refused.saturating_add(1);
+    }
+
+    /// Only the recorder hands out a station again. Whoever has written another occupant into it,
+    /// that one is read from now on, and the one before is in doubt.
+    pub(super) fn notice_usurper(&mut self, index: usize, pass: &mut Pass<'_>) {
+        let cell = &self.cells[index];
+        let identity = pass.region.stations[index].identity();
+        let is_usurped = |it: Identity| it.extended && (!cell.is_ours() || cell.is_new(&it));
+        if !cell.is_known() || !identity.is_some_and(is_usurped) {
+            return;
+        }
+        self.cells[index].inexact = true;
+        self.close(index, pass);
+        self.cells[index] = Cell::default();
+    }
+
+    /// A coroutine of ours is over and read: its station is for another one.
+    pub(super) fn vacate(&mut self, index: usize, pass: &mut Pass<'_>) {
+        self.close(index, pass);
+        let next_n = self.cells[index].next_n();
+        self.cells[index] = self.cells[index].vacant();
+        self.heads[index] = next_n;
+        pass.region.put_back(index as u32, next_n);
+        pass.found.short = true;
+    }
+}
