@@ -19,8 +19,8 @@ use std::os::unix::fs::MetadataExt as _;
 
 use ctp_nostd::create::Plan;
 
-use crate::args::Launch;
 use crate::clock::Clock;
+use crate::config::Launch;
 use crate::error::{Error, StartError};
 use crate::launch::Prepared;
 use crate::print::print;

@@ -13,7 +13,7 @@ use ctp_nostd::layout::Station;
 use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
 use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
-use crate::args::Image;
+use crate::config::Image;
 use crate::error::{Error, ImageError, StartError};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::shm::Copy;

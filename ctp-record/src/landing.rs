@@ -2,8 +2,8 @@
 
 use ctp_trace::record::{End, Ending, Nanos};
 
-use crate::args::{Config, Launch, Talk};
 use crate::closing::{Closing, write};
+use crate::config::{Config, Launch, Talk};
 use crate::error::TraceError;
 use crate::flight::Snapshot;
 use crate::session::Session;

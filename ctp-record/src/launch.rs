@@ -15,7 +15,7 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
 };
 
-use crate::args::Launch;
+use crate::config::Launch;
 use crate::error::{Error, StartError};
 use crate::flight::Reach;
 use crate::inherited;

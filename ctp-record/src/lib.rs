@@ -12,6 +12,7 @@ mod capacity;
 mod check;
 mod clock;
 mod closing;
+mod config;
 mod control;
 mod cost;
 mod crash;
@@ -58,7 +59,8 @@ mod wait;
 mod watermark;
 mod words;
 
-pub use args::{Args, Config, Flight, Image, Launch, Talk, Task};
+pub use args::Args;
+pub use config::{Config, Flight, Image, Launch, Talk, Task};
 pub use error::{ControlError, Error, ImageError, StartError, TraceError};
 pub use flight::{Chronicle, Composed, snapshot_of};
 pub use run::run;

@@ -1,16 +1,14 @@
 //! A recording from its begin to its end.
 
-use std::ffi::OsString;
-
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_trace::record::{End, Start};
 
-use crate::args::{Config, Launch};
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::closing::{Closing, write};
+use crate::config::{Config, Launch};
 use crate::crash::Crashes;
 use crate::error::{Error, StartError};
 use crate::flight::Trigger;
@@ -69,7 +67,7 @@ fn begin<'r>(
         precise_chains: launch.precise_chains,
         ..start_of(clock, &launch.command, launch.stations)
     };
-    let backlog = backlog_of(config);
+    let backlog = config.backlog();
     let memories = memories_of(launch, &start, backlog.clone())?;
     let lookout = Lookout::of(wish(launch), launch.flight.is_some());
     let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
@@ -175,7 +173,7 @@ pub fn closing_of<'c>(
         summed_up: memories.totals().summed_up,
         filtered: memories.totals().filtered,
         foreign: memories.foreign(),
-        ..Closing::new(name_of(launch), &config.output, end, memories.counters())
+        ..Closing::new(launch.name(), &config.output, end, memories.counters())
     }
 }
 
@@ -184,15 +182,4 @@ fn roomier(memories: &Memories) -> Option<(u64, u32)> {
     let had = memories.first().region().pool().count();
     let roomiest = capacity::roomiest(capacity::memory_bytes());
     Some(roomiest).filter(|(_, threads)| had < *threads as usize)
-}
-
-/// Room for what waits to be written: as much as was asked for, else what this machine can spare.
-pub fn backlog_of(config: &Config) -> Backlog {
-    let usual = || capacity::backlog(capacity::memory_bytes());
-    Backlog::of(config.backlog_bytes.unwrap_or_else(usual))
-}
-
-fn name_of(launch: &Launch) -> String {
-    let program = launch.command.first().map(OsString::as_os_str);
-    program.unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,6 +1,6 @@
 //! From what was asked for to who does it.
 
-use crate::args::{Config, Task};
+use crate::config::{Config, Task};
 use crate::control::ask;
 use crate::error::Error;
 use crate::{check, image, print, recording};

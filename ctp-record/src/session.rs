@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 use ctp_trace::record::{Nanos, Record};
 
 use crate::alarms::Alarms;
-use crate::args::Talk;
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
+use crate::config::Talk;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::harvest::Sink as _;

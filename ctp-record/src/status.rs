@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::termios::tcgetwinsize;
 
-use crate::args::Talk;
+use crate::config::Talk;
 use crate::words::{grouped, size};
 
 /// The line.

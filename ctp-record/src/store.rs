@@ -6,8 +6,8 @@ use std::path::Path;
 
 use ctp_trace::record::{Event, Record, Start};
 
-use crate::args::{Config, Launch};
 use crate::backlog::Backlog;
+use crate::config::{Config, Launch};
 use crate::error::TraceError;
 use crate::flight::{FlightRecorder, Reach};
 use crate::harvest::{Occupant, Sink};

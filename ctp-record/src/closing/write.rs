@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::Closing;
-use crate::args::{Config, Talk};
+use crate::config::{Config, Talk};
 use crate::error::TraceError;
 use crate::hindsight;
 use crate::output::Output;

@@ -18,7 +18,7 @@ use super::file::{self, Snapshot};
 use super::gathered::Gathered;
 use super::told;
 use super::when::Trigger;
-use crate::args::Talk;
+use crate::config::Talk;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::promptness;

@@ -4,13 +4,12 @@ use ctp_nostd::Region;
 use ctp_trace::record::Ending;
 
 use super::{Firmware, first_birth_ns, load};
-use crate::args::{Config, Image};
 use crate::clock::Clock;
 use crate::closing::{Closing, write};
+use crate::config::{Config, Image};
 use crate::error::{Error, ImageError};
 use crate::harvest::Harvest;
 use crate::output::Output;
-use crate::recording::backlog_of;
 use crate::start_and_end::{end_of, start_of};
 
 /// Reads a dump into a trace and says what is in it.
@@ -29,7 +28,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
         ..Clock::start()
     };
     let start = start_of(zero, &[], region.stations.len() as u32);
-    let mut output = Output::create(&config.output, &start, backlog_of(config), None)?;
+    let mut output = Output::create(&config.output, &start, config.backlog(), None)?;
     output.be_patient();
     output.take_place();
     let mut harvest = harvest_of(&region, zero.monotonic_ns);

@@ -1,10 +1,10 @@
 //! A session before its first look.
 
 use super::{Options, Session, SoFar};
-use crate::args::{Launch, Talk};
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
+use crate::config::{Launch, Talk};
 use crate::crash::Crashes;
 use crate::launch::Running;
 use crate::lookout::Lookout;

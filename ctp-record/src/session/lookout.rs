@@ -6,8 +6,8 @@ use std::time::Duration;
 use ctp_trace::record::Nanos;
 
 use super::Session;
-use crate::args::Talk;
 use crate::clock::processor_time;
+use crate::config::Talk;
 use crate::lookout::{Finding, Lookout, Purpose, flight, told};
 use crate::pace::Found;
 use crate::status::Status;

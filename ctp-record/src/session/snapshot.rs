@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ctp_trace::record::{Ending, Nanos};
 
 use super::Session;
-use crate::args::Talk;
+use crate::config::Talk;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::flight::{Gathered, Snapshot};
