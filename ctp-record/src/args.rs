@@ -12,7 +12,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 use ctp_nostd::layout::{LaneRecord, MOST_STATIONS};
 
-use crate::config::{Config, Flight, Image, Launch, Talk, Task};
+use crate::config::{Config, Flight, Image, Launch, Task, Verbosity};
 use crate::flight::{BadReach, Reach, Trigger};
 use crate::{capacity, duration, size};
 use control::ControlArgs;
@@ -149,10 +149,10 @@ impl Args {
     /// # Errors
     /// Usage: there is nothing to record.
     pub fn into_config(self) -> Result<Config, clap::Error> {
-        let talk = match (self.quiet, self.verbose) {
-            (true, _) => Talk::Quiet,
-            (_, true) => Talk::Verbose,
-            _ => Talk::Normal,
+        let verbosity = match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
         };
         let output = self.output.clone();
         if output == Path::new("-") {
@@ -164,7 +164,7 @@ impl Args {
             task,
             output,
             backlog_bytes,
-            talk,
+            verbosity,
         })
     }
 

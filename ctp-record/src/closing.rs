@@ -57,7 +57,7 @@ pub struct Closing<'c> {
     /// Events of which only totals tell, as asked for.
     pub summed_up: u64,
     /// Coroutines of which only totals tell.
-    pub former: u64,
+    pub ended_before: u64,
     /// Coroutines of another probe than ours, which keeps no totals.
     pub foreign: u32,
     /// How far back a flight recorder's snapshot goes.
@@ -94,7 +94,7 @@ impl<'c> Closing<'c> {
             roomier: None,
             backlog: None,
             summed_up: 0,
-            former: 0,
+            ended_before: 0,
             foreign: 0,
             window: None,
             which: None,
@@ -139,7 +139,7 @@ impl<'c> Closing<'c> {
     }
 
     fn coroutines(&self) -> u64 {
-        self.end.coroutines.saturating_add(self.former)
+        self.end.coroutines.saturating_add(self.ended_before)
     }
 
     fn how_it_ended(&self) -> String {
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn coroutines_of_which_only_sums_are_left_were_recorded() {
         let closing = Closing {
-            former: 1_001,
+            ended_before: 1_001,
             ..of(End::default())
         };
         let said = closing.text(false);

@@ -21,7 +21,7 @@ pub struct Config {
     /// Bytes that may wait in memory to be written; nothing: what this machine can spare.
     pub backlog_bytes: Option<u64>,
     /// How much to say on stderr.
-    pub talk: Talk,
+    pub verbosity: Verbosity,
 }
 
 /// Where the events come from.
@@ -86,7 +86,7 @@ pub struct Image {
 
 /// How much to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Talk {
+pub enum Verbosity {
     /// Errors.
     Quiet,
     /// The closing lines.

@@ -18,12 +18,12 @@ mod haste;
 mod horizon;
 mod jump;
 mod lanes;
-mod occupant;
 mod outside;
 mod pass;
 mod places;
 mod queue;
 mod standstill;
+mod station_coroutine;
 mod stations;
 mod summary;
 mod tell;
@@ -37,7 +37,7 @@ use ctp_nostd::Region;
 use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
 use crate::backlog::Backlog;
-use crate::pace::Found;
+use crate::pace::PassOutcome;
 use batch::Batch;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying, locked};
@@ -46,12 +46,12 @@ pub(crate) use groundwork::{Ground, MOST_LAID};
 use horizon::Horizon;
 pub(crate) use horizon::LEEWAY_NS;
 use lanes::{Lanes, Reach};
-pub use occupant::Occupant;
 pub use outside::{Numbers, Outside, Peer};
 pub(crate) use pass::Pass;
 pub(crate) use places::Places;
 use standstill::Standing;
 pub(crate) use standstill::Standstill;
+pub use station_coroutine::StationCoroutine;
 use summary::Summary;
 pub use totals::Totals;
 
@@ -74,7 +74,7 @@ pub trait Sink {
 
     /// Takes what is known of a coroutine that leaves its station. Only a flight recorder's
     /// harvest gives it.
-    fn take_leave(&mut self, occupant: Occupant) {
+    fn take_leave(&mut self, occupant: StationCoroutine) {
         drop(occupant);
     }
 }
@@ -186,7 +186,7 @@ impl Harvest {
         region: &Region<'_>,
         outside: &mut dyn Outside,
         sink: &mut dyn Sink,
-    ) -> Found {
+    ) -> PassOutcome {
         let mut pass = Pass::over(region, outside, sink);
         let was_full = region.is_full();
         region.header.rein_in(region.stations.len() as u32);

@@ -30,7 +30,7 @@ pub struct Firmware {
 
 /// A probe's memory, out of a dump.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundMemory {
     /// What it holds.
     pub copy: Copy,
     /// Which one it is, if there are several.
@@ -41,11 +41,11 @@ pub struct Found {
 ///
 /// # Errors
 /// The dump cannot be read, or holds none, or a damaged one.
-pub fn load(image: &Image) -> Result<Found, Error> {
+pub fn load(image: &Image) -> Result<FoundMemory, Error> {
     let dump =
         bytes_of(&image.dump).map_err(|error| ImageError::Input(image.dump.clone(), error))?;
     match memory_in(&dump) {
-        Some(Ok(place)) => Ok(Found {
+        Some(Ok(place)) => Ok(FoundMemory {
             copy: Copy::of(place.memory)
                 .map_err(|error| StartError::Memory(place.memory.len() as u64, error))?,
             which: (1 < place.of).then(|| which(&place)),

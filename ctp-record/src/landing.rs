@@ -3,7 +3,7 @@
 use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::closing::{Closing, write};
-use crate::config::{Config, Launch, Talk};
+use crate::config::{Config, Launch, Verbosity};
 use crate::error::TraceError;
 use crate::flight::Snapshot;
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub fn land(
     if let Some(recorder) = session.output.flight() {
         recorder.wait();
     }
-    if config.talk > Talk::Quiet {
+    if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
         let end = taken.map_or(unwritten_end(session, ending, at), |it| it.composed.end);
         let closing = recording::closing_of(config, launch, session, end);
@@ -39,7 +39,7 @@ pub fn land(
                 ..closing
             },
         };
-        write::say(&closing, config.talk);
+        write::say(&closing, config.verbosity);
     }
     written.map(drop)
 }
@@ -64,7 +64,7 @@ fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
         doubtful: composed.doubtful,
         filtered: composed.filtered,
         summed_up: composed.earlier,
-        former: composed.formers,
+        ended_before: composed.ended_before,
         window: Some(composed.since.until(composed.end.at)),
         ..closing
     }

@@ -60,7 +60,7 @@ mod watermark;
 mod words;
 
 pub use args::Args;
-pub use config::{Config, Flight, Image, Launch, Talk, Task};
+pub use config::{Config, Flight, Image, Launch, Task, Verbosity};
 pub use error::{ControlError, Error, ImageError, StartError, TraceError};
 pub use flight::{Chronicle, Composed, snapshot_of};
 pub use run::run;

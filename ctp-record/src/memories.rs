@@ -23,8 +23,8 @@ use crate::clock::monotonic_ns;
 use crate::control::{Orders, Verb};
 use crate::drainer::Drainer;
 use crate::harvest::{Harvest, Sink, Standstill, Totals};
-use crate::pace::Found;
-use crate::processes::{Processes, Tenant};
+use crate::pace::PassOutcome;
+use crate::processes::{Processes, Writers};
 use crate::shm::Memory;
 pub use descriptors::StationPlace;
 pub use look::Look;
@@ -60,7 +60,7 @@ struct Held {
     /// The processes that attached, as far as a flight recorder has met them.
     attached: Vec<ProcessId>,
     /// The only process that has it, unless it is the first memory.
-    tenant: Option<u32>,
+    only_pid: Option<u32>,
     /// What is kept of it.
     orders: Orders,
 }
@@ -91,18 +91,18 @@ impl Account {
 }
 
 impl Held {
-    fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> Found {
+    fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> PassOutcome {
         if self.memory.region().is_overwritten {
             self.meet_attached(processes, sink);
         }
-        let mut tenant = Tenant::of(processes, self.tenant);
-        self.harvest.pass(&self.memory.region(), &mut tenant, sink)
+        let mut writers = Writers::of(processes, self.only_pid);
+        self.harvest.pass(&self.memory.region(), &mut writers, sink)
     }
 
     fn finish(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
-        let mut tenant = Tenant::of(processes, self.tenant);
+        let mut writers = Writers::of(processes, self.only_pid);
         self.harvest
-            .finish(&self.memory.region(), &mut tenant, sink);
+            .finish(&self.memory.region(), &mut writers, sink);
     }
 
     fn header(&self) -> &Header {
@@ -153,7 +153,7 @@ impl Memories {
         Ok(memories)
     }
 
-    fn hold(&mut self, memory: Memory, tenant: Option<u32>) {
+    fn hold(&mut self, memory: Memory, only_pid: Option<u32>) {
         let harvest = Harvest::clocked(self.recording.monotonic_ns, monotonic_ns);
         let harvest = match self.recording.mode {
             MODE_SUMMARY => harvest.summing_up(self.recording.bins),
@@ -167,7 +167,7 @@ impl Memories {
             harvest: harvest.within(self.backlog.clone()),
             number: self.recording.memory,
             attached: Vec::new(),
-            tenant,
+            only_pid,
             orders: self.orders,
         };
         if let Some(drainer) = &self.drainer {
@@ -194,7 +194,7 @@ impl Memories {
     /// # Errors
     /// Those of the kernel: no memory, too many files. And it has had more than anybody needs.
     pub fn grant(&mut self, pid: u32) -> io::Result<&Memory> {
-        let has = self.held.iter().filter(|held| held.tenant == Some(pid));
+        let has = self.held.iter().filter(|held| held.only_pid == Some(pid));
         if MOST_EACH <= has.count() || request::MOST_MEMORIES <= self.recording.memory {
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
@@ -206,12 +206,12 @@ impl Memories {
 
     /// The one that was granted last could not be given to its process.
     pub fn take_back(&mut self) {
-        self.held.pop_if(|held| held.tenant.is_some());
+        self.held.pop_if(|held| held.only_pid.is_some());
     }
 
     /// Reads what is new in all of them.
-    pub fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> Found {
-        let mut all = Found::default();
+    pub fn pass(&mut self, processes: &mut Processes, sink: &mut dyn Sink) -> PassOutcome {
+        let mut all = PassOutcome::default();
         for held in &mut self.held {
             all += held.pass(processes, sink);
         }
@@ -225,11 +225,11 @@ impl Memories {
     }
 
     /// In place of a pass that waits: makes room ready for what is copied meanwhile.
-    pub fn get_ready(&mut self) -> Found {
+    pub fn get_ready(&mut self) -> PassOutcome {
         for held in &mut self.held {
             held.harvest.get_ready();
         }
-        Found::held()
+        PassOutcome::held()
     }
 
     /// Looks at those that have had no event for so long.
@@ -241,11 +241,11 @@ impl Memories {
     ) -> Standstill {
         let mut all = Standstill::default();
         for held in &mut self.held {
-            let mut tenant = Tenant::of(processes, held.tenant);
+            let mut writers = Writers::of(processes, held.only_pid);
             let region = held.memory.region();
             let one = held
                 .harvest
-                .look_at_standstill(after, &region, &mut tenant, sink);
+                .look_at_standstill(after, &region, &mut writers, sink);
             all.accounts.extend(one.accounts);
             all.moving.extend(one.moving);
         }
@@ -284,20 +284,20 @@ impl Memories {
         processes: &mut Processes,
         sink: &mut dyn Sink,
     ) -> Nanos {
-        let is_its_own = |held: &mut Held| held.tenant == Some(pid);
+        let is_its_own = |held: &mut Held| held.only_pid == Some(pid);
         let mut own: Vec<Held> = self.held.extract_if(.., is_its_own).collect();
         for held in &mut own {
             self.part_with(held, processes, sink);
             self.gone.add(held);
         }
-        let shared = self.held.iter_mut().filter(|held| held.tenant.is_none());
+        let shared = self.held.iter_mut().filter(|held| held.only_pid.is_none());
         for held in shared {
             // It may have begun coroutines since the last look: later they would be nobody's.
             held.harvest.wants_to_look_at_all();
             held.pass(processes, sink);
-            let mut tenant = Tenant::of(processes, held.tenant);
+            let mut writers = Writers::of(processes, held.only_pid);
             let region = held.memory.region();
-            held.harvest.bury(process, &region, &mut tenant, sink);
+            held.harvest.bury(process, &region, &mut writers, sink);
         }
         let latest = latest_in(&own);
         self.latest_gone = self.latest_gone.max(latest.unwrap_or_default());
@@ -343,10 +343,10 @@ impl Memories {
     /// Is this the memory of that process? The first memory is that of all that have none of their
     /// own.
     fn is_of(&self, held: &Held, pid: Option<u32>) -> bool {
-        let has_own = |pid| self.held.iter().any(|it| it.tenant == Some(pid));
-        match (pid, held.tenant) {
+        let has_own = |pid| self.held.iter().any(|it| it.only_pid == Some(pid));
+        match (pid, held.only_pid) {
             (None, _) => true,
-            (Some(pid), Some(tenant)) => pid == tenant,
+            (Some(pid), Some(only_pid)) => pid == only_pid,
             (Some(pid), None) => !has_own(pid),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// What a pass found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct PassOutcome {
     /// Events that were new.
     pub events: u64,
     /// Most events that any one coroutine had since the pass before. Its eight slots keep no more
@@ -22,7 +22,7 @@ pub struct Found {
     pub is_held: bool,
 }
 
-impl Found {
+impl PassOutcome {
     /// There is more to be read, of what was there before the pass.
     pub fn is_behind(&self) -> bool {
         self.is_cut_short || self.is_held
@@ -30,14 +30,14 @@ impl Found {
 
     /// What there is was left where it is for now.
     pub fn held() -> Self {
-        Found {
+        PassOutcome {
             is_held: true,
-            ..Found::default()
+            ..PassOutcome::default()
         }
     }
 }
 
-impl AddAssign for Found {
+impl AddAssign for PassOutcome {
     /// Of two memories together.
     fn add_assign(&mut self, other: Self) {
         self.events += other.events;
@@ -83,18 +83,20 @@ impl Default for Pace {
 
 impl Pace {
     /// What to do after a pass that found this.
-    pub fn after(&mut self, found: Found) -> Next {
+    pub fn after(&mut self, found: PassOutcome) -> Next {
         match found {
-            Found {
+            PassOutcome {
                 is_cut_short: true, ..
             } => return Next::Again,
-            Found { is_held: true, .. } => return Next::Nap(HELD),
-            Found { events: 0, .. } => return self.quiet(),
-            Found { lost: true, .. } | Found { short: true, .. } | Found { most: 5.., .. } => {
+            PassOutcome { is_held: true, .. } => return Next::Nap(HELD),
+            PassOutcome { events: 0, .. } => return self.quiet(),
+            PassOutcome { lost: true, .. }
+            | PassOutcome { short: true, .. }
+            | PassOutcome { most: 5.., .. } => {
                 self.pause = BRISK;
                 return Next::Again;
             }
-            Found { most: 3.., .. } => self.pause = BRISK,
+            PassOutcome { most: 3.., .. } => self.pause = BRISK,
             _ => self.pause = (self.pause * 2).clamp(BRISK, CALM),
         }
         Next::Nap(self.pause)
@@ -113,7 +115,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const CALM_PASS: Found = Found {
+    const CALM_PASS: PassOutcome = PassOutcome {
         events: 1,
         most: 1,
         lost: false,
@@ -125,19 +127,19 @@ mod tests {
     #[test]
     fn slots_that_fill_up_are_read_at_once_and_a_quiet_program_is_left_alone() {
         let mut pace = Pace::default();
-        let full = Found {
+        let full = PassOutcome {
             most: 7,
             ..CALM_PASS
         };
         assert_eq!(pace.after(full), Next::Again);
         assert_eq!(
-            pace.after(Found {
+            pace.after(PassOutcome {
                 lost: true,
                 ..CALM_PASS
             }),
             Next::Again
         );
-        let quiet: Vec<Next> = (0..8).map(|_| pace.after(Found::default())).collect();
+        let quiet: Vec<Next> = (0..8).map(|_| pace.after(PassOutcome::default())).collect();
         assert_eq!(quiet.last(), Some(&Next::Sleep));
         assert!(quiet.iter().all(|next| *next != Next::Again));
     }
@@ -145,7 +147,7 @@ mod tests {
     #[test]
     fn a_program_that_calms_down_is_read_less_often() {
         let mut pace = Pace::default();
-        let half = Found {
+        let half = PassOutcome {
             most: 4,
             ..CALM_PASS
         };

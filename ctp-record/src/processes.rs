@@ -285,20 +285,20 @@ impl Processes {
 
 /// The processes, for the pass over one memory.
 #[derive(Debug)]
-pub struct Tenant<'p> {
+pub struct Writers<'p> {
     processes: &'p mut Processes,
     /// The only one that has this memory.
     only: Option<u32>,
 }
 
-impl<'p> Tenant<'p> {
+impl<'p> Writers<'p> {
     /// For memory that only this process has, or any.
     pub fn of(processes: &'p mut Processes, only: Option<u32>) -> Self {
-        Tenant { processes, only }
+        Writers { processes, only }
     }
 }
 
-impl Outside for Tenant<'_> {
+impl Outside for Writers<'_> {
     fn numbers(&mut self) -> &mut Numbers {
         &mut self.processes.numbers
     }

@@ -97,7 +97,7 @@ fn begin<'r>(
         rendezvous,
         running,
     };
-    Ok(Session::new(parts, launch, config.talk))
+    Ok(Session::new(parts, launch, config.verbosity))
 }
 
 /// Room for what was asked for.

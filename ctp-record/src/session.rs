@@ -22,7 +22,7 @@ use crate::alarms::Alarms;
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
-use crate::config::Talk;
+use crate::config::Verbosity;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
 use crate::harvest::Sink as _;
@@ -30,7 +30,7 @@ use crate::launch::{Ended, Running};
 use crate::lookout::Lookout;
 use crate::looks::Looks;
 use crate::memories::Memories;
-use crate::pace::{Found, Next, Pace};
+use crate::pace::{Next, Pace, PassOutcome};
 use crate::processes::Processes;
 use crate::rate::Rate;
 use crate::rendezvous::Rendezvous;
@@ -88,7 +88,7 @@ pub struct Session<'s> {
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How much to say.
-    pub talk: Talk,
+    pub verbosity: Verbosity,
     /// Go on until all processes that came from the program have ended.
     pub wait_all: bool,
     /// Never make the program ring: look at every tick instead.
@@ -186,7 +186,7 @@ impl Session<'_> {
     }
 
     /// If nothing from before `at` is still to be read, the trace may say so.
-    fn mark_time(&mut self, at: Nanos, found: Found) {
+    fn mark_time(&mut self, at: Nanos, found: PassOutcome) {
         let latest = self.memories.latest();
         let is_due = |it: &mut Watermark| it.is_due(at, latest);
         if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::termios::tcgetwinsize;
 
-use crate::config::Talk;
+use crate::config::Verbosity;
 use crate::words::{grouped, size};
 
 /// The line.
@@ -39,9 +39,9 @@ const EVERY: Duration = Duration::from_millis(500);
 
 impl Status {
     /// Where somebody may look at it.
-    pub fn where_seen(talk: Talk) -> Option<Self> {
+    pub fn where_seen(verbosity: Verbosity) -> Option<Self> {
         let is_seen = io::stderr().is_terminal() && !io::stdout().is_terminal();
-        (Talk::Quiet < talk && is_seen).then(|| Status {
+        (Verbosity::Quiet < verbosity && is_seen).then(|| Status {
             begun: Instant::now(),
             shown: Instant::now(),
             events: 0,

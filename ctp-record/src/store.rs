@@ -10,7 +10,7 @@ use crate::backlog::Backlog;
 use crate::config::{Config, Launch};
 use crate::error::TraceError;
 use crate::flight::{FlightRecorder, Reach};
-use crate::harvest::{Occupant, Sink};
+use crate::harvest::{Sink, StationCoroutine};
 use crate::lookout::{Lookout, Watch};
 use crate::output::{Output, Place};
 
@@ -46,7 +46,8 @@ impl Store {
             Reach::Length(length) => Some(length.as_nanos() as u64),
             Reach::All | Reach::Bytes(_) => None,
         };
-        let mut recorder = FlightRecorder::new(start.clone(), config.output.clone(), config.talk);
+        let mut recorder =
+            FlightRecorder::new(start.clone(), config.output.clone(), config.verbosity);
         recorder.length_ns = length_ns;
         recorder.triggers.clone_from(&flight.triggers);
         Ok(Store::Flight(Box::new(recorder)))
@@ -120,7 +121,7 @@ impl Sink for Store {
         }
     }
 
-    fn take_leave(&mut self, occupant: Occupant) {
+    fn take_leave(&mut self, occupant: StationCoroutine) {
         if let Store::Flight(recorder) = self {
             recorder.chronicle.take_leave(occupant);
         }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use super::Closing;
-use crate::config::{Config, Talk};
+use crate::config::{Config, Verbosity};
 use crate::error::TraceError;
 use crate::hindsight;
 use crate::output::Output;
@@ -22,14 +22,14 @@ pub fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Resul
         closing.bytes = file.map(|metadata| metadata.len());
         closing.outlook = hindsight::outlook(trace, closing.end.events);
     }
-    say(&closing, config.talk);
+    say(&closing, config.verbosity);
     written.map(drop)
 }
 
 /// Says the closing lines, if anything but errors is to be said.
-pub fn say(closing: &Closing<'_>, talk: Talk) {
-    if talk > Talk::Quiet {
-        let text = closing.text(talk == Talk::Verbose);
+pub fn say(closing: &Closing<'_>, verbosity: Verbosity) {
+    if verbosity > Verbosity::Quiet {
+        let text = closing.text(verbosity == Verbosity::Verbose);
         // Where stderr takes nothing, there is nobody to be told.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }

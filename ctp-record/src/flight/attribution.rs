@@ -6,17 +6,17 @@
 
 use ctp_nostd::lane::Payload;
 
-use crate::harvest::Occupant;
+use crate::harvest::StationCoroutine;
 
 /// The stations of one memory, and who had them.
 #[derive(Debug, Default)]
 pub struct Attribution {
     /// By station, then by index of the first event.
-    tenancies: Vec<Tenancy>,
+    stays: Vec<Stay>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Tenancy {
+struct Stay {
     station: u32,
     uses: u32,
     base_n: u64,
@@ -24,7 +24,7 @@ struct Tenancy {
     from: u64,
     /// Nothing while it goes on.
     until: Option<u64>,
-    person: usize,
+    which: usize,
     /// Up to then one of the station lasts, this one or one before it.
     some_until: u64,
     /// Of all up to this one, each has its events after those of the one before, and so few that no
@@ -50,53 +50,50 @@ const LEAST_N_BITS: u32 = 32;
 
 impl Attribution {
     /// Of these, each with a number by which it is known.
-    pub fn new<'o>(occupants: impl Iterator<Item = (usize, &'o Occupant)>) -> Self {
-        let tenancy = |(person, it): (usize, &Occupant)| Tenancy {
+    pub fn new<'o>(occupants: impl Iterator<Item = (usize, &'o StationCoroutine)>) -> Self {
+        let stay = |(which, it): (usize, &StationCoroutine)| Stay {
             station: it.station,
             uses: it.generation / 2,
             base_n: it.base_n,
             end_n: it.end_n,
             from: it.birth_ts,
             until: it.has_ended.then_some(it.last_ts),
-            person,
+            which,
             some_until: 0,
             is_in_turn: false,
         };
-        let mut tenancies: Vec<_> = occupants
-            .filter(|(_, it)| !it.is_plain)
-            .map(tenancy)
-            .collect();
-        tenancies.sort_unstable_by_key(|it| (it.station, it.from, it.base_n));
-        tenancies
+        let mut stays: Vec<_> = occupants.filter(|(_, it)| !it.is_plain).map(stay).collect();
+        stays.sort_unstable_by_key(|it| (it.station, it.from, it.base_n));
+        stays
             .chunk_by_mut(|one, next| one.station == next.station)
             .for_each(note_order);
-        Attribution { tenancies }
+        Attribution { stays }
     }
 
-    fn of_station(&self, station: u32) -> &[Tenancy] {
-        let start = self.tenancies.partition_point(|it| it.station < station);
-        let rest = &self.tenancies[start..];
+    fn of_station(&self, station: u32) -> &[Stay] {
+        let start = self.stays.partition_point(|it| it.station < station);
+        let rest = &self.stays[start..];
         &rest[..rest.partition_point(|it| it.station == station)]
     }
 
     /// Those that had come to this station by then.
-    fn born_by(&self, at: u64, station: u32) -> &[Tenancy] {
+    fn born_by(&self, at: u64, station: u32) -> &[Stay] {
         let all = self.of_station(station);
         &all[..all.partition_point(|it| it.from <= at)]
     }
 
     /// Of an event.
     pub fn of_event(&self, at: u64, payload: &Payload) -> Whose {
-        let is_use = |it: &&Tenancy| it.uses % (1 << USE_BITS) == payload.uses.into();
+        let is_use = |it: &&Stay| it.uses % (1 << USE_BITS) == payload.uses.into();
         if payload.n_bits() < LEAST_N_BITS {
             let one = self.woken(at, payload);
-            return one.map_or(Whose::Unknown, |person| Whose::Of(person, None));
+            return one.map_or(Whose::Unknown, |which| Whose::Of(which, None));
         }
         let born = self.born_by(at, payload.station);
         for it in with_index(born, payload).iter().filter(is_use) {
             let ahead = ahead_of(it.base_n, payload);
             if ahead < it.events() {
-                return Whose::Of(it.person, Some(it.base_n.wrapping_add(ahead)));
+                return Whose::Of(it.which, Some(it.base_n.wrapping_add(ahead)));
             }
         }
         match self.of_station(payload.station).last() {
@@ -118,15 +115,15 @@ impl Attribution {
     }
 
     fn only(&self, at: u64, station: u32, uses: u32, bits: u32) -> Option<usize> {
-        let is_use = |it: &&Tenancy| it.uses % (1 << bits) == uses && it.lasts_at(at);
+        let is_use = |it: &&Stay| it.uses % (1 << bits) == uses && it.lasts_at(at);
         let born = self.born_by(at, station);
         let mut fitting = not_over_by(born, at).iter().filter(is_use);
         let one = fitting.next()?;
-        fitting.next().is_none().then_some(one.person)
+        fitting.next().is_none().then_some(one.which)
     }
 }
 
-impl Tenancy {
+impl Stay {
     fn lasts_at(&self, at: u64) -> bool {
         self.from <= at && self.until.is_none_or(|until| at <= until)
     }
@@ -136,11 +133,11 @@ impl Tenancy {
     }
 }
 
-/// Notes of each tenancy of a station what holds of all up to it, so that not all need be looked at.
-fn note_order(tenancies: &mut [Tenancy]) {
-    let first_n = tenancies.first().map_or(0, |first| first.base_n);
+/// Notes of each stay in a station what holds of all up to it, so that not all need be looked at.
+fn note_order(stays: &mut [Stay]) {
+    let first_n = stays.first().map_or(0, |first| first.base_n);
     let (mut some_until, mut behind) = (0, Some(0));
-    for it in tenancies {
+    for it in stays {
         some_until = it.until.unwrap_or(u64::MAX).max(some_until);
         let begin = it.base_n.wrapping_sub(first_n);
         let end = begin.checked_add(it.events());
@@ -150,13 +147,13 @@ fn note_order(tenancies: &mut [Tenancy]) {
     }
 }
 
-/// Of the first tenancies of a station those that are not known to be over at that time.
-fn not_over_by(born: &[Tenancy], at: u64) -> &[Tenancy] {
+/// Of the first stays in a station those that are not known to be over at that time.
+fn not_over_by(born: &[Stay], at: u64) -> &[Stay] {
     &born[born.partition_point(|it| it.some_until < at)..]
 }
 
-/// Of the first tenancies of a station the one that can have this event, or all if they are in disorder.
-fn with_index<'t>(born: &'t [Tenancy], payload: &Payload) -> &'t [Tenancy] {
+/// Of the first stays in a station the one that can have this event, or all if they are in disorder.
+fn with_index<'t>(born: &'t [Stay], payload: &Payload) -> &'t [Stay] {
     let (Some(first), true) = (born.first(), born.last().is_some_and(|it| it.is_in_turn)) else {
         return born;
     };
@@ -178,8 +175,12 @@ mod tests {
     use ctp_nostd::site::SiteWord;
     use proptest::prelude::*;
 
-    fn occupant(generation: u32, events: std::ops::Range<u64>, times: [u64; 2]) -> Occupant {
-        Occupant {
+    fn occupant(
+        generation: u32,
+        events: std::ops::Range<u64>,
+        times: [u64; 2],
+    ) -> StationCoroutine {
+        StationCoroutine {
             station: 5,
             generation,
             base_n: events.start,
@@ -187,7 +188,7 @@ mod tests {
             birth_ts: times[0],
             last_ts: times[1],
             has_ended: true,
-            ..Occupant::default()
+            ..StationCoroutine::default()
         }
     }
 
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_came_after_the_look_is_nobodys_loss() {
-        let living = Occupant {
+        let living = StationCoroutine {
             has_ended: false,
             ..occupant(4, 10..20, [100, 200])
         };
@@ -243,21 +244,21 @@ mod tests {
         assert_eq!((of(19), of(20)), (Whose::Of(0, Some(19)), Whose::Later));
     }
 
-    /// The same rules, by a look at every tenancy of the station.
-    struct Plain(Vec<Tenancy>);
+    /// The same rules, by a look at every stay in the station.
+    struct Plain(Vec<Stay>);
 
     impl Plain {
         fn of_event(&self, at: u64, payload: &Payload) -> Whose {
-            let is_use = |it: &&Tenancy| it.uses % 256 == payload.uses.into();
+            let is_use = |it: &&Stay| it.uses % 256 == payload.uses.into();
             if payload.n_bits() < 32 {
                 let one = self.only(at, payload.uses.into(), 256);
-                return one.map_or(Whose::Unknown, |person| Whose::Of(person, None));
+                return one.map_or(Whose::Unknown, |which| Whose::Of(which, None));
             }
             let born = self.0.iter().filter(is_use).filter(|it| it.from <= at);
-            let has = |it: &Tenancy| {
+            let has = |it: &Stay| {
                 let ahead = payload.n.wrapping_sub(it.base_n) % (1 << payload.n_bits());
                 let has = ahead < it.end_n.wrapping_sub(it.base_n);
-                has.then(|| Whose::Of(it.person, Some(it.base_n.wrapping_add(ahead))))
+                has.then(|| Whose::Of(it.which, Some(it.base_n.wrapping_add(ahead))))
             };
             let last = self.0.last().filter(is_use);
             let goes_on = last.is_some_and(|it| it.until.is_none() && it.from <= at);
@@ -272,7 +273,7 @@ mod tests {
             let all = self.0.iter().filter(|it| it.uses % modulus == uses);
             let fitting: Vec<_> = all.filter(|it| it.lasts_at(at)).collect();
             match fitting[..] {
-                [one] => Some(one.person),
+                [one] => Some(one.which),
                 _ => None,
             }
         }
@@ -292,7 +293,7 @@ mod tests {
         (uses, events, times, has_ended)
     }
 
-    fn in_turn(first_n: u64, steps: &[Step]) -> Vec<Occupant> {
+    fn in_turn(first_n: u64, steps: &[Step]) -> Vec<StationCoroutine> {
         let (mut uses, mut n, mut at) = (0, first_n, 100_u64);
         let occupant = |(more, events, times, has_ended): &Step| {
             let base_n = n.wrapping_add(events[0]);
@@ -300,7 +301,7 @@ mod tests {
             uses += more;
             n = base_n.wrapping_add(events[1]);
             at = birth_ts + times[1];
-            Occupant {
+            StationCoroutine {
                 has_ended: *has_ended,
                 ..occupant(2 * uses, base_n..n, [birth_ts, at])
             }
@@ -318,7 +319,7 @@ mod tests {
         ) {
             let all = in_turn(first_n, &steps);
             // Of other stations, before and behind this one.
-            let others = [4, 6].map(|station| Occupant { station, ..all[0].clone() });
+            let others = [4, 6].map(|station| StationCoroutine { station, ..all[0].clone() });
             let known = Attribution::new(all.iter().chain(&others).enumerate());
             let plain = Plain(known.of_station(5).to_vec());
             for (whom, n, at, other_use) in asked {

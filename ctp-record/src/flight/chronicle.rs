@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use ctp_trace::record::{Birth, CoroutineId, Look, Record, Seen};
 
-use super::formers::Formers;
-use crate::harvest::{Occupant, Sink};
+use super::ended::EndedCoroutines;
+use crate::harvest::{Sink, StationCoroutine};
 
 /// A coroutine with all that is known of it.
 #[derive(Clone, Debug)]
-pub struct Resident {
+pub struct KnownCoroutine {
     /// As its station had it when it was looked at, or when the coroutine left.
-    pub occupant: Occupant,
+    pub occupant: StationCoroutine,
     /// As it was met.
     pub birth: Arc<Birth>,
 }
@@ -30,9 +30,9 @@ pub struct Chronicle {
     /// Of those that have a station.
     births: HashMap<CoroutineId, Arc<Birth>>,
     /// Who left, the latest last.
-    gone: VecDeque<Arc<Resident>>,
+    gone: VecDeque<Arc<KnownCoroutine>>,
     /// What those come to that left before.
-    formers: Formers,
+    ended_before: EndedCoroutines,
 }
 
 /// So many that left are known one by one: about 50 MB.
@@ -54,7 +54,7 @@ impl Sink for Chronicle {
         }
     }
 
-    fn take_leave(&mut self, mut occupant: Occupant) {
+    fn take_leave(&mut self, mut occupant: StationCoroutine) {
         self.looks.remove(&occupant.coroutine);
         let Some(birth) = self.births.remove(&occupant.coroutine) else {
             return;
@@ -63,11 +63,12 @@ impl Sink for Chronicle {
             // Lanes have what was last; where they do not, it was long ago.
             occupant.latest = Vec::new();
         }
-        self.gone.push_back(Arc::new(Resident { occupant, birth }));
+        self.gone
+            .push_back(Arc::new(KnownCoroutine { occupant, birth }));
         if self.gone.len() > MOST_GONE
             && let Some(oldest) = self.gone.pop_front()
         {
-            self.formers.add(&oldest);
+            self.ended_before.add(&oldest);
         }
     }
 }
@@ -91,9 +92,9 @@ impl Chronicle {
     }
 
     /// With what is known of its birth.
-    pub fn resident(&self, occupant: Occupant) -> Option<Resident> {
+    pub fn known(&self, occupant: StationCoroutine) -> Option<KnownCoroutine> {
         let birth = self.births.get(&occupant.coroutine)?.clone();
-        Some(Resident { occupant, birth })
+        Some(KnownCoroutine { occupant, birth })
     }
 
     /// Processes, modules and sites, in an order in which each may be written.
@@ -107,12 +108,12 @@ impl Chronicle {
     }
 
     /// Who left and is known one by one.
-    pub fn gone(&self) -> Vec<Arc<Resident>> {
+    pub fn gone(&self) -> Vec<Arc<KnownCoroutine>> {
         self.gone.iter().cloned().collect()
     }
 
     /// What those come to that left before.
-    pub fn formers(&self) -> &Formers {
-        &self.formers
+    pub fn ended_before(&self) -> &EndedCoroutines {
+        &self.ended_before
     }
 }

@@ -28,7 +28,7 @@ pub struct Composed {
     /// Events that are in sums only.
     pub earlier: u64,
     /// Coroutines of which only sums are there.
-    pub formers: u64,
+    pub ended_before: u64,
     /// Lanes that threads ever had.
     pub lanes: u32,
     /// Lanes of which nothing can be true.
@@ -45,7 +45,7 @@ pub fn compose(mut gathered: Gathered, plan: Plan, sink: &mut dyn Sink) -> Compo
     let mut composed = found_in(&plan, &gathered);
     tell_definitions(&mut gathered, sink);
     tell_window(&plan, &gathered, sink);
-    tell_people(&plan, &gathered, &mut composed, sink);
+    tell_coroutines(&plan, &gathered, &mut composed, sink);
     let mut rows = rows_of(plan, &mut gathered, known, sink);
     rows.take_all();
     tell_accounts(&mut rows, &mut composed);
@@ -134,32 +134,32 @@ fn damaged(plan: &Plan) -> u32 {
 }
 
 /// Who is told of one by one, and the sums of the others.
-fn tell_people(plan: &Plan, gathered: &Gathered, composed: &mut Composed, sink: &mut dyn Sink) {
-    let mut formers = gathered.formers.clone();
-    for person in &plan.people {
-        if !person.is_told {
-            if !person.is_later {
-                formers.add(&person.resident);
+fn tell_coroutines(plan: &Plan, gathered: &Gathered, composed: &mut Composed, sink: &mut dyn Sink) {
+    let mut ended_before = gathered.ended_before.clone();
+    for one in &plan.coroutines {
+        if !one.is_told {
+            if !one.is_later {
+                ended_before.add(&one.known);
             }
             continue;
         }
-        let birth = &person.resident.birth;
+        let birth = &one.known.birth;
         sink.take(Record::Birth(birth.as_ref().clone()));
-        if let Some(aggregate) = &person.occupant().aggregate {
+        if let Some(aggregate) = &one.occupant().aggregate {
             sink.take(Record::Aggregate(aggregate.clone()));
         }
-        let (coroutine, events) = (birth.coroutine, person.earlier);
+        let (coroutine, events) = (birth.coroutine, one.earlier);
         composed.earlier = composed.earlier.saturating_add(events);
         composed.end.coroutines += 1;
         if events > 0 {
             sink.take(Record::Earlier(Earlier { coroutine, events }));
         }
     }
-    for former in formers.iter() {
+    for former in ended_before.iter() {
         composed.earlier = composed.earlier.saturating_add(former.events);
         composed.end.lost = composed.end.lost.saturating_add(former.lost);
         composed.filtered = composed.filtered.saturating_add(former.filtered);
-        composed.formers += former.coroutines;
+        composed.ended_before += former.coroutines;
         sink.take(Record::Former(Box::new(former.clone())));
     }
 }
@@ -172,9 +172,9 @@ fn streams(plan: &mut Plan, gathered: &Gathered) -> Vec<Stream> {
         streams.extend(lanes.map(|lane| lane_stream(plan, gathered, part, lane)));
     }
     let zero_ns = gathered.start.started_monotonic_ns;
-    let held = plan.people.iter().enumerate().flat_map(|(person, one)| {
+    let held = plan.coroutines.iter().enumerate().flat_map(|(which, one)| {
         let told = one.occupant().latest.iter().filter(|_| one.is_told);
-        told.map(move |(n, epoch)| (epoch.timestamp, person, *n, *epoch))
+        told.map(move |(n, epoch)| (epoch.timestamp, which, *n, *epoch))
     });
     streams.push(Stream::of_stations(
         held.collect::<Vec<(u64, usize, u64, Epoch)>>(),
@@ -214,7 +214,7 @@ fn process_of(plan: &Plan, part: usize, records: &[Copied]) -> Option<ProcessId>
         let (at, payload) = copied.read();
         let is_deed = DeedKind::from_code(payload.kind).is_some();
         match plan.attributions[part].of_event(at, &payload) {
-            Whose::Of(person, _) if !is_deed => Some(plan.people[person].occupant().process),
+            Whose::Of(which, _) if !is_deed => Some(plan.coroutines[which].occupant().process),
             _ => None,
         }
     })
@@ -222,13 +222,13 @@ fn process_of(plan: &Plan, part: usize, records: &[Copied]) -> Option<ProcessId>
 
 /// The latest wakes and the closing accounts.
 fn tell_accounts(rows: &mut Rows<'_>, composed: &mut Composed) {
-    for person in 0..rows.plan.people.len() {
-        if !rows.plan.people[person].is_told {
+    for which in 0..rows.plan.coroutines.len() {
+        if !rows.plan.coroutines[which].is_told {
             continue;
         }
-        tell_wakes(rows, person);
-        tell_plain_death(rows, person);
-        let one = &rows.plan.people[person];
+        tell_wakes(rows, which);
+        tell_plain_death(rows, which);
+        let one = &rows.plan.coroutines[which];
         let tally = one.tally();
         composed.end.lost = composed.end.lost.saturating_add(one.lost());
         composed.doubtful += u32::from(tally.inexact);
@@ -239,17 +239,17 @@ fn tell_accounts(rows: &mut Rows<'_>, composed: &mut Composed) {
 
 /// What was seen of those who are told of.
 fn tell_looks(rows: &mut Rows<'_>, looks: &[Look]) {
-    let people = rows.plan.people.iter().filter(|person| person.is_told);
-    let told: HashSet<CoroutineId> = people.map(|it| it.occupant().coroutine).collect();
+    let coroutines = rows.plan.coroutines.iter().filter(|one| one.is_told);
+    let told: HashSet<CoroutineId> = coroutines.map(|it| it.occupant().coroutine).collect();
     for look in looks.iter().filter(|look| told.contains(&look.coroutine)) {
         rows.sink.take(Record::Look(*look));
     }
 }
 
-fn tell_wakes(rows: &mut Rows<'_>, person: usize) {
-    let occupant = rows.plan.people[person].occupant();
+fn tell_wakes(rows: &mut Rows<'_>, which: usize) {
+    let occupant = rows.plan.coroutines[which].occupant();
     let (coroutine, memory, birth_ts) = (occupant.coroutine, occupant.memory, occupant.birth_ts);
-    let Some(wakes) = rows.plan.people[person].wakes() else {
+    let Some(wakes) = rows.plan.coroutines[which].wakes() else {
         return;
     };
     let wakes = convert::own_wakes(wakes, birth_ts);
@@ -266,8 +266,8 @@ fn tell_wakes(rows: &mut Rows<'_>, person: usize) {
 }
 
 /// Tells that a v1 peer's station is dead.
-fn tell_plain_death(rows: &mut Rows<'_>, person: usize) {
-    let one = &mut rows.plan.people[person];
+fn tell_plain_death(rows: &mut Rows<'_>, which: usize) {
+    let one = &mut rows.plan.coroutines[which];
     let occupant = one.occupant();
     if !(occupant.is_plain && occupant.has_ended) {
         return;

@@ -55,12 +55,12 @@ impl Rows<'_> {
     pub(super) fn waker(&self, part: usize, at: u64, by: WokenBy) -> Waker {
         convert::waker(by, |word| {
             let seated = self.plan.attributions[part].seated(at, word);
-            seated.and_then(|person| self.told(person))
+            seated.and_then(|which| self.told(which))
         })
     }
 
-    fn told(&self, person: usize) -> Option<CoroutineId> {
-        let one = &self.plan.people[person];
+    fn told(&self, which: usize) -> Option<CoroutineId> {
+        let one = &self.plan.coroutines[which];
         one.is_told.then(|| one.occupant().coroutine)
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{Ending, Look, Nanos, ProcessId, Record, Start};
 
-use super::chronicle::{Chronicle, Resident};
-use super::formers::Formers;
+use super::chronicle::{Chronicle, KnownCoroutine};
+use super::ended::EndedCoroutines;
 use super::lane_copy::{self, LaneCopy};
 use crate::clock::monotonic_ns;
 use crate::harvest::{Numbers, Places};
@@ -40,9 +40,9 @@ pub struct Gathered {
     /// The memories.
     pub parts: Vec<Part>,
     /// Who has left lately.
-    pub gone: Vec<Arc<Resident>>,
+    pub gone: Vec<Arc<KnownCoroutine>>,
     /// What those come to that left before.
-    pub formers: Formers,
+    pub ended_before: EndedCoroutines,
     /// The numbers of the trace so far.
     pub numbers: Numbers,
     /// The program of each process.
@@ -69,7 +69,7 @@ pub struct Part {
     /// The sites that are known.
     pub places: Places,
     /// Who lives there.
-    pub residents: Vec<Arc<Resident>>,
+    pub living: Vec<Arc<KnownCoroutine>>,
 }
 
 impl Gathered {
@@ -117,7 +117,7 @@ impl Gathered {
             looks: chronicle.looks(),
             parts: Vec::new(),
             gone: chronicle.gone(),
-            formers: chronicle.formers().clone(),
+            ended_before: chronicle.ended_before().clone(),
             numbers: Numbers::default(),
             programs: HashMap::new(),
             counters: Counters::default(),
@@ -131,13 +131,13 @@ impl Gathered {
 impl Part {
     pub(super) fn of(look: Contents, chronicle: &Chronicle) -> Self {
         let occupants = look.occupants.into_iter();
-        let residents = occupants.filter_map(|occupant| chronicle.resident(occupant));
+        let living = occupants.filter_map(|occupant| chronicle.known(occupant));
         Part {
             number: look.number,
             memory: look.memory,
             attached: look.attached,
             places: look.places,
-            residents: residents.map(Arc::new).collect(),
+            living: living.map(Arc::new).collect(),
         }
     }
 

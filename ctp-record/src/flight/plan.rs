@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ctp_nostd::lane::{DeedKind, Payload};
 
 use super::attribution::{Attribution, Whose};
+use super::coroutine::SnapshotCoroutine;
 use super::gathered::Gathered;
 use super::lane_copy::LaneCopy;
-use super::person::Person;
 use crate::harvest::LEEWAY_NS;
 
 /// So long may a coroutine be about to be born, with a record in a lane and no station yet.
@@ -23,7 +23,7 @@ pub struct Plan {
     /// What claims to be later makes no sense.
     pub latest_ns: u64,
     /// Who there is.
-    pub people: Vec<Person>,
+    pub coroutines: Vec<SnapshotCoroutine>,
     /// By memory: who had which station.
     pub attributions: Vec<Attribution>,
     /// By memory.
@@ -39,12 +39,12 @@ impl Plan {
     pub fn of(gathered: &mut Gathered) -> Self {
         let (lanes, until_ns) = (std::mem::take(&mut gathered.lanes), gathered.until_ns);
         let latest_ns = until_ns.saturating_add(LEEWAY_NS);
-        let (people, attributions) = settled(gathered);
+        let (coroutines, attributions) = settled(gathered);
         let mut plan = Plan {
             since_ns: begin(gathered, &lanes, latest_ns),
             until_ns,
             latest_ns,
-            people,
+            coroutines,
             attributions,
             overwritten: overwritten(&lanes),
             lanes: Vec::new(),
@@ -54,9 +54,9 @@ impl Plan {
             lanes.iter().for_each(|lane| plan.look_at(part, lane));
         }
         let since_ns = plan.since_ns;
-        plan.people
+        plan.coroutines
             .iter_mut()
-            .for_each(|person| person.settle(since_ns, until_ns));
+            .for_each(|one| one.settle(since_ns, until_ns));
         Plan { lanes, ..plan }
     }
 
@@ -76,7 +76,7 @@ impl Plan {
 
     fn look_at_event(&mut self, part: usize, at: u64, payload: &Payload) {
         match self.attributions[part].of_event(at, payload) {
-            Whose::Of(person, Some(n)) => self.people[person].note(n),
+            Whose::Of(which, Some(n)) => self.coroutines[which].note(n),
             Whose::Of(_, None) | Whose::Later => {}
             // One that came to be meanwhile is in the next snapshot.
             Whose::Unknown => {
@@ -103,12 +103,15 @@ fn begin(gathered: &Gathered, lanes: &[Vec<LaneCopy>], latest_ns: u64) -> u64 {
 }
 
 /// All who are known, and by memory which stations they had.
-fn settled(gathered: &Gathered) -> (Vec<Person>, Vec<Attribution>) {
-    let living = gathered.parts.iter().flat_map(|part| &part.residents);
+fn settled(gathered: &Gathered) -> (Vec<SnapshotCoroutine>, Vec<Attribution>) {
+    let living = gathered.parts.iter().flat_map(|part| &part.living);
     let all = living.chain(&gathered.gone).map(Arc::clone);
-    let people: Vec<Person> = all.map(Person::new).collect();
+    let coroutines: Vec<SnapshotCoroutine> = all.map(SnapshotCoroutine::new).collect();
     let of_part = |number| {
-        let everybody = people.iter().map(Person::occupant).enumerate();
+        let everybody = coroutines
+            .iter()
+            .map(SnapshotCoroutine::occupant)
+            .enumerate();
         Attribution::new(everybody.filter(move |(_, it)| it.memory == number))
     };
     let attributions = gathered
@@ -116,5 +119,5 @@ fn settled(gathered: &Gathered) -> (Vec<Person>, Vec<Attribution>) {
         .iter()
         .map(|part| of_part(part.number))
         .collect();
-    (people, attributions)
+    (coroutines, attributions)
 }

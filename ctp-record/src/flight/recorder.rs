@@ -18,7 +18,7 @@ use super::file::{self, Snapshot};
 use super::gathered::Gathered;
 use super::told;
 use super::when::Trigger;
-use crate::config::Talk;
+use crate::config::Verbosity;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::promptness;
@@ -37,7 +37,7 @@ pub struct FlightRecorder {
     /// When they are taken.
     pub triggers: Vec<Trigger>,
     /// How much to say.
-    pub talk: Talk,
+    pub verbosity: Verbosity,
     /// Snapshots so far that nobody gave a name.
     numbered: u32,
     /// A signal, or what is stuck, asked for one.
@@ -54,14 +54,14 @@ const MOST_OF_STUCK: u32 = 16;
 
 impl FlightRecorder {
     /// It remembers nothing yet.
-    pub fn new(start: Start, output: PathBuf, talk: Talk) -> Self {
+    pub fn new(start: Start, output: PathBuf, verbosity: Verbosity) -> Self {
         FlightRecorder {
             chronicle: Chronicle::default(),
             start,
             output,
             length_ns: None,
             triggers: vec![Trigger::Exit],
-            talk,
+            verbosity,
             numbered: 0,
             is_wanted: false,
             of_stuck: 0,
@@ -121,7 +121,7 @@ impl FlightRecorder {
         self.wait();
         let path = path.unwrap_or_else(|| self.next_path());
         let wanted = path.clone();
-        let (talk, threshold) = (self.talk, self.threshold());
+        let (verbosity, threshold) = (self.verbosity, self.threshold());
         self.is_written.store(false, Ordering::Release);
         let is_written = self.is_written.clone();
         let thread = thread::Builder::new().name("snapshot".into());
@@ -131,7 +131,7 @@ impl FlightRecorder {
             promptness::step_back();
             let written = file::write(gathered, &path);
             is_written.store(true, Ordering::Release);
-            say(talk, &told::sentence(&path, &written, threshold));
+            say(verbosity, &told::sentence(&path, &written, threshold));
             // None comes where nobody asked.
             if let Ok(reply) = handed.recv() {
                 reply.answer(&told::answer(&path, &written));
@@ -168,7 +168,7 @@ impl FlightRecorder {
 
     /// Says that one could not even be begun.
     pub fn regret(&self, why: &TraceError) {
-        say(self.talk, &format!("ctp-record: no snapshot: {why}\n"));
+        say(self.verbosity, &format!("ctp-record: no snapshot: {why}\n"));
     }
 
     /// After how long something is stuck, if that is less than the report takes when it is not told.
@@ -189,8 +189,8 @@ impl FlightRecorder {
     }
 }
 
-fn say(talk: Talk, text: &str) {
-    if talk > Talk::Quiet {
+fn say(verbosity: Verbosity, text: &str) {
+    if verbosity > Verbosity::Quiet {
         // Where stderr takes nothing, there is nobody to be told.
         let _ = io::stderr().write_all(text.as_bytes());
     }

@@ -87,11 +87,11 @@ impl Rows<'_> {
         let stream = &self.streams[index];
         let whose = match stream.front() {
             Some((at, Item::Record(payload))) => self.event_of(stream.part, at, &payload),
-            Some((_, Item::Event(person, n, _))) => Some((person, n)),
+            Some((_, Item::Event(which, n, _))) => Some((which, n)),
             _ => None,
         };
-        whose.is_none_or(|(person, n)| {
-            self.plan.people[person]
+        whose.is_none_or(|(which, n)| {
+            self.plan.coroutines[which]
                 .ahead_of(n)
                 .is_none_or(|it| it == 0)
         })
@@ -102,9 +102,9 @@ impl Rows<'_> {
             return None;
         }
         match self.plan.attributions[part].of_event(at, payload) {
-            Whose::Of(person, n) => {
-                let one = &self.plan.people[person];
-                Some((person, n.unwrap_or_else(|| one.index_of(payload))))
+            Whose::Of(which, n) => {
+                let one = &self.plan.coroutines[which];
+                Some((which, n.unwrap_or_else(|| one.index_of(payload))))
             }
             Whose::Later | Whose::Unknown => None,
         }
@@ -118,7 +118,7 @@ impl Rows<'_> {
         match item {
             _ if self.plan.latest_ns < at => self.quarantined += 1,
             Item::Control(control) => self.sink.take(Record::Control(control)),
-            Item::Event(person, n, epoch) => self.event(person, n, &epoch),
+            Item::Event(which, n, epoch) => self.event(which, n, &epoch),
             Item::Record(payload) => match DeedKind::from_code(payload.kind) {
                 Some(deed) if at <= self.plan.until_ns => self.deed(index, at, deed, &payload),
                 None if at <= self.plan.until_ns => self.lane_event(index, at, &payload),
@@ -130,16 +130,16 @@ impl Rows<'_> {
 
     fn lane_event(&mut self, index: usize, at: u64, payload: &Payload) {
         let stream = &self.streams[index];
-        if let Some((person, n)) = self.event_of(stream.part, at, payload) {
-            let epoch = self.epoch(person, n, at, stream.author.0, payload);
-            self.event(person, n, &epoch);
+        if let Some((which, n)) = self.event_of(stream.part, at, payload) {
+            let epoch = self.epoch(which, n, at, stream.author.0, payload);
+            self.event(which, n, &epoch);
         }
     }
 
     /// As a slot would have it. What a suspend has seen of wakes is what the run before it saw; if
     /// that is not there, the slot may tell.
-    fn epoch(&self, person: usize, n: u64, at: u64, tid: u64, payload: &Payload) -> Epoch {
-        let one = &self.plan.people[person];
+    fn epoch(&self, which: usize, n: u64, at: u64, tid: u64, payload: &Payload) -> Epoch {
+        let one = &self.plan.coroutines[which];
         let is_next = one.next_n == n && payload.kind & AFTER_FILTERED == 0;
         let held = || one.held(n).map(|epoch| epoch.tail.wake_seen);
         let seen = || {
@@ -152,8 +152,8 @@ impl Rows<'_> {
     }
 
     /// Tells an event, unless it was told or is not to be.
-    fn event(&mut self, person: usize, n: u64, epoch: &Epoch) {
-        let one = &mut self.plan.people[person];
+    fn event(&mut self, which: usize, n: u64, epoch: &Epoch) {
+        let one = &mut self.plan.coroutines[which];
         if !one.is_told || one.ahead_of(n).is_none() {
             return;
         }
@@ -180,14 +180,14 @@ impl Rows<'_> {
             ..Event::default()
         };
         if kind == EventKind::Suspend {
-            self.describe_wait(person, &mut event, epoch);
+            self.describe_wait(which, &mut event, epoch);
         }
         self.events += 1;
         self.sink.take_event(&event);
     }
 
-    fn describe_wait(&mut self, person: usize, event: &mut Event, epoch: &Epoch) {
-        let occupant = self.plan.people[person].occupant();
+    fn describe_wait(&mut self, which: usize, event: &mut Event, epoch: &Epoch) {
+        let occupant = self.plan.coroutines[which].occupant();
         let (memory, process, is_plain) = (occupant.memory, occupant.process, occupant.is_plain);
         let part = self.parts.iter().position(|part| part.number == memory);
         let site = part.map_or(SiteId(0), |part| match is_plain {

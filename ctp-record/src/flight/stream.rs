@@ -61,7 +61,7 @@ impl Stream {
 
     /// Of what stations hold.
     pub fn of_stations(mut events: Vec<(u64, usize, u64, Epoch)>) -> Self {
-        events.sort_by_key(|(at, person, n, _)| (*at, *person, *n));
+        events.sort_by_key(|(at, which, n, _)| (*at, *which, *n));
         Stream::of(Items::Stations(events))
     }
 
@@ -80,7 +80,7 @@ impl Stream {
             }),
             Items::Stations(events) => events
                 .get(self.next)
-                .map(|(at, person, n, epoch)| (*at, Item::Event(*person, *n, *epoch))),
+                .map(|(at, which, n, epoch)| (*at, Item::Event(*which, *n, *epoch))),
             Items::Controls(controls) => controls
                 .get(self.next)
                 .map(|(at, control)| (*at, Item::Control(*control))),

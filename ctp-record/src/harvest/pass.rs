@@ -5,14 +5,14 @@ use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
 
 use super::{Outside, Peer, Sink};
-use crate::pace::Found;
+use crate::pace::PassOutcome;
 
 /// What one pass works with.
 pub(crate) struct Pass<'p> {
     pub(crate) region: &'p Region<'p>,
     pub(crate) outside: &'p mut dyn Outside,
     pub(crate) sink: &'p mut dyn Sink,
-    pub(crate) found: Found,
+    pub(crate) found: PassOutcome,
 }
 
 impl<'p> Pass<'p> {
@@ -26,7 +26,7 @@ impl<'p> Pass<'p> {
             region,
             outside,
             sink,
-            found: Found::default(),
+            found: PassOutcome::default(),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ctp_trace::record::ProcessId;
 
 use super::{Held, Memories};
-use crate::harvest::{Occupant, Outside as _, Peer, Places, Sink};
-use crate::processes::{Processes, Tenant};
+use crate::harvest::{Outside as _, Peer, Places, Sink, StationCoroutine};
+use crate::processes::{Processes, Writers};
 use crate::shm::Memory;
 
 /// What one memory holds, besides its lanes.
@@ -21,7 +21,7 @@ pub struct Look {
     /// The sites that are known.
     pub places: Places,
     /// Those that have a station.
-    pub occupants: Vec<Occupant>,
+    pub occupants: Vec<StationCoroutine>,
 }
 
 /// So many memories of processes that ended are kept as they were left.
@@ -70,8 +70,9 @@ impl Held {
         let region = self.memory.region();
         let pid = |row: usize| region.attaches.get(row)?.pid();
         while let Some(pid) = pid(self.attached.len()) {
-            let mut tenant = Tenant::of(processes, self.tenant);
-            self.attached.push(tenant.process(Peer::Process(pid), sink));
+            let mut writers = Writers::of(processes, self.only_pid);
+            self.attached
+                .push(writers.process(Peer::Process(pid), sink));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Options, Session, SoFar};
 use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
-use crate::config::{Launch, Talk};
+use crate::config::{Launch, Verbosity};
 use crate::crash::Crashes;
 use crate::launch::Running;
 use crate::lookout::Lookout;
@@ -47,7 +47,7 @@ pub struct Parts<'s> {
 
 impl<'s> Session<'s> {
     /// Before the first look.
-    pub fn new(parts: Parts<'s>, launch: &Launch, talk: Talk) -> Self {
+    pub fn new(parts: Parts<'s>, launch: &Launch, verbosity: Verbosity) -> Self {
         let (clock, pid) = (parts.clock, parts.running.pid());
         let is_history = !launch.summary && launch.flight.is_none();
         Session {
@@ -55,7 +55,7 @@ impl<'s> Session<'s> {
             // The file of a summary does not grow with time, and who judges meanwhile has to know.
             looks: Looks::new(launch.summary && parts.lookout.is_none()),
             watermark: is_history.then(Watermark::default),
-            status: Status::where_seen(talk),
+            status: Status::where_seen(verbosity),
             memories: parts.memories,
             rendezvous: parts.rendezvous,
             running: parts.running,
@@ -68,7 +68,7 @@ impl<'s> Session<'s> {
             backlog: parts.backlog,
             clock,
             options: Options {
-                talk,
+                verbosity,
                 wait_all: launch.wait_all,
                 no_bell: launch.no_bell,
             },

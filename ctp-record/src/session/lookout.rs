@@ -7,16 +7,16 @@ use ctp_trace::record::Nanos;
 
 use super::Session;
 use crate::clock::processor_time;
-use crate::config::Talk;
+use crate::config::Verbosity;
 use crate::lookout::{Finding, Lookout, Purpose, flight, told};
-use crate::pace::Found;
+use crate::pace::PassOutcome;
 use crate::status::Status;
 use crate::store::Store;
 
 impl Session<'_> {
     /// Tells what the latest look has found, and begins the next one when it is time, and nothing
     /// from before `at` is still to be read.
-    pub(super) fn look_out(&mut self, at: Nanos, found: Found) {
+    pub(super) fn look_out(&mut self, at: Nanos, found: PassOutcome) {
         let Some(lookout) = &mut self.lookout else {
             return;
         };
@@ -42,7 +42,7 @@ impl Session<'_> {
 
     fn proclaim(&mut self, purpose: Purpose, at: Nanos, findings: &[Finding]) {
         let is_told = purpose != (Purpose::Snapshot { is_told: false });
-        if is_told && self.options.talk > Talk::Quiet {
+        if is_told && self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(Status::make_room);
             // Where stderr takes nothing, there is nobody to be told.
             let _ = std::io::stderr().write_all(told::lines(at, findings).as_bytes());

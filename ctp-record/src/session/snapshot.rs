@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ctp_trace::record::{Ending, Nanos};
 
 use super::Session;
-use crate::config::Talk;
+use crate::config::Verbosity;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::flight::{Gathered, Snapshot};
@@ -55,7 +55,7 @@ impl Session<'_> {
     /// Else all of it looks as if it was stuck.
     fn tell_if_stopped(&self) {
         let pid = self.running.pid();
-        if self.options.talk > Talk::Quiet && namespace::is_stopped(pid) {
+        if self.options.verbosity > Verbosity::Quiet && namespace::is_stopped(pid) {
             self.status.iter().for_each(Status::make_room);
             // Where stderr takes nothing, there is nobody to be told.
             let _ = writeln!(

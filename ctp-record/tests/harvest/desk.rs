@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use ctp_nostd::aggregate::Bins;
 use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
-use ctp_record::pace::Found;
+use ctp_record::pace::PassOutcome;
 use ctp_trace::record::{Birth, Event, ProcessId, Record, Tally};
 
 /// A place with a clock that only counts, one thread, and nobody to wake.
@@ -158,7 +158,7 @@ impl Desk {
     }
 
     /// One pass, and the records that it made.
-    pub fn pass(&mut self) -> (Found, Vec<Record>) {
+    pub fn pass(&mut self) -> (PassOutcome, Vec<Record>) {
         let region = self.region();
         let found = self
             .harvest

@@ -13,7 +13,7 @@ use super::{Harvest, Places};
 
 /// Whose station it is, or was.
 #[derive(Clone, Debug, Default)]
-pub struct Occupant {
+pub struct StationCoroutine {
     /// In which of the recording's memories.
     pub memory: u32,
     /// Which station.
@@ -54,12 +54,16 @@ impl Harvest {
     pub(crate) fn occupants<'r>(
         &'r self,
         region: &'r Region<'r>,
-    ) -> impl Iterator<Item = Occupant> + 'r {
+    ) -> impl Iterator<Item = StationCoroutine> + 'r {
         (0..self.cells.len()).filter_map(|index| self.occupant_of(index, region))
     }
 
     /// The coroutine of this station, if one is known.
-    pub(super) fn occupant_of(&self, index: usize, region: &Region<'_>) -> Option<Occupant> {
+    pub(super) fn occupant_of(
+        &self,
+        index: usize,
+        region: &Region<'_>,
+    ) -> Option<StationCoroutine> {
         let cell = self.cells.get(index).filter(|cell| cell.is_known())?;
         let station = region.stations.get(index)?;
         let was_dead = station.identity().is_some_and(|it| it.is_dead);
@@ -75,7 +79,7 @@ impl Harvest {
             latest.len() as u64
         };
         let tally = self.tally_of(&cell.read_to(end_n), station, region);
-        Some(Occupant {
+        Some(StationCoroutine {
             memory: self.memory,
             station: index as u32,
             coroutine: cell.coroutine,

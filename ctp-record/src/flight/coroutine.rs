@@ -7,14 +7,14 @@ use ctp_nostd::lane::Payload;
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::Tally;
 
-use super::chronicle::Resident;
-use crate::harvest::{Occupant, convert};
+use super::chronicle::KnownCoroutine;
+use crate::harvest::{StationCoroutine, convert};
 
 /// A coroutine, and how far its events have been told.
 #[derive(Debug)]
-pub struct Person {
+pub struct SnapshotCoroutine {
     /// Who.
-    pub resident: Arc<Resident>,
+    pub known: Arc<KnownCoroutine>,
     /// The first and the last of its events that lanes have in the window.
     in_lanes: Option<(u64, u64)>,
     /// The event after the last one to tell.
@@ -37,12 +37,12 @@ pub struct Person {
     pub wakes_seen: Option<u16>,
 }
 
-impl Person {
+impl SnapshotCoroutine {
     /// Nothing told yet.
-    pub fn new(resident: Arc<Resident>) -> Self {
-        let end_n = resident.occupant.end_n;
-        Person {
-            resident,
+    pub fn new(known: Arc<KnownCoroutine>) -> Self {
+        let end_n = known.occupant.end_n;
+        SnapshotCoroutine {
+            known,
             in_lanes: None,
             end_n,
             is_later: false,
@@ -57,8 +57,8 @@ impl Person {
     }
 
     /// As its station had it.
-    pub fn occupant(&self) -> &Occupant {
-        &self.resident.occupant
+    pub fn occupant(&self) -> &StationCoroutine {
+        &self.known.occupant
     }
 
     /// A lane has this event.
@@ -70,7 +70,7 @@ impl Person {
     /// told of unless it was over before that. Its events are told from the first one in the window
     /// on, and at least those that its station holds.
     pub fn settle(&mut self, since_ns: u64, until_ns: u64) {
-        let occupant = &self.resident.occupant;
+        let occupant = &self.known.occupant;
         let held = occupant.latest.first().map(|(n, _)| *n);
         let (first, last) = self.in_lanes.unzip();
         self.is_later = until_ns < occupant.birth_ts && first.is_none();
@@ -155,13 +155,13 @@ mod tests {
     const UNTIL: u64 = 2_000;
 
     /// Of events 0 to `end`, its station holds the last eight, one every 10 ns up to `last`.
-    fn person(end: u64, last: u64, has_ended: bool) -> Person {
+    fn coroutine(end: u64, last: u64, has_ended: bool) -> SnapshotCoroutine {
         let held = (end - 8)..end;
         let epoch = |n: u64| Epoch {
             timestamp: last - 10 * (end - 1 - n),
             ..Epoch::default()
         };
-        let occupant = Occupant {
+        let occupant = StationCoroutine {
             end_n: end,
             last_ts: last,
             has_ended,
@@ -170,28 +170,31 @@ mod tests {
                 attempted: end,
                 ..Tally::default()
             },
-            ..Occupant::default()
+            ..StationCoroutine::default()
         };
         let birth = Arc::new(Birth::default());
-        Person::new(Arc::new(Resident { occupant, birth }))
+        SnapshotCoroutine::new(Arc::new(KnownCoroutine { occupant, birth }))
     }
 
-    fn settled(mut person: Person, in_lanes: std::ops::Range<u64>) -> Person {
-        in_lanes.for_each(|n| person.note(n));
-        person.settle(SINCE, UNTIL);
-        person
+    fn settled(mut one: SnapshotCoroutine, in_lanes: std::ops::Range<u64>) -> SnapshotCoroutine {
+        in_lanes.for_each(|n| one.note(n));
+        one.settle(SINCE, UNTIL);
+        one
     }
 
     /// Events before those that are told, and the one after them.
-    fn told(person: &Person) -> Option<(u64, u64)> {
-        person.is_told.then_some((person.earlier, person.end_n))
+    fn told(one: &SnapshotCoroutine) -> Option<(u64, u64)> {
+        one.is_told.then_some((one.earlier, one.end_n))
     }
 
     #[test]
     fn one_that_stands_since_before_the_window_is_told_with_what_its_station_holds() {
-        assert_eq!(told(&settled(person(50, 500, false), 0..0)), Some((42, 50)));
         assert_eq!(
-            told(&settled(person(50, 500, true), 0..0)),
+            told(&settled(coroutine(50, 500, false), 0..0)),
+            Some((42, 50))
+        );
+        assert_eq!(
+            told(&settled(coroutine(50, 500, true), 0..0)),
             None,
             "it was over"
         );
@@ -199,23 +202,23 @@ mod tests {
 
     #[test]
     fn what_lanes_and_the_station_have_is_joined() {
-        let one = settled(person(50, 1_900, false), 30..50);
+        let one = settled(coroutine(50, 1_900, false), 30..50);
         assert_eq!(told(&one), Some((30, 50)));
         // It went on by four events since lanes were copied.
-        let one = settled(person(50, 2_020, false), 30..46);
+        let one = settled(coroutine(50, 2_020, false), 30..46);
         assert_eq!((told(&one), one.tally().attempted), (Some((30, 50)), 50));
     }
 
     #[test]
     fn one_that_went_on_too_far_is_told_as_of_when_lanes_were_copied() {
-        let one = settled(person(90, 3_000, false), 30..46);
+        let one = settled(coroutine(90, 3_000, false), 30..46);
         assert_eq!((told(&one), one.tally().attempted), (Some((30, 46)), 46));
         assert_eq!(one.lost(), 16, "while none is told");
     }
 
     #[test]
     fn what_is_missing_before_lanes_were_copied_is_lost() {
-        let mut one = settled(person(90, 1_900, false), 30..46);
+        let mut one = settled(coroutine(90, 1_900, false), 30..46);
         assert_eq!(told(&one), Some((30, 90)));
         one.recorded = 16 + 8;
         assert_eq!(one.lost(), 60 - 24);
@@ -223,8 +226,8 @@ mod tests {
 
     #[test]
     fn one_that_came_to_be_later_is_in_the_next_snapshot() {
-        let mut one = person(8, 3_000, false);
-        Arc::get_mut(&mut one.resident)
+        let mut one = coroutine(8, 3_000, false);
+        Arc::get_mut(&mut one.known)
             .expect("nobody else")
             .occupant
             .birth_ts = 2_500;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 use ctp_trace::record::{Former, ProcessId, SiteId};
 
-use super::chronicle::Resident;
+use super::chronicle::KnownCoroutine;
 
 /// The sums.
 #[derive(Clone, Debug, Default)]
-pub struct Formers(BTreeMap<(ProcessId, String, SiteId), Former>);
+pub struct EndedCoroutines(BTreeMap<(ProcessId, String, SiteId), Former>);
 
-impl Formers {
+impl EndedCoroutines {
     /// One more. Without totals of its own, only its events are counted.
-    pub fn add(&mut self, resident: &Resident) {
-        let Resident { occupant, birth } = resident;
+    pub fn add(&mut self, known: &KnownCoroutine) {
+        let KnownCoroutine { occupant, birth } = known;
         let key = (birth.process, birth.name.clone(), birth.spawn_site);
         let sums = self.0.entry(key).or_insert_with(|| Former {
             process: birth.process,
