@@ -24,6 +24,7 @@ use control::ControlArgs;
     version = concat!(env!("CARGO_PKG_VERSION"), " (cTP v1, trace format 1)"),
     before_help = help::EXAMPLES,
     after_help = help::AFTER,
+    override_usage = help::USAGE,
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = true
 )]
@@ -35,31 +36,19 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "ctp.data")]
     output: PathBuf,
 
-    /// Room for so many coroutines; costs nothing unused
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 65_536,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
-    stations: u32,
-
-    /// A thread's history, up to 256M; 0: only 8 events a coroutine [default: 16M, or what fits]
-    #[arg(long, value_name = "SIZE", value_parser = size::buffer)]
-    buffer: Option<u64>,
-
-    /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
-    #[arg(long, value_name = "SIZE", value_parser = size::backlog)]
-    backlog: Option<u64>,
-
     /// Keep totals and the latest events, not history: the trace stays small
-    #[arg(long, conflicts_with_all = ["buffer", "check_probe", "image"])]
+    #[arg(help_heading = help::KEPT, long, conflicts_with_all = ["buffer", "check_probe", "image"])]
     summary: bool,
 
     /// Keep what came last and totals of the rest; write it when it is wanted
-    #[arg(long, value_name = "DURATION|SIZE", num_args = 0..=1, require_equals = true,
+    #[arg(help_heading = help::KEPT, long, value_name = "DURATION|SIZE", num_args = 0..=1, require_equals = true,
           default_missing_value = "all", value_parser = reach,
           conflicts_with_all = ["summary", "check_probe", "image"])]
     flight_recorder: Option<Reach>,
 
-    /// When: exit, exit:nonzero, signal:NAME, stuck:DURATION [default: exit]
+    /// Take a snapshot at: exit, exit:nonzero, signal:NAME, stuck:DURATION [default: exit]
     #[arg(
+        help_heading = help::KEPT,
         long,
         value_name = "LIST",
         value_delimiter = ',',
@@ -67,37 +56,58 @@ pub struct Args {
     )]
     snapshot_on: Vec<Trigger>,
 
-    /// Say at once where coroutines are stuck, or keep a thread, for so long
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse,
+    /// Go on until every process that came from the program has ended
+    #[arg(help_heading = help::KEPT, long)]
+    wait_all: bool,
+
+    /// Room for so many coroutines; costs nothing unused
+    #[arg(help_heading = help::ROOM, short = 'n', long, value_name = "N", default_value_t = 65_536,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
+    stations: u32,
+
+    /// A thread's history, up to 256M; 0: 8 events a coroutine [default: up to 16M]
+    #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::buffer)]
+    buffer: Option<u64>,
+
+    /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
+    #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::backlog)]
+    backlog: Option<u64>,
+
+    #[arg(help_heading = help::SAID, help = help::STUCK_AFTER, long, value_name = "DURATION", value_parser = duration::parse,
           conflicts_with_all = ["check_probe", "image"])]
     stuck_after: Option<Duration>,
 
-    /// Go on until every process that came from the program has ended
-    #[arg(long)]
-    wait_all: bool,
+    /// Say nothing but errors
+    #[arg(help_heading = help::SAID, short, long)]
+    quiet: bool,
+
+    /// Say more: processes, counters, how often the recorder was woken
+    #[arg(help_heading = help::SAID, short, long, conflicts_with = "quiet")]
+    verbose: bool,
 
     /// Never make the program ring: for one that filters its system calls
-    #[arg(long)]
+    #[arg(help_heading = help::REACHED, long)]
     no_bell: bool,
 
     /// Find who awaits whom in each wait; costs the program clones of wakers
-    #[arg(long, conflicts_with_all = ["no_bell", "image"])]
+    #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_bell", "image"])]
     precise_chains: bool,
 
     /// Hand the memory over by descriptor (to another user or a container)
-    #[arg(long)]
+    #[arg(help_heading = help::REACHED, long)]
     inherit_fd: bool,
 
     /// Judge the program's probe by the rules of cTP instead of recording it
-    #[arg(long, conflicts_with_all = ["output", "image"])]
+    #[arg(help_heading = help::INSTEAD, long, conflicts_with_all = ["output", "image"])]
     check_probe: bool,
 
     /// Read a dump of a program's memory instead of running a program
-    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    #[arg(help_heading = help::INSTEAD, long, value_name = "FILE", conflicts_with = "command")]
     image: Option<PathBuf>,
 
     /// The program that the dump was taken from, for names
     #[arg(
+        help_heading = help::INSTEAD,
         long,
         value_name = "ELF",
         requires = "image",
@@ -105,16 +115,9 @@ pub struct Args {
     )]
     elf: Option<PathBuf>,
 
-    /// Say nothing but errors
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Say more: processes, counters, how often the recorder was woken
-    #[arg(short, long, conflicts_with = "quiet")]
-    verbose: bool,
-
-    /// Print completions for bash, zsh, fish, elvish or powershell
     #[arg(
+        help_heading = help::INSTEAD,
+        help = help::COMPLETIONS,
         long,
         value_name = "SHELL",
         exclusive = true,
@@ -123,7 +126,7 @@ pub struct Args {
     completions: Option<Shell>,
 
     /// Print the man page
-    #[arg(long, exclusive = true)]
+    #[arg(help_heading = help::INSTEAD, long, exclusive = true)]
     man: bool,
 
     /// The program and its arguments

@@ -13,8 +13,9 @@ use crate::control::wire::Errand;
 use crate::control::{Filter, Verb};
 
 const CONTROL_AFTER: &str = "\
-PID is a process that is recorded: it alone is meant. Or it is the recorder: all that it records
-are meant, also those still to come. Only their user may do so.
+PID of a recorded process: stop, start and filter affect that process only. PID of the recorder:
+they affect all processes it records, also later ones. So does the PID of the program it started, if
+that is not recorded itself. Only the same user, or root, may do this.
 
 EXPR says which events are kept; all others are counted as filtered, which is not lost:
   kind=run,suspend   events of these kinds. Births and deaths are always kept
@@ -28,8 +29,8 @@ A snapshot is answered once its file is there. Only recordings with --flight-rec
 Stop and filter answer once they are in force: no event is later in the trace that they keep out.
 What coroutines wait for meanwhile is not known, and no verdict is built on what came before.
 Plain v1 peers, and other probes without lanes that do not look for it, know no control and are
-recorded on: a stop fails where events of such a process come all the same. Whether it filters is not
-looked at.
+recorded on: a stop fails where events of such a process come all the same. Whether it filters is
+not looked at.
 
 Exit status: 0, 1 for an error, 2 for wrong usage.";
 

@@ -8,7 +8,7 @@ Examples:
   ctp-record -n 200000 -- ./app          room for 200 000 coroutines
   ctp-record --summary -- ./app          totals instead of history, for days
   ctp-record --flight-recorder=30s -- ./app      the last 30 s, written when it ends
-  ctp-record --stuck-after 2s -- ./app   say at once where coroutines are stuck
+  ctp-record --stuck-after 2s -- ./app   report stuck coroutines while it runs
   ctp-record --inherit-fd -- sudo ./app  hand the memory over by descriptor, not by path
   ctp-record --check-probe -- ./app      does its probe keep to the protocol?
   ctp-record control 1234 snapshot       what a flight recorder has now, while it goes on
@@ -18,6 +18,12 @@ Examples:
 The program links a probe (ctp-nostd, or any that speaks cTP v1) and attaches by itself. It keeps
 its terminal, its signals and its exit status, and is never stopped.";
 
+/// What there is to type besides options.
+pub const USAGE: &str = "\
+ctp-record [OPTIONS] -- PROGRAM [ARGS]...
+       ctp-record [OPTIONS] --image FILE
+       ctp-record control PID COMMAND";
+
 /// What no option says by itself.
 pub const AFTER: &str = "\
 Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
@@ -25,16 +31,40 @@ executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe:
 rule is broken.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
 Meanwhile `ctp-report --stuck`, in another terminal, tells what is stuck by then.
-128 threads of a process have a buffer at a time, or up to 1024 if it is of 1M or less; up to 4096
-more have a short one, of 64K at most, as far as all of those need no more room than the others.
+Up to 128 threads of a process have a full buffer at a time, more if --buffer is below 8M (1024 with
+1M or less, where memory allows). Up to 4096 more get a short one, of 64K at most; together these
+take no more memory than the full ones.
 A program that locks its memory (mlockall) locks that room too: give it --buffer 64K -n 1000, say.
 With --no-bell a thread still calls gettid at its first event, and has no buffer of one that ended
 without saying so.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
-and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); SIZE is another word for --buffer.
-Of the rest there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2 and so
-on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
-What is stuck is told of each place once, and again when it has doubled; so is what is BUSY, with
-the thread it keeps. A snapshot since stuck:2s is taken once a place, and 16 times at most, and none
-of what is BUSY. What may still change is said to be LIKELY.
+and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); --flight-recorder=SIZE is the same
+as --flight-recorder --buffer SIZE.
+Of what came before there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2
+and so on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
+--stuck-after reports each place once, and again when twice as many are stuck there; so it does
+where coroutines are BUSY, with the thread that they block. What may still change is said to be
+LIKELY. With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;
+BUSY triggers none.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
+
+/// Over the options that say which events are kept, and until when.
+pub const KEPT: &str = "What is kept";
+/// Over those that say how much of it fits.
+pub const ROOM: &str = "Room for it";
+/// Over those that say what is reported on the terminal.
+pub const SAID: &str = "What is said";
+/// Over those for programs that cannot be recorded in the usual way.
+pub const REACHED: &str = "How the program is reached";
+/// Over those that record nothing.
+pub const INSTEAD: &str = "Instead of recording a program";
+
+/// Of `--stuck-after`: one line would be too long for a terminal.
+pub const STUCK_AFTER: &str = "\
+While it runs, report places where coroutines have been stuck,
+or have blocked a thread, for this long";
+
+/// Of `--completions`, in two lines too.
+pub const COMPLETIONS: &str = "\
+Print a completion script for SHELL:
+bash, zsh, fish, elvish or powershell";

@@ -88,7 +88,10 @@ fn help_begins_with_examples_and_fits_a_terminal() {
         help.starts_with("Examples:\n  ctp-record -- ./app"),
         "{help}"
     );
-    assert!(help.contains("Usage: ctp-record"), "{help}");
+    let usage = "Usage: ctp-record [OPTIONS] -- PROGRAM [ARGS]...\n";
+    assert!(help.contains(usage), "{help}");
+    let control = says(&["control", "--help"]);
+    assert!(control.lines().all(|line| line.len() <= 100), "{control}");
     assert!(help.contains("A thread's history, up to 256M"), "{help}");
     assert!(help.lines().all(|line| line.len() <= 100), "{help}");
 }
