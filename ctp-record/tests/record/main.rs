@@ -1,8 +1,8 @@
 //! The recorder as a user runs it: real programs under it, and what its trace says of them.
 //!
 //! What is true comes from the programs, which write down what they did (`examples/`). Each test
-//! names the row of the requirements that it proves. `CTP_RUNS=1000` makes the tests of chance
-//! take that many runs.
+//! names what it proves by an id, which `docs/contract.md` explains. `CTP_RUNS=1000` makes the tests
+//! of chance take that many runs.
 
 mod backlog;
 mod capacity;
