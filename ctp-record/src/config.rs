@@ -87,11 +87,11 @@ pub struct Image {
 /// How much to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Errors.
+    /// Say nothing but errors.
     Quiet,
-    /// The closing lines.
+    /// Say the closing lines too.
     Normal,
-    /// More.
+    /// Say what the recorder counted of itself too.
     Verbose,
 }
 

@@ -40,7 +40,7 @@ struct Job {
 
 /// How often it looks while lanes stay nearly empty.
 const CALM: Duration = Duration::from_millis(1);
-/// The same while they fill: the default size lasts 2 ms at 20 ns an event.
+/// How often while they fill: the default size lasts 2 ms at 20 ns an event.
 const BRISK: Duration = Duration::from_micros(300);
 
 /// What one look may take while lanes fill.

@@ -120,7 +120,7 @@ impl Encoder {
         self.hand_over();
     }
 
-    /// The same of events.
+    /// Takes events, in this order.
     pub fn take_events(&mut self, events: &[Event]) {
         if let Some((watch, _)) = &mut self.watched {
             let records = events.iter().map(|event| Record::Event(*event));

@@ -61,13 +61,13 @@ pub trait Sink {
     /// program is drained whatever happens to the file.
     fn take(&mut self, record: Record);
 
-    /// The same of events, one after the other, of which there are many.
+    /// Takes events, one after the other. There are many of them.
     fn take_events(&mut self, events: &[Event]) {
         let records = events.iter().map(|event| Record::Event(*event));
         records.for_each(|record| self.take(record));
     }
 
-    /// The same of one.
+    /// Takes a single event.
     fn take_event(&mut self, event: &Event) {
         self.take_events(slice::from_ref(event));
     }
@@ -139,7 +139,7 @@ impl Harvest {
         }
     }
 
-    /// The same, of a live program: `now_ns` is the time, and what lies far ahead of it is nonsense.
+    /// Begins with a live program: `now_ns` is the time, and what lies far ahead of it is nonsense.
     /// What lies long before the start has no known time.
     pub fn clocked(start_ns: u64, now_ns: fn() -> u64) -> Self {
         Harvest {
@@ -148,7 +148,7 @@ impl Harvest {
         }
     }
 
-    /// The same, with this room for what is not written yet.
+    /// Limits what may wait unwritten to `backlog`.
     pub fn within(mut self, backlog: Backlog) -> Self {
         self.lanes = Lanes::within(backlog);
         self

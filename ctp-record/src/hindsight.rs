@@ -16,7 +16,7 @@ use crate::words::grouped;
 /// A larger trace is left to the report, so that the prompt comes back soon.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// The same, of events that take little room.
+/// So is one of more events, which may take little room.
 const MOST_EVENTS: u64 = 10_000_000;
 
 /// What the report will say of how many coroutines.

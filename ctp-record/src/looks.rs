@@ -40,7 +40,7 @@ pub const MOST_WAITS: usize = 256;
 pub const MOST_STATIONS: usize = 1 << 14;
 /// From one look to the next.
 const EVERY: Duration = Duration::from_secs(1);
-/// The same while something is remarkable and was seen but once.
+/// From one look to the next while something is remarkable and was seen but once.
 const SOON: Duration = Duration::from_millis(200);
 /// Looks take no more than this part of a processor.
 const SHARE: u32 = 100;

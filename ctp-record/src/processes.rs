@@ -52,7 +52,7 @@ struct Known {
 /// A file that is run.
 #[derive(Clone, Debug)]
 struct Program {
-    /// The same for the same file.
+    /// Equal for the same file.
     number: u32,
     path: Vec<u8>,
     /// Where another process runs it too, that is the same file.
@@ -89,7 +89,7 @@ impl Processes {
         self.meet_while(pid, || true, sink)
     }
 
-    /// The same of an image that called. What is mapped is told only if it `is_there` still after
+    /// Describes an image that called. What is mapped is told only if it `is_there` still after
     /// the look: else it may be another one's.
     pub fn meet_while(
         &mut self,
@@ -189,7 +189,8 @@ impl Processes {
         self.look_while(pid, || true, sink);
     }
 
-    /// The same, unless it is not there any more after the look.
+    /// Reads its maps once more, and describes what is new unless it is not there any more after the
+    /// look.
     pub fn look_while(&mut self, pid: u32, is_there: impl Fn() -> bool, sink: &mut dyn Sink) {
         let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
         if !is_there() {

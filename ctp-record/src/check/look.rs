@@ -18,13 +18,13 @@ type Copy = (u64, Epoch, u64);
 pub struct Look {
     /// Its words.
     pub raw: Raw,
-    /// The same, interpreted; nothing while somebody moves in.
+    /// What these words say of who has it; nothing while somebody moves in.
     pub identity: Option<Identity>,
     /// How its writer numbers, nothing before the first event.
     pub dialect: Option<Dialect>,
     /// Sequence numbers, read before the events.
     pub seqs: [u64; SLOTS],
-    /// The same, read after them.
+    /// Sequence numbers, read after the events.
     pub seqs_after: [u64; SLOTS],
     /// A slot whose number went back meanwhile, from and to.
     pub fell: Option<Fall>,

@@ -21,14 +21,14 @@ pub enum Verb {
 /// What is kept of a process, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// Nothing.
+    /// No event is kept.
     pub stopped: bool,
-    /// Else what meets this.
+    /// While it is not stopped, events that meet this are kept.
     pub filter: Filter,
 }
 
 impl Orders {
-    /// The same after this request.
+    /// What is kept after this request.
     pub fn after(self, verb: Verb) -> Self {
         match verb {
             Verb::Stop => Orders {

@@ -31,7 +31,7 @@ pub struct Status {
     pub plain: u32,
     /// Events so far; where history is kept, those that are in the trace.
     pub events: u64,
-    /// The same of the latest second or two.
+    /// Events a second, in the latest second or two.
     pub events_per_s: u64,
     /// Bytes that were read and are not written yet.
     pub waiting_bytes: u64,

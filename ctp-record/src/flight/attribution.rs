@@ -244,7 +244,7 @@ mod tests {
         assert_eq!((of(19), of(20)), (Whose::Of(0, Some(19)), Whose::Later));
     }
 
-    /// The same rules, by a look at every stay in the station.
+    /// The rules of [`Attribution`], by a look at every stay in the station.
     struct Plain(Vec<Stay>);
 
     impl Plain {

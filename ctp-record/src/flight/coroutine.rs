@@ -13,7 +13,7 @@ use crate::harvest::{StationCoroutine, convert};
 /// A coroutine, and how far its events have been told.
 #[derive(Debug)]
 pub struct SnapshotCoroutine {
-    /// Who.
+    /// What is known of it besides.
     pub known: Arc<KnownCoroutine>,
     /// The first and the last of its events that lanes have in the window.
     in_lanes: Option<(u64, u64)>,

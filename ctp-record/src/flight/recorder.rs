@@ -82,7 +82,7 @@ impl FlightRecorder {
         self.is_wanted = true;
     }
 
-    /// The same since something is stuck. Of very many places only the first have one.
+    /// One is to be taken since something is stuck. Of very many places only the first have one.
     pub fn want_of_stuck(&mut self) {
         self.of_stuck += 1;
         self.is_wanted |= self.of_stuck <= MOST_OF_STUCK;

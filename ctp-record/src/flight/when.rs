@@ -16,7 +16,7 @@ pub enum Reach {
     /// As far as the room of threads does.
     #[default]
     All,
-    /// The same, of so many bytes a thread.
+    /// As far as so many bytes a thread do.
     Bytes(u64),
     /// No further than so long.
     Length(Duration),
@@ -68,7 +68,7 @@ impl FromStr for Reach {
 pub enum Trigger {
     /// The end of the recording.
     Exit,
-    /// The same, if the program failed: its status is not 0.
+    /// The end of a recording whose program failed: its status is not 0.
     ExitNonzero,
     /// A signal to the recorder.
     Signal(Signal),

@@ -160,7 +160,7 @@ impl Copies {
         self.losses().flatten().map(u64::from).sum()
     }
 
-    /// The same of each lane, modulo 2^32; nothing of one whose words cannot be true.
+    /// Records of each lane that found no room, modulo 2^32; nothing of one whose words cannot be true.
     pub fn losses(&self) -> impl Iterator<Item = Option<u32>> {
         let readers = self.readers.iter();
         readers.map(|reader| (!reader.is_damaged).then_some(reader.lost))
@@ -239,7 +239,7 @@ impl Reader {
         }
     }
 
-    /// The same, in one step. True if there was no more.
+    /// Copies up to `end` records in one step. True if there was no more.
     fn copy_some(&mut self, ring: &Ring<'_>, end: usize, spare: &mut Spare) -> bool {
         loop {
             let (before, lap) = (self.queue.len(), ring.places(self.next..self.limit).len());

@@ -39,13 +39,13 @@ impl Numbers {
         }
     }
 
-    /// Nothing if all are used up: none is given to two.
+    /// The number of another coroutine; nothing if all are used up: none is given to two.
     pub(super) fn coroutine(&mut self) -> Option<CoroutineId> {
         self.coroutines = self.coroutines.checked_add(1)?;
         Some(CoroutineId(self.coroutines))
     }
 
-    /// The same.
+    /// The number of another site; nothing if all are used up.
     pub(super) fn site(&mut self) -> Option<SiteId> {
         self.sites = self.sites.checked_add(1)?;
         Some(SiteId(self.sites))

@@ -28,13 +28,13 @@ pub struct StationCoroutine {
     pub generation: u32,
     /// When it was born, on the monotonic clock.
     pub birth_ts: u64,
-    /// When its latest event was, on the same.
+    /// When its latest event was, on the monotonic clock.
     pub last_ts: u64,
     /// It is over.
     pub has_ended: bool,
     /// Index in the station of its first event.
     pub base_n: u64,
-    /// The same of the event after its latest one.
+    /// Index in the station of the event after its latest one.
     pub end_n: u64,
     /// Its latest events, without a gap, with their indices.
     pub latest: Vec<(u64, Epoch)>,

@@ -49,8 +49,8 @@ impl Summary {
 }
 
 impl Harvest {
-    /// The same of a memory whose probes keep aggregates: these are recorded, and of events only
-    /// the latest.
+    /// Reads a memory whose probes keep aggregates: these are recorded, and of events only the
+    /// latest.
     #[must_use]
     pub fn summing_up(self, bins: Bins) -> Self {
         Harvest {
@@ -59,7 +59,7 @@ impl Harvest {
         }
     }
 
-    /// The same of a flight recorder's memory of this number: its lanes are left alone.
+    /// Reads a flight recorder's memory, of this number: its lanes are left alone.
     #[must_use]
     pub fn in_flight(self, memory: u32) -> Self {
         Harvest {

@@ -36,8 +36,8 @@ impl Harvest {
         pass.sink.take_event(&event);
     }
 
-    /// The same of one of ours that is known to be of this kind, at a [usual](super::horizon::Horizon::is_usual) time: it
-    /// goes to the sink with others.
+    /// An event of one of ours was read that is known to be of this kind, at a time that
+    /// [is usual](super::horizon::Horizon::is_usual): it goes to the sink with others.
     #[inline(always)]
     pub(super) fn emit_soon(
         &mut self,

@@ -13,7 +13,7 @@ pub struct Totals {
     pub summed_up: u64,
     /// Events that made no sense and were left out.
     pub quarantined: u64,
-    /// Coroutines.
+    /// Coroutines that have a number in the trace.
     pub coroutines: u32,
     /// Coroutines of plain v1 peers.
     pub plain: u32,

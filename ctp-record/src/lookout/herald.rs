@@ -35,7 +35,7 @@ pub struct Herald {
 struct Known {
     /// How many were stuck when it was told of; 0 if it was not.
     told: usize,
-    /// The same at the latest look.
+    /// How many were stuck at the latest look.
     latest: usize,
     /// Looks at which there were more than before, one after the other.
     growing: u32,

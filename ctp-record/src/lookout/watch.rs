@@ -16,7 +16,7 @@ use crate::harvest::Standstill;
 pub struct Finding {
     /// Where they wait, else where they waited last, else where they were spawned.
     pub site: SiteId,
-    /// The same in words.
+    /// This site in words.
     pub place: String,
     /// They are not stuck, but BUSY: the thread that is kept for longest.
     pub keeps_tid: Option<u64>,

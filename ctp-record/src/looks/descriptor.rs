@@ -14,7 +14,7 @@ pub(super) enum Held {
     Open(Descriptor),
     /// It stands for nothing, while others do.
     Closed,
-    /// The same, but what it stood for is there under another number, or may be.
+    /// It stands for nothing, but what it stood for is there under another number, or may be.
     NumberClosed,
     /// We are not allowed to know.
     Hidden,
@@ -91,7 +91,7 @@ pub(super) fn look(pid: u32, fd: u64) -> Held {
     look_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
 }
 
-/// The same in a table of descriptors. One that is dead, or about to be, has no numbers at all: the
+/// What a number is in a table of descriptors. A process that is dead, or about to be, has no numbers at all: the
 /// kernel takes them all at once, before it closes what they stood for.
 pub(super) fn look_in(directory: &Path, fd: u64) -> Held {
     match Descriptor::at(&directory.join(fd.to_string())) {

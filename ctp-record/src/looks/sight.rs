@@ -64,7 +64,7 @@ pub(super) fn watched_for(sights: &[Sight], now: Nanos) -> Lists {
     some.map(|pid| (pid, Watched::in_process(pid))).collect()
 }
 
-/// Nothing of one of which that is not known.
+/// Is the descriptor of this sight among those that somebody watches? Nothing if that is not known.
 pub(super) fn is_watched(sight: &Sight, watched: &Lists) -> Option<bool> {
     let Held::Open(descriptor) = sight.held else {
         return None;
@@ -73,7 +73,7 @@ pub(super) fn is_watched(sight: &Sight, watched: &Lists) -> Option<bool> {
     Some(watched.has(sight.wait.fd, descriptor, sight.wait.reads))
 }
 
-/// The same of one that nobody watches.
+/// What is to be said of this where nobody watches the descriptor.
 pub(super) fn unwatched(seen: Seen) -> Seen {
     match seen {
         Seen::Readable(amount) => Seen::Unwatched(amount),

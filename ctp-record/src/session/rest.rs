@@ -9,10 +9,10 @@ use crate::wait::{self, Happened};
 
 /// How often a sleeping memory is looked at all the same.
 const SAFETY_TICK: Duration = Duration::from_secs(1);
-/// The same while some peer cannot ring, or may swallow the bell (a plain v1 peer may): half of
+/// How often while some peer cannot ring, or may swallow the bell (a plain v1 peer may): half of
 /// what eight slots last at an event every two milliseconds.
 const QUICK_TICK: Duration = Duration::from_millis(8);
-/// The same with so many plain stations that a look at them takes long.
+/// How often with so many plain stations that a look at them takes long.
 const CROWDED_TICK: Duration = Duration::from_millis(50);
 const CROWD: u32 = 1_000;
 
