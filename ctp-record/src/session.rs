@@ -30,7 +30,7 @@ use crate::launch::{Ended, Running};
 use crate::lookout::Lookout;
 use crate::looks::Looks;
 use crate::memories::Memories;
-use crate::pace::{Next, Pace, PassOutcome};
+use crate::pace::{Pace, PassOutcome};
 use crate::processes::Processes;
 use crate::rate::Rate;
 use crate::rendezvous::Rendezvous;
@@ -131,26 +131,13 @@ impl Session<'_> {
         let mut asked = false;
         let (over, at) = loop {
             let before = self.clock.now();
-            let found = match self.memories.should_wait() {
-                true => self.memories.get_ready(),
-                false => self.memories.pass(&mut self.processes, &mut self.output),
-            };
-            self.so_far.alarms.passed(found.events);
-            self.mark_time(before, found);
-            self.look_out(before, found);
-            self.look_from_outside();
-            let happened = match pace.after(found) {
-                Next::Again => self.wait(Duration::ZERO, false)?,
-                Next::Nap(pause) => self.wait(pause, false)?,
-                Next::Sleep => self.sleep()?,
-            };
+            let found = self.read();
+            self.look_around(before, found);
+            let happened = self.rest(pace.after(found))?;
             if let Some(over) = self.answer(happened, &mut asked)? {
                 break over;
             }
-            self.take_wanted();
-            self.keep_time();
-            self.tell_of_failure();
-            self.show_status();
+            self.keep_up();
             if flushed.elapsed() >= FLUSH_EVERY {
                 self.flush();
                 flushed = Instant::now();
@@ -159,6 +146,30 @@ impl Session<'_> {
         let over_by = self.clock.now();
         self.read_the_rest();
         Ok((over, vigil::end(at, self.memories.latest(), over_by)))
+    }
+
+    /// Reads what is new, unless what was read before waits to be written.
+    fn read(&mut self) -> PassOutcome {
+        match self.memories.should_wait() {
+            true => self.memories.get_ready(),
+            false => self.memories.pass(&mut self.processes, &mut self.output),
+        }
+    }
+
+    /// What a pass that began at `before` and found this leads to.
+    fn look_around(&mut self, before: Nanos, found: PassOutcome) {
+        self.so_far.alarms.passed(found.events);
+        self.mark_time(before, found);
+        self.look_out(before, found);
+        self.look_from_outside();
+    }
+
+    /// What is due now and then, whatever was found.
+    fn keep_up(&mut self) {
+        self.take_wanted();
+        self.keep_time();
+        self.tell_of_failure();
+        self.show_status();
     }
 
     fn flush(&mut self) {

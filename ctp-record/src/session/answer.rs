@@ -10,7 +10,7 @@ use crate::survivors;
 use crate::wait::Happened;
 
 impl Session<'_> {
-    /// Does what what has happened asks for. Gives why and when it is over, if it is.
+    /// Does what follows from what has happened. Gives why and when it is over, if it is.
     ///
     /// # Errors
     /// Those of the kernel.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Session;
 use crate::lookout::Lookout;
+use crate::pace::Next;
 use crate::wait::{self, Happened};
 
 /// How often a sleeping memory is looked at all the same.
@@ -17,8 +18,20 @@ const CROWDED_TICK: Duration = Duration::from_millis(50);
 const CROWD: u32 = 1_000;
 
 impl Session<'_> {
+    /// Does what the pace says until the next pass, and gives what happened meanwhile.
+    ///
+    /// # Errors
+    /// Those of the kernel while waiting.
+    pub(super) fn rest(&mut self, next: Next) -> io::Result<Happened> {
+        match next {
+            Next::Again => self.wait(Duration::ZERO, false),
+            Next::Nap(pause) => self.wait(pause, false),
+            Next::Sleep => self.sleep(),
+        }
+    }
+
     /// Announces that nobody looks, looks once more, and waits for a bell.
-    pub(super) fn sleep(&mut self) -> io::Result<Happened> {
+    fn sleep(&mut self) -> io::Result<Happened> {
         if self.options.no_bell {
             self.output.flush(self.memories.totals().lost);
             return self.wait(QUICK_TICK, false);
@@ -41,7 +54,7 @@ impl Session<'_> {
     }
 
     /// Waits, at first without hearing anything if there were too many false alarms.
-    pub(super) fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
+    fn wait(&mut self, at_most: Duration, announced: bool) -> io::Result<Happened> {
         let deaf = self.so_far.alarms.deaf_for(at_most);
         std::thread::sleep(deaf);
         let mut happened = self.look()?;
