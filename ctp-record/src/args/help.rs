@@ -38,14 +38,15 @@ A program that locks its memory (mlockall) locks that room too: give it --buffer
 With --no-bell a thread still calls gettid at its first event, and has no buffer of one that ended
 without saying so.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
-and goes back no further than DURATION (500ms, 1.5s, 5min, 1h); --flight-recorder=SIZE is the same
-as --flight-recorder --buffer SIZE.
+and goes back no further than DURATION; --flight-recorder=SIZE is the same as --flight-recorder
+--buffer SIZE.
 Of what came before there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2
 and so on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
 --stuck-after reports each place once, and again when twice as many are stuck there; so it does
 where coroutines are BUSY, with the thread that they block. What may still change is said to be
 LIKELY. With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;
 BUSY triggers none.
+A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.
 While stdout goes elsewhere, a line on the terminal says how it goes; -q leaves it out.";
 
 /// Over the options that say which events are kept, and until when.
