@@ -41,7 +41,8 @@ pub struct Args {
     summary: bool,
 
     /// Keep what came last and totals of the rest; write it when it is wanted
-    #[arg(help_heading = help::KEPT, long, value_name = "DURATION|SIZE", num_args = 0..=1, require_equals = true,
+    #[arg(help_heading = help::KEPT, long,
+          value_name = "DURATION|SIZE", num_args = 0..=1, require_equals = true,
           default_missing_value = "all", value_parser = reach,
           conflicts_with_all = ["summary", "check_probe", "image"])]
     flight_recorder: Option<Reach>,
@@ -73,7 +74,8 @@ pub struct Args {
     #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::backlog)]
     backlog: Option<u64>,
 
-    #[arg(help_heading = help::SAID, help = help::STUCK_AFTER, long, value_name = "DURATION", value_parser = duration::parse,
+    #[arg(help_heading = help::SAID, help = help::STUCK_AFTER, long,
+          value_name = "DURATION", value_parser = duration::parse,
           conflicts_with_all = ["check_probe", "image"])]
     stuck_after: Option<Duration>,
 
