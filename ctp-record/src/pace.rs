@@ -20,12 +20,14 @@ pub struct PassOutcome {
     pub is_cut_short: bool,
     /// There is more, but what was read before is to be written first.
     pub is_held: bool,
+    /// Records that were there before are not events yet: they wait for others, or for room.
+    pub has_untold: bool,
 }
 
 impl PassOutcome {
     /// There is more to be read, of what was there before the pass.
     pub fn is_behind(&self) -> bool {
-        self.is_cut_short || self.is_held
+        self.is_cut_short || self.is_held || self.has_untold
     }
 
     /// What there is was left where it is for now.
@@ -46,6 +48,7 @@ impl AddAssign for PassOutcome {
         self.short |= other.short;
         self.is_cut_short |= other.is_cut_short;
         self.is_held |= other.is_held;
+        self.has_untold |= other.has_untold;
     }
 }
 
@@ -122,6 +125,7 @@ mod tests {
         short: false,
         is_cut_short: false,
         is_held: false,
+        has_untold: false,
     };
 
     #[test]

@@ -75,7 +75,10 @@ pub use wakers::{Wakers, Woken};
 #[derive(Clone, Debug, Default)]
 pub struct Census {
     started_monotonic_ns: u64,
+    /// Of all records.
     latest: Nanos,
+    /// Of those before which all is told.
+    told: Nanos,
     end: Option<End>,
     coroutines: Population,
     places: Places,
@@ -137,7 +140,7 @@ impl Census {
 
     /// All that happened until then is told: while a recording goes on, ages are measured to this.
     pub fn advance_to(&mut self, at: Nanos) {
-        self.see(at);
+        self.tell_until(at);
     }
 
     /// A part of the trace could not be read here: until more is read of a coroutine, what it was
@@ -261,9 +264,22 @@ impl Census {
         self.end.as_ref()
     }
 
-    /// When the recording ended, as far as known: every age is measured to this.
+    /// When the recording ended, as far as known: every age is measured to this. While it goes on, or
+    /// where the recorder was killed, it is the time until which events are told. Births and wakes are read
+    /// from stations, and may be told before events of lanes that are earlier: by those, coroutines whose
+    /// history is still to come would seem to stand still.
     pub fn end_at(&self) -> Nanos {
-        self.end.map_or(self.latest, |end| end.at.max(self.latest))
+        let so_far = if self.told == Nanos(0) {
+            self.latest
+        } else {
+            self.told
+        };
+        self.end.map_or(so_far, |end| end.at.max(self.latest))
+    }
+
+    /// For how long nothing but births and wakes is told at the end of a recording that was not closed.
+    pub fn untold(&self) -> Nanos {
+        self.end_at().until(self.latest)
     }
 
     /// When this process ended, or the recording of it: ages of its coroutines are measured to
@@ -352,7 +368,7 @@ impl Census {
     }
 
     fn event(&mut self, event: &Event) -> Option<Span> {
-        self.see(event.at);
+        self.tell_until(event.at);
         let one = self.coroutines.of(event.coroutine);
         let is_first_run = event.kind == EventKind::Run && one.ran_at.is_none();
         let (process, is_met) = (one.process, one.family.is_some());
@@ -398,7 +414,7 @@ impl Census {
 
     /// Replaces what it had summed up before.
     fn aggregate(&mut self, aggregate: &Aggregate) {
-        self.see(aggregate.at);
+        self.tell_until(aggregate.at);
         let one = self.coroutines.of(aggregate.coroutine);
         one.aggregate = Some(Box::new(aggregate.clone()));
     }
@@ -446,7 +462,7 @@ impl Census {
     /// Coroutines of a process that ended stand as they are. Those of an image that another one
     /// has replaced are over with it.
     fn process_end(&mut self, end: &ProcessEnd) {
-        self.see(end.at);
+        self.tell_until(end.at);
         if end.how != ProcessEnding::Exec {
             self.ends.insert(end.process, *end);
             return;
@@ -457,5 +473,10 @@ impl Census {
 
     fn see(&mut self, at: Nanos) {
         self.latest = self.latest.max(at);
+    }
+
+    fn tell_until(&mut self, at: Nanos) {
+        self.see(at);
+        self.told = self.told.max(at);
     }
 }

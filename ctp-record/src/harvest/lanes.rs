@@ -100,6 +100,14 @@ pub(super) enum Reach {
 }
 
 impl Reach {
+    /// The latest time that it takes.
+    fn last(self) -> u64 {
+        match self {
+            Reach::Before(horizon) => horizon.saturating_sub(1),
+            Reach::End => u64::MAX,
+        }
+    }
+
     /// Is this a time at which nobody can have been yet?
     fn is_far_from(self, at: u64) -> bool {
         match self {
@@ -285,10 +293,7 @@ impl Lanes {
     /// The lane with the earliest record that need not wait, and until when it has the earliest. It is
     /// not among the ready ones any more.
     fn earliest(&mut self, reach: Reach) -> Option<(usize, u64)> {
-        let last = match reach {
-            Reach::Before(horizon) => horizon.saturating_sub(1),
-            Reach::End => u64::MAX,
-        };
+        let last = reach.last();
         let is_within = |Reverse((at, _)): &&Reverse<(u64, usize)>| *at <= last;
         self.ready.peek().filter(is_within)?;
         let Reverse((_, index)) = self.ready.pop()?;
@@ -353,6 +358,13 @@ impl Lanes {
                 cursor.stuck_since.get_or_insert(self.round);
             }
         }
+    }
+
+    /// Is there more of what this round was to take?
+    fn have_untold(&self, reach: Reach) -> bool {
+        let is_due = |at: u64| at <= reach.last();
+        let has_untold = |it: &Cursor| it.has_left_some || it.front_at.is_some_and(is_due);
+        self.cursors.iter().any(has_untold)
     }
 
     fn are_empty(&self) -> bool {

@@ -38,7 +38,20 @@ pub fn unread(model: &Model) -> Vec<String> {
              after that is missing"
         ),
     });
-    model.damage.iter().cloned().chain(cut).collect()
+    let damage = model.damage.iter().cloned();
+    damage.chain(cut).chain(behind(model)).collect()
+}
+
+/// How far the recorder was behind, if that is longer than a program that is read meanwhile should wait.
+fn behind(model: &Model) -> Option<String> {
+    let untold = model.census.untold();
+    (untold >= THRESHOLD).then(|| {
+        format!(
+            "the recorder was {} behind: of the time after {} only births and wakes are told",
+            units::duration(untold),
+            units::duration(model.duration())
+        )
+    })
 }
 
 /// Which lines of a file that was imported were left out, by what is wrong with them.

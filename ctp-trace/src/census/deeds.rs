@@ -8,7 +8,7 @@ use crate::record::{Act, Deed, Hold, Nanos, WaitKind, Waker};
 impl Census {
     /// One that is forgotten stays so, whoever wakes it.
     pub(super) fn deed(&mut self, deed: &Deed) {
-        self.see(deed.at);
+        self.tell_until(deed.at);
         match &deed.act {
             Act::Wake(call) => {
                 let caller = self.name_of(call.by);

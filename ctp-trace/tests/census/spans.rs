@@ -31,6 +31,22 @@ fn a_wait_lasts_from_a_suspend_to_the_next_event() {
     assert_eq!(census.totals().first_runs.sum(), Nanos(5));
 }
 
+// CT-08
+#[test]
+fn births_and_wakes_that_are_told_early_make_nobody_older() {
+    let mut census = census(&[
+        birth(1),
+        event(1, 0, 0, Run),
+        event(1, 1, SECOND.0, Suspend),
+        wake(1, 1, 9 * SECOND.0),
+    ]);
+    assert_eq!(census.end_at(), SECOND);
+    assert_eq!(census.untold(), Nanos(8 * SECOND.0));
+    census.feed(&Record::Watermark(Nanos(10 * SECOND.0)));
+    assert_eq!(census.end_at(), Nanos(10 * SECOND.0));
+    assert_eq!(census.untold(), Nanos(0));
+}
+
 #[test]
 fn of_however_many_sites_no_wait_is_missing() {
     let mut census = census(&[birth(1), event(1, 0, 0, Run)]);

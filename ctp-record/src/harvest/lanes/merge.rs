@@ -4,6 +4,7 @@ use ctp_nostd::control::AFTER_FILTERED;
 use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Copied, DeedKind, Payload};
+use ctp_nostd::layout::SLOTS;
 use ctp_nostd::slot::{Epoch, EventKind as StoredKind};
 use ctp_trace::record::EventKind;
 
@@ -41,6 +42,7 @@ impl Harvest {
             self.tell_last_losses(pass);
         }
         pass.found.is_cut_short |= self.lanes.was_cut_short;
+        pass.found.has_untold |= self.lanes.have_untold(reach);
         pass.found.events += self.totals.events - before.events;
         pass.found.lost |= self.totals.lost > before.lost;
     }
@@ -163,7 +165,8 @@ impl Harvest {
     }
 
     /// The events before this one are in no lane: those that slots still hold are read, the others
-    /// are lost. Not if the station has had no such event.
+    /// are lost. Not if the station has had no such event: its head counts all but those that a signal
+    /// handler has recorded amid another one, and that one.
     fn make_up_for_those_before(&mut self, payload: &Payload, pass: &mut Pass<'_>) {
         let index = payload.station as usize;
         let Some(cell) = self.cells.get(index) else {
@@ -172,7 +175,8 @@ impl Harvest {
         let station = &pass.region.stations[index];
         let ahead = cell.ahead_of(payload).unwrap_or(0);
         let end = cell.next_n().wrapping_add(ahead);
-        if ahead <= station.event_head().wrapping_sub(cell.next_n()) {
+        let had = station.event_head().wrapping_sub(cell.next_n());
+        if ahead <= had.saturating_add(SLOTS as u64) {
             self.drain_slots_before(index, end, pass);
         }
     }
