@@ -33,6 +33,7 @@
 mod claim;
 mod copy;
 mod hold;
+mod oldest;
 mod own_ring;
 mod prefetch;
 mod record;

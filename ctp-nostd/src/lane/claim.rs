@@ -7,6 +7,9 @@
 //! stay most ask of none. Where they come and go at most about twice as many lanes are in use as threads
 //! live at a time: as soon as more than a third are of the dead, asks bring more of them than they take,
 //! for they step over the lanes in strides and do not come upon those that stay all at once.
+//! Where lanes are written over, `lane/oldest.rs` says which is taken.
+
+use core::ops::Range;
 
 use crate::layout::Lane;
 use crate::sync::{AtomicU32, Ordering};
@@ -36,8 +39,9 @@ const ASKED_AT_ONCE: u16 = 8;
 /// From one that is asked of to the next. A prime, so that all are come by whatever their number.
 const STRIDE: usize = 40_487;
 
-/// Of how many lanes a thread asks at each look where nobody has had none.
-const ASKED_AT_LOOK: usize = 16;
+/// Of how many lanes a thread asks at each look where nobody has had none, and of how many of the oldest
+/// where lanes are written over.
+pub(super) const ASKED_AT_LOOK: usize = 16;
 
 /// Of how many more at the first.
 const ASKED_AT_LAST: usize = 128;
@@ -128,9 +132,6 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
     pub fn claim(&self, pool: Pool<'_>) -> Option<usize> {
         let used = pool.used();
         let mut turn = Turn::of(pool.turn.load(Ordering::Relaxed));
-        let is_fresh = |number: &usize| pool.get(*number).is_some_and(|lane| !is_used(lane));
-        let mine = |number: &usize| self.has_taken(pool, *number);
-        let fresh = || (used..pool.count()).filter(is_fresh).find(mine);
         let more = if self.looks == 0 { ASKED_AT_LAST } else { 0 };
         turn.save(if used <= FEW { BY_ONE_OF_FEW } else { BY_ANY });
         let some = match used < pool.count() {
@@ -138,18 +139,22 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
             true => self.ask(pool, used, turn.asks(), &mut turn),
             false => self.ask(pool, used, ASKED_AT_LOOK, &mut turn),
         };
-        let some = some.or_else(fresh);
+        let some = some.or_else(|| self.fresh(pool, used..pool.count()));
         let some = some.or_else(|| self.ask(pool, used, more, &mut turn));
         pool.turn.store(turn.word(), Ordering::Relaxed);
         some
     }
 
+    /// Takes the first of these that nobody had.
+    pub(super) fn fresh(&self, pool: Pool<'_>, numbers: Range<usize>) -> Option<usize> {
+        let is_fresh = |number: &usize| pool.get(*number).is_some_and(|lane| !is_used(lane));
+        let mut fresh = numbers.filter(is_fresh);
+        fresh.find(|number| self.has_taken(pool, *number))
+    }
+
     /// Of so many that are in use it takes one that needs no asking.
     fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
-        let is_free = |lane: &Lane| {
-            let holder = lane.thread.load(Ordering::Relaxed);
-            holder == GIVEN_BACK || self.is_its_own(lane, holder)
-        };
+        let is_free = |lane| self.is_known_free(lane);
         let mut free = (0..used).filter(|number| pool.get(*number).is_some_and(is_free));
         free.find(|number| self.has_taken(pool, *number))
     }
@@ -169,25 +174,8 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         None
     }
 
-    /// Takes a lane where lanes are written over and the old ones are worth keeping: a long one that
-    /// nobody had, else of those whose thread is gone the one whose `latest` record is the oldest.
-    pub fn claim_oldest(&self, pool: Pool<'_>, latest: impl Fn(usize) -> u64) -> Option<usize> {
-        let all = || pool.long.iter().enumerate();
-        let mine = |number: &usize| self.has_taken(pool, *number);
-        let is_free = |(_, lane): &(usize, &Lane)| self.free_of(lane).is_some();
-        let fresh = all().filter(|(_, lane)| !is_used(lane));
-        let oldest = || {
-            let free = all().filter(is_free).map(|(number, _)| number);
-            free.min_by_key(|number| latest(*number))
-        };
-        let fresh = fresh.map(|(number, _)| number).find(mine);
-        // Another thread may be quicker; then that lane is no more free.
-        let found = fresh.or_else(|| all().find_map(|_| oldest().filter(mine)));
-        found.or_else(|| self.claim(pool))
-    }
-
     /// Exactly one of those who want a lane gets it. Where it cannot be introduced, others may try.
-    fn has_taken(&self, pool: Pool<'_>, number: usize) -> bool {
+    pub(super) fn has_taken(&self, pool: Pool<'_>, number: usize) -> bool {
         let lane = pool.get(number).filter(|lane| self.take(lane));
         let is_introduced = lane.is_some() && (self.introduce)(number);
         if let Some(lane) = lane.filter(|_| !is_introduced) {
@@ -215,8 +203,17 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
     /// The holder that a lane has had until now, if it is free for this thread.
     fn free_of(&self, lane: &Lane) -> Option<u32> {
         let holder = lane.thread.load(Ordering::Relaxed);
-        let is_free = [0, GIVEN_BACK].contains(&holder) || self.is_its_own(lane, holder);
+        let is_free = holder == 0 || self.needs_no_asking(lane, holder);
         (is_free || (self.is_gone)(holder)).then_some(holder)
+    }
+
+    /// Was it had before, and is free without a question?
+    pub(super) fn is_known_free(&self, lane: &Lane) -> bool {
+        self.needs_no_asking(lane, lane.thread.load(Ordering::Relaxed))
+    }
+
+    fn needs_no_asking(&self, lane: &Lane, holder: u32) -> bool {
+        holder == GIVEN_BACK || self.is_its_own(lane, holder)
     }
 
     /// Was it that of an earlier thread with this one's id? In another copy of the probe that may be
@@ -238,11 +235,8 @@ fn is_used(lane: &Lane) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use core::cell::Cell;
-    use core::ops::Range;
 
     use super::*;
-
-    const LATEST: [u64; 4] = [40, 10, 30, 20];
 
     /// Four lanes are long.
     fn pool<'m>(lanes: &'m [Lane], turn: &'m AtomicU32) -> Pool<'m> {
@@ -261,44 +255,6 @@ mod tests {
             is_gone,
             introduce: |_| true,
         }
-    }
-
-    fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
-        let turn = AtomicU32::new(0);
-        let claimant = claimant(thread, |thread| gone.contains(&thread));
-        claimant.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
-    }
-
-    // LT-14
-    #[test]
-    fn of_threads_that_are_gone_the_longest_dead_gives_up_its_lane_first() {
-        let lanes: [Lane; 4] = Default::default();
-        for thread in 1..=4 {
-            let index = claim_of(&lanes, thread, &[1, 2, 3, 4]);
-            assert_eq!(
-                index,
-                Some(thread as usize - 1),
-                "first those that nobody had"
-            );
-        }
-        assert_eq!(claim_of(&lanes, 5, &[]), None);
-        give_back(&lanes[2]);
-        assert_eq!(claim_of(&lanes, 6, &[1, 4]), Some(3));
-        assert_eq!(claim_of(&lanes, 7, &[1, 4]), Some(2));
-        assert_eq!(claim_of(&lanes, 8, &[1, 4]), Some(0));
-        assert_eq!(claim_of(&lanes, 9, &[1, 4]), None, "one is alive");
-    }
-
-    // LT-12, LT-14
-    #[test]
-    fn where_all_long_lanes_are_of_living_threads_short_ones_are_taken() {
-        let lanes: [Lane; 6] = Default::default();
-        for thread in 1..=6 {
-            let index = claim_of(&lanes, thread, &[]);
-            assert_eq!(index, Some(thread as usize - 1));
-        }
-        assert_eq!(claim_of(&lanes, 7, &[]), None);
-        assert_eq!(claim_of(&lanes, 7, &[6]), Some(5));
     }
 
     // LT-13

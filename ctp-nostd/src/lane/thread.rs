@@ -17,8 +17,10 @@ const NONE: u32 = 1 << 30;
 /// A thread without a lane looks for one again after so many events.
 const LOOK_EVERY: u32 = 256;
 
-/// Where the oldest one is to be found it asks of all long lanes, at every so many looks.
-const ASK_ALL_EVERY: u32 = 16;
+/// Where the oldest one is to be found it looks at every so many of these only. It asks of few then too,
+/// but reads when each long lane was last written to: that takes longer than the events from one look to
+/// the next, and many of those lanes are just being written to by others.
+const LOOK_FOR_OLDEST_EVERY: u32 = 16;
 
 /// The word of a thread of this attachment that needs no lane, since nobody has one.
 pub(crate) fn laneless_word(attachment: u32) -> u64 {
@@ -200,7 +202,9 @@ impl<P: Platform> Probe<P> {
         let pool = self.region.pool();
         let number = match self.region.is_overwritten {
             false => claimant.claim(pool),
-            true if looks.is_multiple_of(ASK_ALL_EVERY) => claimant.claim_oldest(pool, latest),
+            true if looks.is_multiple_of(LOOK_FOR_OLDEST_EVERY) => {
+                claimant.claim_oldest(pool, latest)
+            }
             true => None,
         };
         number.map(|number| number as u32 + 1)
