@@ -35,7 +35,7 @@ use crate::processes::Processes;
 use crate::rate::Rate;
 use crate::rendezvous::Rendezvous;
 use crate::signals::Signals;
-use crate::status::{Progress, Status};
+use crate::status::{Progress, Status, Whereabouts};
 use crate::store::Store;
 use crate::turned_away::TurnedAway;
 use crate::wait::Wait;
@@ -169,13 +169,13 @@ impl Session<'_> {
         self.take_wanted();
         self.keep_time();
         self.tell_of_failure();
-        self.show_status();
     }
 
     fn flush(&mut self) {
         self.output.flush(self.memories.totals().lost);
-        let at_ns = self.clock.now().0;
-        self.so_far.rate.note(at_ns, self.memories.events());
+        let (at_ns, events) = (self.clock.now().0, self.memories.events());
+        self.so_far.rate.note(at_ns, events);
+        self.show_status(at_ns, events);
         self.crashes.hear();
     }
 
@@ -205,20 +205,33 @@ impl Session<'_> {
         }
     }
 
-    fn show_status(&mut self) {
-        let Some(status) = &mut self.status else {
+    /// With so many events at this time. To count those of a summary takes a look at each coroutine,
+    /// so that it is not done for this alone.
+    fn show_status(&self, at_ns: u64, events: u64) {
+        let Some(status) = &self.status else {
             return;
         };
-        status.show(|| {
-            let totals = self.memories.totals();
-            Progress {
-                events: totals.events,
-                lost: totals.lost,
-                backlog_bytes: self.backlog.bytes(),
-                written_bytes: self.output.written_bytes(),
-                failure: self.output.failure(),
-            }
+        status.show(Progress {
+            events,
+            events_per_s: self.so_far.rate.per_second(at_ns, events),
+            lost: self.memories.totals().lost,
+            whereabouts: self.whereabouts(),
+            failure: self.output.failure(),
         });
+    }
+
+    fn whereabouts(&self) -> Whereabouts {
+        match &self.output {
+            Store::Trace(output) => Whereabouts::Trace {
+                backlog_bytes: self.backlog.bytes(),
+                written_bytes: output.written_bytes(),
+            },
+            Store::Flight(recorder) => Whereabouts::Flight {
+                length_ns: recorder.length_ns,
+                room_bytes: recorder.room_bytes,
+                snapshots: recorder.taken().written,
+            },
+        }
     }
 
     fn keep_time(&mut self) {

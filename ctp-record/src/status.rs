@@ -10,32 +10,59 @@ use std::time::{Duration, Instant};
 use rustix::termios::tcgetwinsize;
 
 use crate::config::Verbosity;
-use crate::words::{grouped, size};
+use crate::size::typed;
+use crate::words::{counted, grouped, seconds, size};
 
 /// The line.
 #[derive(Debug)]
 pub struct Status {
     begun: Instant,
-    shown: Instant,
-    events: u64,
 }
 
 /// What there is to say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress<'p> {
-    /// Events that were recorded.
+    /// Events so far, as `ctp-record control PID status` tells them.
     pub events: u64,
+    /// Events a second, in the latest second or two.
+    pub events_per_s: u64,
     /// Events that were lost.
     pub lost: u64,
-    /// Bytes that wait to be written.
-    pub backlog_bytes: u64,
-    /// Bytes that are written.
-    pub written_bytes: u64,
+    /// Where they go.
+    pub whereabouts: Whereabouts,
     /// Why no more of them can be.
     pub failure: Option<&'p io::Error>,
 }
 
-const EVERY: Duration = Duration::from_millis(500);
+/// Where events are.
+#[derive(Clone, Copy, Debug)]
+pub enum Whereabouts {
+    /// In a file.
+    Trace {
+        /// Bytes that wait to be written.
+        backlog_bytes: u64,
+        /// Bytes that are written.
+        written_bytes: u64,
+    },
+    /// In memory, until somebody wants them.
+    Flight {
+        /// Those of so many nanoseconds at most.
+        length_ns: Option<u64>,
+        /// Of each thread so many bytes.
+        room_bytes: u64,
+        /// Snapshots of it so far.
+        snapshots: u32,
+    },
+}
+
+impl Default for Whereabouts {
+    fn default() -> Self {
+        Whereabouts::Trace {
+            backlog_bytes: 0,
+            written_bytes: 0,
+        }
+    }
+}
 
 impl Status {
     /// Where somebody may look at it.
@@ -43,21 +70,12 @@ impl Status {
         let is_seen = io::stderr().is_terminal() && !io::stdout().is_terminal();
         (Verbosity::Quiet < verbosity && is_seen).then(|| Status {
             begun: Instant::now(),
-            shown: Instant::now(),
-            events: 0,
         })
     }
 
-    /// Shows it anew, twice a second at most.
-    pub fn show<'p>(&mut self, progress: impl FnOnce() -> Progress<'p>) {
-        let since = self.shown.elapsed();
-        if since < EVERY {
-            return;
-        }
-        let progress = progress();
-        let rate = (progress.events - self.events) as f64 / since.as_secs_f64();
-        let line = line(self.begun.elapsed(), rate as u64, progress);
-        (self.shown, self.events) = (Instant::now(), progress.events);
+    /// Shows it anew.
+    pub fn show(&self, progress: Progress<'_>) {
+        let line = line(self.begun.elapsed(), progress);
         say(&format!("\r{}\x1b[K\r", cut(&line, columns())));
     }
 
@@ -91,18 +109,49 @@ fn cut(line: &str, columns: usize) -> String {
     }
 }
 
-fn line(running: Duration, rate: u64, progress: Progress<'_>) -> String {
+fn line(running: Duration, progress: Progress<'_>) -> String {
     let failure = progress.failure;
     let failure = failure.map_or(String::new(), |it| format!("cannot write ({it}), "));
     format!(
-        "{} s: {failure}{} events, {}/s, {} lost, {} waiting, {} written",
+        "{} s: {failure}{} events, {}/s, {} lost, {}",
         running.as_secs(),
         grouped(progress.events),
-        grouped(rate),
+        grouped(progress.events_per_s),
         grouped(progress.lost),
-        size(progress.backlog_bytes),
-        size(progress.written_bytes),
+        whereabouts(progress.whereabouts),
     )
+}
+
+fn whereabouts(whereabouts: Whereabouts) -> String {
+    match whereabouts {
+        Whereabouts::Trace {
+            backlog_bytes,
+            written_bytes,
+        } => {
+            let (waiting, written) = (size(backlog_bytes), size(written_bytes));
+            format!("{waiting} waiting, {written} written")
+        }
+        Whereabouts::Flight {
+            length_ns,
+            room_bytes,
+            snapshots,
+        } => {
+            let latest = latest(length_ns, room_bytes);
+            let snapshots = match snapshots {
+                0 => String::new(),
+                some => format!(", {}", counted(some.into(), "snapshot")),
+            };
+            format!("{latest} kept{snapshots}")
+        }
+    }
+}
+
+/// A busy thread fills its room sooner than in the time that was asked for.
+fn latest(length_ns: Option<u64>, room_bytes: u64) -> String {
+    match length_ns {
+        Some(ns) => format!("at most the last {}", seconds(ns)),
+        None => format!("the last {} of each thread", typed(room_bytes)),
+    }
 }
 
 #[cfg(test)]
@@ -113,18 +162,47 @@ mod tests {
     fn a_long_recording_fits_on_a_line() {
         let progress = Progress {
             events: 3_000_000_000,
+            events_per_s: 20_000_000,
             lost: 12_000_000,
-            backlog_bytes: 512 << 20,
-            written_bytes: 9 << 30,
+            whereabouts: Whereabouts::Trace {
+                backlog_bytes: 512 << 20,
+                written_bytes: 9 << 30,
+            },
             failure: None,
         };
-        let line = line(Duration::from_secs(3600), 20_000_000, progress);
+        let line = line(Duration::from_secs(3600), progress);
         assert_eq!(
             line,
             "3600 s: 3 000 000 000 events, 20 000 000/s, 12 000 000 lost, 536.9 MB waiting, 9.7 GB written"
         );
         assert_eq!(cut(&line, 9), "3600 s: ");
         assert_eq!(cut(&line, 0), line);
+    }
+
+    #[test]
+    fn of_a_flight_recorder_it_says_what_is_kept_in_place_of_what_is_written() {
+        let line_of = |length_ns, snapshots| {
+            let progress = Progress {
+                events: 4_612_987,
+                events_per_s: 1_942_357,
+                whereabouts: Whereabouts::Flight {
+                    length_ns,
+                    room_bytes: 16 << 20,
+                    snapshots,
+                },
+                ..Progress::default()
+            };
+            line(Duration::from_secs(2), progress)
+        };
+        assert_eq!(
+            line_of(Some(30_000_000_000), 0),
+            "2 s: 4 612 987 events, 1 942 357/s, 0 lost, at most the last 30.0 s kept"
+        );
+        assert_eq!(
+            line_of(None, 1),
+            "2 s: 4 612 987 events, 1 942 357/s, 0 lost, the last 16M of each thread kept, \
+             1 snapshot"
+        );
     }
 
     // CT-08
@@ -135,7 +213,7 @@ mod tests {
             failure: Some(&failure),
             ..Progress::default()
         };
-        let line = line(Duration::from_secs(2), 0, progress);
+        let line = line(Duration::from_secs(2), progress);
         let begin = "2 s: cannot write (No space left on device (os error 28)), 0 events";
         assert!(line.starts_with(begin), "{line}");
     }

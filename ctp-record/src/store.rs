@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use ctp_nostd::layout::LaneRecord;
 use ctp_trace::record::{Event, Record, Start};
 
 use crate::backlog::Backlog;
@@ -49,6 +50,7 @@ impl Store {
         let mut recorder =
             FlightRecorder::new(start.clone(), config.output.clone(), config.verbosity);
         recorder.length_ns = length_ns;
+        recorder.room_bytes = u64::from(launch.lane_records) * size_of::<LaneRecord>() as u64;
         recorder.triggers.clone_from(&flight.triggers);
         Ok(Store::Flight(Box::new(recorder)))
     }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub struct FlightRecorder {
     pub output: PathBuf,
     /// Snapshots go back no further than so many nanoseconds.
     pub length_ns: Option<u64>,
+    /// A thread has room for so many bytes of records.
+    pub room_bytes: u64,
     /// When they are taken.
     pub triggers: Vec<Trigger>,
     /// How much to say.
@@ -44,9 +46,22 @@ pub struct FlightRecorder {
     is_wanted: bool,
     /// How often what is stuck did.
     of_stuck: u32,
+    /// Snapshots before the end.
+    asked: u32,
+    /// Those of them that are there.
+    written: Arc<AtomicU32>,
     writing: Option<JoinHandle<()>>,
     /// It has written, and is about to tell those who wait for it.
     is_written: Arc<AtomicBool>,
+}
+
+/// What became of the snapshots before the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// So many were asked for.
+    pub asked: u32,
+    /// And so many of them are there.
+    pub written: u32,
 }
 
 /// Snapshots that are taken since something is stuck, in one recording.
@@ -60,13 +75,24 @@ impl FlightRecorder {
             start,
             output,
             length_ns: None,
+            room_bytes: 0,
             triggers: vec![Trigger::Exit],
             verbosity,
             numbered: 0,
             is_wanted: false,
             of_stuck: 0,
+            asked: 0,
+            written: Arc::default(),
             writing: None,
             is_written: Arc::default(),
+        }
+    }
+
+    /// What became of the snapshots so far, but for one that is being written.
+    pub fn taken(&self) -> Taken {
+        Taken {
+            asked: self.asked,
+            written: self.written.load(Ordering::Relaxed),
         }
     }
 
@@ -119,17 +145,19 @@ impl FlightRecorder {
         reply: Option<Reply>,
     ) -> Result<(), TraceError> {
         self.wait();
+        self.asked += 1;
         let path = path.unwrap_or_else(|| self.next_path());
         let wanted = path.clone();
         let (verbosity, threshold) = (self.verbosity, self.threshold());
         self.is_written.store(false, Ordering::Release);
-        let is_written = self.is_written.clone();
+        let (is_written, count) = (self.is_written.clone(), self.written.clone());
         let thread = thread::Builder::new().name("snapshot".into());
         // The reply is handed over once there is a thread: without one it is needed here.
         let (hand_over, handed) = channel::<Reply>();
         let write = move || {
             promptness::step_back();
             let written = file::write(gathered, &path);
+            count.fetch_add(written.is_ok().into(), Ordering::Relaxed);
             is_written.store(true, Ordering::Release);
             say(verbosity, &told::sentence(&path, &written, threshold));
             // None comes where nobody asked.

@@ -51,3 +51,38 @@ fn a_terminal_on_which_the_program_writes_is_left_alone() {
     assert!(!screen.contains('\x1b'), "{screen:?}");
     assert_eq!(seen(&Lab::new(), &["-q"], elsewhere(&lab)), "");
 }
+
+/// Events and events a second, as each line tells them.
+fn figures(screen: &str) -> Vec<(u64, u64)> {
+    let figure = |line: &str, unit: &str| {
+        let (before, _) = line.split_once(unit)?;
+        let (_, grouped) = before.rsplit_once(|c: char| !c.is_ascii_digit() && c != ' ')?;
+        grouped.replace(' ', "").parse().ok()
+    };
+    let of_line = |line: &str| Some((figure(line, " events, ")?, figure(line, "/s, ")?));
+    screen.split('\r').filter_map(of_line).collect()
+}
+
+/// 402 events in two seconds, of which totals and what came last are kept.
+#[test]
+fn of_totals_and_of_a_flight_recorder_all_events_are_counted_too() {
+    let reaches = [
+        (&["--summary"][..], " waiting, "),
+        (
+            &["--flight-recorder=30s"],
+            ", at most the last 30.0 s kept\x1b",
+        ),
+        (
+            &["--flight-recorder=64K"],
+            ", the last 64K of each thread kept\x1b",
+        ),
+    ];
+    for (flags, whereabouts) in reaches {
+        let lab = Lab::new();
+        let screen = seen(&lab, flags, elsewhere(&lab));
+        assert!(screen.contains(whereabouts), "{screen:?}");
+        let (events, per_second) = *figures(&screen).last().expect("it is shown");
+        assert!((100..=402).contains(&events), "{screen:?}");
+        assert!((1..=402).contains(&per_second), "{screen:?}");
+    }
+}
