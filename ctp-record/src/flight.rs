@@ -34,5 +34,5 @@ pub(crate) use compose::compose;
 pub use file::Snapshot;
 pub use gathered::Gathered;
 pub(crate) use plan::Plan;
-pub use recorder::FlightRecorder;
+pub use recorder::{FlightRecorder, Taken};
 pub use when::{BadReach, Reach, Trigger};

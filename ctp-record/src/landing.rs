@@ -5,14 +5,15 @@ use ctp_trace::record::{End, Ending, Nanos};
 use crate::closing::{Closing, write};
 use crate::config::{Config, Launch, Verbosity};
 use crate::error::TraceError;
-use crate::flight::Snapshot;
+use crate::flight::{Snapshot, Taken};
 use crate::session::Session;
+use crate::words::counted;
 use crate::{hindsight, recording};
 
 /// Takes the last snapshot, if there is to be one, and says what came of it all.
 ///
 /// # Errors
-/// It could not be written.
+/// It could not be written, or is not to be taken and none of those before could.
 pub fn land(
     config: &Config,
     launch: &Launch,
@@ -21,9 +22,7 @@ pub fn land(
     at: Nanos,
 ) -> Result<(), TraceError> {
     let written = session.last_snapshot(ending, at);
-    if let Some(recorder) = session.output.flight() {
-        recorder.wait();
-    }
+    let before = those_before(session);
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
         let end = taken.map_or(unwritten_end(session, ending, at), |it| it.composed.end);
@@ -31,7 +30,7 @@ pub fn land(
         let closing = match (&written, taken) {
             (_, Some(snapshot)) => of_snapshot(closing, snapshot),
             (Ok(_), None) => Closing {
-                unwritten: Some(none_at_this_end(session.so_far.snapshots)),
+                unwritten: Some(none_at_this_end(before)),
                 ..closing
             },
             (Err(_), None) => Closing {
@@ -41,14 +40,31 @@ pub fn land(
         };
         write::say(&closing, config.verbosity);
     }
-    written.map(drop)
+    match written? {
+        Some(_) => Ok(()),
+        None => before.any(),
+    }
+}
+
+/// What became of the snapshots before the last, once that is known of all of them.
+fn those_before(session: &mut Session<'_>) -> Taken {
+    let recorder = session.output.flight();
+    recorder.map_or(Taken::default(), |recorder| {
+        recorder.wait();
+        recorder.taken()
+    })
 }
 
 /// Each of those taken before was told of when it was written, or could not be.
-fn none_at_this_end(before: u32) -> String {
+fn none_at_this_end(before: Taken) -> String {
     let those_before = match before {
-        0 => ", and none was asked for before",
-        _ => "; those taken before are named above",
+        Taken { asked: 0, .. } => ", and none was asked for before".to_owned(),
+        Taken { asked, written: 0 } => format!(
+            "; of {} that {} asked for before, none could be written",
+            counted(asked.into(), "snapshot"),
+            if asked == 1 { "was" } else { "were" }
+        ),
+        _ => "; those taken before are named above".to_owned(),
     };
     format!("no snapshot at this end, as --snapshot-on says{those_before}")
 }

@@ -102,8 +102,6 @@ pub struct SoFar {
     pub alarms: Alarms,
     /// Who wants to control it.
     pub desk: Desk,
-    /// Snapshots that were begun before the end.
-    pub snapshots: u32,
     /// Was it told that nothing more can be written?
     pub has_told_of_failure: bool,
     /// How fast events come.

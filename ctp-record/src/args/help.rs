@@ -28,7 +28,8 @@ ctp-record [OPTIONS] -- PROGRAM [ARGS]...
 pub const AFTER: &str = "\
 Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
 executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
-rule is broken.
+rule is broken. It is an error if the trace or the last snapshot cannot be written, or, of a flight
+recorder that takes none at the end, none of those that were asked for.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
 Meanwhile `ctp-report --stuck`, in another terminal, tells what is stuck by then.
 Up to 128 threads of a process have a full buffer at a time, more if --buffer is below 8M (1024 with

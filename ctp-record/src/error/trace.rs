@@ -14,6 +14,8 @@ pub enum TraceError {
     Output(PathBuf, io::Error),
     /// A snapshot could not be written, and nothing of it is kept.
     Write(PathBuf, io::Error),
+    /// So many snapshots were asked for, and none could be written.
+    NoSnapshot(u32),
     /// The output could not be written to its end.
     CutShort(PathBuf, io::Error),
     /// The output takes no more, while the recording goes on.
@@ -42,6 +44,13 @@ impl fmt::Display for TraceError {
                 let (path, remedy) = (path.display(), remedy(error, ANOTHER_PLACE));
                 write!(out, "cannot write {path}: {error}; {remedy}")
             }
+            TraceError::NoSnapshot(1) => {
+                out.write_str("the snapshot that was asked for could not be written")
+            }
+            TraceError::NoSnapshot(asked) => write!(
+                out,
+                "none of the {asked} snapshots that were asked for could be written"
+            ),
             TraceError::CutShort(path, error) => {
                 let path = path.display();
                 write!(

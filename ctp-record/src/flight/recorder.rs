@@ -56,12 +56,28 @@ pub struct FlightRecorder {
 }
 
 /// What became of the snapshots before the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// So many were asked for.
     pub asked: u32,
     /// And so many of them are there.
     pub written: u32,
+}
+
+impl Taken {
+    /// Is there anything of what was asked for?
+    ///
+    /// # Errors
+    /// [`TraceError::NoSnapshot`].
+    pub fn any(self) -> Result<(), TraceError> {
+        match self {
+            Taken {
+                asked: 1..,
+                written: 0,
+            } => Err(TraceError::NoSnapshot(self.asked)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Snapshots that are taken since something is stuck, in one recording.
@@ -159,7 +175,9 @@ impl FlightRecorder {
             let written = file::write(gathered, &path);
             count.fetch_add(written.is_ok().into(), Ordering::Relaxed);
             is_written.store(true, Ordering::Release);
-            say(verbosity, &told::sentence(&path, &written, threshold));
+            if written.is_err() || verbosity > Verbosity::Quiet {
+                say(&told::sentence(&path, &written, threshold));
+            }
             // None comes where nobody asked.
             if let Ok(reply) = handed.recv() {
                 reply.answer(&told::answer(&path, &written));
@@ -196,7 +214,7 @@ impl FlightRecorder {
 
     /// Says that one could not even be begun.
     pub fn regret(&self, why: &TraceError) {
-        say(self.verbosity, &format!("ctp-record: no snapshot: {why}\n"));
+        say(&format!("ctp-record: no snapshot: {why}\n"));
     }
 
     /// After how long something is stuck, if that is less than the report takes when it is not told.
@@ -217,9 +235,7 @@ impl FlightRecorder {
     }
 }
 
-fn say(verbosity: Verbosity, text: &str) {
-    if verbosity > Verbosity::Quiet {
-        // Where stderr takes nothing, there is nobody to be told.
-        let _ = io::stderr().write_all(text.as_bytes());
-    }
+fn say(text: &str) {
+    // Where stderr takes nothing, there is nobody to be told.
+    let _ = io::stderr().write_all(text.as_bytes());
 }

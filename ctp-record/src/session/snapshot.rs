@@ -45,9 +45,8 @@ impl Session<'_> {
         let Some(recorder) = self.output.flight() else {
             return;
         };
-        match recorder.begin(gathered, path, reply) {
-            Ok(()) => self.so_far.snapshots += 1,
-            Err(error) => recorder.regret(&error),
+        if let Err(error) = recorder.begin(gathered, path, reply) {
+            recorder.regret(&error);
         }
         self.tell_if_stopped();
     }

@@ -12,7 +12,7 @@ use ctp_trace::record::{EventKind, Former, Nanos};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use crate::killed;
-use crate::lab::{Lab, fixture, program_of, runs, send, wait_until};
+use crate::lab::{Lab, Outcome, fixture, program_of, runs, send, wait_until};
 use crate::trace::Trace;
 
 /// Records that a lane of 64 KiB holds.
@@ -473,4 +473,86 @@ fn who_asks_for_a_snapshot_is_told_why_there_is_none() {
     assert_eq!(output.status.code(), Some(1));
     is_whole(&flight.snapshot_to("one.ctp"));
     flight.kill();
+}
+
+/// A flight recorder that takes snapshots when asked, whose files may have so many bytes.
+fn limited(flags: &[&str], bytes: u64) -> Flight {
+    let flags = [
+        flags,
+        &["--flight-recorder=64K", "--snapshot-on", "signal:USR2"],
+    ]
+    .concat();
+    let flight = mortal(&flags);
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: None,
+    };
+    let pid = Pid::from_raw(flight.recorder.id() as i32);
+    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    flight
+}
+
+fn end(flight: Flight) -> Outcome {
+    send(Signal::KILL, flight.program);
+    flight.lab.outcome(flight.recorder)
+}
+
+/// Room for what is said, and not for a snapshot.
+const TOO_LITTLE: u64 = 1_500;
+
+// LT-09, CT-08
+#[test]
+fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none() {
+    let flight = limited(&[], TOO_LITTLE);
+    assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
+    send(Signal::USR2, flight.recorder.id());
+    wait_until("both", || {
+        flight.lab.read("stderr").matches("no snapshot: ").count() == 2
+    });
+    let outcome = end(flight);
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let last: Vec<&str> = outcome.stderr.lines().rev().take(2).collect();
+    let said = [
+        "ctp-record: none of the 2 snapshots that were asked for could be written",
+        "ctp-record: no snapshot at this end, as --snapshot-on says; of 2 snapshots that were \
+         asked for before, none could be written",
+    ];
+    assert_eq!(last, said);
+}
+
+// LT-09, CT-08
+#[test]
+fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
+    let flight = limited(&[], TOO_LITTLE);
+    assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
+    let pid = Pid::from_raw(flight.recorder.id() as i32);
+    let limit = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    is_whole(&flight.snapshot_to("one.ctp"));
+    let outcome = end(flight);
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    let said = "ctp-record: no snapshot at this end, as --snapshot-on says; those taken before are named above\n";
+    assert!(outcome.stderr.ends_with(said), "{}", outcome.stderr);
+}
+
+// LT-09, CT-08
+#[test]
+fn who_wants_to_hear_of_errors_only_hears_of_snapshots_that_are_not_there() {
+    let flight = limited(&["-q"], TOO_LITTLE);
+    send(Signal::USR2, flight.recorder.id());
+    let said = || flight.lab.read("stderr");
+    wait_until("its end", || said().contains("\n"));
+    assert!(
+        said().starts_with("ctp-record: no snapshot: cannot write ctp.data.1: File too large"),
+        "{}",
+        said()
+    );
+    let outcome = end(flight);
+    assert_eq!(outcome.status.code(), Some(1));
+    let sentence = "\nctp-record: the snapshot that was asked for could not be written\n";
+    assert!(outcome.stderr.ends_with(sentence), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 2);
 }
