@@ -72,14 +72,14 @@ fn refused(model: &Model) -> Option<String> {
 /// What was kept out on purpose, and when.
 fn filtered(model: &Model) -> Option<String> {
     let filtering = model.census.filtering();
-    let mut changes = filtering.changes().iter().map(change).collect::<Vec<_>>();
-    if changes.is_empty() {
-        return None;
-    }
-    let more = changes.len().saturating_sub(MOST_CHANGES);
-    changes.truncate(MOST_CHANGES);
+    let turns = filtering.turns();
+    let last = turns.last()?;
+    let mut changes: Vec<String> = turns.iter().map(change).collect();
+    let more = (changes.len() - 1).saturating_sub(MOST_CHANGES) as u64 + filtering.forgotten();
     if more > 0 {
-        changes.push(format!("{} more changes", units::count(more as u64)));
+        changes.truncate(MOST_CHANGES);
+        changes.push(units::counted(more, "more change"));
+        changes.push(change(last));
     }
     let events = units::counted(model.census.filtered(), "event");
     let stopped = match filtering.stopped_until(model.duration()) {
@@ -92,8 +92,8 @@ fn filtered(model: &Model) -> Option<String> {
     ))
 }
 
-/// Changes that are listed.
-const MOST_CHANGES: usize = 4;
+/// Changes that are listed before the last, which says what was in force until the end.
+const MOST_CHANGES: usize = 3;
 
 fn change(control: &Control) -> String {
     let kinds = match (control.without_runs, control.without_suspends) {

@@ -7,6 +7,8 @@ use crate::record::{Control, Nanos};
 pub struct Filtering {
     /// The changes, in their order; of very many, the first and the latest.
     changes: Vec<Control>,
+    /// So many between these are not remembered.
+    forgotten: u64,
     /// The latest of each process, and of all.
     current: Vec<Control>,
     /// For how long recording was stopped, until the latest change.
@@ -22,6 +24,7 @@ impl Filtering {
         self.stopped = self.stopped_until(control.at);
         if self.changes.len() == MOST {
             self.changes.pop();
+            self.forgotten += 1;
         }
         self.changes.push(*control);
         let is_replaced = |old: &Control| control.pid == 0 || old.pid == control.pid;
@@ -47,6 +50,38 @@ impl Filtering {
         &self.changes
     }
 
+    /// Those of them that made a difference: a command may be given twice.
+    pub fn turns(&self) -> Vec<Control> {
+        let mut before = Filtering::default();
+        let mut turns = self.changes.clone();
+        turns.retain(|change| {
+            let is_one = before.differs_after(change);
+            before.note(change);
+            is_one
+        });
+        turns
+    }
+
+    /// So many changes before the latest are not among the others.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Is other than before kept, of any process that is meant?
+    fn differs_after(&self, change: &Control) -> bool {
+        let differs = |before: &Control| what_is_kept(before) != what_is_kept(change);
+        let of_all = || self.of(0).copied().unwrap_or_default();
+        match change.pid {
+            0 => differs(&of_all()) || self.current.iter().any(differs),
+            pid => differs(&self.of(pid).copied().unwrap_or_else(of_all)),
+        }
+    }
+
+    /// The latest change of this process, or of all together.
+    fn of(&self, pid: u32) -> Option<&Control> {
+        self.current.iter().find(|control| control.pid == pid)
+    }
+
     /// Was recording stopped within this time, of all processes or of some?
     pub(super) fn was_stopped_between(&self, from: Nanos, to: Nanos) -> bool {
         let is_within = |it: &Control| it.stopped && from <= it.at && it.at <= to;
@@ -59,5 +94,20 @@ impl Filtering {
         let since = self.changes.last().filter(|_| is_stopped);
         let more = since.map_or(Nanos(0), |latest| latest.at.until(end));
         Nanos(self.stopped.0.saturating_add(more.0))
+    }
+}
+
+/// Whatever the filter is, while recording is stopped.
+fn what_is_kept(control: &Control) -> Control {
+    let kept = match control.stopped {
+        true => Control::default(),
+        false => *control,
+    };
+    Control {
+        at: Nanos(0),
+        generation: 0,
+        pid: 0,
+        stopped: control.stopped,
+        ..kept
     }
 }

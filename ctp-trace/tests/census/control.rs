@@ -136,3 +136,49 @@ fn a_trace_of_very_many_changes_and_execs_is_read_to_its_end() {
     assert_eq!(left.len(), 1);
     assert!(left[0].shaken && left[0].id == CoroutineId(100_000));
 }
+
+/// Changes of one process, of another, and of all.
+#[test]
+fn a_command_that_makes_no_difference_is_no_turn() {
+    let change = |at, pid, stopped, only_thread| Control {
+        at: Nanos(at),
+        pid,
+        stopped,
+        only_thread,
+        ..Control::default()
+    };
+    let changes = [
+        (change(1, 0, false, 0), false),
+        (change(2, 7, true, 0), true),
+        (change(3, 7, true, 5), false),
+        (change(4, 8, false, 0), false),
+        (change(5, 0, true, 0), true),
+        (change(6, 0, true, 0), false),
+        (change(7, 7, true, 0), false),
+        (change(8, 7, false, 0), true),
+        (change(9, 0, true, 0), true),
+        (change(10, 0, false, 5), true),
+        (change(11, 8, false, 5), false),
+        (change(12, 0, false, 0), true),
+    ];
+    let census = census(&changes.map(|(change, _)| Record::Control(change)));
+    let turns = changes.iter().filter(|(_, is_turn)| *is_turn);
+    let turns: Vec<Control> = turns.map(|(change, _)| *change).collect();
+    assert_eq!(census.filtering().turns(), turns);
+    assert_eq!(census.filtering().changes().len(), changes.len());
+}
+
+#[test]
+fn of_very_many_changes_it_is_known_how_many_are_forgotten() {
+    let changes: Vec<Record> = (1..=5_000)
+        .map(|at| match at % 2 {
+            0 => stop(at),
+            _ => stop_no_more(at),
+        })
+        .collect();
+    let census = census(&changes);
+    let filtering = census.filtering();
+    let known = filtering.changes().len() as u64;
+    assert_eq!(known + filtering.forgotten(), 5_000);
+    assert_eq!(filtering.turns().last().map(|it| it.at), Some(Nanos(5_000)));
+}

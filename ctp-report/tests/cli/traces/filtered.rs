@@ -36,6 +36,23 @@ pub fn stopped() -> Vec<u8> {
     t.finish()
 }
 
+/// Commands are given twice, and then many in a row.
+pub fn often() -> Vec<u8> {
+    let mut t = Trace::of("./server");
+    let spawn = t.source(SESSION, 6);
+    let one = t.born("session", spawn, MS);
+    t.run(one, 2 * MS, 4127);
+    let first = [(true, false), (true, false), (false, false), (false, false)];
+    let filter = [(false, true)];
+    let quick = [(true, true), (false, true)].repeat(6);
+    let all = [&first[..], &filter, &quick].concat();
+    for (n, (stopped, without_runs)) in (1..).zip(all) {
+        control(&mut t, n, u64::from(n) * SECOND / 2, stopped, without_runs);
+    }
+    account(&mut t, one, 7, None);
+    t.finish()
+}
+
 /// A fault on a thread on which one ran before recording was stopped; what it did last is told.
 pub fn crashed(hidden: EventKind) -> Vec<u8> {
     let mut t = Trace::of("./server");

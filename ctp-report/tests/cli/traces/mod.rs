@@ -85,6 +85,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("snapshot", flight::snapshot()),
         ("three_runs", foreign::three_runs().bytes),
         ("filtered", filtered::stopped()),
+        ("filtered_often", filtered::often()),
         ("left_unseen", filtered::crashed(EventKind::Suspend)),
         ("ran_unseen", filtered::crashed(EventKind::Run)),
         ("empty", Vec::new()),
