@@ -63,6 +63,8 @@ Above that, on every page, and no verdicts:
 Exit status: 0 fine, 1 error, 2 wrong usage, 3 a check failed, 4 nothing is known to fail it, but
 the trace is not whole, coroutines were refused, processes not recorded, or records that would
 tell are missing.
+Rows of --json and --histogram --json are of what `by` says: site, or where there are totals name,
+that of the coroutines; their file and line are then where one of that name was spawned.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.";
 
 /// What was typed.

@@ -16,7 +16,7 @@ use crate::figures::last_words::LastWords;
 use crate::figures::leaks::Leak;
 use crate::figures::lints::Finding;
 use crate::figures::notes;
-use crate::figures::sites::Row;
+use crate::figures::sites::{Row, RowsBy};
 use crate::figures::tree::Branch;
 use crate::figures::why::Why;
 use crate::import::Imported;
@@ -107,20 +107,25 @@ pub fn why(trace: &Value, why: &Why) -> Value {
     json!({ "version": VERSION, "trace": trace, "why": why })
 }
 
-/// The table of sites.
-pub fn sites(trace: &Value, rows: &[Row], lints: &[Finding], leaks: &[Leak]) -> Value {
+/// The table of sites: a row is a site, or a name with the place where one of that name was spawned.
+pub fn sites(
+    trace: &Value,
+    by: RowsBy,
+    (rows, lints, leaks): (&[Row], &[Finding], &[Leak]),
+) -> Value {
     json!({
         "version": VERSION,
         "trace": trace,
+        "by": by,
         "sites": rows,
         "lints": lints,
         "leaks": leaks,
     })
 }
 
-/// How long waits and runs took.
-pub fn histogram(trace: &Value, charts: &[Chart]) -> Value {
-    json!({ "version": VERSION, "trace": trace, "charts": charts })
+/// How long waits and runs took, at each site or of each name.
+pub fn histogram(trace: &Value, by: RowsBy, charts: &[Chart]) -> Value {
+    json!({ "version": VERSION, "trace": trace, "by": by, "charts": charts })
 }
 
 /// What the page tells that says what is stuck.

@@ -139,7 +139,8 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     let rows = sites::rows(&model, &names, view);
     let leaks = leaks::leaks(&model, &names);
     let lints = lints::lints(&model, &names, watch, &view.allow);
-    let document = |trace: &Value| json::sites(trace, &rows, &lints, &leaks);
+    let document =
+        |trace: &Value| json::sites(trace, sites::rows_by(&model), (&rows, &lints, &leaks));
     page(config, (&model, &names), out, document, |page| {
         let by_name = model.is_by_name();
         view::sites::table(page, &rows, by_name)?;
@@ -157,7 +158,7 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
 fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
     let (model, names) = read(config)?;
     let charts = histogram::charts(&model, &names);
-    let document = |trace: &Value| json::histogram(trace, &charts);
+    let document = |trace: &Value| json::histogram(trace, histogram::charts_by(&model), &charts);
     page(config, (&model, &names), out, document, |page| {
         view::histogram::page(page, &charts, &again(config))
     })
@@ -180,7 +181,13 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
         view::stuck::page(page, &groups, &deadlocks, &names, view)?;
         match config.detail {
             Detail::Quiet => Ok(()),
-            _ => view::stuck::hints(page, &again(config), &groups, &names, view),
+            _ => view::stuck::hints(
+                page,
+                (&again(config), model.is_by_name()),
+                &groups,
+                &names,
+                view,
+            ),
         }
     })?;
     Ok(match view.fail {

@@ -5,6 +5,7 @@ use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
 use serde::Serialize;
 
+use crate::figures::sites::RowsBy;
 use crate::figures::waits;
 use crate::model::Model;
 use crate::names::Names;
@@ -68,14 +69,20 @@ pub struct Bin {
     pub count: u64,
 }
 
+/// What the charts of a trace are of: totals are of all that happened, also where a flight recorder
+/// has some of the events.
+pub fn charts_by(model: &Model) -> RowsBy {
+    RowsBy::totals(model.census.has_aggregates())
+}
+
 /// The charts of a trace, those with the most waiting time first.
 pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
-    let mut charts: Vec<Chart> = match model.census.has_aggregates() {
-        true => {
+    let mut charts: Vec<Chart> = match charts_by(model) {
+        RowsBy::Name => {
             let all = model.census.by_name();
             all.iter().map(|it| of_name(model, names, it)).collect()
         }
-        false => {
+        RowsBy::Site => {
             let all = model.census.sites();
             all.iter().map(|it| of_site(model, names, it)).collect()
         }

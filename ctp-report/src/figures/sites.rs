@@ -14,6 +14,26 @@ use crate::names::label::Label;
 use crate::names::twins;
 use crate::units;
 
+/// What each row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowsBy {
+    /// A place where coroutines wait.
+    Site,
+    /// All coroutines of one name.
+    Name,
+}
+
+impl RowsBy {
+    /// By name where there are totals in place of events.
+    pub fn totals(are_there: bool) -> Self {
+        match are_there {
+            true => RowsBy::Name,
+            false => RowsBy::Site,
+        }
+    }
+}
+
 /// One site; or where programs keep totals, all coroutines of one name.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
@@ -112,14 +132,19 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
         .collect()
 }
 
+/// What the rows of a trace are of.
+pub fn rows_by(model: &Model) -> RowsBy {
+    RowsBy::totals(model.is_by_name())
+}
+
 /// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
-    let mut rows: Vec<Row> = match model.is_by_name() {
-        true => {
+    let mut rows: Vec<Row> = match rows_by(model) {
+        RowsBy::Name => {
             let all = model.census.by_name();
             all.iter().map(|it| row_of_name(model, names, it)).collect()
         }
-        false => {
+        RowsBy::Site => {
             let all = model.census.sites();
             all.iter().map(|it| row_of_site(model, names, it)).collect()
         }

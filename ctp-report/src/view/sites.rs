@@ -188,12 +188,17 @@ pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
     page.gap()?;
     let next = [
         format!("what is stuck: {tool} --stuck"),
-        match by_name {
-            true => format!("how long each took: {tool} --histogram"),
-            false => format!("to see it: {tool} --flame flame.svg"),
-        },
+        how_to_see(tool, by_name),
     ];
     page.lines(&text::flow("# ", "# ", HINT_GAP, &next))
+}
+
+/// A flame graph is of events, of which totals leave few.
+pub fn how_to_see(tool: &str, by_name: bool) -> String {
+    match by_name {
+        true => format!("how long each took: {tool} --histogram"),
+        false => format!("to see it: {tool} --flame flame.svg"),
+    }
 }
 
 #[cfg(test)]

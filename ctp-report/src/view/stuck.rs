@@ -16,7 +16,7 @@ use crate::names::source;
 use crate::text;
 use crate::units;
 use crate::view::page::Page;
-use crate::view::sites::HINT_GAP;
+use crate::view::sites::{HINT_GAP, how_to_see};
 use crate::view::{because, culprits, deadlock, keepers};
 
 /// Columns for what is said of a field.
@@ -363,10 +363,11 @@ const FRAMES: &str =
 const PRECISE: &str =
     "to see where in the function they wait: record with ctp-record --precise-chains";
 
-/// What to type next; `tool` is the program with the trace that it reads.
+/// What to type next; `tool` is the program with the trace that it reads, and `by_name` whether that
+/// has totals.
 pub fn hints(
     page: &mut Page,
-    tool: &str,
+    (tool, by_name): (&str, bool),
     groups: &[Group],
     names: &Names,
     view: &StuckView,
@@ -378,7 +379,7 @@ pub fn hints(
     let again = again.then(|| PRECISE.to_owned());
     let next = gate
         .into_iter()
-        .chain([format!("to see it: {tool} --flame flame.svg")])
+        .chain([how_to_see(tool, by_name)])
         .chain(rebuild)
         .chain(again);
     page.lines(&text::flow("", "", HINT_GAP, &next.collect::<Vec<_>>()))

@@ -34,7 +34,7 @@
 //! | CT-24 | `stuck_robbed_of_others`: what waits may wait for what is gone |
 //! | CT-25 | `tree_family`, `json_tree_family`, `ids_family`: who spawned whom, those that are alike together |
 //! | CT-25 | `stuck_family`, `json_stuck_family`: of those that are stuck, who spawned them, and whether they have ended |
-//! | AGG-08 | `histogram_*`, `sites_summary`: count, sum, mean, bounds and bins, by site and by name |
+//! | AGG-08 | `histogram_*`, `sites_summary`, `json_sites_summary`: count, sum, mean, bounds and bins, by site and by name |
 //! | AGG-09 | `histogram_summary`: no data is told as such |
 //! | AGG-16 | `histogram_summary`: what was left out stands beside the figures |
 //! | AGG-19 | `histogram_summary`, `sites_summary`: a wait that goes on is an age |
