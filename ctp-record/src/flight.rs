@@ -15,6 +15,7 @@ mod chronicle;
 mod compose;
 mod coroutine;
 mod deeds;
+mod earlier;
 mod ended;
 mod file;
 mod gathered;

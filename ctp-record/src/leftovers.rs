@@ -63,17 +63,32 @@ pub fn remove_drafts(file: &Path) {
 
 /// A file of this user's with a trace, or nothing yet, that nobody has [claimed](claim)?
 fn is_left_draft(path: &Path) -> bool {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let Ok(file) = openat(CWD, path, flags, Mode::empty()).map(File::from) else {
-        return false;
+    file_of_ours(path).is_some_and(|file| begins_as_a_trace(&file) && is_free(&file))
+}
+
+/// A file of this user's with a trace that no recorder writes?
+pub fn is_trace_of_ours(path: &Path) -> bool {
+    let is_trace = |file: &File| {
+        let is_empty = file.metadata().is_ok_and(|it| it.len() == 0);
+        !is_empty && begins_as_a_trace(file)
     };
+    file_of_ours(path).is_some_and(|file| is_trace(&file) && is_free(&file))
+}
+
+fn is_free(file: &File) -> bool {
+    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Not what a link leads to.
+fn file_of_ours(path: &Path) -> Option<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(CWD, path, flags, Mode::empty()).map(File::from);
     let is_file_of_ours = |stat: Stat| {
         let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
         is_file && stat.st_uid == geteuid().as_raw()
     };
-    fstat(&file).is_ok_and(is_file_of_ours)
-        && begins_as_a_trace(&file)
-        && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    file.ok()
+        .filter(|file| fstat(file).is_ok_and(is_file_of_ours))
 }
 
 fn begins_as_a_trace(file: &File) -> bool {

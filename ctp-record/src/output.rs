@@ -329,7 +329,11 @@ fn is_at(place: &Path, file: &File) -> bool {
     !written.is_file() || fs::metadata(place).is_ok_and(is_same)
 }
 
-fn keep_previous(path: &Path) -> io::Result<()> {
+/// Keeps a file as `<path>.old`, if there is one.
+///
+/// # Errors
+/// Those of the kernel: the directory cannot be written, say.
+pub fn keep_previous(path: &Path) -> io::Result<()> {
     match fs::rename(path, with_suffix(path, ".old")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,

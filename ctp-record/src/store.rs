@@ -55,10 +55,12 @@ impl Store {
         Ok(Store::Flight(Box::new(recorder)))
     }
 
-    /// The recording has begun: a trace takes its place.
+    /// The recording has begun: a trace takes its place, or a flight recorder gets that of its
+    /// snapshots ready.
     pub fn take_place(&mut self) {
-        if let Store::Trace(output) = self {
-            output.take_place();
+        match self {
+            Store::Trace(output) => output.take_place(),
+            Store::Flight(recorder) => recorder.take_place(),
         }
     }
 

@@ -10,6 +10,7 @@ use ctp_trace::record::{Nanos, Record};
 use ctp_trace::{Census, Reader};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use crate::config::Config;
 use crate::import::{self, Imported};
@@ -24,6 +25,8 @@ pub struct Input<'a> {
     imported: Option<Imported>,
     /// Its recorder still writes it.
     goes_on: bool,
+    /// Another recorder will put its own there.
+    underway: Option<String>,
 }
 
 /// The trace that the user named, imported if it is one of coroTracer.
@@ -43,6 +46,7 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
             bytes,
             imported,
             goes_on: false,
+            underway: None,
         });
     }
     if config.run.is_some() {
@@ -53,6 +57,7 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
         bytes,
         imported: None,
         goes_on,
+        underway: underway(path),
     })
 }
 
@@ -92,6 +97,7 @@ impl Input<'_> {
         let mut model = Model::watch(self.reader()?, before, each);
         model.imported = self.imported.clone();
         model.goes_on = self.goes_on && model.truncated_at.is_some();
+        model.underway.clone_from(&self.underway);
         Ok(model)
     }
 
@@ -113,6 +119,17 @@ fn is_written(path: &Path) -> bool {
     let lock = |file| flock(file, FlockOperation::NonBlockingLockShared);
     let is_regular = fs::metadata(path).is_ok_and(|it| it.is_file());
     is_regular && File::open(path).is_ok_and(|file| lock(file) == Err(Errno::WOULDBLOCK))
+}
+
+/// The process to ask for what is newer, if a flight recorder goes on that has this file for its output:
+/// it holds a lock on what an earlier one left there. Whose it is cannot be told from another namespace.
+fn underway(path: &Path) -> Option<String> {
+    let is_regular = fs::metadata(path).is_ok_and(|it| it.is_file());
+    let file = is_regular.then(|| File::open(path).ok()).flatten()?;
+    let in_the_way = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).ok()??;
+    let pid = in_the_way.pid.map(|pid| pid.as_raw_nonzero());
+    let is_shared = in_the_way.typ == FlockType::ReadLock;
+    is_shared.then(|| pid.map_or("PID".to_owned(), |pid| pid.to_string()))
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {

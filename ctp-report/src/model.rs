@@ -39,6 +39,8 @@ pub struct Model {
     pub truncated_at: Option<u64>,
     /// Its recorder still writes it: what is missing is yet to come.
     pub goes_on: bool,
+    /// Whom to ask for what is newer: a flight recorder goes on that has this file for its output.
+    pub underway: Option<String>,
     /// Events that the recorder had counted as lost before that.
     pub lost_so_far: u64,
     /// Set if the trace was made from a file of another tool.

@@ -42,7 +42,8 @@ A flight recorder writes nothing while the program runs. It has of each thread w
 and goes back no further than DURATION; --flight-recorder=SIZE is the same as --flight-recorder
 --buffer SIZE.
 Of what came before there are exact totals. Snapshots while the program goes on are FILE.1, FILE.2
-and so on; a signal for one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
+and so on; those of an earlier recording are kept as FILE.1.old, FILE.2.old and so on. A signal for
+one (USR1, USR2, ALRM, VTALRM, PROF, IO) is sent to ctp-record.
 --stuck-after reports each place once, and again when twice as many are stuck there; so it does
 where coroutines are BUSY, with the thread that they block. What may still change is said to be
 LIKELY. With stuck:2s a snapshot is taken whenever stuck coroutines would be reported, 16 at most;

@@ -2,6 +2,7 @@
 //! thread that writes one.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use ctp_trace::record::{Ending, Start};
 use ctp_trace::verdict::THRESHOLD;
 
 use super::chronicle::Chronicle;
+use super::earlier;
 use super::file::{self, Snapshot};
 use super::gathered::Gathered;
 use super::told;
@@ -40,6 +42,8 @@ pub struct FlightRecorder {
     pub triggers: Vec<Trigger>,
     /// How much to say.
     pub verbosity: Verbosity,
+    /// What an earlier recording left where the last snapshot goes.
+    earlier: Option<File>,
     /// Snapshots so far that nobody gave a name.
     numbered: u32,
     /// A signal, or what is stuck, asked for one.
@@ -94,6 +98,7 @@ impl FlightRecorder {
             room_bytes: 0,
             triggers: vec![Trigger::Exit],
             verbosity,
+            earlier: None,
             numbered: 0,
             is_wanted: false,
             of_stuck: 0,
@@ -102,6 +107,12 @@ impl FlightRecorder {
             writing: None,
             is_written: Arc::default(),
         }
+    }
+
+    /// The recording has begun: snapshots of an earlier one are none of this one.
+    pub fn take_place(&mut self) {
+        earlier::set_aside(&self.output);
+        self.earlier = earlier::claim(&self.output);
     }
 
     /// What became of the snapshots so far, but for one that is being written.
@@ -201,7 +212,9 @@ impl FlightRecorder {
     /// As for [`file::write`].
     pub fn end(&mut self, gathered: Gathered) -> Result<Snapshot, TraceError> {
         self.wait();
-        file::write(gathered, &self.output)
+        let written = file::write(gathered, &self.output);
+        self.earlier = None;
+        written
     }
 
     /// Until the one that is being written is there.

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ctp_trace::record::{EventKind, Former, Nanos};
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use rustix::process::{Flock, FlockType, Pid, Resource, Rlimit, Signal, fcntl_getlk, prlimit};
 
 use crate::killed;
 use crate::lab::{Lab, Outcome, fixture, program_of, runs, send, wait_until};
@@ -109,7 +109,10 @@ struct Flight {
 
 impl Flight {
     fn start(flags: &[&str], example: &str, arguments: &[&str]) -> Self {
-        let lab = Lab::new();
+        Self::start_in(Lab::new(), flags, example, arguments)
+    }
+
+    fn start_in(lab: Lab, flags: &[&str], example: &str, arguments: &[&str]) -> Self {
         let mut command = lab.recorder(flags, fixture(example));
         let recorder = command.args(arguments).spawn().expect("can be started");
         let program = program_of(recorder.id());
@@ -555,4 +558,57 @@ fn who_wants_to_hear_of_errors_only_hears_of_snapshots_that_are_not_there() {
     let sentence = "\nctp-record: the snapshot that was asked for could not be written\n";
     assert!(outcome.stderr.ends_with(sentence), "{}", outcome.stderr);
     assert_eq!(outcome.stderr.lines().count(), 2);
+}
+
+/// The process whose lock keeps others from writing this file, if one does.
+fn claimed_by(path: &Path) -> Option<i32> {
+    let file = fs::File::open(path).expect("it is there");
+    let lock = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).expect("can be asked");
+    Some(
+        lock?
+            .pid
+            .expect("it is of this namespace")
+            .as_raw_nonzero()
+            .get(),
+    )
+}
+
+// LT-09, CT-06
+#[test]
+fn what_an_earlier_recording_left_is_kept_and_not_taken_for_a_snapshot_of_this_one() {
+    let flags = ["--flight-recorder=64K", "--snapshot-on", "exit,signal:USR2"];
+    let first = mortal(&flags);
+    for name in ["ctp.data.1", "ctp.data.2"] {
+        send(Signal::USR2, first.recorder.id());
+        first.lab.wait_for_file(name);
+    }
+    let (lab, _) = first.kill();
+    let bytes = |name: &str| fs::read(lab.path(name)).ok();
+    let before = ["ctp.data", "ctp.data.1", "ctp.data.2"].map(bytes);
+    let others = ["ctp.data.3", "ctp.data.04", "ctp.data.4.txt", "ctp.data2"];
+    fs::write(lab.path(others[0]), "no trace").expect("can be written");
+    for name in &others[1..] {
+        fs::copy(lab.path("ctp.data.1"), lab.path(name)).expect("can be copied");
+    }
+    let others_before = others.map(bytes);
+
+    let second = Flight::start_in(lab, &flags, "mortal", &[killed::TRUTH, "2", "16", "400"]);
+    let lab = &second.lab;
+    lab.wait_for_file("ctp.data.2.old");
+    wait_until("its claim", || claimed_by(&lab.path("ctp.data")).is_some());
+    let recorder = second.recorder.id() as i32;
+    assert_eq!(claimed_by(&lab.path("ctp.data")), Some(recorder));
+    send(Signal::USR2, second.recorder.id());
+    lab.wait_for_file("ctp.data.1");
+    let (lab, _) = second.kill();
+    let bytes = |name: &str| fs::read(lab.path(name)).ok();
+    let kept = ["ctp.data.old", "ctp.data.1.old", "ctp.data.2.old"].map(bytes);
+    assert!(kept == before, "each as it was");
+    assert!(
+        others.map(bytes) == others_before,
+        "none of them is a snapshot"
+    );
+    let ours = ["ctp.data", "ctp.data.1"].map(bytes);
+    assert!(ours.iter().all(Option::is_some) && ours[..] != before[..2]);
+    assert!(!lab.path("ctp.data.2").exists(), "this one took but one");
 }

@@ -26,7 +26,7 @@ pub fn notes(model: &Model, names: &Names) -> Vec<String> {
         .collect()
 }
 
-/// Which parts of the trace are not there, or cannot be read.
+/// Which parts of the trace are not there, or cannot be read, and where there is a newer one.
 pub fn unread(model: &Model) -> Vec<String> {
     let cut = model.truncated_at.map(|offset| match model.goes_on {
         true => format!(
@@ -38,8 +38,9 @@ pub fn unread(model: &Model) -> Vec<String> {
              after that is missing"
         ),
     });
-    let damage = model.damage.iter().cloned();
-    damage.chain(cut).chain(behind(model)).collect()
+    let parts = model.damage.iter().cloned().chain(cut);
+    let parts = parts.chain(behind(model));
+    parts.chain(overtaken(model)).collect()
 }
 
 /// How far the recorder was behind, if that is longer than a program that is read meanwhile should wait.
@@ -52,6 +53,14 @@ fn behind(model: &Model) -> Option<String> {
             units::duration(model.duration())
         )
     })
+}
+
+fn overtaken(model: &Model) -> Option<String> {
+    let pid = model.underway.as_ref()?;
+    Some(format!(
+        "a flight recorder goes on into this file, and this is what an earlier recording left there: \
+         ctp-record control {pid} snapshot writes what it has now"
+    ))
 }
 
 /// Which lines of a file that was imported were left out, by what is wrong with them.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, fcntl_lock, flock};
 
 use crate::desk::Desk;
 
@@ -139,6 +139,26 @@ fn a_trace_that_is_still_written_is_said_to_go_on_and_not_to_be_cut_off() {
     drop(written);
     let page = desk.text(&["-i", "corrupt.data", "--stuck"]);
     assert!(!page.contains("still recorded"), "{page}");
+}
+
+// LT-23, LT-09
+#[test]
+fn what_an_earlier_recording_left_is_said_to_be_that_while_a_flight_recorder_goes_on() {
+    let desk = Desk::new();
+    let earlier = fs::File::open(desk.path("fixed.data")).unwrap();
+    // As ctp-record does, whose process this one is here.
+    fcntl_lock(&earlier, FlockOperation::NonBlockingLockShared).unwrap();
+    let note = format!(
+        "note: a flight recorder goes on into this file, and this is what an earlier recording left \
+         there: ctp-record control {} snapshot writes what it has now",
+        std::process::id()
+    );
+    let unwrapped = |page: String| page.replace("\n#  ", "");
+    let page = unwrapped(desk.text(&["-i", "fixed.data", "--stuck"]));
+    assert!(page.contains(&note), "{page}");
+    drop(earlier);
+    let page = desk.text(&["-i", "fixed.data", "--stuck"]);
+    assert!(!page.contains("flight recorder"), "{page}");
 }
 
 // CT-24
