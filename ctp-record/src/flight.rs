@@ -28,7 +28,7 @@ mod stream;
 mod told;
 mod when;
 
-pub use alone::snapshot_of;
+pub use alone::{Over, last_snapshot_of, snapshot_of};
 pub use chronicle::Chronicle;
 pub use compose::Composed;
 pub(crate) use compose::compose;

@@ -175,7 +175,7 @@ impl Harvest {
         }
     }
 
-    /// Time of the latest event.
+    /// Time of the latest of what was told.
     pub fn latest(&self) -> Nanos {
         self.latest
     }

@@ -21,7 +21,7 @@ pub fn land(
     ending: Ending,
     at: Nanos,
 ) -> Result<(), TraceError> {
-    let written = session.last_snapshot(ending, at);
+    let written = session.last_snapshot();
     let before = those_before(session);
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);

@@ -62,6 +62,6 @@ mod words;
 pub use args::Args;
 pub use config::{Config, Flight, Image, Launch, Task, Verbosity};
 pub use error::{ControlError, Error, ImageError, StartError, TraceError};
-pub use flight::{Chronicle, Composed, snapshot_of};
+pub use flight::{Chronicle, Composed, Over, last_snapshot_of, snapshot_of};
 pub use run::run;
 pub use shm::Memory;

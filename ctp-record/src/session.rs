@@ -11,12 +11,12 @@ mod over;
 mod replaced;
 mod rest;
 mod snapshot;
-mod vigil;
+pub(crate) mod vigil;
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use ctp_trace::record::{Nanos, Record};
+use ctp_trace::record::{Ending, Nanos, Record};
 
 use crate::alarms::Alarms;
 use crate::backlog::Backlog;
@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::config::Verbosity;
 use crate::control::desk::Desk;
 use crate::crash::Crashes;
+use crate::flight::Gathered;
 use crate::harvest::Sink as _;
 use crate::launch::{Ended, Running};
 use crate::lookout::Lookout;
@@ -112,6 +113,8 @@ pub struct SoFar {
     pub ended: Option<(Ended, Nanos)>,
     /// Processes that could not be let in, or got no memory, or too late.
     pub turned_away: TurnedAway,
+    /// What the last snapshot is made of, if there is to be one.
+    pub last: Option<Gathered>,
 }
 
 /// The file holds what is older than this.
@@ -141,9 +144,7 @@ impl Session<'_> {
                 flushed = Instant::now();
             }
         };
-        let over_by = self.clock.now();
-        self.read_the_rest();
-        Ok((over, vigil::end(at, self.memories.latest(), over_by)))
+        Ok((over, self.read_the_rest(over.ending(), at)))
     }
 
     /// Reads what is new, unless what was read before waits to be written.
@@ -177,13 +178,20 @@ impl Session<'_> {
         self.crashes.hear();
     }
 
-    fn read_the_rest(&mut self) {
+    /// Gives when it ended, of those of whom it is known that they lived until `alive`.
+    fn read_the_rest(&mut self, how: Ending, alive: Nanos) -> Nanos {
+        let over_by = self.clock.now();
         self.output.be_patient();
         self.tell_last_looks();
+        self.so_far.last = self.gather_last(how);
         self.memories.finish(&mut self.processes, &mut self.output);
         self.status = None;
         self.dismiss();
         self.crashes.hear();
+        match &mut self.so_far.last {
+            Some(gathered) => gathered.end(how, alive),
+            None => vigil::end(alive, self.memories.latest(), over_by),
+        }
     }
 
     /// The thread at which the program crashed; else that of another process that it started and
@@ -196,6 +204,8 @@ impl Session<'_> {
 
     /// If nothing from before `at` is still to be read, the trace may say so.
     fn mark_time(&mut self, at: Nanos, found: PassOutcome) {
+        // Since then the program may have ended, which makes nobody wait longer.
+        let at = at.min(self.so_far.vigil.last_alive());
         let latest = self.memories.latest();
         let is_due = |it: &mut Watermark| it.is_due(at, latest);
         if !found.is_behind() && self.watermark.as_mut().is_some_and(is_due) {

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use ctp_nostd::lane::{Copied, DeedKind};
 use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{
-    CoroutineId, Earlier, End, Ending, Look, Nanos, ProcessId, Record, Wake, Waker, Window,
+    Aggregate, CoroutineId, Earlier, End, Ending, Look, Nanos, ProcessId, Record, Wake, Waker,
+    Window,
 };
 
 use super::attribution::Whose;
@@ -110,14 +111,9 @@ fn tell_process_ends(gathered: &Gathered, sink: &mut dyn Sink) {
 
 /// The last record, with what was counted in `counted`.
 fn end_of(gathered: &Gathered, rows: &Rows<'_>, counted: End) -> End {
-    let (how, at) = gathered.ended.unwrap_or_else(|| {
-        let zero_ns = gathered.start.started_monotonic_ns;
-        let looked = gathered.looked_ns.saturating_sub(zero_ns);
-        (Ending::Stopped, Nanos(looked))
-    });
     End {
-        at,
-        how,
+        at: gathered.end_at(),
+        how: gathered.ended.map_or(Ending::Stopped, |(how, _)| how),
         events: rows.events,
         refused: gathered.counters.refused.into(),
         unnamed: gathered.counters.unnamed.into(),
@@ -146,7 +142,10 @@ fn tell_coroutines(plan: &Plan, gathered: &Gathered, composed: &mut Composed, si
         let birth = &one.known.birth;
         sink.take(Record::Birth(birth.as_ref().clone()));
         if let Some(aggregate) = &one.occupant().aggregate {
-            sink.take(Record::Aggregate(aggregate.clone()));
+            sink.take(Record::Aggregate(Box::new(Aggregate {
+                at: aggregate.at.min(gathered.end_at()),
+                ..aggregate.as_ref().clone()
+            })));
         }
         let (coroutine, events) = (birth.coroutine, one.earlier);
         composed.earlier = composed.earlier.saturating_add(events);

@@ -23,6 +23,8 @@ pub struct SnapshotCoroutine {
     pub is_later: bool,
     /// It went on after the lanes were copied, and too far for its station to tell how.
     is_cut: bool,
+    /// Its station tells of a later time than all that is told.
+    is_ahead: bool,
     /// It is told of one by one.
     pub is_told: bool,
     /// The next event to tell.
@@ -47,6 +49,7 @@ impl SnapshotCoroutine {
             end_n,
             is_later: false,
             is_cut: false,
+            is_ahead: false,
             is_told: false,
             next_n: 0,
             earlier: 0,
@@ -78,11 +81,28 @@ impl SnapshotCoroutine {
         self.is_told = !self.is_later && (is_of_now || first.is_some());
         let behind = last.map(|last| last.wrapping_add(1));
         self.is_cut = behind.is_some_and(|behind| self.is_apart(behind, until_ns));
+        self.is_ahead = self.is_cut;
         let held = held.filter(|_| !self.is_cut);
         self.end_n = behind.filter(|_| self.is_cut).unwrap_or(occupant.end_n);
         let known = [first, held].into_iter().flatten();
         self.next_n = known.min().unwrap_or(self.end_n);
         self.earlier = self.next_n.wrapping_sub(occupant.base_n);
+    }
+
+    /// It was over then: what the coroutine did later, of which its station tells, is not told.
+    pub fn stop(&mut self, until_ns: u64) {
+        let occupant = &self.known.occupant;
+        // Of one that has left since, nothing but lanes tells.
+        let behind = self.in_lanes.map(|(_, last)| last.wrapping_add(1));
+        let left_later = || behind.filter(|_| until_ns < occupant.last_ts);
+        let later = occupant.first_after(until_ns).or_else(left_later);
+        let is_woken_later = occupant.wakes.is_some_and(|it| until_ns < it.at_ns);
+        self.is_ahead |= later.is_some() || is_woken_later;
+        let Some(later) = later.filter(|later| self.ahead_of(*later).is_some()) else {
+            return;
+        };
+        self.end_n = later;
+        self.is_told |= !self.is_later;
     }
 
     /// Does its station know only of later times than those of which lanes told?
@@ -96,7 +116,7 @@ impl SnapshotCoroutine {
 
     /// Its wakes, unless they are of a later time.
     pub fn wakes(&self) -> Option<WakeState> {
-        self.occupant().wakes.filter(|_| !self.is_cut)
+        self.occupant().wakes.filter(|_| !self.is_ahead)
     }
     /// Events that are neither told nor came before those that are. Asked once all are told.
     pub fn lost(&self) -> u64 {
@@ -140,7 +160,8 @@ impl SnapshotCoroutine {
         Tally {
             attempted: tally.attempted.saturating_sub(later),
             recorded: self.recorded,
-            torn: tally.torn.filter(|_| !self.is_cut),
+            torn: tally.torn.filter(|_| !self.is_ahead),
+            wakers: tally.wakers.filter(|_| !self.is_ahead),
             ..tally
         }
     }
@@ -222,6 +243,26 @@ mod tests {
         assert_eq!(told(&one), Some((30, 90)));
         one.recorded = 16 + 8;
         assert_eq!(one.lost(), 60 - 24);
+    }
+
+    // CT-02
+    #[test]
+    fn of_one_that_goes_on_after_the_end_nothing_is_told_of_later() {
+        let ways = [
+            (coroutine(50, 2_020, false), 30..46, (30, 48)),
+            (coroutine(90, 3_000, false), 30..46, (30, 46)),
+            (coroutine(50, 2_020, false), 0..0, (42, 48)),
+            (coroutine(50, 2_020, true), 0..0, (42, 48)),
+            (coroutine(50, 1_900, false), 30..50, (30, 50)),
+        ];
+        for (one, in_lanes, expected) in ways {
+            let mut one = settled(one, in_lanes);
+            one.stop(UNTIL);
+            assert_eq!(told(&one), Some(expected));
+            assert_eq!(one.tally().attempted, expected.1);
+            one.recorded = expected.1 - expected.0;
+            assert_eq!(one.lost(), 0);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::clock::monotonic_ns;
 use crate::harvest::{Numbers, Places};
 use crate::memories::{Look as Contents, Memories};
 use crate::processes::Processes;
+use crate::session::vigil;
 use crate::shm::Memory;
 use crate::wait;
 
@@ -88,20 +89,86 @@ impl Gathered {
         memories.pass(processes, chronicle);
         let looks = memories.look();
         let looked_ns = monotonic_ns();
-        processes.look_at_all(chronicle);
         Gathered {
             lanes,
             until_ns,
             looked_ns,
-            parts: looks
-                .into_iter()
-                .map(|it| Part::of(it, chronicle))
-                .collect(),
+            ..Gathered::seen(looks, start, memories, processes, chronicle)
+        }
+    }
+
+    /// The same when it is over, as of now: what those do later who go on is not of this recording.
+    /// They write over stations first, which hold least, so that these are looked at before lanes.
+    pub fn take_last(
+        start: &Start,
+        memories: &mut Memories,
+        processes: &mut Processes,
+        chronicle: &mut Chronicle,
+    ) -> Self {
+        wait::order();
+        let until_ns = monotonic_ns();
+        memories.pass(processes, chronicle);
+        let looks = memories.look();
+        wait::order();
+        let lanes = lane_copy::once(&memories.all());
+        Gathered {
+            lanes,
+            until_ns,
+            looked_ns: until_ns,
+            ..Gathered::seen(looks, start, memories, processes, chronicle)
+        }
+    }
+
+    /// What was seen of stations, without lanes and times.
+    fn seen(
+        looks: Vec<Contents>,
+        start: &Start,
+        memories: &Memories,
+        processes: &mut Processes,
+        chronicle: &mut Chronicle,
+    ) -> Self {
+        processes.look_at_all(chronicle);
+        let parts = looks.into_iter().map(|it| Part::of(it, chronicle));
+        Gathered {
+            parts: parts.collect(),
             numbers: processes.numbers().clone(),
             programs: processes.program_of().clone(),
             counters: memories.counters(),
             ..Gathered::remembered(start, chronicle)
         }
+    }
+
+    /// How it ended, and when: at this time if it is known that nobody lived longer, but not before
+    /// what was told last. When that was gathered does not matter.
+    pub fn end(&mut self, how: Ending, alive: Nanos) -> Nanos {
+        let zero_ns = self.start.started_monotonic_ns;
+        let nanos = |at_ns: u64| Nanos(at_ns.saturating_sub(zero_ns));
+        let at = vigil::end(alive, nanos(self.latest_ns()), nanos(self.until_ns));
+        self.ended = Some((how, at));
+        at
+    }
+
+    /// When the latest was that can be told.
+    fn latest_ns(&self) -> u64 {
+        let lanes = self.lanes.iter().flatten();
+        let in_lanes = lanes.filter_map(|lane| lane.latest(self.until_ns));
+        let living = self.parts.iter().flat_map(|part| &part.living);
+        let all = living.chain(&self.gone);
+        let in_stations = all.filter_map(|one| one.occupant.latest_until(self.until_ns));
+        in_lanes.chain(in_stations).max().unwrap_or(0)
+    }
+
+    /// When the recording ended, if it did, on the monotonic clock.
+    pub fn ended_ns(&self) -> Option<u64> {
+        let zero_ns = self.start.started_monotonic_ns;
+        self.ended.map(|(_, at)| zero_ns.saturating_add(at.0))
+    }
+
+    /// Up to when something can be told: what is read later is dated so.
+    pub fn end_at(&self) -> Nanos {
+        let zero_ns = self.start.started_monotonic_ns;
+        let looked = Nanos(self.looked_ns.saturating_sub(zero_ns));
+        self.ended.map_or(looked, |(_, at)| at)
     }
 
     /// What needs no look, of a recording that goes on.

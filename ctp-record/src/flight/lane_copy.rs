@@ -55,6 +55,17 @@ pub fn up_to_now(memories: &[Arc<Memory>]) -> (Vec<Vec<LaneCopy>>, u64) {
     (lanes, until_ns)
 }
 
+/// Copies of all lanes, by memory, of what was there when it began: what comes meanwhile is not wanted,
+/// and another round would only find what is old written over.
+pub fn once(memories: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
+    let mut lanes: Vec<Vec<LaneCopy>> = memories.iter().map(|_| Vec::new()).collect();
+    for (memory, copies) in memories.iter().zip(&mut lanes) {
+        follow(copies, &memory.region());
+    }
+    lanes.iter_mut().flatten().for_each(LaneCopy::doubt);
+    lanes
+}
+
 /// Adds what is new in all lanes of a memory.
 fn follow(copies: &mut Vec<LaneCopy>, region: &Region<'_>) {
     for (index, ring) in region.used_rings().enumerate() {
@@ -116,6 +127,12 @@ impl LaneCopy {
         let mut times = self.records.iter().map(|copied| copied.read().0);
         let is_sane = |at: &u64| *at <= latest;
         times.find(is_sane).filter(|_| self.overwritten > 0)
+    }
+
+    /// When the latest record was that is not later than this.
+    pub fn latest(&self, until_ns: u64) -> Option<u64> {
+        let mut times = self.records.iter().rev().map(|copied| copied.read().0);
+        times.find(|at| *at <= until_ns)
     }
 
     /// Whose the record at `first` is: the kernel id of the thread, and the attach id of its process,

@@ -20,6 +20,8 @@ pub struct Plan {
     pub since_ns: u64,
     /// Up to when lanes have everything.
     pub until_ns: u64,
+    /// Nothing is dated later that says itself no time.
+    pub dated_ns: u64,
     /// What claims to be later makes no sense.
     pub latest_ns: u64,
     /// Who there is.
@@ -40,9 +42,11 @@ impl Plan {
         let (lanes, until_ns) = (std::mem::take(&mut gathered.lanes), gathered.until_ns);
         let latest_ns = until_ns.saturating_add(LEEWAY_NS);
         let (coroutines, attributions) = settled(gathered);
+        let dated_ns = gathered.ended_ns().unwrap_or(until_ns);
         let mut plan = Plan {
-            since_ns: begin(gathered, &lanes, latest_ns),
+            since_ns: begin(gathered, &lanes, dated_ns, latest_ns),
             until_ns,
+            dated_ns,
             latest_ns,
             coroutines,
             attributions,
@@ -54,9 +58,12 @@ impl Plan {
             lanes.iter().for_each(|lane| plan.look_at(part, lane));
         }
         let since_ns = plan.since_ns;
-        plan.coroutines
-            .iter_mut()
-            .for_each(|one| one.settle(since_ns, until_ns));
+        for one in &mut plan.coroutines {
+            one.settle(since_ns, until_ns);
+            if gathered.ended.is_some() {
+                one.stop(until_ns);
+            }
+        }
         Plan { lanes, ..plan }
     }
 
@@ -91,15 +98,15 @@ fn overwritten(lanes: &[Vec<LaneCopy>]) -> u64 {
     lanes.fold(0, |sum, lane| sum.saturating_add(lane.overwritten))
 }
 
-/// Where several lanes are full, the one that was written over last has the least.
-fn begin(gathered: &Gathered, lanes: &[Vec<LaneCopy>], latest_ns: u64) -> u64 {
+/// Where several lanes are full, the one that was written over last has the least. What was asked for
+/// is measured from `end_ns`: what is read when it has long been over is not younger by that.
+fn begin(gathered: &Gathered, lanes: &[Vec<LaneCopy>], end_ns: u64, latest_ns: u64) -> u64 {
     let full = lanes.iter().flatten();
     let full = full.filter_map(|lane| lane.since(latest_ns)).max();
-    let asked = gathered
-        .length_ns
-        .map(|ns| gathered.until_ns.saturating_sub(ns));
+    let asked = gathered.length_ns.map(|ns| end_ns.saturating_sub(ns));
     let zero = gathered.start.started_monotonic_ns;
-    full.max(asked).unwrap_or(zero).max(zero)
+    let since_ns = full.max(asked).unwrap_or(zero);
+    since_ns.min(end_ns).max(zero)
 }
 
 /// All who are known, and by memory which stations they had.

@@ -58,7 +58,7 @@ impl Rows<'_> {
         }
         for index in 0..self.streams.len() {
             let count = self.streams[index].refused;
-            self.refused(index, self.plan.until_ns, count, 0);
+            self.refused(index, self.plan.dated_ns, count, 0);
         }
     }
 

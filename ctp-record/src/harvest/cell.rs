@@ -408,6 +408,9 @@ impl Harvest {
         if self.cells[index].wakes == Some(state) {
             return;
         }
+        if self.horizon.may_have_been(state.at_ns) {
+            self.latest = self.latest.max(self.horizon.nanos(state.at_ns));
+        }
         self.cells[index].wakes = Some(state);
         pass.sink.take(Record::Wake(Wake {
             coroutine: self.cells[index].coroutine,

@@ -41,6 +41,7 @@ impl Harvest {
             return;
         }
         let (at, payload) = (self.horizon.nanos(record.at), &record.payload);
+        self.latest = self.latest.max(at);
         if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
             self.tell_loss(lane, payload.n as u32, at, pass);
         }

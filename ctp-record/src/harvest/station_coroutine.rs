@@ -46,6 +46,23 @@ pub struct StationCoroutine {
     pub tally: Tally,
 }
 
+impl StationCoroutine {
+    /// The first of its latest events that is later than this.
+    pub fn first_after(&self, until_ns: u64) -> Option<u64> {
+        let mut latest = self.latest.iter();
+        let first = latest.find(|(_, epoch)| until_ns < epoch.timestamp);
+        first.map(|(n, _)| *n)
+    }
+
+    /// When the latest was that it tells of, up to this time.
+    pub fn latest_until(&self, until_ns: u64) -> Option<u64> {
+        let events = self.latest.iter().map(|(_, epoch)| epoch.timestamp);
+        let besides = [Some(self.last_ts), self.wakes.map(|wakes| wakes.at_ns)];
+        let all = events.chain(besides.into_iter().flatten());
+        all.filter(|at| *at <= until_ns).max()
+    }
+}
+
 /// Looks at slots that change all the time.
 const MOST_LOOKS: usize = 128;
 
@@ -71,6 +88,7 @@ impl Harvest {
         let is_plain = cell.plain.is_some();
         let tells_wakes = station.identity().is_some_and(|it| it.tells_wakes);
         let last = latest.last().map(|(_, epoch)| epoch.timestamp);
+        let last_ts = last.unwrap_or(cell.birth_ts());
         let had = end_n.wrapping_sub(cell.base_n());
         let is_credible = had <= MOST_AT_ONCE;
         let events = if is_credible {
@@ -87,12 +105,12 @@ impl Harvest {
             is_plain,
             generation: cell.generation(),
             birth_ts: cell.birth_ts(),
-            last_ts: last.unwrap_or(cell.birth_ts()),
+            last_ts,
             has_ended: was_dead,
             base_n: end_n.wrapping_sub(events),
             end_n,
             wakes: (!is_plain && tells_wakes).then(|| station.wakes()),
-            aggregate: self.aggregate_of(index, station).map(Box::new),
+            aggregate: self.aggregate_of(index, station, last_ts).map(Box::new),
             tally: Tally {
                 attempted: events + u64::from(is_plain && was_dead) + cell.left_out(station),
                 recorded: 0,

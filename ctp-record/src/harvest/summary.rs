@@ -139,7 +139,8 @@ impl Harvest {
             match totals_of(station, cell.generation()) {
                 Statistics::Both(both) => {
                     cell.note_totals();
-                    let aggregate = self.aggregate(index, station, summary, *both);
+                    let last_ts = self.cells[index].last_ts;
+                    let aggregate = self.aggregate(index, (station, last_ts), summary, *both);
                     pass.sink.take(Record::Aggregate(Box::new(aggregate)));
                 }
                 Statistics::Nonsense => cell.inexact = true,
@@ -152,13 +153,13 @@ impl Harvest {
     fn aggregate(
         &self,
         index: usize,
-        station: &Station,
+        (station, last_ts): (&Station, u64),
         summary: Summary,
         [waiting, running]: [Durations; 2],
     ) -> Aggregate {
         Aggregate {
             coroutine: self.cells[index].coroutine,
-            at: self.now(),
+            at: self.as_of(index, last_ts),
             stands_for_events: !self.is_flight,
             left_out: station.nested().into(),
             bins: summary.bins,
@@ -167,11 +168,25 @@ impl Harvest {
         }
     }
 
-    /// The totals of this coroutine as they stand, if they can be read.
-    pub(super) fn aggregate_of(&self, index: usize, station: &Station) -> Option<Aggregate> {
+    /// Up to when totals are told that were read after an event at this time: nothing has changed
+    /// them since. Its program may have ended long before they are read, and is no older by that.
+    fn as_of(&self, index: usize, last_ts: u64) -> Nanos {
+        let at_ns = last_ts.max(self.cells[index].birth_ts());
+        self.horizon.nanos(at_ns).min(self.now())
+    }
+
+    /// The totals of this coroutine as they stand, if they can be read, after an event at this time.
+    pub(super) fn aggregate_of(
+        &self,
+        index: usize,
+        station: &Station,
+        last_ts: u64,
+    ) -> Option<Aggregate> {
         let summary = self.summary.filter(|_| self.cells[index].is_ours())?;
         match totals_of(station, self.cells[index].generation()) {
-            Statistics::Both(both) => Some(self.aggregate(index, station, summary, *both)),
+            Statistics::Both(both) => {
+                Some(self.aggregate(index, (station, last_ts), summary, *both))
+            }
             Statistics::Nonsense | Statistics::Nothing => None,
         }
     }

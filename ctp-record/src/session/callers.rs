@@ -18,7 +18,7 @@ impl Session<'_> {
         };
         if let Some(pid) = caller.pid {
             if self.wait.lines().has_hung_up(pid) {
-                self.bury(pid, ProcessEnding::Exec, self.clock.now());
+                self.bury(pid, ProcessEnding::Exec, self.so_far.vigil.last_alive());
             }
             let is_there = || caller.is_there();
             match self.processes.id_of(pid) {

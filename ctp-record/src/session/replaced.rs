@@ -10,7 +10,7 @@ impl Session<'_> {
     pub(super) fn bury_replaced(&mut self) {
         for pid in self.wait.lines().hung_up() {
             if self.is_replaced(pid) {
-                self.bury(pid, ProcessEnding::Exec, self.clock.now());
+                self.bury(pid, ProcessEnding::Exec, self.so_far.vigil.last_alive());
             }
         }
     }

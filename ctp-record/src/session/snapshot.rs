@@ -3,16 +3,21 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use ctp_trace::record::{Ending, Nanos};
+use ctp_trace::record::{Ending, Start};
 
 use super::Session;
 use crate::config::Verbosity;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
-use crate::flight::{Gathered, Snapshot};
+use crate::flight::{Chronicle, Gathered, Snapshot};
+use crate::memories::Memories;
 use crate::namespace;
+use crate::processes::Processes;
 use crate::status::Status;
 use crate::store::Store;
+
+/// How to gather what a snapshot is made of.
+type Take = fn(&Start, &mut Memories, &mut Processes, &mut Chronicle) -> Gathered;
 
 impl Session<'_> {
     /// Takes the snapshot that a signal asked for, once none is being written.
@@ -66,43 +71,45 @@ impl Session<'_> {
     }
 
     pub(super) fn gather(&mut self) -> Option<Gathered> {
-        let unrecorded = self.unrecorded();
+        let gathered = self.gather_by(Gathered::take)?;
+        Some(Gathered {
+            unrecorded: self.unrecorded(),
+            ..gathered
+        })
+    }
+
+    /// For the last one, if it is to be taken at such an end: at once, since those who go on write over
+    /// what was last.
+    pub(super) fn gather_last(&mut self, ending: Ending) -> Option<Gathered> {
+        let recorder = self.output.flight()?;
+        recorder
+            .ends_with_one(ending)
+            .then(|| self.gather_by(Gathered::take_last))?
+    }
+
+    fn gather_by(&mut self, take: Take) -> Option<Gathered> {
         let Store::Flight(recorder) = &mut self.output else {
             return None;
         };
         let (memories, processes) = (&mut self.memories, &mut self.processes);
         let chronicle = &mut recorder.chronicle;
-        let gathered = Gathered::take(&recorder.start, memories, processes, chronicle);
         Some(Gathered {
             length_ns: recorder.length_ns,
-            unrecorded,
-            ..gathered
+            ..take(&recorder.start, memories, processes, chronicle)
         })
     }
 
-    /// The last one, if it is to be taken at such an end.
+    /// The last one, if what it is made of was gathered at the end.
     ///
     /// # Errors
     /// It could not be written.
-    pub fn last_snapshot(
-        &mut self,
-        ending: Ending,
-        at: Nanos,
-    ) -> Result<Option<Snapshot>, TraceError> {
-        let faulting_tid = self.faulting_tid();
-        let wants_one = |session: &mut Self| {
-            let recorder = session.output.flight();
-            recorder.is_some_and(|recorder| recorder.ends_with_one(ending))
-        };
-        if !wants_one(self) {
-            return Ok(None);
-        }
-        let Some(gathered) = self.gather() else {
+    pub fn last_snapshot(&mut self) -> Result<Option<Snapshot>, TraceError> {
+        let Some(gathered) = self.so_far.last.take() else {
             return Ok(None);
         };
         let gathered = Gathered {
-            ended: Some((ending, at)),
-            faulting_tid,
+            faulting_tid: self.faulting_tid(),
+            unrecorded: self.unrecorded(),
             ..gathered
         };
         let recorder = self.output.flight();

@@ -13,23 +13,24 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::{Local, Platform, Probe, Region, Wait};
 use ctp_record::harvest::Harvest;
-use ctp_record::{Chronicle, Composed, Memory, snapshot_of};
-use ctp_trace::record::{Act, Event, Record};
+use ctp_record::{Chronicle, Composed, Memory, Over, last_snapshot_of, snapshot_of};
+use ctp_trace::Census;
+use ctp_trace::record::{Act, Event, Nanos, Record};
 
-use crate::desk::{Nowhere, Tray, events_in};
+use crate::desk::{Nowhere, Tray, events_in, tallies_in};
 
 const RECORDS: u64 = 32;
 
 /// Two threads that take turns. Tests run apart, so each has its own.
 struct Stage<const TEST: usize>;
 
-static ON_STAGE: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
-static LOCALS: [[Local; 2]; 3] = [const { [const { Local::new() }; 2] }; 3];
+static ON_STAGE: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
+static LOCALS: [[Local; 2]; 5] = [const { [const { Local::new() }; 2] }; 5];
+static NOW: [AtomicU64; 5] = [const { AtomicU64::new(1) }; 5];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
-        static NOW: AtomicU64 = AtomicU64::new(1);
-        NOW.fetch_add(1, Relaxed)
+        NOW[TEST].fetch_add(1, Relaxed)
     }
 
     fn thread() -> u64 {
@@ -150,4 +151,92 @@ fn stations_of_those_that_ended_are_for_others() {
         harvest.pass(&region, &mut nowhere, &mut chronicle);
     }
     assert_eq!(chronicle.gone().len(), 10);
+}
+
+fn last_snapshot(memory: &Arc<Memory>, over: Over) -> (Composed, Vec<Record>) {
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0).summing_up(Bins::USUAL).in_flight(0);
+    let composed = last_snapshot_of(
+        memory,
+        &mut harvest,
+        &mut nowhere,
+        &mut Chronicle::default(),
+        &mut tray,
+        over,
+    );
+    tray.0.push(Record::End(composed.end));
+    (composed, tray.0)
+}
+
+/// The end to which a reader measures ages, which is the one that is said.
+fn end_of((composed, records): &(Composed, Vec<Record>)) -> Nanos {
+    let mut census = Census::new();
+    for record in records {
+        census.feed(record);
+    }
+    assert_eq!(census.end_at(), composed.end.at);
+    composed.end.at
+}
+
+// CT-03
+#[test]
+fn what_is_read_long_after_the_end_is_not_later_and_the_window_is_before_the_end() {
+    let memory = memory();
+    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
+    cycles::<3>(region, 0, 10);
+    let last = Nanos(NOW[3].load(Relaxed) - 1);
+    let over = Over {
+        alive: Nanos(3),
+        until: Nanos(1_000_000),
+        length: Some(Nanos(5)),
+    };
+    let found = last_snapshot(&memory, over);
+    assert_eq!(end_of(&found), last);
+    assert_eq!(found.0.since, Nanos(last.0 - 5));
+    // Who was seen alive later lived longer.
+    let seen = Over {
+        alive: Nanos(last.0 + 3),
+        ..over
+    };
+    let found = last_snapshot(&memory, seen);
+    assert_eq!(
+        (end_of(&found), found.0.since),
+        (seen.alive, Nanos(last.0 - 2))
+    );
+}
+
+// CT-02, CT-03
+#[test]
+fn what_goes_on_after_the_end_is_neither_in_a_snapshot_nor_lost() {
+    let memory = memory();
+    // SAFETY: the program is over, and `memory` is held, when this test ends.
+    let region: Region<'static> = unsafe { std::mem::transmute(memory.region()) };
+    // Its station holds something of before the end, or nothing any more.
+    for later in [2, 10] {
+        ON_STAGE[4].store(0, Relaxed);
+        let task = Probe::<Stage<4>>::new(region, 1).born("goes on");
+        let go_on = |cycles: u64| {
+            for cycle in 0..cycles {
+                task.run();
+                task.suspend(Wait::user(cycle));
+            }
+        };
+        go_on(4);
+        let until = Nanos(NOW[4].load(Relaxed) - 1);
+        go_on(later);
+        std::mem::forget(task);
+        let over = Over {
+            alive: Nanos(1),
+            until,
+            length: None,
+        };
+        let found = last_snapshot(&memory, over);
+        assert_eq!(end_of(&found), until);
+        assert_eq!(found.0.end.lost, 0);
+        let events = events_in(&found.1);
+        assert!(events.iter().all(|event| event.at <= until));
+        let tally = *tallies_in(&found.1).last().expect("it is told of");
+        assert_eq!(tally.attempted, 9, "after {later} cycles more");
+    }
 }

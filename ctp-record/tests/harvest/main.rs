@@ -5,6 +5,7 @@ mod amid_notes;
 mod amid_updates;
 mod chains;
 mod desk;
+mod ends;
 mod flight;
 mod jumps;
 mod lanes;

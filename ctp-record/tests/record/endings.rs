@@ -86,9 +86,10 @@ fn killed_while_it_writes_every_whole_slot_is_there_and_no_torn_one_is_decoded()
 fn an_end_that_the_recorder_learns_of_late_is_not_late_in_the_trace() {
     // Longer than the recorder ever sleeps.
     let late = Duration::from_millis(1_500);
-    for flags in [&[][..], &["--wait-all"]] {
+    for flag in ["", "--wait-all", "--summary", "--flight-recorder"] {
+        let flags: Vec<&str> = Some(flag).filter(|it| !it.is_empty()).into_iter().collect();
         let lab = Lab::new();
-        let mut command = lab.recorder(flags, fixture("family"));
+        let mut command = lab.recorder(&flags, fixture("family"));
         let steps = "truth work parent 2 100 fork work child 3 100 await go work late 3 100";
         let recorder = command.args(steps.split(' ')).spawn().expect("starts");
         let program = program_of(recorder.id());
@@ -110,6 +111,31 @@ fn an_end_that_the_recorder_learns_of_late_is_not_late_in_the_trace() {
         let left = left.expect("the child has ended").at;
         assert!(its.events.last().expect("it has some").at <= left && left <= end);
     }
+}
+
+// CT-03
+#[test]
+fn a_flight_recorder_that_learns_of_a_crash_late_has_what_came_before_it() {
+    let lab = Lab::new();
+    let mut command = lab.recorder(&["--flight-recorder=300ms"], fixture("hot"));
+    let recorder = command.args(["truth", "2", "2", "0"]).spawn();
+    let recorder = recorder.expect("can be started");
+    lab.wait_for_file("truth.ready");
+    let program = program_of(recorder.id());
+    sleep(Duration::from_millis(100));
+    send(Signal::STOP, recorder.id());
+    send(Signal::KILL, program);
+    wait_until("its end", || !alive(program));
+    let dead_ns = monotonic_ns();
+    sleep(Duration::from_millis(600));
+    send(Signal::CONT, recorder.id());
+    lab.outcome(recorder);
+    let trace = lab.trace();
+    let (end, since) = (trace.end().at, trace.window.expect("it has one").since);
+    assert!(trace.start.started_monotonic_ns + end.0 <= dead_ns);
+    let events = trace.coroutines.values().flat_map(|it| &it.events);
+    let kept = events.filter(|it| since <= it.at).count();
+    assert!(100 < kept, "{kept} events since {since:?} of {end:?}");
 }
 
 // CT-02

@@ -7,7 +7,7 @@ use ctp_trace::record::{
     Aggregate, Birth, CoroutineId, Deed, End, Event, EventKind, Former, Module, Place, Process,
     ProcessEnd, Record, SiteId, Start, Tally, Wake, Window,
 };
-use ctp_trace::{Completeness, Reader};
+use ctp_trace::{Census, Completeness, Reader};
 
 #[derive(Debug, Default)]
 pub struct Trace {
@@ -21,6 +21,7 @@ pub struct Trace {
     pub window: Option<Window>,
     pub formers: Vec<Former>,
     pub end: Option<End>,
+    census: Census,
 }
 
 #[derive(Debug)]
@@ -40,7 +41,13 @@ impl Trace {
     pub fn read(path: &Path) -> Self {
         let trace = Trace::read_of_mad(path);
         trace.coroutines.values().for_each(Coroutine::is_in_order);
+        trace.ends_once();
         trace
+    }
+
+    /// CT-03: nothing in it is later than its end, to which whoever reads it measures ages.
+    fn ends_once(&self) {
+        assert_eq!(self.census.end_at(), self.end().at);
     }
 
     /// The same of a program that wrote anything, so that its events may be in any order.
@@ -63,7 +70,9 @@ impl Trace {
         let mut reader = Reader::new(&bytes).expect("its start can be read");
         let mut trace = Trace::default();
         for record in reader.by_ref() {
-            trace.take(record.expect("no chunk is damaged"));
+            let record = record.expect("no chunk is damaged");
+            trace.census.feed(&record);
+            trace.take(record);
         }
         (trace, reader.completeness())
     }
