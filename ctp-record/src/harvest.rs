@@ -25,6 +25,7 @@ mod queue;
 mod standstill;
 mod station_coroutine;
 mod stations;
+mod stop;
 mod summary;
 mod tell;
 mod totals;
@@ -52,6 +53,7 @@ pub(crate) use places::Places;
 use standstill::Standing;
 pub(crate) use standstill::Standstill;
 pub use station_coroutine::StationCoroutine;
+use stop::Stop;
 use summary::Summary;
 pub use totals::Totals;
 
@@ -112,6 +114,8 @@ pub struct Harvest {
     totals: Totals,
     latest: Nanos,
     horizon: Horizon,
+    /// What there was when it ended, once it has.
+    stop: Option<Stop>,
 }
 
 impl Harvest {
@@ -136,6 +140,7 @@ impl Harvest {
             totals: Totals::default(),
             latest: Nanos(0),
             horizon: Horizon::new(start_ns),
+            stop: None,
         }
     }
 
@@ -166,10 +171,11 @@ impl Harvest {
 
     /// What was found so far.
     pub fn totals(&self) -> Totals {
+        let by_now = || self.lanes.crowded_out();
         Totals {
             unnamed: self.places.unnamed,
             lanes: self.lanes.count(),
-            crowded_out: self.lanes.crowded_out(),
+            crowded_out: self.stop.as_ref().map_or_else(by_now, Stop::crowded_out),
             damaged_lanes: self.lanes.damaged(),
             ..self.totals
         }
@@ -243,7 +249,8 @@ impl Harvest {
 
     /// After the last event: reads every station once more, whatever its head says, then the
     /// wakes, and closes each coroutine's account. One look finds all that the slots hold; more
-    /// would never end while somebody still writes.
+    /// would never end while somebody still writes. Of those who may go on, it is to be said before
+    /// that it is over, see [`stop`](Harvest::stop).
     pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
         self.pass(region, outside, sink);
         let mut pass = Pass::over(region, outside, sink);
@@ -259,7 +266,8 @@ impl Harvest {
     /// Reads a station's new events, oldest first, as far as lanes may not still bring them.
     fn drain(&mut self, index: usize, pass: &mut Pass<'_>) {
         let head = pass.region.stations[index].event_head();
-        let end = self.end_of_slots(index, head, pass.region);
+        let to_read = self.head_to_read(index, head);
+        let end = self.end_of_slots(index, to_read, pass.region);
         self.drain_before(index, head, end, pass);
     }
 
@@ -291,7 +299,7 @@ impl Harvest {
         let before = self.totals;
         let was_dead = station.identity().is_some_and(|it| it.is_dead);
         self.cells[index].follow(station, head);
-        match end {
+        match end.or_else(|| self.end_at_stop(index, head)) {
             Some(end) => self.drain_slots_before(index, end, pass),
             None => self.drain_slots(index, station, pass),
         }

@@ -264,6 +264,17 @@ impl Memories {
         held.any(|held| held.memory.region().allocated().iter().any(is_still))
     }
 
+    /// It is over: what happens from now on is not of this recording. What a flight recorder tells is
+    /// gathered as of its end anyway.
+    pub fn stop(&mut self) {
+        if self.recording.mode == MODE_FLIGHT {
+            return;
+        }
+        for held in &mut self.held {
+            held.harvest.stop(&held.memory.region());
+        }
+    }
+
     /// Reads the rest and closes every account; a flight recorder's stay open.
     pub fn finish(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
         if self.recording.mode == MODE_FLIGHT {

@@ -180,6 +180,7 @@ impl Session<'_> {
 
     /// Gives when it ended, of those of whom it is known that they lived until `alive`.
     fn read_the_rest(&mut self, how: Ending, alive: Nanos) -> Nanos {
+        self.memories.stop();
         let over_by = self.clock.now();
         self.output.be_patient();
         self.tell_last_looks();

@@ -16,7 +16,9 @@ impl Harvest {
             occupant.into_iter().for_each(|it| pass.sink.take_leave(it));
         }
         let station = &pass.region.stations[index];
-        let tally = self.tally_of(&self.cells[index], station, pass.region);
+        let head = self.head_to_read(index, station.event_head());
+        let tally = self.tally_of(&self.cells[index], (station, head), pass.region);
+        let tally = self.without_later(index, station, tally);
         if tally.wakers.is_some() {
             // The last of them may have woken it since its wakes were told.
             self.tell_wakes(index, station, pass);
@@ -26,8 +28,14 @@ impl Harvest {
         pass.sink.take(Record::Tally(tally));
     }
 
-    pub(super) fn tally_of(&self, cell: &Cell, station: &Station, region: &Region<'_>) -> Tally {
-        let attempted = cell.attempted(station);
+    /// As it stands by what was read into `cell`, and by a station, of which the head is, or was, this.
+    pub(super) fn tally_of(
+        &self,
+        cell: &Cell,
+        (station, head): (&Station, u64),
+        region: &Region<'_>,
+    ) -> Tally {
+        let attempted = cell.attempted(station, head);
         Tally {
             coroutine: cell.coroutine,
             attempted: attempted.unwrap_or(cell.accounted()),

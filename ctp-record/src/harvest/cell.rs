@@ -121,12 +121,12 @@ impl Cell {
         self.plain.unwrap_or(Dialect::PerSlot)
     }
 
-    /// Events that the coroutine had, without those that were kept out, as far as its station tells;
-    /// nothing if what it tells cannot be true.
-    pub fn attempted(&self, station: &Station) -> Option<u64> {
+    /// Events that the coroutine had, without those that were kept out, as far as its station tells,
+    /// of which the head is, or was, this; nothing if what it tells cannot be true.
+    pub fn attempted(&self, station: &Station, head: u64) -> Option<u64> {
         let unread = match self.plain {
             Some(_) => 0,
-            None => self.ahead(station.event_head()),
+            None => self.ahead(head),
         };
         let gone_by = self.next_n.wrapping_add(unread).wrapping_sub(self.base_n);
         let is_counted = self.filtered > 0 || station.filtered() == 0;
@@ -354,12 +354,16 @@ pub(super) const MOST_AT_ONCE: u64 = 1 << 40;
 impl Harvest {
     pub(super) fn drain_slots(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         for _ in 0..MOST_A_PASS {
-            let cell = &mut self.cells[index];
+            let cell = &self.cells[index];
             let n = cell.next_n;
-            match cell.dialect().fetch(station, n) {
+            let found = cell.dialect().fetch(station, n);
+            if self.is_slot_of_later(index, station, &found) {
+                return;
+            }
+            match found {
                 Fetched::Whole(epoch) => self.emit(index, n, &epoch, pass),
                 Fetched::Torn => return,
-                absent => match cell.get_past(absent, station) {
+                absent => match self.cells[index].get_past(absent, station) {
                     Some(lost) => self.miss(index, lost),
                     None => return,
                 },
@@ -397,7 +401,8 @@ impl Harvest {
         pass: &mut Pass<'_>,
     ) {
         if self.cells[index].plain.is_some() {
-            self.tell_plain_death(index, was_dead, pass);
+            let is_of_now = !self.has_gone_on(index, station);
+            self.tell_plain_death(index, was_dead && is_of_now, pass);
         } else if station.identity().is_some_and(|it| it.tells_wakes) {
             self.tell_wakes(index, station, pass);
         }
@@ -405,7 +410,7 @@ impl Harvest {
 
     pub(super) fn tell_wakes(&mut self, index: usize, station: &Station, pass: &mut Pass<'_>) {
         let state = convert::own_wakes(station.wakes(), self.cells[index].birth_ts);
-        if self.cells[index].wakes == Some(state) {
+        if self.cells[index].wakes == Some(state) || self.is_later(state.at_ns) {
             return;
         }
         if self.horizon.may_have_been(state.at_ns) {

@@ -113,7 +113,11 @@ impl Harvest {
     /// At the end nobody tells of what was lost last.
     pub(super) fn tell_last_losses(&mut self, pass: &mut Pass<'_>) {
         for (lane, lost) in self.lanes.losses().into_iter().enumerate() {
-            if let Some(lost) = lost {
+            let until_stop = self
+                .stop
+                .as_ref()
+                .map_or(lost, |stop| stop.lost(lane, lost));
+            if let Some(lost) = until_stop {
                 self.tell_loss(lane, lost, self.latest, pass);
             }
         }

@@ -15,6 +15,8 @@ pub(super) struct Horizon {
     latest_ns: u64,
     /// Nothing earlier than this can have happened.
     dawn_ns: u64,
+    /// It is over: later times are never usual.
+    is_over: bool,
 }
 
 impl Horizon {
@@ -25,6 +27,7 @@ impl Horizon {
             now_ns: || u64::MAX,
             latest_ns: 0,
             dawn_ns: 0,
+            is_over: false,
         }
     }
 
@@ -51,9 +54,19 @@ impl Horizon {
     /// at its last answer.
     pub(super) fn may_have_been(&mut self, monotonic_ns: u64) -> bool {
         if self.latest_ns < monotonic_ns {
-            self.latest_ns = self.now_ns().saturating_add(LEEWAY_NS);
+            let latest_ns = self.now_ns().saturating_add(LEEWAY_NS);
+            if self.is_over {
+                return monotonic_ns <= latest_ns;
+            }
+            self.latest_ns = latest_ns;
         }
         monotonic_ns <= self.latest_ns
+    }
+
+    /// From now on no time later than this is usual.
+    pub(super) fn stop(&mut self, at_ns: u64) {
+        self.latest_ns = self.latest_ns.min(at_ns);
+        self.is_over = true;
     }
 
     /// Is this time, without a look at the clock, neither in the future nor before the start?

@@ -94,7 +94,11 @@ impl Harvest {
         };
         let before = std::mem::replace(&mut self.standing[index], standing);
         (before != standing).then(|| {
-            let mut tally = self.tally_of(&self.cells[index], station, pass.region);
+            let mut tally = self.tally_of(
+                &self.cells[index],
+                (station, station.event_head()),
+                pass.region,
+            );
             tally.wakers = wakers;
             Record::Tally(tally)
         })

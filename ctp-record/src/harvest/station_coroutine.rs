@@ -96,7 +96,11 @@ impl Harvest {
         } else {
             latest.len() as u64
         };
-        let tally = self.tally_of(&cell.read_to(end_n), station, region);
+        let tally = self.tally_of(
+            &cell.read_to(end_n),
+            (station, station.event_head()),
+            region,
+        );
         Some(StationCoroutine {
             memory: self.memory,
             station: index as u32,

@@ -59,7 +59,8 @@ impl Harvest {
         let Some(identity) = station.identity() else {
             return false;
         };
-        if plain.is_none() && !(identity.extended && self.cells[index].is_new(&identity)) {
+        let is_new = identity.extended && self.cells[index].is_new(&identity);
+        if plain.is_none() && (!is_new || self.is_later(identity.birth_ts)) {
             return false;
         }
         let Some(id) = pass.outside.numbers().coroutine() else {

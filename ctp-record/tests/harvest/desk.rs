@@ -171,6 +171,12 @@ impl Desk {
         events_in(&self.pass().1)
     }
 
+    /// What its programs do from now on is not of the recording.
+    pub fn stop(&mut self) {
+        let region = self.region();
+        self.harvest.stop(&region);
+    }
+
     /// The last look, and the records that it made.
     pub fn finish(&mut self) -> Vec<Record> {
         let region = self.region();

@@ -67,6 +67,24 @@ fn is_as_written(event: &Event) {
     }
 }
 
+// CT-02
+#[test]
+fn what_it_does_after_the_end_is_neither_told_nor_lost() {
+    for (is_d1, later) in [(false, 3), (false, 50), (true, 3), (true, 50)] {
+        let mut desk = Desk::clocked(0, || 104);
+        let mut peer = Peer::born(&mut desk, is_d1);
+        peer.writes(3);
+        let mut records = peer.desk.pass().1;
+        peer.desk.stop();
+        peer.writes(later);
+        peer.dies();
+        records.extend(desk.finish());
+        let told = ns(&records);
+        assert!(told.len() <= 5 && told.iter().copied().eq(0..told.len() as u64));
+        assert_eq!(desk.totals().lost, 0, "{is_d1} {later}");
+    }
+}
+
 fn ns(records: &[Record]) -> Vec<u64> {
     events_in(records).iter().map(|event| event.n).collect()
 }

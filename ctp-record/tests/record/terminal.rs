@@ -208,8 +208,20 @@ fn a_second_signal_ends_the_wait_and_the_program_goes_on() {
 // CT-02
 #[test]
 fn a_second_signal_ends_the_wait_for_a_program_that_never_pauses() {
+    for flags in [
+        &[][..],
+        &["--buffer", "0"],
+        &["--summary"],
+        &["--flight-recorder"],
+    ] {
+        ends_though_it_never_pauses(flags);
+    }
+}
+
+/// Reading a trace checks that nothing in it is later than its end.
+fn ends_though_it_never_pauses(flags: &[&str]) {
     let lab = Lab::new();
-    let mut command = lab.recorder(&[], "sh");
+    let mut command = lab.recorder(flags, "sh");
     command
         .args(["-c", "trap '' TERM; exec \"$@\"", "sh"])
         .arg(fixture("hot"));

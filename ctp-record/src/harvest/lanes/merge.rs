@@ -123,6 +123,9 @@ impl Harvest {
         self.batch.hand_over(pass.sink);
         let record = &Record::of(&copied);
         let payload = &record.payload;
+        if self.is_of_later(record.at, payload) {
+            return Outcome::Taken;
+        }
         if let Some(deed) = DeedKind::from_code(payload.kind) {
             self.take_deed(lane, deed, record, pass);
             return Outcome::Taken;
