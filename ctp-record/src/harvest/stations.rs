@@ -79,7 +79,10 @@ impl Harvest {
             true => identity.birth_ts,
             false => self.horizon.start_ns(),
         };
-        let mut birth = convert::birth(&identity, plain, self.horizon.nanos(born_ns));
+        let born = self.horizon.nanos(born_ns);
+        // Of its events there may be none: they may have been kept out.
+        self.latest = self.latest.max(born);
+        let mut birth = convert::birth(&identity, plain, born);
         birth.coroutine = id;
         birth.process = process;
         birth.station = index as u32;
