@@ -1,0 +1,146 @@
+//! The files of snapshots: what is said where none can be written, and what becomes of those that an
+//! earlier recording left.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Flock, FlockType, Pid, Resource, Rlimit, Signal, fcntl_getlk, prlimit};
+
+use super::{Flight, is_whole, mortal};
+use crate::killed;
+use crate::lab::{Outcome, send, wait_until};
+
+/// A flight recorder that takes snapshots when asked, whose files may have so many bytes.
+fn limited(flags: &[&str], bytes: u64) -> Flight {
+    let flags = [
+        flags,
+        &["--flight-recorder=64K", "--snapshot-on", "signal:USR2"],
+    ]
+    .concat();
+    let flight = mortal(&flags);
+    let limit = Rlimit {
+        current: Some(bytes),
+        maximum: None,
+    };
+    let pid = Pid::from_raw(flight.recorder.id() as i32);
+    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    flight
+}
+
+fn end(flight: Flight) -> Outcome {
+    send(Signal::KILL, flight.program);
+    flight.lab.outcome(flight.recorder)
+}
+
+/// Room for what is said, and not for a snapshot.
+const TOO_LITTLE: u64 = 1_500;
+
+// LT-09, CT-08
+#[test]
+fn a_recording_whose_snapshots_all_failed_has_failed_and_says_that_there_is_none() {
+    let flight = limited(&[], TOO_LITTLE);
+    assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
+    send(Signal::USR2, flight.recorder.id());
+    wait_until("both", || {
+        flight.lab.read("stderr").matches("no snapshot: ").count() == 2
+    });
+    let outcome = end(flight);
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let last: Vec<&str> = outcome.stderr.lines().rev().take(2).collect();
+    let said = [
+        "ctp-record: none of the 2 snapshots that were asked for could be written",
+        "ctp-record: no snapshot at this end, as --snapshot-on says; of 2 snapshots that were \
+         asked for before, none could be written",
+    ];
+    assert_eq!(last, said);
+}
+
+// LT-09, CT-08
+#[test]
+fn a_recording_that_has_one_of_its_snapshots_ends_as_its_program_does() {
+    let flight = limited(&[], TOO_LITTLE);
+    assert_eq!(flight.snapshot(&[]).status.code(), Some(1));
+    let pid = Pid::from_raw(flight.recorder.id() as i32);
+    let limit = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    prlimit(pid, Resource::Fsize, limit).expect("it is ours");
+    is_whole(&flight.snapshot_to("one.ctp"));
+    let outcome = end(flight);
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    let said = "ctp-record: no snapshot at this end, as --snapshot-on says; those taken before are named above\n";
+    assert!(outcome.stderr.ends_with(said), "{}", outcome.stderr);
+}
+
+// LT-09, CT-08
+#[test]
+fn who_wants_to_hear_of_errors_only_hears_of_snapshots_that_are_not_there() {
+    let flight = limited(&["-q"], TOO_LITTLE);
+    send(Signal::USR2, flight.recorder.id());
+    let said = || flight.lab.read("stderr");
+    wait_until("its end", || said().contains("\n"));
+    assert!(
+        said().starts_with("ctp-record: no snapshot: cannot write ctp.data.1: File too large"),
+        "{}",
+        said()
+    );
+    let outcome = end(flight);
+    assert_eq!(outcome.status.code(), Some(1));
+    let sentence = "\nctp-record: the snapshot that was asked for could not be written\n";
+    assert!(outcome.stderr.ends_with(sentence), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 2);
+}
+
+/// The process whose lock keeps others from writing this file, if one does.
+fn claimed_by(path: &Path) -> Option<i32> {
+    let file = fs::File::open(path).expect("it is there");
+    let lock = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).expect("can be asked");
+    Some(
+        lock?
+            .pid
+            .expect("it is of this namespace")
+            .as_raw_nonzero()
+            .get(),
+    )
+}
+
+// LT-09, CT-06
+#[test]
+fn what_an_earlier_recording_left_is_kept_and_not_taken_for_a_snapshot_of_this_one() {
+    let flags = ["--flight-recorder=64K", "--snapshot-on", "exit,signal:USR2"];
+    let first = mortal(&flags);
+    for name in ["ctp.data.1", "ctp.data.2"] {
+        send(Signal::USR2, first.recorder.id());
+        first.lab.wait_for_file(name);
+    }
+    let (lab, _) = first.kill();
+    let bytes = |name: &str| fs::read(lab.path(name)).ok();
+    let before = ["ctp.data", "ctp.data.1", "ctp.data.2"].map(bytes);
+    let others = ["ctp.data.3", "ctp.data.04", "ctp.data.4.txt", "ctp.data2"];
+    fs::write(lab.path(others[0]), "no trace").expect("can be written");
+    for name in &others[1..] {
+        fs::copy(lab.path("ctp.data.1"), lab.path(name)).expect("can be copied");
+    }
+    let others_before = others.map(bytes);
+
+    let second = Flight::start_in(lab, &flags, "mortal", &[killed::TRUTH, "2", "16", "400"]);
+    let lab = &second.lab;
+    lab.wait_for_file("ctp.data.2.old");
+    wait_until("its claim", || claimed_by(&lab.path("ctp.data")).is_some());
+    let recorder = second.recorder.id() as i32;
+    assert_eq!(claimed_by(&lab.path("ctp.data")), Some(recorder));
+    send(Signal::USR2, second.recorder.id());
+    lab.wait_for_file("ctp.data.1");
+    let (lab, _) = second.kill();
+    let bytes = |name: &str| fs::read(lab.path(name)).ok();
+    let kept = ["ctp.data.old", "ctp.data.1.old", "ctp.data.2.old"].map(bytes);
+    assert!(kept == before, "each as it was");
+    assert!(
+        others.map(bytes) == others_before,
+        "none of them is a snapshot"
+    );
+    let ours = ["ctp.data", "ctp.data.1"].map(bytes);
+    assert!(ours.iter().all(Option::is_some) && ours[..] != before[..2]);
+    assert!(!lab.path("ctp.data.2").exists(), "this one took but one");
+}
