@@ -413,15 +413,18 @@ impl Harvest {
         if self.cells[index].wakes == Some(state) || self.is_later(state.at_ns) {
             return;
         }
-        if self.horizon.may_have_been(state.at_ns) {
-            self.latest = self.latest.max(self.horizon.nanos(state.at_ns));
-        }
+        // A time that cannot be would be the latest of all, also of other processes.
+        let at = match self.horizon.may_have_been(state.at_ns) {
+            true => self.horizon.nanos(state.at_ns),
+            false => self.latest,
+        };
+        self.latest = self.latest.max(at);
         self.cells[index].wakes = Some(state);
         pass.sink.take(Record::Wake(Wake {
             coroutine: self.cells[index].coroutine,
             count: state.count,
             waker: self.waker(state.by),
-            at: self.horizon.nanos(state.at_ns),
+            at,
         }));
     }
 
