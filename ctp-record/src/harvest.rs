@@ -112,7 +112,10 @@ pub struct Harvest {
     /// What was told last of those who stand still, by station; only if somebody asks.
     standing: Vec<Standing>,
     totals: Totals,
-    latest: Nanos,
+    /// Time of the latest event, and of what a thread did last.
+    told: Nanos,
+    /// Of the latest birth and wake, which may be read before events that are earlier.
+    noticed: Nanos,
     horizon: Horizon,
     /// What there was when it ended, once it has.
     stop: Option<Stop>,
@@ -138,7 +141,8 @@ impl Harvest {
             is_controlled: false,
             standing: Vec::new(),
             totals: Totals::default(),
-            latest: Nanos(0),
+            told: Nanos(0),
+            noticed: Nanos(0),
             horizon: Horizon::new(start_ns),
             stop: None,
         }
@@ -183,7 +187,13 @@ impl Harvest {
 
     /// Time of the latest of what was told.
     pub fn latest(&self) -> Nanos {
-        self.latest
+        self.told.max(self.noticed)
+    }
+
+    /// Time of the latest event, and of what threads did: while only births and wakes are later, the trace
+    /// does not tell by itself how time goes by.
+    pub fn told(&self) -> Nanos {
+        self.told
     }
 
     /// Reads what is new.

@@ -454,6 +454,12 @@ impl Memories {
         held.max(self.latest_gone)
     }
 
+    /// The same of events and of what threads did alone, as far as memories are held.
+    pub fn told(&self) -> Nanos {
+        let held = self.held.iter().map(|held| held.harvest.told());
+        held.fold(self.latest_gone, Nanos::max)
+    }
+
     /// Events so far, whether they became records or not.
     pub fn events(&self) -> u64 {
         let gone = &self.gone.totals;

@@ -233,18 +233,18 @@ fn is_used(lane: &Lane) -> bool {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
+pub(super) mod tests {
     use core::cell::Cell;
 
     use super::*;
 
     /// Four lanes are long.
-    fn pool<'m>(lanes: &'m [Lane], turn: &'m AtomicU32) -> Pool<'m> {
+    pub fn pool<'m>(lanes: &'m [Lane], turn: &'m AtomicU32) -> Pool<'m> {
         let (long, short) = lanes.split_at(4);
         Pool { long, short, turn }
     }
 
-    fn claimant<G: Fn(u32) -> bool>(
+    pub fn claimant<G: Fn(u32) -> bool>(
         thread: u32,
         is_gone: G,
     ) -> Claimant<G, impl Fn(usize) -> bool> {

@@ -67,6 +67,7 @@ mod tests {
     use core::ops::Range;
 
     use super::*;
+    use crate::lane::claim::tests::{claimant, pool};
     use crate::lane::give_back;
     use crate::sync::{AtomicU32, Ordering};
 
@@ -75,25 +76,10 @@ mod tests {
     /// What a thread finds, and how often it asked.
     type Look = (Option<usize>, usize);
 
-    fn claimant<G: Fn(u32) -> bool>(
-        thread: u32,
-        is_gone: G,
-    ) -> Claimant<G, impl Fn(usize) -> bool> {
-        Claimant {
-            thread,
-            owner: 1,
-            looks: 0,
-            is_gone,
-            introduce: |_| true,
-        }
-    }
-
-    /// Four lanes are long.
     fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
-        let (long, short) = lanes.split_at(4);
-        let turn = &AtomicU32::new(0);
+        let turn = AtomicU32::new(0);
         let claimant = claimant(thread, |thread| gone.contains(&thread));
-        claimant.claim_oldest(Pool { long, short, turn }, |index| LATEST[index])
+        claimant.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
     }
 
     // LT-14

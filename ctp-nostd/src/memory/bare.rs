@@ -2,10 +2,10 @@
 
 use core::mem::MaybeUninit;
 
-use super::region::{Region, ShortLanes};
+use super::region::Region;
 use crate::aggregate::{Bins, MODE_SUMMARY};
 use crate::layout::{
-    Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
+    EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
 };
 use crate::platform::Platform;
 use crate::probe::Probe;
@@ -73,19 +73,10 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
     /// A probe on this memory; there may be one.
     pub fn probe<P: Platform>(&'static self) -> Probe<P> {
         let region = Region {
-            header: &self.header,
-            stations: &self.stations,
             sites: &self.sites,
-            chains: &[],
             names: &self.names,
-            attaches: &[] as &[Attach],
-            free: &[],
-            lanes: &[],
-            records: &[],
-            lane_records: 0,
-            short: ShortLanes::default(),
-            is_overwritten: false,
             extended: true,
+            ..Region::plain(&self.header, &self.stations)
         };
         Probe::new(region, 1)
     }

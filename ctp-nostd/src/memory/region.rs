@@ -144,7 +144,7 @@ impl<'m> Region<'m> {
     }
 
     /// What there is of it without the extension.
-    fn plain(header: &'m Header, stations: &'m [Station]) -> Self {
+    pub(super) fn plain(header: &'m Header, stations: &'m [Station]) -> Self {
         Region {
             header,
             stations,

@@ -416,9 +416,9 @@ impl Harvest {
         // A time that cannot be would be the latest of all, also of other processes.
         let at = match self.horizon.may_have_been(state.at_ns) {
             true => self.horizon.nanos(state.at_ns),
-            false => self.latest,
+            false => self.latest(),
         };
-        self.latest = self.latest.max(at);
+        self.noticed = self.noticed.max(at);
         self.cells[index].wakes = Some(state);
         pass.sink.take(Record::Wake(Wake {
             coroutine: self.cells[index].coroutine,

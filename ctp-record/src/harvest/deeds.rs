@@ -41,7 +41,7 @@ impl Harvest {
             return;
         }
         let (at, payload) = (self.horizon.nanos(record.at), &record.payload);
-        self.latest = self.latest.max(at);
+        self.told = self.told.max(at);
         if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
             self.tell_loss(lane, payload.n as u32, at, pass);
         }
@@ -118,10 +118,10 @@ impl Harvest {
                 .as_ref()
                 .map_or(lost, |stop| stop.lost(lane, lost));
             if let Some(lost) = until_stop {
-                self.tell_loss(lane, lost, self.latest, pass);
+                self.tell_loss(lane, lost, self.told, pass);
             }
         }
-        for loss in self.losses_without_a_lane(pass.region, self.latest) {
+        for loss in self.losses_without_a_lane(pass.region, self.told) {
             pass.sink.take(loss);
         }
     }

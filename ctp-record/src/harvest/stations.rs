@@ -81,7 +81,7 @@ impl Harvest {
         };
         let born = self.horizon.nanos(born_ns);
         // Of its events there may be none: they may have been kept out.
-        self.latest = self.latest.max(born);
+        self.noticed = self.noticed.max(born);
         let mut birth = convert::birth(&identity, plain, born);
         birth.coroutine = id;
         birth.process = process;

@@ -215,7 +215,7 @@ impl Harvest {
     /// A dump does not tell when it was taken.
     pub(super) fn now(&self) -> Nanos {
         match self.horizon.now_ns() {
-            u64::MAX => self.latest,
+            u64::MAX => self.latest(),
             now_ns => self.horizon.nanos(now_ns),
         }
     }

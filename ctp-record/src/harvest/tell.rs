@@ -64,7 +64,7 @@ impl Harvest {
         let cell = &mut self.cells[index];
         let process = cell.process;
         let mut event = cell.event(n, at, kind, epoch, source);
-        self.latest = self.latest.max(at);
+        self.told = self.told.max(at);
         self.totals.events += 1;
         match kind {
             EventKind::Suspend => {

@@ -12,7 +12,7 @@ use ctp_nostd::aggregate::Bins;
 use ctp_nostd::{Coroutine, Memory, Platform, Probe, Region};
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink, Totals};
 use ctp_record::pace::PassOutcome;
-use ctp_trace::record::{Birth, Event, ProcessId, Record, Tally};
+use ctp_trace::record::{Birth, Event, Nanos, ProcessId, Record, Tally};
 
 /// A place with a clock that only counts, one thread, and nobody to wake.
 #[derive(Debug)]
@@ -187,6 +187,16 @@ impl Desk {
 
     pub fn totals(&self) -> Totals {
         self.harvest.totals()
+    }
+
+    /// Time of the latest of what was told.
+    pub fn latest(&self) -> Nanos {
+        self.harvest.latest()
+    }
+
+    /// Of events alone.
+    pub fn told(&self) -> Nanos {
+        self.harvest.told()
     }
 
     fn region(&self) -> Region<'static> {

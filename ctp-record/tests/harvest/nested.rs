@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
+use ctp_nostd::lane::Payload;
+use ctp_nostd::slot::EventKind;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Event, Tally};
@@ -174,4 +176,32 @@ fn a_handler_may_come_at_any_moment_of_a_switch() {
             }
         }
     }
+}
+
+// CTP-30
+#[test]
+fn an_event_of_a_handler_makes_sense_where_the_one_amid_which_it_came_found_no_room() {
+    let region = memory(1);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    LOCAL.set(Some(Box::leak(Box::default())));
+    let probe: Probe<Interrupted> = Probe::new(region, 1);
+    let _task = probe.born("it");
+    // Event 1 is lost, and the head does not count event 2 before that one is over.
+    let ring = region.ring(0).expect("there is one");
+    let (at_ns, place) = ring.reserve(Interrupted::now_ns);
+    let of_the_handler = Payload {
+        kind: EventKind::Run as u8,
+        uses: 1,
+        n: 2,
+        ..Payload::default()
+    };
+    place.expect("there is room").commit(at_ns, of_the_handler);
+    for _ in 0..3 {
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    }
+    let numbers = events_in(&tray.0).into_iter().map(|event| event.n);
+    assert_eq!(numbers.collect::<Vec<u64>>(), [0, 2]);
+    let totals = harvest.totals();
+    assert_eq!((totals.lost, totals.quarantined), (1, 0));
 }

@@ -238,6 +238,26 @@ fn an_event_of_tomorrow_makes_no_sense() {
 
 // CTP-28
 #[test]
+fn a_wake_of_tomorrow_does_not_date_the_recording() {
+    const YEAR: u64 = 365 * 24 * 3600 * 1_000_000_000;
+    let mut desk = Desk::clocked(0, || YEAR);
+    let task = desk.born("woken tomorrow");
+    task.waker().wake();
+    // The time of the latest wake of the first station.
+    desk.put_u64(1024 + 0x20, 2 * YEAR);
+    let (_, records) = desk.pass();
+    let wake = |record: &Record| match record {
+        Record::Wake(wake) => Some((wake.count, wake.at)),
+        _ => None,
+    };
+    let wakes: Vec<_> = records.iter().filter_map(wake).collect();
+    let latest = events_in(&records)[0].at;
+    assert_eq!(wakes, [(1, latest)]);
+    assert_eq!(desk.latest(), latest);
+}
+
+// CTP-28
+#[test]
 fn what_is_older_than_the_recording_is_there_without_figures_that_look_exact() {
     const YEAR: u64 = 365 * 24 * 3600 * 1_000_000_000;
     let mut desk = Desk::clocked(YEAR, || YEAR);

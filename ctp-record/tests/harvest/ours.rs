@@ -69,6 +69,21 @@ fn a_run_and_its_suspend_tell_the_wakes_that_it_knew_of() {
     assert_eq!(seen, [0, 0, 0, 2, 2]);
 }
 
+// CT-15
+#[test]
+fn a_wake_is_the_latest_of_what_happened_but_no_event() {
+    let mut desk = Desk::new();
+    let coroutine = desk.born("one");
+    steps(&coroutine, 2);
+    let events = desk.events();
+    let suspended = events[2].at;
+    assert_eq!((desk.told(), desk.latest()), (suspended, suspended));
+    coroutine.waker().wake();
+    desk.finish();
+    assert_eq!(desk.told(), suspended);
+    assert!(suspended < desk.latest());
+}
+
 // CTP-11
 #[test]
 fn what_is_overwritten_is_counted_and_what_is_left_is_read() {
