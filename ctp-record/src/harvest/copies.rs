@@ -21,6 +21,8 @@ pub(crate) struct Copies {
     backlog: Backlog,
     /// Lanes whose first page has been asked for.
     begun: u32,
+    /// There was a look at all lanes since copies were last collected.
+    is_fresh: bool,
 }
 
 /// What copying came to.
@@ -59,13 +61,18 @@ pub(super) struct Reader {
     eighths: u64,
     /// What was copied and not collected.
     queue: Queue,
-    /// Copies that were collected before and wait still.
-    waiting: usize,
+    /// So many of these were there before the latest look.
+    settled: usize,
+    /// Room of copies that were collected before, and waited still.
+    waiting_bytes: u64,
 }
 
 /// A lane of which there are no copies gets so much room in any case, for all others may wait for
 /// it.
 const LEAST: usize = 2048;
+
+/// A lane's copies take at most so many times the room that stays free.
+const MOST_TO_FREE: u64 = 32;
 
 /// So many copies are made at once.
 const STEP: usize = 4096;
@@ -93,7 +100,7 @@ impl Copies {
             let (eighths, before) = (reader.look(&ring), reader.queue.len());
             let room = match over {
                 true => usize::MAX,
-                false => self.backlog.room_bytes() as usize / MOST_BYTES,
+                false => reader.share_of(self.backlog.room_bytes()) as usize / MOST_BYTES,
             };
             let bytes = reader.copy(&ring, room, over, &mut self.spare);
             self.backlog.copies_added(bytes);
@@ -103,6 +110,7 @@ impl Copies {
                 self.backlog.note_full();
             }
         }
+        self.is_fresh = true;
         all
     }
 
@@ -133,9 +141,15 @@ impl Copies {
     /// Hands over what was copied, lane by lane, and takes back blocks that are empty.
     pub(super) fn collect(&mut self, spare: &mut Spare, mut into: impl FnMut(usize, &mut Reader)) {
         self.spare.add(spare);
+        self.is_fresh = false;
         for (index, reader) in self.readers.iter_mut().enumerate() {
             into(index, reader);
         }
+    }
+
+    /// Was there a look at all lanes since copies were last collected?
+    pub(super) fn is_fresh(&self) -> bool {
+        self.is_fresh
     }
 
     /// Would more empty blocks be of use? Where lanes have filled some, as many again, as far as empty
@@ -209,8 +223,13 @@ impl Reader {
     /// pending before and will never be committed is passed over. Gives the room that the copies take.
     fn copy(&mut self, ring: &Ring<'_>, room: usize, over: bool, spare: &mut Spare) -> u64 {
         let (before, bytes_before) = (self.queue.len(), self.queue.bytes());
-        let least = if self.waiting == 0 { LEAST } else { before };
+        let least = if self.waiting_bytes == 0 {
+            LEAST
+        } else {
+            before
+        };
         let end = before.saturating_add(room).max(least);
+        self.settled = before;
         let was_pending = std::mem::take(&mut self.is_pending);
         while !self.is_damaged && self.copy_committed(ring, end, spare) {
             let is_gone = || was_pending && ring.is_abandoned(self.next, self.limit);
@@ -270,10 +289,25 @@ impl Reader {
         self.next == self.limit || self.is_damaged
     }
 
+    /// Of so much room that is free: what this lane may take. However many are flat out, some stays free
+    /// for those that are not: the dynamic threshold by which switches share their buffers (Choudhury and
+    /// Hahne 1998).
+    fn share_of(&self, free_bytes: u64) -> u64 {
+        let taken_bytes = self.waiting_bytes + self.queue.bytes();
+        let most_bytes = free_bytes.saturating_mul(MOST_TO_FREE);
+        most_bytes.saturating_sub(taken_bytes) / (MOST_TO_FREE + 1)
+    }
+
+    /// How many of the copies were there before the latest look at all lanes?
+    pub fn settled(&self) -> usize {
+        self.settled
+    }
+
     /// Moves the copies to the end of what waits. Gives how full the ring was.
     pub fn move_to(&mut self, waiting: &mut Queue) -> u64 {
         waiting.append(&mut self.queue);
-        self.waiting = waiting.len();
+        self.settled = 0;
+        self.waiting_bytes = waiting.bytes();
         std::mem::take(&mut self.eighths)
     }
 }
@@ -290,5 +324,31 @@ impl Copies {
     /// Empty blocks that it has.
     pub(super) fn ready(&self) -> usize {
         self.spare.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // LT-07
+    #[test]
+    fn however_many_lanes_are_flat_out_there_is_room_for_one_that_is_not() {
+        const LIMIT_BYTES: u64 = 8 << 20;
+        const A_LOOK_BYTES: u64 = 4096;
+        for flat_out in 1..=8 {
+            let mut lanes: Vec<Reader> = (0..flat_out).map(|_| Reader::default()).collect();
+            let mut free_bytes = LIMIT_BYTES;
+            for _ in 0..LIMIT_BYTES / A_LOOK_BYTES {
+                for lane in &mut lanes {
+                    let share_bytes = lane.share_of(free_bytes).min(A_LOOK_BYTES);
+                    lane.waiting_bytes += share_bytes;
+                    free_bytes -= share_bytes;
+                }
+            }
+            assert!(lanes[0].waiting_bytes > LIMIT_BYTES * 9 / 10 / flat_out);
+            let for_another_bytes = Reader::default().share_of(free_bytes);
+            assert!(for_another_bytes > LIMIT_BYTES / MOST_TO_FREE / flat_out / 2);
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Lanes: the records of all threads, merged by their times, become the events of coroutines.
 //!
 //! A round takes what was committed when it began. An event goes to its coroutine only after the one
-//! before it, which may lie in another thread's lane and not be seen until the next round: then
-//! this lane waits for it. What the next round does not bring either was never recorded in a lane;
-//! it is looked for in the station's slots, and else lost.
+//! before it, which may lie in another thread's lane and not be seen until the next look at that: then
+//! this lane waits for it. What has not come by the time that all lanes were looked at once more, and
+//! have nothing left that is earlier than the event, was never recorded in a lane; it is looked for in
+//! the station's slots, and else lost.
 //!
 //! A round begins by collecting copies of all that was committed, see `copies.rs`; which lane is
 //! next is said here, and what becomes of its records in `merge.rs`.
@@ -27,6 +28,10 @@ use crate::backlog::Backlog;
 
 /// After so many records it is time to empty the stations of the dead: they are wanted.
 const MOST_A_ROUND: u64 = 1 << 13;
+
+/// By how much one of two events may seem the earlier that was the later, where threads have processors of
+/// their own: these agree on the time, but the counter may be read ahead of what stands before it.
+const SKEW_NS: u64 = 100_000;
 
 /// How far all lanes have been read.
 #[derive(Debug, Default)]
@@ -54,8 +59,6 @@ pub(super) struct Lanes {
     is_helped: bool,
     /// The latest round ended before it had taken everything.
     was_cut_short: bool,
-    /// This round has looked into the lanes.
-    has_looked: bool,
     /// Nothing was left in any lane when it had.
     is_all_copied: bool,
     spare: Spare,
@@ -77,10 +80,9 @@ struct Cursor {
     front_at: Option<u64>,
     /// Whose records these are.
     author: Author,
-    /// It waits for another lane.
-    waits: bool,
-    /// Since which round it waits.
-    stuck_since: Option<u32>,
+    /// So many of it, the first, were copied before the latest look at all lanes. What was recorded
+    /// before them has been copied too, but where it was left for want of room.
+    settled: usize,
 }
 
 /// What stands in a lane.
@@ -209,20 +211,22 @@ impl Lanes {
         (self.taken, self.taken_bytes) = (0, 0);
         self.is_held = reach != Reach::End && self.backlog.has_too_many_chunks();
         let has_enough = self.was_cut_short || self.is_held;
-        self.has_looked = reach == Reach::End || !(self.is_helped && has_enough);
+        let looks = reach == Reach::End || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
-        if self.has_looked {
+        if looks {
             copies.copy(region, reach == Reach::End);
         }
         self.cursors.resize_with(copies.lanes(), Cursor::default);
-        self.is_all_copied = self.has_looked;
-        let mut most = 0;
+        self.is_all_copied = looks;
+        let (mut most, is_fresh) = (0, copies.is_fresh());
         copies.collect(&mut self.spare, |index, reader| {
             let cursor = &mut self.cursors[index];
             self.is_all_copied &= reader.is_complete();
+            if is_fresh {
+                cursor.settled = cursor.queue.len() + reader.settled();
+            }
             cursor.has_left_some = reader.has_left_some();
             most = most.max(reader.move_to(&mut cursor.queue));
-            cursor.waits = false;
             cursor.look();
         });
         drop(copies);
@@ -280,9 +284,7 @@ impl Lanes {
         let cursor = &mut self.cursors[index];
         (cursor.queue, self.spare) = lent;
         cursor.look();
-        if 0 < taken {
-            cursor.stuck_since = None;
-        }
+        cursor.settled = cursor.settled.saturating_sub(taken as usize);
         let marked = taken.min(cursor.marked);
         cursor.marked -= marked;
         self.marked -= marked;
@@ -306,9 +308,7 @@ impl Lanes {
 
     /// The first record of this lane, if there is one, need not wait.
     fn make_ready(&mut self, index: usize) {
-        let cursor = &mut self.cursors[index];
-        cursor.waits = false;
-        if let Some(at) = cursor.front_at {
+        if let Some(at) = self.cursors[index].front_at {
             self.ready.push(Reverse((at, index)));
         }
     }
@@ -322,21 +322,25 @@ impl Lanes {
 
     /// The first record of this lane waits for another lane.
     fn make_wait(&mut self, index: usize) {
-        self.cursors[index].waits = true;
         self.waiting.push(index);
     }
 
-    /// The lane that waits and has the earliest record of those, if it has waited a whole round:
-    /// what it waits for cannot stand behind a later record.
+    /// The lane that waits and has the earliest record of those, if what it waits for is in no lane.
     fn overdue(&self, reach: Reach) -> Option<usize> {
-        if !self.has_looked {
-            return None;
-        }
         let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
-        let (_, index) = self.waiting.iter().filter_map(at).min()?;
-        let since = self.cursors[index].stuck_since.unwrap_or(self.round);
-        let is_overdue = since != self.round && !self.may_have_been_left();
-        (reach == Reach::End || is_overdue).then_some(index)
+        let (at, index) = self.waiting.iter().filter_map(at).min()?;
+        let is_settled = || 0 < self.cursors[index].settled && !self.may_have_been_left();
+        let is_overdue =
+            self.is_before_those_ready(at, reach) && (reach == Reach::End || is_settled());
+        is_overdue.then_some(index)
+    }
+
+    /// Is this earlier than all that this round could take without force? What it waits for cannot stand
+    /// behind what is later.
+    fn is_before_those_ready(&self, at: u64, reach: Reach) -> bool {
+        let is_later = |ready_at: u64| reach.last().min(at.saturating_add(SKEW_NS)) < ready_at;
+        let earliest = self.ready.peek();
+        earliest.is_none_or(|Reverse((ready_at, _))| is_later(*ready_at))
     }
 
     /// Is all taken of a lane from which not all was copied, for want of room? What somebody waits for
@@ -346,17 +350,12 @@ impl Lanes {
         self.cursors.iter().any(is_exhausted)
     }
 
-    /// Remembers who could not go on.
+    /// Remembers what it came to.
     fn end(&mut self) {
         self.backlog.copies_taken(self.taken_bytes);
         self.was_cut_short = !self.is_held && MOST_A_ROUND <= self.taken;
         if self.marked == 0 {
             self.told_as_of = self.marked_at;
-        }
-        for cursor in &mut self.cursors {
-            if cursor.waits {
-                cursor.stuck_since.get_or_insert(self.round);
-            }
         }
     }
 

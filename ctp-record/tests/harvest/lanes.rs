@@ -7,7 +7,6 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::layout::Lane;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Region, Wait};
-use ctp_record::backlog::Backlog;
 use ctp_record::harvest::{Harvest, Numbers, Outside, Peer, Sink};
 use ctp_trace::record::{Act, CoroutineId, Event, ProcessId, Record, Tally};
 
@@ -16,11 +15,12 @@ use crate::desk::{Nowhere, Tray, events_in, tallies_in};
 const THREADS: usize = 3;
 
 /// A place with threads that take turns, as each test says. Tests run apart, so each has its own.
-struct Stage<const TEST: usize>;
+pub struct Stage<const TEST: usize>;
 
-static LOCALS: [[Local; THREADS]; 17] = [const { [const { Local::new() }; THREADS] }; 17];
-static ON_STAGE: [AtomicUsize; 17] = [const { AtomicUsize::new(0) }; 17];
-static NOW: [AtomicU64; 17] = [const { AtomicU64::new(0) }; 17];
+static LOCALS: [[Local; THREADS]; 19] = [const { [const { Local::new() }; THREADS] }; 19];
+static ON_STAGE: [AtomicUsize; 19] = [const { AtomicUsize::new(0) }; 19];
+/// What its clock said last.
+pub static NOW: [AtomicU64; 19] = [const { AtomicU64::new(0) }; 19];
 
 impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
@@ -45,7 +45,7 @@ impl<const TEST: usize> Platform for Stage<TEST> {
 }
 
 /// From now on this thread runs, from 1.
-fn enter(test: usize, thread: usize) {
+pub fn enter(test: usize, thread: usize) {
     ON_STAGE[test].store(thread - 1, Relaxed);
 }
 
@@ -61,7 +61,7 @@ pub fn memory(lanes: u32) -> Region<'static> {
     })
 }
 
-fn memory_of(plan: Plan) -> Region<'static> {
+pub fn memory_of(plan: Plan) -> Region<'static> {
     let kibs = (0..plan.bytes().div_ceil(1024)).map(|_| Kib([0; 1024]));
     let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
     let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
@@ -69,7 +69,7 @@ fn memory_of(plan: Plan) -> Region<'static> {
     unsafe { Region::create(base, bytes, plan, &Recording::default()) }.expect("it fits")
 }
 
-fn cycles<P: Platform>(task: &Coroutine<P>, count: u64) {
+pub fn cycles<P: Platform>(task: &Coroutine<P>, count: u64) {
     for cycle in 0..count {
         task.run();
         task.suspend(Wait::user(cycle));
@@ -336,7 +336,7 @@ struct Amid<P: Platform>(Numbers, Option<Coroutine<P>>);
 const AMID: u64 = 20;
 
 /// A thread that is given no lane.
-const LANELESS: usize = THREADS + 1;
+pub const LANELESS: usize = THREADS + 1;
 
 impl<P: Platform> Outside for Amid<P> {
     fn numbers(&mut self) -> &mut Numbers {
@@ -436,38 +436,6 @@ fn a_time_that_cannot_be_holds_up_nobody_who_has_no_lane() {
     let events = events_in(&tray.0);
     let its: Vec<u64> = events.iter().filter(is_its).map(|it| it.n).collect();
     assert_eq!(its, (0..=40).collect::<Vec<u64>>());
-}
-
-// LT-05, LT-07
-#[test]
-fn nobody_waits_in_vain_for_what_there_was_no_room_to_copy() {
-    const TEST: usize = 12;
-    let region = memory_of(Plan {
-        stations: 3,
-        lanes: 3,
-        lane_records: 8192,
-        short_lanes: 0,
-    });
-    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
-    let (hot, long, task) = (probe.born("hot"), probe.born("long"), probe.born("task"));
-    enter(TEST, 2);
-    cycles(&long, 2_000);
-    cycles(&task, 10);
-    enter(TEST, 3);
-    cycles(&task, 10);
-    enter(TEST, 1);
-    cycles(&hot, 4_000);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let mut harvest = Harvest::new(0).within(Backlog::of(1 << 15));
-    for _ in 0..8 {
-        harvest.pass(&region, &mut nowhere, &mut tray);
-    }
-    harvest.finish(&region, &mut nowhere, &mut tray);
-    let is_its = |it: &&Event| it.coroutine == CoroutineId(3);
-    let events = events_in(&tray.0);
-    let its: Vec<u64> = events.iter().filter(is_its).map(|it| it.n).collect();
-    assert_eq!(its, (0..=40).collect::<Vec<u64>>());
-    assert_eq!(harvest.totals().lost, 0);
 }
 
 // CTP-22, LT-05

@@ -12,6 +12,7 @@ mod lanes;
 mod nested;
 mod nonsense;
 mod ours;
+mod overload;
 mod plain;
 mod short_lanes;
 mod summary;

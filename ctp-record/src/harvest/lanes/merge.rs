@@ -27,10 +27,10 @@ impl Harvest {
         pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
         while 0 < self.lanes.left(reach) {
-            if let Some((index, until)) = self.lanes.earliest(reach) {
-                self.take_until(index, until, reach, pass);
-            } else if let Some(index) = self.lanes.overdue(reach) {
+            if let Some(index) = self.lanes.overdue(reach) {
                 self.take_by_force(index, pass);
+            } else if let Some((index, until)) = self.lanes.earliest(reach) {
+                self.take_until(index, until, reach, pass);
             } else {
                 break;
             }
