@@ -220,7 +220,8 @@ impl Harvest {
         self.settle(&mut pass);
         self.plain
             .retain(|&index| self.cells[index as usize].plain.is_some());
-        if pass.found.is_cut_short && self.can_look_later(region) {
+        let have_more = pass.found.is_cut_short || pass.found.has_untold;
+        if have_more && self.can_look_later(region) {
             self.clear_out(&mut pass);
             return pass.found;
         }

@@ -61,8 +61,6 @@ pub(super) struct Reader {
     eighths: u64,
     /// What was copied and not collected.
     queue: Queue,
-    /// So many of these were there before the latest look.
-    settled: usize,
     /// Room of copies that were collected before, and waited still.
     waiting_bytes: u64,
 }
@@ -229,7 +227,6 @@ impl Reader {
             before
         };
         let end = before.saturating_add(room).max(least);
-        self.settled = before;
         let was_pending = std::mem::take(&mut self.is_pending);
         while !self.is_damaged && self.copy_committed(ring, end, spare) {
             let is_gone = || was_pending && ring.is_abandoned(self.next, self.limit);
@@ -298,15 +295,9 @@ impl Reader {
         most_bytes.saturating_sub(taken_bytes) / (MOST_TO_FREE + 1)
     }
 
-    /// How many of the copies were there before the latest look at all lanes?
-    pub fn settled(&self) -> usize {
-        self.settled
-    }
-
     /// Moves the copies to the end of what waits. Gives how full the ring was.
     pub fn move_to(&mut self, waiting: &mut Queue) -> u64 {
         waiting.append(&mut self.queue);
-        self.settled = 0;
         self.waiting_bytes = waiting.bytes();
         std::mem::take(&mut self.eighths)
     }

@@ -6,6 +6,8 @@ use super::{Harvest, Pass};
 
 /// While lanes have more to give, stations are looked at once for so many records each.
 const RECORDS_A_STATION: u64 = 16;
+/// The same where somebody may have left one of whom no lane tells.
+const RECORDS_A_STATION_THAT_MAY_BE_FREE: u64 = 4;
 
 impl Harvest {
     /// Is nothing lost if the next pass comes late, as long as lanes are drained? Only they hold more
@@ -52,10 +54,17 @@ impl Harvest {
     }
 
     /// Lanes have more to give at once. A look at all stations takes as long as many records do, and finds
-    /// little that lanes do not tell, unless they were full or a filter keeps deaths out: who looked each time would be ever later the more stations there are.
+    /// little that lanes do not tell: who looked each time would be ever later the more stations there are.
     pub(super) fn can_look_later(&self, region: &Region<'_>) -> bool {
-        let many = RECORDS_A_STATION * self.heads.len() as u64;
-        let is_told = self.lanes.crowded_out() == self.crowded_out && !self.is_controlled;
-        self.unseen < many && is_told && self.is_all_in_lanes(region)
+        let records = match self.may_miss_deaths() {
+            true => RECORDS_A_STATION_THAT_MAY_BE_FREE,
+            false => RECORDS_A_STATION,
+        };
+        self.unseen < records * self.heads.len() as u64 && self.is_all_in_lanes(region)
+    }
+
+    /// Lanes were full since all stations were looked at, or a filter keeps deaths out.
+    fn may_miss_deaths(&self) -> bool {
+        self.lanes.crowded_out() != self.crowded_out || self.is_controlled
     }
 }

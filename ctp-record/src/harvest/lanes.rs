@@ -1,10 +1,10 @@
 //! Lanes: the records of all threads, merged by their times, become the events of coroutines.
 //!
-//! A round takes what was committed when it began. An event goes to its coroutine only after the one
-//! before it, which may lie in another thread's lane and not be seen until the next look at that: then
-//! this lane waits for it. What has not come by the time that all lanes were looked at once more, and
-//! have nothing left that is earlier than the event, was never recorded in a lane; it is looked for in
-//! the station's slots, and else lost.
+//! A round takes what was committed when it began, the earliest first. An event goes to its coroutine only
+//! after the one before it, which may lie in another thread's lane and not be seen until the next look at
+//! that: then the round ends with what is earlier. What has not come by the time that all lanes were
+//! looked at once more was never recorded in a lane; it is looked for in the station's slots, and else
+//! lost.
 //!
 //! A round begins by collecting copies of all that was committed, see `copies.rs`; which lane is
 //! next is said here, and what becomes of its records in `merge.rs`.
@@ -28,10 +28,6 @@ use crate::backlog::Backlog;
 
 /// After so many records it is time to empty the stations of the dead: they are wanted.
 const MOST_A_ROUND: u64 = 1 << 13;
-
-/// By how much one of two events may seem the earlier that was the later, where threads have processors of
-/// their own: these agree on the time, but the counter may be read ahead of what stands before it.
-const SKEW_NS: u64 = 100_000;
 
 /// How far all lanes have been read.
 #[derive(Debug, Default)]
@@ -59,8 +55,10 @@ pub(super) struct Lanes {
     is_helped: bool,
     /// The latest round ended before it had taken everything.
     was_cut_short: bool,
-    /// Nothing was left in any lane when it had.
+    /// Nothing is left in any lane of what was there when this round began.
     is_all_copied: bool,
+    /// Of some lane nothing is copied, though there is more in it: what comes next may be there.
+    has_run_dry: bool,
     spare: Spare,
     ahead: Ahead,
     copies: Arc<Mutex<Copies>>,
@@ -131,6 +129,20 @@ impl Cursor {
     fn look(&mut self) {
         self.front_at = self.queue.front().map(|front| front.read().0);
     }
+
+    /// Is all taken that was copied, but not all that there is?
+    fn has_run_dry(&self) -> bool {
+        self.has_left_some && self.front_at.is_none()
+    }
+}
+
+/// What a round does next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Takes from this lane what is no later than this.
+    Take { index: usize, until: u64 },
+    /// Takes one record of this lane, which waits for what is in no lane.
+    Force(usize),
 }
 
 impl Lanes {
@@ -223,13 +235,14 @@ impl Lanes {
             let cursor = &mut self.cursors[index];
             self.is_all_copied &= reader.is_complete();
             if is_fresh {
-                cursor.settled = cursor.queue.len() + reader.settled();
+                cursor.settled = cursor.queue.len();
             }
             cursor.has_left_some = reader.has_left_some();
             most = most.max(reader.move_to(&mut cursor.queue));
             cursor.look();
         });
         drop(copies);
+        self.has_run_dry = self.cursors.iter().any(Cursor::has_run_dry);
         self.mark(reach);
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
@@ -285,6 +298,7 @@ impl Lanes {
         (cursor.queue, self.spare) = lent;
         cursor.look();
         cursor.settled = cursor.settled.saturating_sub(taken as usize);
+        self.has_run_dry |= cursor.has_run_dry();
         let marked = taken.min(cursor.marked);
         cursor.marked -= marked;
         self.marked -= marked;
@@ -292,9 +306,25 @@ impl Lanes {
         self.taken_bytes += bytes;
     }
 
-    /// The lane with the earliest record that need not wait, and until when it has the earliest. It is
-    /// not among the ready ones any more.
-    fn earliest(&mut self, reach: Reach) -> Option<(usize, u64)> {
+    /// What is next, the earliest first. Nothing before the next look if what comes after that may be
+    /// earlier.
+    fn next(&mut self, reach: Reach) -> Option<Step> {
+        let is_over = reach == Reach::End;
+        if self.has_run_dry && !is_over {
+            return None;
+        }
+        let Some((at, index)) = self.first_waiting() else {
+            return self.earliest(reach);
+        };
+        let is_settled = is_over || 0 < self.cursors[index].settled;
+        match self.has_ready_until(at) {
+            true => self.earliest(reach),
+            false => is_settled.then_some(Step::Force(index)),
+        }
+    }
+
+    /// The lane with the earliest record that need not wait. It is not among the ready ones any more.
+    fn earliest(&mut self, reach: Reach) -> Option<Step> {
         let last = reach.last();
         let is_within = |Reverse((at, _)): &&Reverse<(u64, usize)>| *at <= last;
         self.ready.peek().filter(is_within)?;
@@ -303,7 +333,20 @@ impl Lanes {
             Some(Reverse((next_at, _))) => last.min(*next_at),
             None => last,
         };
-        Some((index, until))
+        Some(Step::Take { index, until })
+    }
+
+    /// The lane with the earliest record of those that wait, and when that was.
+    fn first_waiting(&self) -> Option<(u64, usize)> {
+        let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
+        self.waiting.iter().filter_map(at).min()
+    }
+
+    /// Is there anything that need not wait and is no later than this? Of two events of a coroutine the earlier
+    /// one is.
+    fn has_ready_until(&self, at: u64) -> bool {
+        let earliest = self.ready.peek();
+        earliest.is_some_and(|Reverse((ready_at, _))| *ready_at <= at)
     }
 
     /// The first record of this lane, if there is one, need not wait.
@@ -323,31 +366,6 @@ impl Lanes {
     /// The first record of this lane waits for another lane.
     fn make_wait(&mut self, index: usize) {
         self.waiting.push(index);
-    }
-
-    /// The lane that waits and has the earliest record of those, if what it waits for is in no lane.
-    fn overdue(&self, reach: Reach) -> Option<usize> {
-        let at = |index: &usize| Some((self.cursors[*index].front_at?, *index));
-        let (at, index) = self.waiting.iter().filter_map(at).min()?;
-        let is_settled = || 0 < self.cursors[index].settled && !self.may_have_been_left();
-        let is_overdue =
-            self.is_before_those_ready(at, reach) && (reach == Reach::End || is_settled());
-        is_overdue.then_some(index)
-    }
-
-    /// Is this earlier than all that this round could take without force? What it waits for cannot stand
-    /// behind what is later.
-    fn is_before_those_ready(&self, at: u64, reach: Reach) -> bool {
-        let is_later = |ready_at: u64| reach.last().min(at.saturating_add(SKEW_NS)) < ready_at;
-        let earliest = self.ready.peek();
-        earliest.is_none_or(|Reverse((ready_at, _))| is_later(*ready_at))
-    }
-
-    /// Is all taken of a lane from which not all was copied, for want of room? What somebody waits for
-    /// may be in the rest.
-    fn may_have_been_left(&self) -> bool {
-        let is_exhausted = |it: &Cursor| it.has_left_some && it.front_at.is_none();
-        self.cursors.iter().any(is_exhausted)
     }
 
     /// Remembers what it came to.

@@ -2,9 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
-use ctp_nostd::lane::Payload;
-use ctp_nostd::slot::EventKind;
 use ctp_nostd::{Coroutine, Local, Platform, Probe, Wait};
 use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Event, Tally};
@@ -25,6 +24,8 @@ thread_local! {
     /// After so many questions comes a handler, after so many more the next one.
     static COMING: RefCell<VecDeque<u32>> = const { RefCell::new(VecDeque::new()) };
     static HANDLED: Cell<u64> = const { Cell::new(0) };
+    /// A recorder that looks when a handler comes, and before it returns.
+    static LOOK: Cell<Option<Box<dyn FnMut()>>> = const { Cell::new(None) };
 }
 
 /// True if a handler is to come now.
@@ -42,7 +43,10 @@ fn is_due() -> bool {
 fn perhaps_a_handler() {
     if let Some(task) = TASK.get().filter(|_| is_due()) {
         HANDLED.set(HANDLED.get() + 1);
+        let mut look = LOOK.take();
+        look.iter_mut().for_each(|look| look());
         task.run();
+        look.iter_mut().for_each(|look| look());
     }
 }
 
@@ -178,30 +182,38 @@ fn a_handler_may_come_at_any_moment_of_a_switch() {
     }
 }
 
-// CTP-30
+// CTP-30, LT-07
 #[test]
 fn an_event_of_a_handler_makes_sense_where_the_one_amid_which_it_came_found_no_room() {
     let region = memory(1);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let mut harvest = Harvest::new(0);
     LOCAL.set(Some(Box::leak(Box::default())));
     let probe: Probe<Interrupted> = Probe::new(region, 1);
-    let _task = probe.born("it");
-    // Event 1 is lost, and the head does not count event 2 before that one is over.
-    let ring = region.ring(0).expect("there is one");
-    let (at_ns, place) = ring.reserve(Interrupted::now_ns);
-    let of_the_handler = Payload {
-        kind: EventKind::Run as u8,
-        uses: 1,
-        n: 2,
-        ..Payload::default()
-    };
-    place.expect("there is room").commit(at_ns, of_the_handler);
-    for _ in 0..3 {
-        harvest.pass(&region, &mut nowhere, &mut tray);
+    let task: Task = Box::leak(Box::new(probe.born("it")));
+    // Of 128 records one says whose they are, and one is the birth.
+    for _ in 0..63 {
+        task.run();
+        task.suspend(Wait::user(8));
     }
+    let told = Rc::new(RefCell::new((Harvest::new(0), Tray::default())));
+    let its = told.clone();
+    let drain = move || {
+        let (harvest, tray) = &mut *its.borrow_mut();
+        for _ in 0..3 {
+            harvest.pass(&region, &mut Nowhere::default(), tray);
+        }
+    };
+    TASK.set(Some(task));
+    COMING.set([1].into());
+    LOOK.set(Some(Box::new(drain)));
+    task.run();
+    TASK.set(None);
+    let (harvest, tray) = &*told.borrow();
     let numbers = events_in(&tray.0).into_iter().map(|event| event.n);
-    assert_eq!(numbers.collect::<Vec<u64>>(), [0, 2]);
+    let expected = (0..127).chain([128]);
+    assert_eq!(
+        numbers.collect::<Vec<u64>>(),
+        expected.collect::<Vec<u64>>()
+    );
     let totals = harvest.totals();
     assert_eq!((totals.lost, totals.quarantined), (1, 0));
 }

@@ -3,21 +3,27 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use ctp_nostd::create::Plan;
-use ctp_nostd::{Probe, Wait};
+use ctp_nostd::lane::{DeedKind, Payload};
+use ctp_nostd::slot::EventKind as StoredKind;
+use ctp_nostd::{Platform, Probe, Wait};
 use ctp_record::backlog::Backlog;
 use ctp_record::harvest::Harvest;
-use ctp_trace::record::{CoroutineId, Event};
+use ctp_trace::record::{Act, CoroutineId, Event, EventKind, Record};
 
 use crate::desk::{Nowhere, Tray, events_in};
 use crate::lanes::{LANELESS, NOW, Stage, cycles, enter, memory_of};
 
 const A_MS: u64 = 1_000_000;
 
+fn events_of(coroutine: u32, tray: &Tray) -> Vec<Event> {
+    let is_its = |it: &Event| it.coroutine == CoroutineId(coroutine);
+    events_in(&tray.0).into_iter().filter(is_its).collect()
+}
+
 /// Which of a coroutine's events were told.
 fn numbers_of(coroutine: u32, tray: &Tray) -> Vec<u64> {
-    let is_its = |it: &Event| it.coroutine == CoroutineId(coroutine);
-    let events = events_in(&tray.0).into_iter();
-    events.filter(is_its).map(|event| event.n).collect()
+    let events = events_of(coroutine, tray).into_iter();
+    events.map(|event| event.n).collect()
 }
 
 // LT-05, LT-07
@@ -70,8 +76,9 @@ fn what_is_in_no_lane_holds_up_nobody_while_another_lane_is_flat_out() {
     cycles(&hot, 12_000);
     let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
     let mut harvest = Harvest::new(0);
-    let found = [(); 2].map(|()| harvest.pass(&region, &mut nowhere, &mut tray));
-    assert!(found.iter().all(|found| found.is_cut_short), "hot has more");
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    let found = harvest.pass(&region, &mut nowhere, &mut tray);
+    assert!(found.is_cut_short, "hot has more");
     let of_the_task = numbers_of(1, &tray);
     assert_eq!(
         of_the_task[of_the_task.len() - 6..],
@@ -82,35 +89,112 @@ fn what_is_in_no_lane_holds_up_nobody_while_another_lane_is_flat_out() {
     assert_eq!(numbers_of(2, &tray), (0..=24_000).collect::<Vec<u64>>());
 }
 
+// CT-15, LT-05
+#[test]
+fn a_wake_is_told_before_the_end_of_whom_it_woke_also_where_something_is_in_no_lane() {
+    const TEST: usize = 19;
+    let region = memory_of(Plan {
+        stations: 2,
+        lanes: 2,
+        lane_records: 128,
+        short_lanes: 0,
+    });
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let (other, task) = (probe.born("other"), probe.born("task"));
+    enter(TEST, LANELESS);
+    cycles(&other, 10);
+    enter(TEST, 1);
+    cycles(&other, 1);
+    let wake = Payload {
+        kind: DeedKind::Wake as u8,
+        station: 1,
+        uses: 1,
+        n: 1,
+        ..Payload::default()
+    };
+    let ring = region.ring(0).expect("thread 1 has it");
+    let (at_ns, place) = ring.reserve(Stage::<TEST>::now_ns);
+    place.expect("there is room").commit(at_ns, wake);
+    enter(TEST, 2);
+    NOW[TEST].store(A_MS, Relaxed);
+    drop(task);
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    for _ in 0..3 {
+        harvest.pass(&region, &mut nowhere, &mut tray);
+    }
+    let place = |is_it: fn(&Record) -> bool| tray.0.iter().position(is_it);
+    let wake = place(|it| matches!(it, Record::Deed(it) if matches!(it.act, Act::Wake(_))));
+    let death = place(|it| matches!(it, Record::Event(it) if it.kind == EventKind::Death));
+    assert!(wake.is_some() && wake < death, "{wake:?} {death:?}");
+}
+
 // CTP-08, LT-05
 #[test]
-fn the_clocks_of_two_processors_may_be_apart_by_a_little() {
+fn what_comes_into_another_lane_after_that_was_looked_at_is_waited_for() {
+    const TEST: usize = 20;
+    let region = memory_of(Plan {
+        stations: 2,
+        lanes: 2,
+        lane_records: 128,
+        short_lanes: 0,
+    });
+    let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
+    let (_task, other) = (probe.born("task"), probe.born("other"));
+    enter(TEST, 2);
+    cycles(&other, 1);
+    let event = |n: u64| Payload {
+        kind: StoredKind::Run as u8,
+        uses: 1,
+        n,
+        ..Payload::default()
+    };
+    let [first, second] = [0, 1].map(|lane| {
+        let ring = region.ring(lane).expect("both have one");
+        let (at_ns, place) = ring.reserve(Stage::<TEST>::now_ns);
+        (at_ns, place.expect("there is room"))
+    });
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    second.1.commit(second.0, event(2));
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    first.1.commit(first.0, event(1));
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    assert_eq!(numbers_of(1, &tray), [0, 1, 2]);
+}
+
+// CTP-08, LT-05
+#[test]
+fn of_two_events_at_one_time_the_earlier_one_is_told_first() {
     const TEST: usize = 18;
     let region = memory_of(Plan {
         stations: 2,
-        lanes: 3,
+        lanes: 2,
         lane_records: 1 << 14,
         short_lanes: 0,
     });
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     let (task, hot) = (probe.born("task"), probe.born("hot"));
-    // So much that the rest waits for the round after the next one.
+    enter(TEST, 2);
+    cycles(&hot, 1);
+    enter(TEST, 1);
+    // So much that what comes behind it waits for the next round.
     cycles(&hot, 5_000);
-    let then = NOW[TEST].load(Relaxed);
-    let step = |thread: usize, later: u64| {
+    let at_one_time = |thread: usize| {
         enter(TEST, thread);
-        NOW[TEST].store(then + later, Relaxed);
+        NOW[TEST].store(A_MS, Relaxed);
     };
-    step(1, 1_000);
+    at_one_time(2);
     task.run();
-    step(2, 500);
+    at_one_time(1);
     task.suspend(Wait::unknown());
-    step(1, 2_000);
     cycles(&task, 10);
     let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
     let mut harvest = Harvest::new(0);
     harvest.pass(&region, &mut nowhere, &mut tray);
     harvest.finish(&region, &mut nowhere, &mut tray);
     assert_eq!(numbers_of(1, &tray), (0..=22).collect::<Vec<u64>>());
+    let its = events_of(1, &tray);
+    assert_eq!(its[1].at, its[2].at);
     assert_eq!(harvest.totals().lost, 0);
 }

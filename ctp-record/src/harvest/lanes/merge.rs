@@ -8,7 +8,7 @@ use ctp_nostd::layout::SLOTS;
 use ctp_nostd::slot::{Epoch, EventKind as StoredKind};
 use ctp_trace::record::EventKind;
 
-use super::{Reach, Record};
+use super::{Reach, Record, Step};
 use crate::harvest::cell::Cell;
 use crate::harvest::{Harvest, Pass, convert};
 
@@ -26,13 +26,12 @@ impl Harvest {
         let eighths = self.lanes.begin(pass.region, reach);
         pass.found.most = pass.found.most.max(eighths);
         self.discover(pass.region);
-        while 0 < self.lanes.left(reach) {
-            if let Some(index) = self.lanes.overdue(reach) {
-                self.take_by_force(index, pass);
-            } else if let Some((index, until)) = self.lanes.earliest(reach) {
-                self.take_until(index, until, reach, pass);
-            } else {
-                break;
+        while 0 < self.lanes.left(reach)
+            && let Some(step) = self.lanes.next(reach)
+        {
+            match step {
+                Step::Take { index, until } => self.take_until(index, until, reach, pass),
+                Step::Force(index) => self.take_by_force(index, pass),
             }
         }
         pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
