@@ -229,7 +229,7 @@ impl Memories {
         for held in &mut self.held {
             held.harvest.get_ready();
         }
-        PassOutcome::held()
+        PassOutcome::aside()
     }
 
     /// Looks at those that have had no event for so long.
