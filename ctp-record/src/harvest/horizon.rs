@@ -63,9 +63,9 @@ impl Horizon {
         monotonic_ns <= self.latest_ns
     }
 
-    /// From now on no time later than this is usual.
+    /// It is this time now; from now on no later one is usual.
     pub(super) fn stop(&mut self, at_ns: u64) {
-        self.latest_ns = self.latest_ns.min(at_ns);
+        self.latest_ns = at_ns;
         self.is_over = true;
     }
 

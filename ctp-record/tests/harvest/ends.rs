@@ -16,8 +16,8 @@ use crate::sweep;
 /// A place with one thread, for one test.
 struct Alone<const TEST: usize>;
 
-static NOW: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-static LOCALS: [Local; 2] = [const { Local::new() }; 2];
+static NOW: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+static LOCALS: [Local; 3] = [const { Local::new() }; 3];
 
 impl<const TEST: usize> Platform for Alone<TEST> {
     fn now_ns() -> u64 {
@@ -81,6 +81,28 @@ fn what_threads_do_after_the_end_is_neither_told_nor_lost() {
     let totals = harvest.totals();
     assert_eq!((totals.lost, totals.crowded_out), (0, 0));
     std::mem::forget(task);
+}
+
+// CT-02
+#[test]
+fn what_is_read_after_the_end_is_not_each_compared_with_the_clock() {
+    static ASKED: AtomicU64 = AtomicU64::new(0);
+    let region = memory(1);
+    let probe: Probe<Alone<2>> = Probe::new(region, 1);
+    let mut harvest = Harvest::clocked(0, || {
+        ASKED.fetch_add(1, Relaxed);
+        NOW[2].load(Relaxed)
+    });
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let task = probe.born("long since unread");
+    harvest.pass(&region, &mut nowhere, &mut tray);
+    NOW[2].store(60_000_000_000, Relaxed);
+    live(&task, 50);
+    harvest.stop(&region);
+    let before = ASKED.load(Relaxed);
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    assert_eq!(events_in(&tray.0).len(), 1 + 2 * 50);
+    assert!(ASKED.load(Relaxed) - before < 10);
 }
 
 // CT-02
