@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use ctp_nostd::create::Plan;
 use ctp_nostd::lane::{DeedKind, Payload};
 use ctp_nostd::slot::EventKind as StoredKind;
-use ctp_nostd::{Platform, Probe, Wait};
+use ctp_nostd::{Platform, Probe, Region, Wait};
 use ctp_record::backlog::Backlog;
 use ctp_record::harvest::Harvest;
+use ctp_record::pace::PassOutcome;
 use ctp_trace::record::{Act, CoroutineId, Event, EventKind, Record};
 
 use crate::desk::{Nowhere, Tray, events_in};
@@ -15,27 +16,61 @@ use crate::lanes::{LANELESS, NOW, Stage, cycles, enter, memory_of};
 
 const A_MS: u64 = 1_000_000;
 
-fn events_of(coroutine: u32, tray: &Tray) -> Vec<Event> {
-    let is_its = |it: &Event| it.coroutine == CoroutineId(coroutine);
-    events_in(&tray.0).into_iter().filter(is_its).collect()
+/// For three coroutines and as many threads.
+fn memory(lane_records: u32) -> Region<'static> {
+    memory_of(Plan {
+        stations: 3,
+        lanes: 3,
+        lane_records,
+        short_lanes: 0,
+    })
 }
 
-/// Which of a coroutine's events were told.
-fn numbers_of(coroutine: u32, tray: &Tray) -> Vec<u64> {
-    let events = events_of(coroutine, tray).into_iter();
-    events.map(|event| event.n).collect()
+/// A reader of it, and what that has told.
+struct Reading {
+    region: Region<'static>,
+    harvest: Harvest,
+    nowhere: Nowhere,
+    tray: Tray,
+}
+
+impl Reading {
+    fn of(region: Region<'static>, harvest: Harvest) -> Self {
+        Reading {
+            region,
+            harvest,
+            nowhere: Nowhere::default(),
+            tray: Tray::default(),
+        }
+    }
+
+    fn pass(&mut self) -> PassOutcome {
+        let (nowhere, tray) = (&mut self.nowhere, &mut self.tray);
+        self.harvest.pass(&self.region, nowhere, tray)
+    }
+
+    fn finish(&mut self) {
+        let (nowhere, tray) = (&mut self.nowhere, &mut self.tray);
+        self.harvest.finish(&self.region, nowhere, tray);
+    }
+
+    fn events_of(&self, coroutine: u32) -> Vec<Event> {
+        let is_its = |it: &Event| it.coroutine == CoroutineId(coroutine);
+        events_in(&self.tray.0).into_iter().filter(is_its).collect()
+    }
+
+    /// Which of a coroutine's events were told.
+    fn numbers_of(&self, coroutine: u32) -> Vec<u64> {
+        let events = self.events_of(coroutine).into_iter();
+        events.map(|event| event.n).collect()
+    }
 }
 
 // LT-05, LT-07
 #[test]
 fn nobody_waits_in_vain_for_what_there_was_no_room_to_copy() {
     const TEST: usize = 12;
-    let region = memory_of(Plan {
-        stations: 3,
-        lanes: 3,
-        lane_records: 8192,
-        short_lanes: 0,
-    });
+    let region = memory(8192);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     let (hot, long, task) = (probe.born("hot"), probe.born("long"), probe.born("task"));
     enter(TEST, 2);
@@ -45,26 +80,21 @@ fn nobody_waits_in_vain_for_what_there_was_no_room_to_copy() {
     cycles(&task, 10);
     enter(TEST, 1);
     cycles(&hot, 4_000);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let mut harvest = Harvest::new(0).within(Backlog::of(1 << 15));
+    let harvest = Harvest::new(0).within(Backlog::of(1 << 15));
+    let mut reading = Reading::of(region, harvest);
     for _ in 0..8 {
-        harvest.pass(&region, &mut nowhere, &mut tray);
+        reading.pass();
     }
-    harvest.finish(&region, &mut nowhere, &mut tray);
-    assert_eq!(numbers_of(3, &tray), (0..=40).collect::<Vec<u64>>());
-    assert_eq!(harvest.totals().lost, 0);
+    reading.finish();
+    assert_eq!(reading.numbers_of(3), (0..=40).collect::<Vec<u64>>());
+    assert_eq!(reading.harvest.totals().lost, 0);
 }
 
 // LT-05, LT-07
 #[test]
 fn what_is_in_no_lane_holds_up_nobody_while_another_lane_is_flat_out() {
     const TEST: usize = 17;
-    let region = memory_of(Plan {
-        stations: 2,
-        lanes: 2,
-        lane_records: 1 << 15,
-        short_lanes: 0,
-    });
+    let region = memory(1 << 15);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     let (task, hot) = (probe.born("task"), probe.born("hot"));
     enter(TEST, LANELESS);
@@ -74,31 +104,25 @@ fn what_is_in_no_lane_holds_up_nobody_while_another_lane_is_flat_out() {
     enter(TEST, 2);
     NOW[TEST].store(A_MS, Relaxed);
     cycles(&hot, 12_000);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let mut harvest = Harvest::new(0);
-    harvest.pass(&region, &mut nowhere, &mut tray);
-    let found = harvest.pass(&region, &mut nowhere, &mut tray);
+    let mut reading = Reading::of(region, Harvest::new(0));
+    reading.pass();
+    let found = reading.pass();
     assert!(found.is_cut_short, "hot has more");
-    let of_the_task = numbers_of(1, &tray);
+    let of_the_task = reading.numbers_of(1);
     assert_eq!(
         of_the_task[of_the_task.len() - 6..],
         [21, 22, 23, 24, 25, 26]
     );
-    harvest.finish(&region, &mut nowhere, &mut tray);
-    assert_eq!(numbers_of(1, &tray), of_the_task);
-    assert_eq!(numbers_of(2, &tray), (0..=24_000).collect::<Vec<u64>>());
+    reading.finish();
+    assert_eq!(reading.numbers_of(1), of_the_task);
+    assert_eq!(reading.numbers_of(2), (0..=24_000).collect::<Vec<u64>>());
 }
 
 // CT-15, LT-05
 #[test]
 fn a_wake_is_told_before_the_end_of_whom_it_woke_also_where_something_is_in_no_lane() {
     const TEST: usize = 19;
-    let region = memory_of(Plan {
-        stations: 2,
-        lanes: 2,
-        lane_records: 128,
-        short_lanes: 0,
-    });
+    let region = memory(128);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     let (other, task) = (probe.born("other"), probe.born("task"));
     enter(TEST, LANELESS);
@@ -118,12 +142,11 @@ fn a_wake_is_told_before_the_end_of_whom_it_woke_also_where_something_is_in_no_l
     enter(TEST, 2);
     NOW[TEST].store(A_MS, Relaxed);
     drop(task);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let mut harvest = Harvest::new(0);
+    let mut reading = Reading::of(region, Harvest::new(0));
     for _ in 0..3 {
-        harvest.pass(&region, &mut nowhere, &mut tray);
+        reading.pass();
     }
-    let place = |is_it: fn(&Record) -> bool| tray.0.iter().position(is_it);
+    let place = |is_it: fn(&Record) -> bool| reading.tray.0.iter().position(is_it);
     let wake = place(|it| matches!(it, Record::Deed(it) if matches!(it.act, Act::Wake(_))));
     let death = place(|it| matches!(it, Record::Event(it) if it.kind == EventKind::Death));
     assert!(wake.is_some() && wake < death, "{wake:?} {death:?}");
@@ -133,12 +156,7 @@ fn a_wake_is_told_before_the_end_of_whom_it_woke_also_where_something_is_in_no_l
 #[test]
 fn what_comes_into_another_lane_after_that_was_looked_at_is_waited_for() {
     const TEST: usize = 20;
-    let region = memory_of(Plan {
-        stations: 2,
-        lanes: 2,
-        lane_records: 128,
-        short_lanes: 0,
-    });
+    let region = memory(128);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     let (_task, other) = (probe.born("task"), probe.born("other"));
     enter(TEST, 2);
@@ -154,25 +172,19 @@ fn what_comes_into_another_lane_after_that_was_looked_at_is_waited_for() {
         let (at_ns, place) = ring.reserve(Stage::<TEST>::now_ns);
         (at_ns, place.expect("there is room"))
     });
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let mut harvest = Harvest::new(0);
+    let mut reading = Reading::of(region, Harvest::new(0));
     second.1.commit(second.0, event(2));
-    harvest.pass(&region, &mut nowhere, &mut tray);
+    reading.pass();
     first.1.commit(first.0, event(1));
-    harvest.pass(&region, &mut nowhere, &mut tray);
-    assert_eq!(numbers_of(1, &tray), [0, 1, 2]);
+    reading.pass();
+    assert_eq!(reading.numbers_of(1), [0, 1, 2]);
 }
 
 // CTP-08, LT-05
 #[test]
 fn of_two_events_at_one_time_the_earlier_one_is_told_first() {
     const TEST: usize = 18;
-    let region = memory_of(Plan {
-        stations: 2,
-        lanes: 2,
-        lane_records: 1 << 14,
-        short_lanes: 0,
-    });
+    let region = memory(1 << 14);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     let (task, hot) = (probe.born("task"), probe.born("hot"));
     enter(TEST, 2);
@@ -189,12 +201,11 @@ fn of_two_events_at_one_time_the_earlier_one_is_told_first() {
     at_one_time(1);
     task.suspend(Wait::unknown());
     cycles(&task, 10);
-    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
-    let mut harvest = Harvest::new(0);
-    harvest.pass(&region, &mut nowhere, &mut tray);
-    harvest.finish(&region, &mut nowhere, &mut tray);
-    assert_eq!(numbers_of(1, &tray), (0..=22).collect::<Vec<u64>>());
-    let its = events_of(1, &tray);
+    let mut reading = Reading::of(region, Harvest::new(0));
+    reading.pass();
+    reading.finish();
+    assert_eq!(reading.numbers_of(1), (0..=22).collect::<Vec<u64>>());
+    let its = reading.events_of(1);
     assert_eq!(its[1].at, its[2].at);
-    assert_eq!(harvest.totals().lost, 0);
+    assert_eq!(reading.harvest.totals().lost, 0);
 }
