@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -62,16 +62,16 @@ impl Floor {
 
     /// One of the wanderers goes on here, if any is free.
     fn receive(&self) {
-        let wanderers = || {
-            self.wanderers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        let next = wanderers().pop_front();
+        let next = self.wanderers().pop_front();
         if let Some(task) = next {
             self.take(&task, 2);
-            wanderers().push_back(task);
+            self.wanderers().push_back(task);
         }
+    }
+
+    fn wanderers(&self) -> MutexGuard<'_, VecDeque<Task>> {
+        let wanderers = self.wanderers.lock();
+        wanderers.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn be_flat_out(&self) {
@@ -103,10 +103,7 @@ impl Floor {
 fn target() {
     ctp_nostd::attach();
     let floor = Floor::default();
-    *floor
-        .wanderers
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = floor.born(2, WANDERERS).into();
+    floor.wanderers().extend(floor.born(2, WANDERERS));
     thread::scope(|scope| {
         (0..HOT_THREADS).for_each(|_| drop(scope.spawn(|| floor.be_flat_out())));
         (0..CALM_THREADS).for_each(|_| drop(scope.spawn(|| floor.be_calm())));

@@ -237,9 +237,15 @@ impl Header {
 impl Region<'_> {
     /// Would a new coroutine find no station?
     pub fn is_full(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// Stations for new coroutines: those that were put back, and those that nobody has had.
+    pub fn left(&self) -> usize {
         let taken = self.header.free_head.load(Ordering::Relaxed);
         let put = self.header.free_tail.load(Ordering::Relaxed);
-        taken == put && self.allocated().len() == self.stations.len()
+        let fresh = self.stations.len() - self.allocated().len();
+        (put.wrapping_sub(taken) as usize).saturating_add(fresh)
     }
 
     /// Puts back the station with this index: its occupant is over, and its `next_n` events have

@@ -6,8 +6,6 @@ use super::{Harvest, Pass};
 
 /// While lanes have more to give, stations are looked at once for so many records each.
 const RECORDS_A_STATION: u64 = 16;
-/// The same where somebody may have left one of whom no lane tells.
-const RECORDS_A_STATION_THAT_MAY_BE_FREE: u64 = 4;
 
 impl Harvest {
     /// Is nothing lost if the next pass comes late, as long as lanes are drained? Only they hold more
@@ -54,17 +52,17 @@ impl Harvest {
     }
 
     /// Lanes have more to give at once. A look at all stations takes as long as many records do, and finds
-    /// little that lanes do not tell: who looked each time would be ever later the more stations there are.
+    /// little that lanes do not tell, unless a filter keeps deaths out: who looked each time would be ever
+    /// later the more stations there are.
     pub(super) fn can_look_later(&self, region: &Region<'_>) -> bool {
-        let records = match self.may_miss_deaths() {
-            true => RECORDS_A_STATION_THAT_MAY_BE_FREE,
-            false => RECORDS_A_STATION,
-        };
-        self.unseen < records * self.heads.len() as u64 && self.is_all_in_lanes(region)
+        let many = RECORDS_A_STATION * self.heads.len() as u64;
+        let is_told = !self.is_controlled && self.is_all_in_lanes(region);
+        self.unseen < many && is_told && !self.may_want_for_stations(region)
     }
 
-    /// Lanes were full since all stations were looked at, or a filter keeps deaths out.
-    fn may_miss_deaths(&self) -> bool {
-        self.lanes.crowded_out() != self.crowded_out || self.is_controlled
+    /// Lanes were full since all stations were looked at: who left then may not have told, and there are not
+    /// many stations left.
+    fn may_want_for_stations(&self, region: &Region<'_>) -> bool {
+        self.lanes.crowded_out() != self.crowded_out && region.left() < region.stations.len() / 2
     }
 }

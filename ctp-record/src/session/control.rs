@@ -124,7 +124,7 @@ impl Session<'_> {
             yield_now();
         }
         let found = self.memories.pass(&mut self.processes, &mut self.output);
-        let is_all_read = found.events == 0 && !found.is_cut_short && !found.is_held;
+        let is_all_read = found.events == 0 && !found.is_behind();
         inside.is_empty() && (is_all_read || verb != Verb::Stop)
     }
 

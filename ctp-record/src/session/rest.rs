@@ -39,7 +39,7 @@ impl Session<'_> {
         self.memories.arm();
         wait::order();
         let found = self.memories.pass(&mut self.processes, &mut self.output);
-        if found.events > 0 || found.is_held {
+        if found.events > 0 || found.is_behind() {
             self.memories.disarm();
             return Ok(Happened::default());
         }
