@@ -6,12 +6,14 @@
 mod decode;
 mod deed;
 mod encode;
-mod rows;
+mod events;
+mod expectation;
 
 use std::array;
 
 use crate::hash::Map;
-use crate::record::{Event, EventKind, SiteId, WaitKind, WaitMarks};
+use crate::record::{Event, SiteId, WaitKind, WaitMarks};
+use expectation::Expectation;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::Encoder;
@@ -125,10 +127,10 @@ struct Oracle {
     /// Index of the state that the row before changed.
     latest: usize,
     /// The first one is nobody's: the first coroutine of a block is like it.
-    states: Vec<State>,
-    indices: Map<u32, usize>,
+    states: Vec<Expectation>,
+    indices: Map<u32, u32>,
     /// The same of those that came last, by low bits of their numbers: who, and the index.
-    recent: Box<[(u32, usize); RECENT]>,
+    recent: Box<[(u32, u32); RECENT]>,
 }
 
 /// A power of two.
@@ -136,7 +138,7 @@ const RECENT: usize = 1024;
 
 impl Oracle {
     fn new() -> Self {
-        let (states, indices) = (vec![State::default()], Map::default());
+        let (states, indices) = (vec![Expectation::default()], Map::default());
         Oracle {
             coroutine: 0,
             at: 0,
@@ -159,18 +161,18 @@ impl Oracle {
     ///
     /// A coroutine that is new to the block is expected to be like the one before.
     #[inline]
-    fn state(&mut self, coroutine: u32) -> &mut State {
+    fn state(&mut self, coroutine: u32) -> &mut Expectation {
         let (whose, recent) = self.recent[coroutine as usize % RECENT];
         self.latest = match whose == coroutine {
-            true => recent,
-            false => self.look_up(coroutine),
+            true => recent as usize,
+            false => self.look_up(coroutine) as usize,
         };
         &mut self.states[self.latest]
     }
 
     #[inline(never)]
-    fn look_up(&mut self, coroutine: u32) -> usize {
-        let next = self.states.len();
+    fn look_up(&mut self, coroutine: u32) -> u32 {
+        let next = self.states.len() as u32;
         let index = *self.indices.entry(coroutine).or_insert(next);
         if index == next {
             let state = self.states[self.latest].of_a_stranger();
@@ -182,153 +184,8 @@ impl Oracle {
 }
 
 /// What stands in this place of the recent ones while nobody does: a number that belongs elsewhere.
-fn nobody(place: usize) -> (u32, usize) {
+fn nobody(place: usize) -> (u32, u32) {
     (!(place as u32), 0)
-}
-
-/// What is expected of the next row of a coroutine.
-#[derive(Clone, Copy, Default)]
-struct State {
-    n: u64,
-    tid: u64,
-    wakes: u32,
-    suspended: Habit,
-    other: Habit,
-}
-
-impl State {
-    fn of_a_stranger(&self) -> Self {
-        let mut state = *self;
-        state.suspended.met = false;
-        state.other.met = false;
-        state
-    }
-
-    fn habit(&mut self, kind: EventKind) -> &mut Habit {
-        if kind == EventKind::Suspend {
-            &mut self.suspended
-        } else {
-            &mut self.other
-        }
-    }
-
-    /// What the next event of this kind will say.
-    #[inline]
-    fn foretell(&mut self, kind: EventKind, tid_before: u64) -> Foretold {
-        let (n, tid) = (self.n, self.tid_of(kind, tid_before));
-        let habit = self.habit(kind);
-        Foretold {
-            n,
-            tid,
-            spot: habit.next_spot(),
-            seen: habit.next_seen(),
-        }
-    }
-
-    /// It has come. Gives what was foretold.
-    #[inline]
-    fn meet(&mut self, event: &Event, spot: Spot, tid_before: u64) -> Foretold {
-        let tid = self.tid_of(event.kind, tid_before);
-        self.tid = event.tid;
-        let n = core::mem::replace(&mut self.n, event.n.wrapping_add(1));
-        let habit = self.habit(event.kind);
-        Foretold {
-            n,
-            tid,
-            spot: habit.meet_spot(spot),
-            seen: habit.meet_seen(event.wake_seen),
-        }
-    }
-
-    /// A run may be on any thread; what follows it is on the same one.
-    #[inline]
-    fn tid_of(&self, kind: EventKind, tid_before: u64) -> u64 {
-        match kind {
-            EventKind::Birth | EventKind::Run => tid_before,
-            EventKind::Suspend | EventKind::Death => self.tid,
-        }
-    }
-}
-
-/// What an event is expected to say.
-struct Foretold {
-    n: u64,
-    tid: u64,
-    spot: Spot,
-    seen: u16,
-}
-
-impl Foretold {
-    /// Has all of it come true?
-    #[inline]
-    fn is_met_by(&self, event: &Event, spot: Spot) -> bool {
-        let is_met = self.n == event.n && self.tid == event.tid && self.seen == event.wake_seen;
-        is_met && self.spot == spot
-    }
-}
-
-/// What a coroutine's suspends have in common, or its other events.
-#[derive(Clone, Copy, Default)]
-struct Habit {
-    /// The latest first.
-    spots: [Spot; 4],
-    /// All of them are the same.
-    is_steady: bool,
-    seen: u16,
-    step: u16,
-    /// The block has such an event of this coroutine.
-    met: bool,
-}
-
-impl Habit {
-    /// Coroutines go round in loops: what came after the latest spot the last time comes again.
-    #[inline]
-    fn next_spot(&self) -> Spot {
-        let [latest, rest @ ..] = &self.spots;
-        if self.is_steady {
-            return *latest;
-        }
-        match rest.iter().position(|spot| spot == latest) {
-            Some(before) => self.spots[before],
-            None => *latest,
-        }
-    }
-
-    /// Wakes between two runs are most often as many as the last time.
-    #[inline]
-    fn next_seen(&self) -> u16 {
-        self.seen.wrapping_add(self.step)
-    }
-
-    /// It was here. Gives where it was expected.
-    #[inline]
-    fn meet_spot(&mut self, spot: Spot) -> Spot {
-        match self.is_steady && self.spots[0] == spot {
-            true => spot,
-            false => self.meet_another(spot),
-        }
-    }
-
-    #[inline(never)]
-    fn meet_another(&mut self, spot: Spot) -> Spot {
-        let foretold = self.next_spot();
-        self.spots.rotate_right(1);
-        self.spots[0] = spot;
-        self.is_steady = self.spots.iter().all(|one| *one == spot);
-        foretold
-    }
-
-    /// So many were known. Gives how many were expected.
-    #[inline]
-    fn meet_seen(&mut self, seen: u16) -> u16 {
-        let foretold = self.next_seen();
-        if self.met {
-            self.step = seen.wrapping_sub(self.seen);
-        }
-        self.seen = seen;
-        self.met = true;
-        foretold
-    }
 }
 
 fn wait_code(wait: WaitKind) -> u8 {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::slice;
 
 use crate::block;
 use crate::chunk::{Payload, RawChunk};
@@ -78,7 +79,7 @@ impl Composer {
 
     fn add_row(&mut self, record: &Record) {
         match record {
-            Record::Event(it) => self.add_event(it),
+            Record::Event(it) => self.add_events(slice::from_ref(it)),
             Record::Wake(it) => self.row(|block| block.wake(it)),
             Record::Deed(it) => self.row(|block| block.deed(it)),
             Record::Tally(it) => self.row(|block| block.tally(it)),
@@ -86,15 +87,13 @@ impl Composer {
         }
     }
 
-    /// Like [`add`](Self::add), but takes an event.
-    pub fn add_event(&mut self, event: &Event) {
-        self.row(|block| block.event(event));
-    }
-
     /// Like [`add`](Self::add), but takes events, one after the other.
     pub fn add_events(&mut self, events: &[Event]) {
-        for event in events {
-            self.row(|block| block.event(event));
+        let mut left = events;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(left.len().min(self.block.until_look()));
+            self.rows(now.len(), |block| block.events(now));
+            left = later;
         }
     }
 
@@ -127,10 +126,14 @@ impl Composer {
         self.made.push_back(RawChunk::new(END, payload));
     }
 
-    #[inline(always)]
     fn row(&mut self, add: impl FnOnce(&mut block::Encoder)) {
+        self.rows(1, add);
+    }
+
+    /// Adds so many.
+    fn rows(&mut self, records: usize, add: impl FnOnce(&mut block::Encoder)) {
         add(&mut self.block);
-        if self.block.is_full() {
+        if self.block.is_full(records) {
             self.cut();
         }
     }

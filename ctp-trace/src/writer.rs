@@ -63,7 +63,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of `out`.
     pub fn write_event(&mut self, event: &Event) -> io::Result<()> {
-        self.composer.add_event(event);
+        self.composer.add_events(std::slice::from_ref(event));
         self.put_chunks()
     }
 

@@ -25,6 +25,10 @@ pub type Word = [u8; 8];
 /// Words that the longest takes.
 pub const MOST_WORDS: usize = 4;
 
+/// Words of one whose site and `arg` are those of the latest of its kind.
+const SAME_PLACE_WORDS: usize = 1;
+/// Words of another one that is short.
+const SHORT_WORDS: usize = 2;
 /// Kinds of records that are told apart: runs, suspends and wakes are.
 const KINDS: usize = 8;
 /// Above the commit word: nanoseconds since the record before.
@@ -95,7 +99,7 @@ impl Before {
             let first =
                 commit | since << Payload::COMMIT_BITS | u64::from(is_same) << SAME_PLACE_SHIFT;
             (out[0], out[1]) = (first.to_le_bytes(), place.to_le_bytes());
-            return 2 - usize::from(is_same);
+            return SHORT_WORDS - usize::from(is_same);
         }
         let first = commit | IN_FULL << Payload::COMMIT_BITS;
         *out = [first, copied.at, copied.site, copied.arg].map(u64::to_le_bytes);
@@ -110,8 +114,8 @@ impl Before {
         let commit = low_bits(first, Payload::COMMIT_BITS);
         if since < IN_FULL {
             let (place, length) = match first >> SAME_PLACE_SHIFT {
-                0 => (u64::from_le_bytes(*words.get(1)?), 2),
-                _ => (self.places[kind(commit)], 1),
+                0 => (u64::from_le_bytes(*words.get(1)?), SHORT_WORDS),
+                _ => (self.places[kind(commit)], SAME_PLACE_WORDS),
             };
             let arg = low_bits(place >> ARG_SHIFT, ARG_BITS);
             let copied = Copied {
@@ -132,11 +136,13 @@ impl Before {
         Some((copied, MOST_WORDS))
     }
 
-    /// This one is before the next.
+    /// This one, which took so many words, is before the next.
     #[inline]
-    pub fn note(&mut self, copied: &Copied) {
+    pub fn note(&mut self, copied: &Copied, words: usize) {
         self.at = copied.at;
-        self.places[kind(copied.commit)] = copied.place();
+        if words != SAME_PLACE_WORDS {
+            self.places[kind(copied.commit)] = copied.place();
+        }
     }
 }
 
@@ -175,7 +181,7 @@ mod tests {
     /// Words that it takes behind this one.
     fn words_behind(one: &Copied, copied: Copied) -> usize {
         let (mut before, mut words) = (Before::default(), [[0; 8]; MOST_WORDS]);
-        before.note(one);
+        before.note(one, MOST_WORDS);
         let packed = before.pack(&copied, &mut words);
         assert_eq!(before.unpack(&words), Some((copied, packed)));
         packed
@@ -282,8 +288,8 @@ mod tests {
                 let mut words = [[0; 8]; MOST_WORDS];
                 let length = packing.pack(&copied, &mut words);
                 prop_assert_eq!(unpacking.unpack(&words[..length]), Some((copied, length)));
-                packing.note(&copied);
-                unpacking.note(&copied);
+                packing.note(&copied, length);
+                unpacking.note(&copied, length);
                 latest = copied;
             }
         }

@@ -35,7 +35,7 @@ impl Place {
     #[inline]
     fn pass(&mut self, copied: &Copied, words: usize) {
         self.words += words;
-        self.before.note(copied);
+        self.before.note(copied, words);
     }
 }
 

@@ -140,7 +140,7 @@ impl<'a> Decoder<'a> {
         };
         self.oracle.tid = tid;
         let state = self.oracle.state(coroutine.0);
-        state.meet(&event, spot, tid_before);
+        state.meet(&event, kind, spot, tid_before);
         Ok(Record::Event(event))
     }
 

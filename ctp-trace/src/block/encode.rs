@@ -1,26 +1,23 @@
 //! Rows to columns.
 
 use super::deed::Expected;
-use super::rows::{Rows, step};
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, Foretold, HIDDEN_SHIFT, INEXACT, N_HIT,
-    NOT_HIDDEN, Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
+    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, NOT_HIDDEN, Oracle, RUN,
+    SPOT_HIT, SUSPEND, Spot, TALLY, TORN, WAKE,
 };
 use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
-use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
+use crate::record::{CoroutineId, EventKind, Nanos, Tally, Wake, Waker};
 use crate::varint::{put_bytes, put_int, put_uint};
 
 /// How often its length is looked at, in records: they are of less than a hundred bytes.
-const RECORDS_A_LOOK: usize = 64;
+pub(super) const RECORDS_A_LOOK: usize = 64;
 const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_A_LOOK));
 
 /// The block being written.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
-    /// The latest rows, behind those of the columns.
-    at_hand: Rows,
     /// Records until the length is looked at.
     until_look: usize,
     pub(super) oracle: Oracle,
@@ -35,47 +32,12 @@ impl Encoder {
         let (columns, spots) = (Default::default(), Map::default());
         Encoder {
             columns,
-            at_hand: Rows::default(),
             until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
             spots,
             latest_spot: (Spot::default(), 0),
         }
-    }
-
-    #[inline(always)]
-    pub(crate) fn event(&mut self, event: &Event) {
-        if event.after_filtered {
-            self.after_filtered();
-        }
-        let spot = Spot::of(event);
-        let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
-        let state = self.oracle.state(event.coroutine.0);
-        let foretold = state.meet(event, spot, tid_before);
-        let hits = match foretold.is_met_by(event, spot) {
-            true => N_HIT | TID_HIT | SPOT_HIT | SEEN_HIT,
-            false => self.surprise(event, spot, foretold),
-        };
-        let control = kind_code(event.kind) | self.coroutine(event.coroutine) | hits;
-        self.row(control, event.at);
-    }
-
-    /// The next row is an event behind some that were kept out.
-    #[cold]
-    fn after_filtered(&mut self) {
-        let row = self.rows() as u64;
-        put_uint(self.column(Column::AfterFiltered), row);
-    }
-
-    /// Appends what did not come as foretold, and returns the bits of what did.
-    #[inline(never)]
-    fn surprise(&mut self, event: &Event, spot: Spot, foretold: Foretold) -> u8 {
-        let (seen, foretold_seen) = (event.wake_seen.into(), foretold.seen.into());
-        self.number(Column::N, N_HIT, event.n, foretold.n)
-            | self.number(Column::Tid, TID_HIT, event.tid, foretold.tid)
-            | self.spot(spot, foretold.spot)
-            | self.number(Column::Seen, SEEN_HIT, seen, foretold_seen)
     }
 
     pub(crate) fn wake(&mut self, wake: &Wake) {
@@ -93,7 +55,6 @@ impl Encoder {
             self.filtered(tally);
         }
         let control = TALLY | self.coroutine(tally.coroutine);
-        self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         let column = self.column(Column::Tally);
         let torn = if tally.torn.is_some() { TORN } else { 0 };
@@ -131,19 +92,23 @@ impl Encoder {
     }
 
     pub(super) fn rows(&self) -> usize {
-        self.columns[Column::Control.index()].len() + self.at_hand.len()
+        self.columns[Column::Control.index()].len()
     }
 
-    /// Asked once after each record.
+    /// So many records may come before it is to be asked whether it is full.
+    pub(crate) fn until_look(&self) -> usize {
+        self.until_look
+    }
+
+    /// Asked after so many records.
     #[inline]
-    pub(crate) fn is_full(&mut self) -> bool {
-        self.until_look -= 1;
+    pub(crate) fn is_full(&mut self, records: usize) -> bool {
+        self.until_look -= records;
         self.until_look == 0 && self.is_full_now()
     }
 
     fn is_full_now(&mut self) -> bool {
         self.until_look = RECORDS_A_LOOK;
-        self.at_hand.settle(&mut self.columns);
         let records = self.rows() + self.columns[Column::Act.index()].len();
         let bytes = self.columns.iter().map(Vec::len).sum::<usize>();
         records >= MAX_ROWS || FULL_PAYLOAD_BYTES <= bytes
@@ -151,7 +116,6 @@ impl Encoder {
 
     /// Appends the block to `out` and begins the next one.
     pub(crate) fn finish(&mut self, out: &mut Payload) {
-        self.at_hand.settle(&mut self.columns);
         self.until_look = RECORDS_A_LOOK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
@@ -172,32 +136,20 @@ impl Encoder {
     }
 
     #[inline]
-    fn coroutine(&mut self, CoroutineId(id): CoroutineId) -> u8 {
+    pub(super) fn coroutine(&mut self, CoroutineId(id): CoroutineId) -> u8 {
         let before = core::mem::replace(&mut self.oracle.coroutine, id);
         self.number(Column::Coroutine, COROUTINE_HIT, id.into(), before.into())
     }
 
     /// Appends a control byte and a time.
-    #[inline]
     fn row(&mut self, control: u8, at: Nanos) {
-        let before = core::mem::replace(&mut self.oracle.at, at.0);
-        let step = step(Nanos(before), at);
-        if !self.at_hand.push(control, step) {
-            self.long_row(control, step);
-        }
-    }
-
-    #[inline(never)]
-    fn long_row(&mut self, control: u8, step: u64) {
-        self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
-        self.column(Column::Time).push(step as u8);
-        put_uint(self.column(Column::TimeHigh), step >> 8);
+        self.times([at].into_iter());
     }
 
     /// Appends a number unless it came as foretold, and returns the bit that says so.
     #[inline]
-    fn number(&mut self, column: Column, hit: u8, value: u64, foretold: u64) -> u8 {
+    pub(super) fn number(&mut self, column: Column, hit: u8, value: u64, foretold: u64) -> u8 {
         if value == foretold {
             return hit;
         }
@@ -206,7 +158,7 @@ impl Encoder {
     }
 
     #[inline]
-    fn spot(&mut self, spot: Spot, foretold: Spot) -> u8 {
+    pub(super) fn spot(&mut self, spot: Spot, foretold: Spot) -> u8 {
         match self.latest_spot {
             _ if spot == foretold => return SPOT_HIT,
             (latest, number) if spot == latest && 0 < number => {
@@ -237,7 +189,7 @@ impl Encoder {
     }
 }
 
-fn kind_code(kind: EventKind) -> u8 {
+pub(super) fn kind_code(kind: EventKind) -> u8 {
     match kind {
         EventKind::Birth => BIRTH,
         EventKind::Run => RUN,
