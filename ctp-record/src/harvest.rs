@@ -6,7 +6,6 @@
 mod account;
 pub(crate) mod acts;
 mod ahead;
-mod batch;
 mod cell;
 pub(crate) mod convert;
 mod copies;
@@ -39,14 +38,13 @@ use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
 use crate::backlog::Backlog;
 use crate::pace::PassOutcome;
-use batch::Batch;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying, locked};
 pub(crate) use descriptors::DescriptorWait;
 pub(crate) use groundwork::{Ground, MOST_LAID};
 use horizon::Horizon;
 pub(crate) use horizon::LEEWAY_NS;
-use lanes::{Lanes, Reach};
+use lanes::{Events, Lanes, Reach};
 pub use outside::{Numbers, Outside, Peer};
 pub(crate) use pass::Pass;
 pub(crate) use places::Places;
@@ -92,8 +90,7 @@ pub struct Harvest {
     /// Stations of v1 peers, which keep no `event_head`.
     plain: Vec<u32>,
     lanes: Lanes,
-    /// Events of lanes on their way to the sink; none between two passes.
-    batch: Batch,
+    events: Events,
     /// Stations of which lanes have told the death since they were last emptied.
     ended: Vec<u32>,
     /// Records that lanes gave since all stations were looked at, and records for which lanes had no
@@ -130,7 +127,7 @@ impl Harvest {
             unsettled: VecDeque::new(),
             plain: Vec::new(),
             lanes: Lanes::default(),
-            batch: Batch::default(),
+            events: Events::default(),
             ended: Vec::new(),
             unseen: 0,
             crowded_out: 0,

@@ -127,8 +127,7 @@ impl Payload {
     pub(crate) const fn can_be(commit: u64, site: u64, uses: u8, n: u64) -> bool {
         let is_low = (commit >> N_SHIFT) as u16 == n as u16;
         let others = low_bits(site >> MORE_N_SHIFT ^ n >> N_BITS, MORE_N_BITS);
-        let is_address = site & IS_ID == 0 && low_bits(site, WAIT_SHIFT) != 0;
-        (commit >> STATION_BITS) as u8 == uses && is_low && (others == 0 || is_address)
+        (commit >> STATION_BITS) as u8 == uses && is_low && (others == 0 || is_address(site))
     }
 
     pub(crate) const fn to_site(self) -> u64 {
@@ -163,6 +162,12 @@ impl Payload {
             arg,
         }
     }
+}
+
+/// Few probes tell addresses, which leave no room for more of `n`.
+#[cold]
+const fn is_address(site: u64) -> bool {
+    site & IS_ID == 0 && low_bits(site, WAIT_SHIFT) != 0
 }
 
 /// Bit 63 of a site word.

@@ -10,6 +10,7 @@
 //! next is said here, and what becomes of its records in `merge.rs`.
 
 mod merge;
+mod usual;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,8 +24,9 @@ use super::LEEWAY_NS;
 use super::ahead::Ahead;
 use super::copies::{Copies, locked};
 use super::deeds::Author;
-use super::queue::{Queue, Spare};
+use super::queue::{Queue, Spare, Window};
 use crate::backlog::Backlog;
+pub(super) use usual::Events;
 
 /// After so many records it is time to empty the stations of the dead: they are wanted.
 const MOST_A_ROUND: u64 = 1 << 13;
@@ -59,10 +61,18 @@ pub(super) struct Lanes {
     is_all_copied: bool,
     /// Of some lane nothing is copied, though there is more in it: what comes next may be there.
     has_run_dry: bool,
-    spare: Spare,
+    hand: Hand,
     ahead: Ahead,
     copies: Arc<Mutex<Copies>>,
     pub backlog: Backlog,
+}
+
+/// What it takes to take records of a lane.
+#[derive(Debug, Default)]
+struct Hand {
+    window: Window,
+    /// Where blocks go that are empty.
+    spare: Spare,
 }
 
 /// What came out of one lane.
@@ -231,7 +241,7 @@ impl Lanes {
         self.cursors.resize_with(copies.lanes(), Cursor::default);
         self.is_all_copied = looks;
         let (mut most, is_fresh) = (0, copies.is_fresh());
-        copies.collect(&mut self.spare, |index, reader| {
+        copies.collect(&mut self.hand.spare, |index, reader| {
             let cursor = &mut self.cursors[index];
             self.is_all_copied &= reader.is_complete();
             if is_fresh {
@@ -285,17 +295,17 @@ impl Lanes {
         }
     }
 
-    /// What this lane has, and where blocks go that are empty, for somebody who takes from it while
-    /// all else is at hand.
-    fn lend(&mut self, index: usize) -> (Queue, Spare) {
+    /// What this lane has, and what it takes to take of it, for somebody who does so while all else is
+    /// at hand.
+    fn lend(&mut self, index: usize) -> (Queue, Hand) {
         let queue = std::mem::take(&mut self.cursors[index].queue);
-        (queue, std::mem::take(&mut self.spare))
+        (queue, std::mem::take(&mut self.hand))
     }
 
     /// Of these so many records, with so much room, were taken. It is not ready before it is said to be.
-    fn give_back(&mut self, index: usize, lent: (Queue, Spare), taken: u64, bytes: u64) {
+    fn give_back(&mut self, index: usize, lent: (Queue, Hand), taken: u64, bytes: u64) {
         let cursor = &mut self.cursors[index];
-        (cursor.queue, self.spare) = lent;
+        (cursor.queue, self.hand) = lent;
         cursor.look();
         cursor.settled = cursor.settled.saturating_sub(taken as usize);
         self.has_run_dry |= cursor.has_run_dry();

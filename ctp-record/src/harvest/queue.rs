@@ -94,26 +94,42 @@ impl Block {
         added
     }
 
-    /// Gives records from this place on until one is refused, or there were so many. Gives how many.
-    #[inline(always)]
-    fn give(
-        &self,
-        at_most: usize,
-        place: &mut Place,
-        mut take: impl FnMut(&Copied) -> bool,
-    ) -> usize {
+    /// Copies records from this place on, as many as there is room for, until one is later than this. Gives
+    /// how many, and the place behind them.
+    #[inline(never)]
+    fn show(&self, from: Place, room: &mut [Copied], until: u64) -> (usize, Place) {
         let (words, _) = self.map.as_chunks();
         let words = words.get(..self.end.words).unwrap_or_default();
-        let (mut here, mut given) = (*place, 0);
-        while given < at_most
-            && let Some((copied, length)) = here.read(words)
-            && take(&copied)
-        {
-            here.pass(&copied, length);
-            given += 1;
+        // In registers, as above.
+        let mut here = from;
+        for (count, room) in room.iter_mut().enumerate() {
+            match here.read(words) {
+                Some((copied, length)) if copied.at() <= until => {
+                    *room = copied;
+                    here.pass(&copied, length);
+                }
+                _ => return (count, here),
+            }
         }
-        *place = here;
-        given
+        (room.len(), here)
+    }
+}
+
+/// The oldest records of a queue, to be looked at before it is known how many are taken.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    records: Vec<Copied>,
+    shown: usize,
+    /// Behind them.
+    end: Place,
+}
+
+/// Few enough to stay in the nearest cache, with what becomes of them.
+pub(super) const MOST_SHOWN: usize = 64;
+
+impl Window {
+    pub fn records(&self) -> &[Copied] {
+        &self.records[..self.shown]
     }
 }
 
@@ -165,14 +181,38 @@ impl Queue {
 
     /// The oldest.
     pub fn front(&self) -> Option<Copied> {
-        let mut front = None;
-        self.blocks
-            .front()?
-            .give(1, &mut self.oldest.clone(), |copied| {
-                front = Some(*copied);
-                false
-            });
-        front
+        let mut front = [Copied::default()];
+        let (shown, _) = self.blocks.front()?.show(self.oldest, &mut front, u64::MAX);
+        front.into_iter().take(shown).next()
+    }
+
+    /// Has the window show the oldest records, as far as they are no later than this, and at most so
+    /// many: none only if there is none.
+    pub fn show(&self, window: &mut Window, until: u64, at_most: usize) {
+        window.records.resize(MOST_SHOWN, Copied::default());
+        let room = &mut window.records[..at_most.min(MOST_SHOWN)];
+        let block = self.blocks.front();
+        let shown = block.map(|block| block.show(self.oldest, room, until));
+        (window.shown, window.end) = shown.unwrap_or_default();
+    }
+
+    /// The first so many of those that the window shows go.
+    pub fn take(&mut self, count: usize, window: &mut Window, spare: &mut Spare) {
+        let Some(block) = self.blocks.front() else {
+            return;
+        };
+        if count < window.shown {
+            let again = &mut window.records[..count];
+            (_, window.end) = block.show(self.oldest, again, u64::MAX);
+        }
+        self.records -= count;
+        self.words -= window.end.words - self.oldest.words;
+        self.oldest = window.end;
+        if self.oldest.words == block.end.words {
+            self.oldest = Place::default();
+            let empty = self.blocks.pop_front();
+            empty.into_iter().for_each(|block| spare.put(block));
+        }
     }
 
     /// Adds what this gives, at most so many. True if it gave nothing more.
@@ -220,33 +260,6 @@ impl Queue {
         self.records += std::mem::take(&mut later.records);
         self.words += std::mem::take(&mut later.words);
     }
-
-    /// Gives records, the oldest first, until one is refused, which stays, or there were so many. Gives
-    /// how many.
-    #[inline(always)]
-    pub fn give(
-        &mut self,
-        at_most: usize,
-        spare: &mut Spare,
-        mut take: impl FnMut(&Copied) -> bool,
-    ) -> usize {
-        let mut given = 0;
-        while let Some(block) = self.blocks.front() {
-            let before = self.oldest.words;
-            given += block.give(at_most - given, &mut self.oldest, &mut take);
-            self.words -= self.oldest.words - before;
-            if self.oldest.words < block.end.words {
-                break;
-            }
-            self.oldest = Place::default();
-            self.blocks
-                .pop_front()
-                .into_iter()
-                .for_each(|block| spare.put(block));
-        }
-        self.records -= given;
-        given
-    }
 }
 
 #[cfg(test)]
@@ -264,13 +277,33 @@ mod tests {
         let mut later = Queue::default();
         assert!(later.fill(70_000, &mut spare, &mut source));
         queue.append(&mut later);
-        let mut numbers = 0..RECORDS;
-        let is_next = |copied: &Copied| Some(*copied) == numbers.next().map(numbered);
-        assert_eq!(
-            queue.give(usize::MAX, &mut spare, is_next),
-            RECORDS as usize
-        );
-        assert!((queue.len(), queue.bytes()) == (0, 0) && queue.front().is_none());
+        let (mut window, mut numbers) = (Window::default(), 0..RECORDS);
+        while queue.front().is_some() {
+            queue.show(&mut window, u64::MAX, usize::MAX);
+            // Sometimes not all that is seen is taken.
+            let taken = window.records().len().min(1 + numbers.start as usize % 100);
+            let next = numbers.by_ref().take(taken).map(numbered);
+            assert!(window.records()[..taken].iter().copied().eq(next));
+            queue.take(taken, &mut window, &mut spare);
+        }
+        assert_eq!(numbers.start, RECORDS);
+        assert_eq!((queue.len(), queue.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_window_shows_what_is_due_and_no_more_than_is_asked_for() {
+        let (mut queue, mut window) = (Queue::default(), Window::default());
+        let shown = |queue: &Queue, window: &mut Window, until, at_most| {
+            queue.show(window, until, at_most);
+            window.records().len()
+        };
+        assert_eq!(shown(&queue, &mut window, u64::MAX, 1), 0);
+        let mut given = (1..=100).map(|number| numbered(3 * number));
+        queue.fill(100, &mut Spare::default(), || given.next());
+        assert_eq!(shown(&queue, &mut window, 0, 9), 0);
+        assert_eq!(shown(&queue, &mut window, numbered(15).at(), 9), 5);
+        assert_eq!(shown(&queue, &mut window, numbered(15).at(), 3), 3);
+        assert_eq!(shown(&queue, &mut window, u64::MAX, 100), MOST_SHOWN);
     }
 
     /// Every third one is long.

@@ -1,9 +1,9 @@
 //! What was read of an event, in a slot or a lane, becomes one of the trace.
 
 use ctp_nostd::slot::Epoch;
-use ctp_trace::record::{Event, EventKind};
+use ctp_trace::record::{Event, EventKind, ProcessId};
 
-use super::{Harvest, Pass, convert};
+use super::{Harvest, Pass, Places, convert};
 
 /// In whose way an event is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,22 +36,7 @@ impl Harvest {
         pass.sink.take_event(&event);
     }
 
-    /// An event of one of ours was read that is known to be of this kind, at a time that
-    /// [is usual](super::horizon::Horizon::is_usual): it goes to the sink with others.
-    #[inline(always)]
-    pub(super) fn emit_soon(
-        &mut self,
-        which: (usize, u64),
-        kind: EventKind,
-        epoch: &Epoch,
-        pass: &mut Pass<'_>,
-    ) {
-        let event = self.tell(which, kind, epoch, Source::Ours, pass);
-        self.batch.add(event, pass.sink);
-    }
-
     /// What the trace says of event `n` of a station, which is of this kind.
-    #[inline(always)]
     fn tell(
         &mut self,
         (index, n): (usize, u64),
@@ -68,15 +53,31 @@ impl Harvest {
         self.totals.events += 1;
         match kind {
             EventKind::Suspend => {
-                let site = match source {
-                    Source::Plain => self.places.plain(process, epoch.addr, pass),
-                    Source::Ours => self.places.word(process, epoch.site, pass),
-                };
-                convert::describe_wait(&mut event, epoch, source == Source::Plain, site);
+                self.places
+                    .describe_wait(&mut event, process, epoch, source, pass);
             }
             EventKind::Death => self.ended.push(index as u32),
             EventKind::Birth | EventKind::Run => {}
         }
         event
+    }
+}
+
+impl Places {
+    /// What a suspend says of its wait, and where that is.
+    #[inline(always)]
+    pub(super) fn describe_wait(
+        &mut self,
+        event: &mut Event,
+        process: ProcessId,
+        epoch: &Epoch,
+        source: Source,
+        pass: &mut Pass<'_>,
+    ) {
+        let site = match source {
+            Source::Plain => self.plain(process, epoch.addr, pass),
+            Source::Ours => self.word(process, epoch.site, pass),
+        };
+        convert::describe_wait(event, epoch, source == Source::Plain, site);
     }
 }

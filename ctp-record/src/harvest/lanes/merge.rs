@@ -5,8 +5,7 @@ use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Copied, DeedKind, Payload};
 use ctp_nostd::layout::SLOTS;
-use ctp_nostd::slot::{Epoch, EventKind as StoredKind};
-use ctp_trace::record::EventKind;
+use ctp_nostd::slot::Epoch;
 
 use super::{Reach, Record, Step};
 use crate::harvest::cell::Cell;
@@ -17,6 +16,13 @@ enum Outcome {
     Taken,
     /// The event before it has not been seen.
     Early,
+}
+
+/// How much was taken.
+struct Taken {
+    count: usize,
+    /// Nothing was left that could have been.
+    is_all: bool,
 }
 
 impl Harvest {
@@ -48,79 +54,78 @@ impl Harvest {
 
     fn take_until(&mut self, index: usize, until: u64, reach: Reach, pass: &mut Pass<'_>) {
         let most = usize::try_from(self.lanes.left(reach)).unwrap_or(usize::MAX);
-        let mut is_early = false;
-        let taken = self.take_some(index, most, |harvest, copied| {
-            if until < copied.at() {
-                return false;
-            }
-            is_early = matches!(harvest.take(index, copied, pass), Outcome::Early);
-            !is_early
+        let taken = self.take_some(index, until, most, |harvest, records| {
+            harvest.take_each(index, records, pass)
         });
-        self.batch.hand_over(pass.sink);
-        if 0 < taken {
+        if 0 < taken.count {
             self.lanes.wake_all();
         }
-        match is_early {
-            true => self.lanes.make_wait(index),
-            false => self.lanes.make_ready(index),
+        match taken.is_all {
+            true => self.lanes.make_ready(index),
+            false => self.lanes.make_wait(index),
         }
     }
 
     fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
-        self.take_some(index, 1, |harvest, copied| {
-            harvest.make_up_for_those_before(&Record::of(&copied).payload, pass);
-            if let Outcome::Early = harvest.take_any(index, copied, pass) {
-                harvest.totals.quarantined += 1;
+        self.take_some(index, u64::MAX, 1, |harvest, records| {
+            for copied in records {
+                harvest.make_up_for_those_before(&Record::of(copied).payload, pass);
+                if let Outcome::Early = harvest.take_any(index, copied, pass) {
+                    harvest.totals.quarantined += 1;
+                }
             }
-            true
+            records.len()
         });
         self.lanes.wake_all();
     }
 
-    /// Takes records of a lane until one is refused, at most so many. Gives how many.
-    #[inline(always)]
+    /// Takes records of a lane that are no later than this, at most so many, until `take` leaves some of
+    /// those that it is shown.
     fn take_some(
         &mut self,
         index: usize,
+        until: u64,
         most: usize,
-        mut take: impl FnMut(&mut Self, Copied) -> bool,
-    ) -> usize {
-        let (mut queue, mut spare) = self.lanes.lend(index);
+        mut take: impl FnMut(&mut Self, &[Copied]) -> usize,
+    ) -> Taken {
+        let (mut queue, mut hand) = self.lanes.lend(index);
         let bytes = queue.bytes();
-        let taken = queue.give(most, &mut spare, |copied| take(self, *copied));
+        let (mut count, mut is_all) = (0, true);
+        while is_all {
+            queue.show(&mut hand.window, until, most - count);
+            let records = hand.window.records();
+            if records.is_empty() {
+                break;
+            }
+            let taken = take(self, records);
+            is_all = taken == records.len();
+            queue.take(taken, &mut hand.window, &mut hand.spare);
+            count += taken;
+        }
         let bytes = bytes - queue.bytes();
         self.lanes
-            .give_back(index, (queue, spare), taken as u64, bytes);
-        taken
+            .give_back(index, (queue, hand), count as u64, bytes);
+        Taken { count, is_all }
     }
 
-    /// Most often it is the next run or suspend of a coroutine that is known.
-    #[inline(always)]
-    fn take(&mut self, lane: usize, copied: Copied, pass: &mut Pass<'_>) -> Outcome {
-        const RUN: u8 = StoredKind::Run as u8;
-        const SUSPEND: u8 = StoredKind::Suspend as u8;
-        let index = copied.station() as usize;
-        match (self.cells.get(index), copied.kind()) {
-            (Some(cell), kind @ (RUN | SUSPEND))
-                if cell.expects(&copied) && self.horizon.is_usual(copied.at()) =>
-            {
-                let which = (index, cell.next_n());
-                let epoch = self.epoch(lane, cell, &copied, pass);
-                // Once for each: little of what a suspend says is asked of a run.
-                match kind {
-                    RUN => self.emit_soon(which, EventKind::Run, &epoch, pass),
-                    _ => self.emit_soon(which, EventKind::Suspend, &epoch, pass),
-                }
-                Outcome::Taken
+    /// Takes these until one is early. Gives how many.
+    fn take_each(&mut self, lane: usize, records: &[Copied], pass: &mut Pass<'_>) -> usize {
+        let mut taken = 0;
+        loop {
+            taken += self.take_usual(lane, &records[taken..], pass);
+            let Some(copied) = records.get(taken) else {
+                return taken;
+            };
+            if let Outcome::Early = self.take_any(lane, copied, pass) {
+                return taken;
             }
-            _ => self.take_any(lane, copied, pass),
+            taken += 1;
         }
     }
 
     #[inline(never)]
-    fn take_any(&mut self, lane: usize, copied: Copied, pass: &mut Pass<'_>) -> Outcome {
-        self.batch.hand_over(pass.sink);
-        let record = &Record::of(&copied);
+    fn take_any(&mut self, lane: usize, copied: &Copied, pass: &mut Pass<'_>) -> Outcome {
+        let record = &Record::of(copied);
         let payload = &record.payload;
         if self.is_of_later(record.at, payload) {
             return Outcome::Taken;
@@ -136,7 +141,8 @@ impl Harvest {
         let cell = &self.cells[index];
         match cell.ahead_of(payload) {
             Some(0) => {
-                let (n, epoch) = (cell.next_n(), self.epoch(lane, cell, &copied, pass));
+                let tid = self.lanes.cursors[lane].author.tid;
+                let (n, epoch) = (cell.next_n(), cell.epoch(tid, record, pass));
                 self.emit(index, n, &epoch, pass);
                 Outcome::Taken
             }
@@ -182,17 +188,6 @@ impl Harvest {
             self.drain_slots_before(index, end, pass);
         }
     }
-
-    #[inline]
-    fn epoch(&self, lane: usize, cell: &Cell, copied: &Copied, pass: &Pass<'_>) -> Epoch {
-        let tid = self.lanes.cursors[lane].author.tid;
-        let Record { at, payload } = Record::of(copied);
-        // What a suspend has seen is what the run before it saw.
-        let is_next = payload.kind & AFTER_FILTERED == 0;
-        let run = cell.wakes_seen().filter(|_| is_next);
-        let seen = || run.unwrap_or_else(|| wakes_seen_in_slot(cell, copied, pass));
-        convert::epoch(at, &payload, tid, cell.generation(), seen)
-    }
 }
 
 /// Low bits of the use of a station, as records have them.
@@ -203,8 +198,8 @@ fn uses(generation: u32) -> u8 {
 /// What a suspend has seen, where the run before it is missing or was kept out. If the slot has been
 /// written over, then a later event tells.
 #[cold]
-fn wakes_seen_in_slot(cell: &Cell, copied: &Copied, pass: &Pass<'_>) -> u16 {
-    let station = &pass.region.stations[copied.station() as usize];
+fn wakes_seen_in_slot(cell: &Cell, station: u32, pass: &Pass<'_>) -> u16 {
+    let station = &pass.region.stations[station as usize];
     match cell.dialect().fetch(station, cell.next_n()) {
         Fetched::Whole(epoch) => epoch.tail.wake_seen,
         _ => 0,
@@ -217,9 +212,20 @@ impl Cell {
         self.is_ours() && uses(self.generation()) == payload.uses
     }
 
+    /// What a record of its coroutine, by this thread, tells.
+    #[inline]
+    pub(super) fn epoch(&self, tid: u64, record: &Record, pass: &Pass<'_>) -> Epoch {
+        let payload = &record.payload;
+        // What a suspend has seen is what the run before it saw.
+        let is_next = payload.kind & AFTER_FILTERED == 0;
+        let run = self.wakes_seen().filter(|_| is_next);
+        let seen = || run.unwrap_or_else(|| wakes_seen_in_slot(self, payload.station, pass));
+        convert::epoch(record.at, payload, tid, self.generation(), seen)
+    }
+
     /// Is it the next event of this coroutine, which is known?
     #[inline]
-    fn expects(&self, copied: &Copied) -> bool {
+    pub(super) fn expects(&self, copied: &Copied) -> bool {
         self.is_ours() && copied.can_be(uses(self.generation()), self.next_n())
     }
 
