@@ -3,7 +3,7 @@
 //! program beside it, so that a step's own work shows and not what it waited for.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ctp_nostd::create::{Plan, Recording};
@@ -17,12 +17,14 @@ use memmap2::MmapMut;
 const EVENTS: u64 = 1 << 16;
 const ROUNDS: u64 = 101;
 
-/// One thread that nobody interrupts, and nobody to ring.
+/// One thread that nobody interrupts, and nobody to ring. It can be taken for one of two.
 struct Alone;
 
 static NOW_NS: AtomicU64 = AtomicU64::new(1);
 
-static LOCAL: Local = Local::new();
+/// For which of the two it is taken.
+static WHO: AtomicUsize = AtomicUsize::new(0);
+static LOCALS: [Local; 2] = [Local::new(), Local::new()];
 /// Each memory is another attachment's, so that the thread looks for a lane in it.
 static ATTACHMENT: AtomicU32 = AtomicU32::new(0);
 
@@ -36,7 +38,7 @@ impl Platform for Alone {
     }
 
     fn thread() -> u64 {
-        1
+        1 + WHO.load(Ordering::Relaxed) as u64
     }
 
     fn ring() {}
@@ -46,7 +48,7 @@ impl Platform for Alone {
     }
 
     fn local() -> Option<&'static Local> {
-        Some(&LOCAL)
+        Some(&LOCALS[WHO.load(Ordering::Relaxed)])
     }
 }
 
@@ -82,16 +84,21 @@ impl Sink for Trace {
 
 /// Which coroutine comes next, and what it waits for.
 type Scene = fn(u64) -> (usize, Wait);
+/// On how many threads: each coroutine stays on one, and they take turns.
+type Threads = usize;
 
 fn main() {
     println!("ns an event: quickest round, median round");
-    measure("64 in turns, eight resources", 64, |step| {
+    measure("64 in turns, eight resources", 64, 1, |step| {
         (step as usize % 64, Wait::user(step / 64 % 8))
     });
-    measure("64 in turns that yield", 64, |step| {
+    measure("64 in turns that yield", 64, 1, |step| {
         (step as usize % 64, Wait::to_yield())
     });
-    measure("1 000 in no order, each with its lock", 1_000, |step| {
+    measure("64 in turns that yield, on two threads", 64, 2, |step| {
+        (step as usize % 64, Wait::to_yield())
+    });
+    measure("1 000 in no order, each with its lock", 1_000, 1, |step| {
         let one = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % 1_000;
         (
             one as usize,
@@ -100,9 +107,10 @@ fn main() {
     });
 }
 
-fn measure(name: &str, coroutines: usize, scene: Scene) {
+fn measure(name: &str, coroutines: usize, threads: Threads, scene: Scene) {
     let region = fresh(coroutines as u32);
     ATTACHMENT.fetch_add(1, Ordering::Relaxed);
+    WHO.store(0, Ordering::Relaxed);
     let probe: Probe<Alone> = Probe::new(region, 1);
     let tasks: Vec<Coroutine<Alone>> = (0..coroutines).map(|_| probe.born("one")).collect();
     let mut harvest = Harvest::new(0);
@@ -113,6 +121,7 @@ fn measure(name: &str, coroutines: usize, scene: Scene) {
     for round in 0..ROUNDS {
         for step in 0..EVENTS / 2 {
             let (one, wait) = scene(round * EVENTS / 2 + step);
+            WHO.store(one % threads, Ordering::Relaxed);
             tasks[one].run();
             tasks[one].suspend(wait);
         }
@@ -132,6 +141,7 @@ fn measure(name: &str, coroutines: usize, scene: Scene) {
         (totals.lost, totals.events),
         (0, EVENTS * ROUNDS + coroutines as u64)
     );
+    assert_eq!(totals.lanes, threads as u32);
     println!("{name}:");
     report("copied, put in order, encoded", ordered);
     report("compressed", written);
@@ -159,7 +169,7 @@ fn report(step: &str, mut times: Vec<Duration>) {
 fn fresh(stations: u32) -> Region<'static> {
     let plan = Plan {
         stations,
-        lanes: 1,
+        lanes: 2,
         lane_records: 1 << 18,
         short_lanes: 0,
     };

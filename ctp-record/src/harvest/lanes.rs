@@ -61,18 +61,12 @@ pub(super) struct Lanes {
     is_all_copied: bool,
     /// Of some lane nothing is copied, though there is more in it: what comes next may be there.
     has_run_dry: bool,
-    hand: Hand,
+    /// For who takes records.
+    window: Window,
+    spare: Spare,
     ahead: Ahead,
     copies: Arc<Mutex<Copies>>,
     pub backlog: Backlog,
-}
-
-/// What it takes to take records of a lane.
-#[derive(Debug, Default)]
-struct Hand {
-    window: Window,
-    /// Where blocks go that are empty.
-    spare: Spare,
 }
 
 /// What came out of one lane.
@@ -138,6 +132,11 @@ impl Record {
 impl Cursor {
     fn look(&mut self) {
         self.front_at = self.queue.front().map(|front| front.read().0);
+    }
+
+    /// Is there a record that is no later than this?
+    fn has_until(&self, until: u64) -> bool {
+        self.front_at.is_some_and(|at| at <= until)
     }
 
     /// Is all taken that was copied, but not all that there is?
@@ -241,7 +240,7 @@ impl Lanes {
         self.cursors.resize_with(copies.lanes(), Cursor::default);
         self.is_all_copied = looks;
         let (mut most, is_fresh) = (0, copies.is_fresh());
-        copies.collect(&mut self.hand.spare, |index, reader| {
+        copies.collect(&mut self.spare, |index, reader| {
             let cursor = &mut self.cursors[index];
             self.is_all_copied &= reader.is_complete();
             if is_fresh {
@@ -295,25 +294,20 @@ impl Lanes {
         }
     }
 
-    /// What this lane has, and what it takes to take of it, for somebody who does so while all else is
-    /// at hand.
-    fn lend(&mut self, index: usize) -> (Queue, Hand) {
-        let queue = std::mem::take(&mut self.cursors[index].queue);
-        (queue, std::mem::take(&mut self.hand))
-    }
-
-    /// Of these so many records, with so much room, were taken. It is not ready before it is said to be.
-    fn give_back(&mut self, index: usize, lent: (Queue, Hand), taken: u64, bytes: u64) {
+    /// Of those records of a lane that were shown, the first so many go. It is not ready before it is said to
+    /// be.
+    fn take(&mut self, index: usize, window: &mut Window, count: usize) {
         let cursor = &mut self.cursors[index];
-        (cursor.queue, self.hand) = lent;
+        let bytes = cursor.queue.bytes();
+        cursor.queue.take(count, window, &mut self.spare);
+        self.taken_bytes += bytes - cursor.queue.bytes();
         cursor.look();
-        cursor.settled = cursor.settled.saturating_sub(taken as usize);
+        cursor.settled = cursor.settled.saturating_sub(count);
         self.has_run_dry |= cursor.has_run_dry();
-        let marked = taken.min(cursor.marked);
+        let marked = cursor.marked.min(count as u64);
         cursor.marked -= marked;
         self.marked -= marked;
-        self.taken += taken;
-        self.taken_bytes += bytes;
+        self.taken += count as u64;
     }
 
     /// What is next, the earliest first. Nothing before the next look if what comes after that may be

@@ -13,6 +13,8 @@ pub(super) struct Queue {
     blocks: VecDeque<Block>,
     /// In the first block.
     oldest: Place,
+    /// There too: behind those that were shown last.
+    unseen: Place,
     records: usize,
     words: usize,
 }
@@ -94,34 +96,17 @@ impl Block {
         added
     }
 
-    /// Copies records from this place on, as many as there is room for, until one is later than this. Gives
-    /// how many, and the place behind them.
-    #[inline(never)]
-    fn show(&self, from: Place, room: &mut [Copied], until: u64) -> (usize, Place) {
+    fn words(&self) -> &[Word] {
         let (words, _) = self.map.as_chunks();
-        let words = words.get(..self.end.words).unwrap_or_default();
-        // In registers, as above.
-        let mut here = from;
-        for (count, room) in room.iter_mut().enumerate() {
-            match here.read(words) {
-                Some((copied, length)) if copied.at() <= until => {
-                    *room = copied;
-                    here.pass(&copied, length);
-                }
-                _ => return (count, here),
-            }
-        }
-        (room.len(), here)
+        words.get(..self.end.words).unwrap_or_default()
     }
 }
 
-/// The oldest records of a queue, to be looked at before it is known how many are taken.
+/// Copies of the oldest records of a queue, to be looked at before it is known how many are taken.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    records: Vec<Copied>,
+    room: Vec<Copied>,
     shown: usize,
-    /// Behind them.
-    end: Place,
 }
 
 /// Few enough to stay in the nearest cache, with what becomes of them.
@@ -129,7 +114,13 @@ pub(super) const MOST_SHOWN: usize = 64;
 
 impl Window {
     pub fn records(&self) -> &[Copied] {
-        &self.records[..self.shown]
+        &self.room[..self.shown]
+    }
+
+    /// Room for so many, or as many as it shows.
+    fn room(&mut self, at_most: usize) -> &mut [Copied] {
+        self.room.resize(MOST_SHOWN, Copied::default());
+        &mut self.room[..at_most.min(MOST_SHOWN)]
     }
 }
 
@@ -181,34 +172,39 @@ impl Queue {
 
     /// The oldest.
     pub fn front(&self) -> Option<Copied> {
-        let mut front = [Copied::default()];
-        let (shown, _) = self.blocks.front()?.show(self.oldest, &mut front, u64::MAX);
-        front.into_iter().take(shown).next()
+        let (copied, _) = self.oldest.read(self.blocks.front()?.words())?;
+        Some(copied)
     }
 
-    /// Has the window show the oldest records, as far as they are no later than this, and at most so
-    /// many: none only if there is none.
-    pub fn show(&self, window: &mut Window, until: u64, at_most: usize) {
-        window.records.resize(MOST_SHOWN, Copied::default());
-        let room = &mut window.records[..at_most.min(MOST_SHOWN)];
-        let block = self.blocks.front();
-        let shown = block.map(|block| block.show(self.oldest, room, until));
-        (window.shown, window.end) = shown.unwrap_or_default();
+    /// Has the window show the oldest records, as far as they are no later than this and in one block,
+    /// and at most so many.
+    #[inline(never)]
+    pub fn show(&mut self, window: &mut Window, until: u64, at_most: usize) {
+        let words = self.blocks.front().map_or(&[][..], Block::words);
+        let (mut here, mut shown) = (self.oldest, 0);
+        for room in window.room(at_most) {
+            match here.read(words) {
+                Some((copied, length)) if copied.at() <= until => {
+                    *room = copied;
+                    here.pass(&copied, length);
+                }
+                _ => break,
+            }
+            shown += 1;
+        }
+        (self.unseen, window.shown) = (here, shown);
     }
 
     /// The first so many of those that the window shows go.
     pub fn take(&mut self, count: usize, window: &mut Window, spare: &mut Spare) {
-        let Some(block) = self.blocks.front() else {
-            return;
-        };
         if count < window.shown {
-            let again = &mut window.records[..count];
-            (_, window.end) = block.show(self.oldest, again, u64::MAX);
+            self.show(window, u64::MAX, count);
         }
         self.records -= count;
-        self.words -= window.end.words - self.oldest.words;
-        self.oldest = window.end;
-        if self.oldest.words == block.end.words {
+        self.words -= self.unseen.words - self.oldest.words;
+        self.oldest = self.unseen;
+        let first = self.blocks.front();
+        if first.is_some_and(|block| block.end.words == self.oldest.words) {
             self.oldest = Place::default();
             let empty = self.blocks.pop_front();
             empty.into_iter().for_each(|block| spare.put(block));
@@ -293,17 +289,17 @@ mod tests {
     #[test]
     fn a_window_shows_what_is_due_and_no_more_than_is_asked_for() {
         let (mut queue, mut window) = (Queue::default(), Window::default());
-        let shown = |queue: &Queue, window: &mut Window, until, at_most| {
+        let shown = |queue: &mut Queue, window: &mut Window, until, at_most| {
             queue.show(window, until, at_most);
             window.records().len()
         };
-        assert_eq!(shown(&queue, &mut window, u64::MAX, 1), 0);
+        assert_eq!(shown(&mut queue, &mut window, u64::MAX, 1), 0);
         let mut given = (1..=100).map(|number| numbered(3 * number));
         queue.fill(100, &mut Spare::default(), || given.next());
-        assert_eq!(shown(&queue, &mut window, 0, 9), 0);
-        assert_eq!(shown(&queue, &mut window, numbered(15).at(), 9), 5);
-        assert_eq!(shown(&queue, &mut window, numbered(15).at(), 3), 3);
-        assert_eq!(shown(&queue, &mut window, u64::MAX, 100), MOST_SHOWN);
+        assert_eq!(shown(&mut queue, &mut window, 0, 9), 0);
+        assert_eq!(shown(&mut queue, &mut window, numbered(15).at(), 9), 5);
+        assert_eq!(shown(&mut queue, &mut window, numbered(15).at(), 3), 3);
+        assert_eq!(shown(&mut queue, &mut window, u64::MAX, 100), MOST_SHOWN);
     }
 
     /// Every third one is long.

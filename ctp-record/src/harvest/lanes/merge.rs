@@ -40,6 +40,7 @@ impl Harvest {
                 Step::Force(index) => self.take_by_force(index, pass),
             }
         }
+        self.events.hand_over(pass.sink);
         pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
         self.unseen = self.unseen.saturating_add(self.lanes.taken);
         self.lanes.end();
@@ -67,6 +68,7 @@ impl Harvest {
     }
 
     fn take_by_force(&mut self, index: usize, pass: &mut Pass<'_>) {
+        self.events.hand_over(pass.sink);
         self.take_some(index, u64::MAX, 1, |harvest, records| {
             for copied in records {
                 harvest.make_up_for_those_before(&Record::of(copied).payload, pass);
@@ -88,23 +90,18 @@ impl Harvest {
         most: usize,
         mut take: impl FnMut(&mut Self, &[Copied]) -> usize,
     ) -> Taken {
-        let (mut queue, mut hand) = self.lanes.lend(index);
-        let bytes = queue.bytes();
+        let mut window = std::mem::take(&mut self.lanes.window);
         let (mut count, mut is_all) = (0, true);
-        while is_all {
-            queue.show(&mut hand.window, until, most - count);
-            let records = hand.window.records();
-            if records.is_empty() {
-                break;
-            }
-            let taken = take(self, records);
-            is_all = taken == records.len();
-            queue.take(taken, &mut hand.window, &mut hand.spare);
+        while is_all && count < most && self.lanes.cursors[index].has_until(until) {
+            self.lanes.cursors[index]
+                .queue
+                .show(&mut window, until, most - count);
+            let taken = take(self, window.records());
+            is_all = taken == window.records().len();
+            self.lanes.take(index, &mut window, taken);
             count += taken;
         }
-        let bytes = bytes - queue.bytes();
-        self.lanes
-            .give_back(index, (queue, hand), count as u64, bytes);
+        self.lanes.window = window;
         Taken { count, is_all }
     }
 
@@ -125,6 +122,7 @@ impl Harvest {
 
     #[inline(never)]
     fn take_any(&mut self, lane: usize, copied: &Copied, pass: &mut Pass<'_>) -> Outcome {
+        self.events.hand_over(pass.sink);
         let record = &Record::of(copied);
         let payload = &record.payload;
         if self.is_of_later(record.at, payload) {

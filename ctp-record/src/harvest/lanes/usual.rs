@@ -4,22 +4,47 @@
 
 use ctp_nostd::lane::Copied;
 use ctp_nostd::slot::EventKind as StoredKind;
-use ctp_trace::record::{Event, EventKind};
+use ctp_trace::record::{Event, EventKind, Nanos};
 
 use super::Record;
 use crate::harvest::cell::Cell;
 use crate::harvest::horizon::Horizon;
 use crate::harvest::queue::MOST_SHOWN;
 use crate::harvest::tell::Source;
-use crate::harvest::{Harvest, Pass, Places};
+use crate::harvest::{Harvest, Pass, Places, Sink};
 
-/// Room for what becomes of a window.
+/// Events on their way to the sink; none between two rounds. Nothing but definitions goes to the sink
+/// before they have.
 #[derive(Debug)]
-pub(in crate::harvest) struct Events(Box<[Event; MOST_SHOWN]>);
+pub(in crate::harvest) struct Events {
+    room: Box<[Event; MOST_SHOWN]>,
+    length: usize,
+}
 
 impl Default for Events {
     fn default() -> Self {
-        Events(Box::new([Event::default(); MOST_SHOWN]))
+        Events {
+            room: Box::new([Event::default(); MOST_SHOWN]),
+            length: 0,
+        }
+    }
+}
+
+impl Events {
+    /// Room for so many more.
+    fn room(&mut self, count: usize, sink: &mut dyn Sink) -> &mut [Event] {
+        if MOST_SHOWN < self.length + count {
+            self.hand_over(sink);
+        }
+        &mut self.room[self.length..]
+    }
+
+    /// All go to the sink.
+    pub fn hand_over(&mut self, sink: &mut dyn Sink) {
+        let length = std::mem::take(&mut self.length);
+        if 0 < length {
+            sink.take_events(&self.room[..length]);
+        }
     }
 }
 
@@ -48,20 +73,19 @@ impl Harvest {
             horizon: &self.horizon,
             tid: self.lanes.cursors[lane].author.tid,
         };
-        let Events(events) = &mut self.events;
-        let mut count = 0;
-        for (record, room) in records.iter().zip(events.iter_mut()) {
+        let room = self.events.room(records.len(), pass.sink);
+        let (mut count, mut latest) = (0, Nanos::default());
+        for (record, room) in records.iter().zip(room) {
             let Some(event) = desk.event(record, pass) else {
                 break;
             };
             *room = event;
+            latest = event.at;
             count += 1;
         }
-        if let Some(latest) = events[..count].last() {
-            self.told = self.told.max(latest.at);
-            self.totals.events += count as u64;
-            pass.sink.take_events(&events[..count]);
-        }
+        self.events.length += count;
+        self.totals.events += count as u64;
+        self.told = self.told.max(latest);
         count
     }
 }
