@@ -82,32 +82,57 @@ impl Sink for Trace {
     }
 }
 
-/// Which coroutine comes next, and what it waits for.
-type Scene = fn(u64) -> (usize, Wait);
-/// On how many threads: each coroutine stays on one, and they take turns.
-type Threads = usize;
+/// Runs and suspends of some coroutines.
+struct Scene {
+    name: &'static str,
+    coroutines: usize,
+    /// Each coroutine stays on one, and they take turns.
+    threads: usize,
+    /// Something is closed before each run.
+    has_closes: bool,
+    /// Which coroutine comes next, and what it waits for.
+    next: fn(u64) -> (usize, Wait),
+}
+
+const YIELDS: Scene = Scene {
+    name: "64 in turns that yield",
+    coroutines: 64,
+    threads: 1,
+    has_closes: false,
+    next: |step| (step as usize % 64, Wait::to_yield()),
+};
 
 fn main() {
     println!("ns an event: quickest round, median round");
-    measure("64 in turns, eight resources", 64, 1, |step| {
-        (step as usize % 64, Wait::user(step / 64 % 8))
+    measure(&Scene {
+        name: "64 in turns, eight resources",
+        next: |step| (step as usize % 64, Wait::user(step / 64 % 8)),
+        ..YIELDS
     });
-    measure("64 in turns that yield", 64, 1, |step| {
-        (step as usize % 64, Wait::to_yield())
+    measure(&YIELDS);
+    measure(&Scene {
+        name: "64 in turns that yield, on two threads",
+        threads: 2,
+        ..YIELDS
     });
-    measure("64 in turns that yield, on two threads", 64, 2, |step| {
-        (step as usize % 64, Wait::to_yield())
+    measure(&Scene {
+        name: "64 in turns that yield, with a close before each run",
+        has_closes: true,
+        ..YIELDS
     });
-    measure("1 000 in no order, each with its lock", 1_000, 1, |step| {
-        let one = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % 1_000;
-        (
-            one as usize,
-            Wait::lock(0x7fff_1234_0000 + one as usize * 64),
-        )
+    measure(&Scene {
+        name: "1 000 in no order, each with its lock",
+        coroutines: 1_000,
+        next: |step| {
+            let one = (step.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % 1_000;
+            (one, Wait::lock(0x7fff_1234_0000 + one * 64))
+        },
+        ..YIELDS
     });
 }
 
-fn measure(name: &str, coroutines: usize, threads: Threads, scene: Scene) {
+fn measure(scene: &Scene) {
+    let coroutines = scene.coroutines;
     let region = fresh(coroutines as u32);
     ATTACHMENT.fetch_add(1, Ordering::Relaxed);
     WHO.store(0, Ordering::Relaxed);
@@ -120,8 +145,11 @@ fn measure(name: &str, coroutines: usize, threads: Threads, scene: Scene) {
     let (mut ordered, mut written) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         for step in 0..EVENTS / 2 {
-            let (one, wait) = scene(round * EVENTS / 2 + step);
-            WHO.store(one % threads, Ordering::Relaxed);
+            let (one, wait) = (scene.next)(round * EVENTS / 2 + step);
+            WHO.store(one % scene.threads, Ordering::Relaxed);
+            if scene.has_closes {
+                probe.closed(7u64);
+            }
             tasks[one].run();
             tasks[one].suspend(wait);
         }
@@ -141,8 +169,8 @@ fn measure(name: &str, coroutines: usize, threads: Threads, scene: Scene) {
         (totals.lost, totals.events),
         (0, EVENTS * ROUNDS + coroutines as u64)
     );
-    assert_eq!(totals.lanes, threads as u32);
-    println!("{name}:");
+    assert_eq!(totals.lanes, scene.threads as u32);
+    println!("{}:", scene.name);
     report("copied, put in order, encoded", ordered);
     report("compressed", written);
     println!(

@@ -6,8 +6,8 @@
 mod decode;
 mod deed;
 mod encode;
-mod events;
 mod expectation;
+mod rows;
 
 use std::array;
 

@@ -89,11 +89,8 @@ impl Composer {
 
     /// Like [`add`](Self::add), but takes events, one after the other.
     pub fn add_events(&mut self, events: &[Event]) {
-        let mut left = events;
-        while !left.is_empty() {
-            let (now, later) = left.split_at(left.len().min(self.block.until_look()));
-            self.rows(now.len(), |block| block.events(now));
-            left = later;
+        for event in events {
+            self.row(|block| block.event(event));
         }
     }
 
@@ -126,14 +123,10 @@ impl Composer {
         self.made.push_back(RawChunk::new(END, payload));
     }
 
+    #[inline(always)]
     fn row(&mut self, add: impl FnOnce(&mut block::Encoder)) {
-        self.rows(1, add);
-    }
-
-    /// Adds so many.
-    fn rows(&mut self, records: usize, add: impl FnOnce(&mut block::Encoder)) {
         add(&mut self.block);
-        if self.block.is_full(records) {
+        if self.block.is_full() {
             self.cut();
         }
     }

@@ -1,23 +1,26 @@
 //! Rows to columns.
 
 use super::deed::Expected;
+use super::rows::{Rows, step};
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, NOT_HIDDEN, Oracle, RUN,
-    SPOT_HIT, SUSPEND, Spot, TALLY, TORN, WAKE,
+    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
+    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
 use crate::chunk::Payload;
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
-use crate::record::{CoroutineId, EventKind, Nanos, Tally, Wake, Waker};
+use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
 use crate::varint::{put_bytes, put_int, put_uint};
 
 /// How often its length is looked at, in records: they are of less than a hundred bytes.
-pub(super) const RECORDS_A_LOOK: usize = 64;
+const RECORDS_A_LOOK: usize = 64;
 const _: () = assert!(MAX_ROWS.is_multiple_of(RECORDS_A_LOOK));
 
 /// The block being written.
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
+    /// The latest rows, behind those of the columns.
+    at_hand: Rows,
     /// Records until the length is looked at.
     until_look: usize,
     pub(super) oracle: Oracle,
@@ -32,12 +35,63 @@ impl Encoder {
         let (columns, spots) = (Default::default(), Map::default());
         Encoder {
             columns,
+            at_hand: Rows::default(),
             until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
             spots,
             latest_spot: (Spot::default(), 0),
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn event(&mut self, event: &Event) {
+        if event.after_filtered {
+            self.after_filtered();
+        }
+        // Once for each: other things are asked of a suspend than of a run.
+        let hits = match event.kind {
+            EventKind::Run => self.hits(event, EventKind::Run),
+            EventKind::Suspend => self.hits(event, EventKind::Suspend),
+            kind => self.hits_of_few(event, kind),
+        };
+        let control = kind_code(event.kind) | self.coroutine(event.coroutine) | hits;
+        self.row(control, event.at);
+    }
+
+    #[inline(never)]
+    fn hits_of_few(&mut self, event: &Event, kind: EventKind) -> u8 {
+        self.hits(event, kind)
+    }
+
+    /// Appends what did not come as foretold, but for who and when, and returns the bits of what did.
+    #[inline(always)]
+    fn hits(&mut self, event: &Event, kind: EventKind) -> u8 {
+        let spot = Spot::of(event);
+        let tid_before = core::mem::replace(&mut self.oracle.tid, event.tid);
+        let expectation = self.oracle.state(event.coroutine.0);
+        let foretold = expectation.meet(event, kind, spot, tid_before);
+        let numbers = match foretold.are_numbers_of(event) {
+            true => N_HIT | TID_HIT | SEEN_HIT,
+            false => self.surprise(event, foretold.n, foretold.tid, foretold.seen),
+        };
+        numbers | self.spot(spot, foretold.spot)
+    }
+
+    /// The next row is an event behind some that were kept out.
+    #[cold]
+    fn after_filtered(&mut self) {
+        let row = self.rows() as u64;
+        put_uint(self.column(Column::AfterFiltered), row);
+    }
+
+    /// Appends which numbers did not come as foretold, and returns the bits of those that did.
+    #[inline(never)]
+    fn surprise(&mut self, event: &Event, n: u64, tid: u64, seen: u16) -> u8 {
+        let (now, foretold) = (event.wake_seen.into(), seen.into());
+        self.number(Column::N, N_HIT, event.n, n)
+            | self.number(Column::Tid, TID_HIT, event.tid, tid)
+            | self.number(Column::Seen, SEEN_HIT, now, foretold)
     }
 
     pub(crate) fn wake(&mut self, wake: &Wake) {
@@ -55,6 +109,7 @@ impl Encoder {
             self.filtered(tally);
         }
         let control = TALLY | self.coroutine(tally.coroutine);
+        self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         let column = self.column(Column::Tally);
         let torn = if tally.torn.is_some() { TORN } else { 0 };
@@ -92,23 +147,19 @@ impl Encoder {
     }
 
     pub(super) fn rows(&self) -> usize {
-        self.columns[Column::Control.index()].len()
+        self.columns[Column::Control.index()].len() + self.at_hand.len()
     }
 
-    /// So many records may come before it is to be asked whether it is full.
-    pub(crate) fn until_look(&self) -> usize {
-        self.until_look
-    }
-
-    /// Asked after so many records.
+    /// Asked once after each record.
     #[inline]
-    pub(crate) fn is_full(&mut self, records: usize) -> bool {
-        self.until_look -= records;
+    pub(crate) fn is_full(&mut self) -> bool {
+        self.until_look -= 1;
         self.until_look == 0 && self.is_full_now()
     }
 
     fn is_full_now(&mut self) -> bool {
         self.until_look = RECORDS_A_LOOK;
+        self.at_hand.settle(&mut self.columns);
         let records = self.rows() + self.columns[Column::Act.index()].len();
         let bytes = self.columns.iter().map(Vec::len).sum::<usize>();
         records >= MAX_ROWS || FULL_PAYLOAD_BYTES <= bytes
@@ -116,6 +167,7 @@ impl Encoder {
 
     /// Appends the block to `out` and begins the next one.
     pub(crate) fn finish(&mut self, out: &mut Payload) {
+        self.at_hand.settle(&mut self.columns);
         self.until_look = RECORDS_A_LOOK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
@@ -136,20 +188,32 @@ impl Encoder {
     }
 
     #[inline]
-    pub(super) fn coroutine(&mut self, CoroutineId(id): CoroutineId) -> u8 {
+    fn coroutine(&mut self, CoroutineId(id): CoroutineId) -> u8 {
         let before = core::mem::replace(&mut self.oracle.coroutine, id);
         self.number(Column::Coroutine, COROUTINE_HIT, id.into(), before.into())
     }
 
     /// Appends a control byte and a time.
+    #[inline]
     fn row(&mut self, control: u8, at: Nanos) {
+        let before = core::mem::replace(&mut self.oracle.at, at.0);
+        let step = step(Nanos(before), at);
+        if !self.at_hand.push(control, step) {
+            self.long_row(control, step);
+        }
+    }
+
+    #[inline(never)]
+    fn long_row(&mut self, control: u8, step: u64) {
+        self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
-        self.times([at].into_iter());
+        self.column(Column::Time).push(step as u8);
+        put_uint(self.column(Column::TimeHigh), step >> 8);
     }
 
     /// Appends a number unless it came as foretold, and returns the bit that says so.
     #[inline]
-    pub(super) fn number(&mut self, column: Column, hit: u8, value: u64, foretold: u64) -> u8 {
+    fn number(&mut self, column: Column, hit: u8, value: u64, foretold: u64) -> u8 {
         if value == foretold {
             return hit;
         }
@@ -158,7 +222,7 @@ impl Encoder {
     }
 
     #[inline]
-    pub(super) fn spot(&mut self, spot: Spot, foretold: Spot) -> u8 {
+    fn spot(&mut self, spot: Spot, foretold: Spot) -> u8 {
         match self.latest_spot {
             _ if spot == foretold => return SPOT_HIT,
             (latest, number) if spot == latest && 0 < number => {
@@ -189,7 +253,7 @@ impl Encoder {
     }
 }
 
-pub(super) fn kind_code(kind: EventKind) -> u8 {
+fn kind_code(kind: EventKind) -> u8 {
     match kind {
         EventKind::Birth => BIRTH,
         EventKind::Run => RUN,

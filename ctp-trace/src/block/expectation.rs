@@ -135,3 +135,11 @@ impl Habit {
         *spots = [spot, latest, second];
     }
 }
+
+impl Foretold {
+    /// Have its numbers all come true?
+    #[inline]
+    pub fn are_numbers_of(&self, event: &Event) -> bool {
+        self.n == event.n && self.tid == event.tid && self.seen == event.wake_seen
+    }
+}
