@@ -6,7 +6,7 @@ use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
     RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
-use crate::chunk::Payload;
+use crate::chunk::{Payload, Sort};
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
@@ -171,10 +171,13 @@ impl Encoder {
         self.until_look = RECORDS_A_LOOK;
         for (number, column) in (1..).zip(&mut self.columns) {
             if !column.is_empty() {
-                out.cut();
+                out.cut(Sort::Text);
                 out.bytes.push(number);
                 put_bytes(&mut out.bytes, column);
                 column.clear();
+                if number == Column::Time as u8 {
+                    out.cut(Sort::Noise);
+                }
             }
         }
         self.oracle.clear();
