@@ -143,3 +143,53 @@ impl Foretold {
         self.n == event.n && self.tid == event.tid && self.seen == event.wake_seen
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was foretold of each of these suspends: where it is, and how many wakes it has seen.
+    fn foretold(suspends: &[(u64, u16)]) -> Vec<(u64, u16)> {
+        let mut expectation = Expectation::default();
+        let meet = |&(arg, wake_seen): &(u64, u16)| {
+            let event = Event {
+                kind: EventKind::Suspend,
+                arg,
+                wake_seen,
+                ..Event::default()
+            };
+            let foretold = expectation.meet(&event, event.kind, Spot::of(&event), 0);
+            (foretold.spot.arg, foretold.seen)
+        };
+        suspends.iter().map(meet).collect()
+    }
+
+    /// Files of all versions are read by what is foretold: none of this may ever change.
+    #[test]
+    fn loops_of_up_to_three_spots_are_foretold_from_their_second_round_on() {
+        let places = |args: &[u64]| {
+            let suspends: Vec<_> = args.iter().map(|arg| (*arg, 0)).collect();
+            foretold(&suspends)
+                .iter()
+                .map(|(arg, _)| *arg)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(places(&[7, 7, 7, 7, 7, 7]), [0, 7, 7, 7, 7, 7]);
+        assert_eq!(places(&[1, 2, 1, 2, 1, 2]), [0, 1, 2, 2, 1, 2]);
+        assert_eq!(places(&[1, 2, 3, 1, 2, 3, 1]), [0, 1, 2, 3, 2, 3, 1]);
+        assert_eq!(places(&[1, 2, 3, 4, 1, 2, 3]), [0, 1, 2, 3, 4, 1, 2]);
+        assert_eq!(places(&[5, 5, 5, 5, 6, 5, 5]), [0, 5, 5, 5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn wakes_are_expected_to_go_on_as_they_did() {
+        let seen = |all: [u16; 6]| {
+            foretold(&all.map(|seen| (0, seen)))
+                .into_iter()
+                .map(|it| it.1)
+        };
+        assert!(seen([3, 3, 3, 3, 3, 3]).eq([0, 3, 3, 3, 3, 3]));
+        assert!(seen([3, 5, 7, 9, 11, 11]).eq([0, 3, 7, 9, 11, 13]));
+        assert!(seen([65_534, 65_535, 0, 1, 1, 1]).eq([0, 65_534, 0, 1, 2, 1]));
+    }
+}
