@@ -3,21 +3,15 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use zstd::bulk::{Compressor, Decompressor};
-use zstd::zstd_safe::{CParameter, ParamSwitch};
+use zstd::bulk::Decompressor;
 
 use crate::error::{Error, Malformed};
 use crate::format::{
     CHUNK_FLAGS, CHUNK_HEADER_BYTES, CHUNK_MARK, COMPRESSED, MAX_PAYLOAD_BYTES, SMALL_PAYLOAD_BYTES,
 };
 use crate::header;
+use crate::payload::{Compressors, Payload};
 
-/// On the streams of `tests/size.rs` level 3 saves less than 2 percent.
-const LEVEL: i32 = 1;
-/// The most that there is.
-const MOST_AT_A_STEP: u32 = 1 << 17;
-/// Smallest part of a payload that is compressed alone.
-const PART_BYTES: usize = 512;
 /// Marks without a whole chunk behind them that are tried in one file: no honest one has two.
 const MAX_FALSE_MARKS: u32 = 1024;
 /// Where the checksum stands, at the end of the chunk header.
@@ -135,8 +129,8 @@ impl<W: Write> ChunkWriter<W> {
         let mut end = CHUNK_HEADER_BYTES;
         self.frame.resize(end + payload.bytes.len() - 1, 0);
         for (part, sort) in payload.parts() {
-            let compressor = self.compressors.of(sort);
-            end += compressor.compress_to_buffer(part, &mut self.frame[end..])?;
+            let out = &mut self.frame[end..];
+            end += self.compressors.compress(part, sort, out)?;
         }
         self.frame.truncate(end);
         Ok(())
@@ -158,74 +152,6 @@ impl RawChunk {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.payload.bytes.len()
-    }
-}
-
-/// What a chunk is to hold, in parts that are unlike each other: each is compressed alone, for a
-/// compressor that has to find one code for all of them does worse.
-#[derive(Default)]
-pub(crate) struct Payload {
-    pub(crate) bytes: Vec<u8>,
-    /// Where each part ends, but for the last one.
-    cuts: Vec<(usize, Sort)>,
-}
-
-/// What a part is like.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Sort {
-    /// In it much comes again.
-    #[default]
-    Text,
-    /// Some bytes are more frequent than others, and that is all.
-    Noise,
-}
-
-impl Payload {
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.cuts.clear();
-    }
-
-    /// Says that what comes is unlike what was, which is of this sort. Small parts stay together, for each
-    /// costs a header.
-    pub(crate) fn cut(&mut self, sort: Sort) {
-        let before = self.cuts.last().map_or(0, |(end, _)| *end);
-        if self.bytes.len() - before >= PART_BYTES {
-            self.cuts.push((self.bytes.len(), sort));
-        }
-    }
-
-    fn parts(&self) -> impl Iterator<Item = (&[u8], Sort)> {
-        let last = (self.bytes.len(), Sort::Text);
-        let mut begin = 0;
-        let part = move |(end, sort)| (&self.bytes[std::mem::replace(&mut begin, end)..end], sort);
-        let parts = self.cuts.iter().copied().chain([last]).map(part);
-        parts.filter(|(part, _)| !part.is_empty())
-    }
-}
-
-/// One for each sort of parts.
-struct Compressors {
-    text: Compressor<'static>,
-    noise: Compressor<'static>,
-}
-
-impl Compressors {
-    fn new() -> io::Result<Self> {
-        let mut noise = Compressor::new(LEVEL)?;
-        // To look for what comes again takes most of the time, and what it finds there is by chance. So it
-        // looks at one place in so many bytes, and the rest has a Huffman code.
-        noise.set_parameter(CParameter::TargetLength(MOST_AT_A_STEP))?;
-        noise.set_parameter(CParameter::LiteralCompressionMode(ParamSwitch::Enable))?;
-        let text = Compressor::new(LEVEL)?;
-        Ok(Compressors { text, noise })
-    }
-
-    fn of(&mut self, sort: Sort) -> &mut Compressor<'static> {
-        match sort {
-            Sort::Text => &mut self.text,
-            Sort::Noise => &mut self.noise,
-        }
     }
 }
 

@@ -5,12 +5,13 @@ use std::io;
 use std::slice;
 
 use crate::block;
-use crate::chunk::{Payload, RawChunk};
+use crate::chunk::RawChunk;
 use crate::definition::{self, Births};
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, LOOK,
     MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
+use crate::payload::Payload;
 use crate::record::{Birth, End, Event, Record, Start};
 use crate::varint::{put_bytes, put_uint};
 

@@ -34,6 +34,7 @@ mod hash;
 mod header;
 
 mod chunk;
+mod payload;
 
 mod deed;
 mod definition;

@@ -6,9 +6,9 @@ use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
     RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
-use crate::chunk::{Payload, Sort};
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
+use crate::payload::{Payload, Sort};
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
 use crate::varint::{put_bytes, put_int, put_uint};
 
