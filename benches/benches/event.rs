@@ -171,7 +171,7 @@ fn kept_out(lent: &Lent, comparison: &Comparison) {
 }
 
 /// The same events on one thread, and on two at once, each with a coroutine and a lane of its own.
-// CTP-36
+// CTP-36, LT-03
 fn two_threads(lent: &Lent) {
     let one = pair(&Task::born("alone"), || lent.empty_lanes());
     let turn = AtomicU32::new(0);

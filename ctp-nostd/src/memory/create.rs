@@ -185,3 +185,30 @@ impl Recording {
         bit(self.no_calls, FEATURE_NO_CALLS) | bit(self.precise_chains, FEATURE_PRECISE_CHAINS)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // LT-03
+    #[test]
+    fn no_two_lanes_share_a_page_nor_their_heads_a_cache_line() {
+        const LINE_BYTES: u64 = 64;
+        let plan = Plan {
+            stations: 7,
+            lanes: 5,
+            lane_records: 1 << 11,
+            short_lanes: 3,
+        };
+        let bytes = |records: u32| u64::from(records) * size_of::<LaneRecord>() as u64;
+        let of_records = [
+            plan.records(),
+            bytes(plan.lane_records),
+            plan.short_records(),
+            bytes(SHORT_RECORDS),
+        ];
+        let of_heads = [plan.lanes(), plan.short_lanes(), size_of::<Lane>() as u64];
+        assert!(of_records.iter().all(|it| it.is_multiple_of(PAGE_BYTES)));
+        assert!(of_heads.iter().all(|it| it.is_multiple_of(LINE_BYTES)));
+    }
+}

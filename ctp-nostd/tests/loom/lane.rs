@@ -183,7 +183,7 @@ fn take<const COUNT: usize>(lanes: &Lanes<COUNT>, thread: u32) -> Option<usize> 
     claimant.claim(Pool { long, short, turn })
 }
 
-// LT-12, LT-13
+// LT-03, LT-12, LT-13
 #[test]
 fn a_lane_has_one_thread_and_none_is_taken_before_those_in_front_of_it() {
     check(|| {
@@ -215,7 +215,7 @@ fn where_there_are_too_few_lanes_exactly_those_are_taken() {
     });
 }
 
-// LT-12
+// LT-03, LT-12
 #[test]
 fn a_lane_that_is_given_back_has_one_thread() {
     check(|| {

@@ -151,6 +151,7 @@ fn a_block_that_is_too_long_is_skipped() {
     );
 }
 
+// LT-24
 #[test]
 fn a_trace_that_ends_in_zeros_is_truncated() {
     let mut bytes = sample();
@@ -165,6 +166,7 @@ fn a_trace_that_ends_in_zeros_is_truncated() {
     assert_eq!(reading.completeness, expected);
 }
 
+// LT-24
 #[test]
 fn a_missing_chunk_is_reported_where_it_was() {
     let bytes = sample();
@@ -180,6 +182,7 @@ fn a_missing_chunk_is_reported_where_it_was() {
     assert_eq!(reading.completeness, Completeness::Whole);
 }
 
+// LT-24
 #[test]
 fn chunks_in_another_order_are_reported() {
     let bytes = sample();
