@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use ctp_trace::census::Span;
@@ -141,10 +141,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>> {
         return Ok(bytes);
     }
     fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow!(
-            "no {} here: record one with `ctp-record -- ./app`, or name one with -i FILE",
-            path.display()
-        ),
+        ErrorKind::NotFound => is_missing(path),
         ErrorKind::IsADirectory => {
             anyhow!(
                 "{} is a directory: name a trace with -i FILE",
@@ -156,4 +153,27 @@ fn bytes(path: &Path) -> Result<Vec<u8>> {
             path.display()
         ),
     })
+}
+
+fn is_missing(path: &Path) -> anyhow::Error {
+    let missing = path.display();
+    match latest_snapshot(path) {
+        Some(snapshot) => anyhow!(
+            "no {missing} here, but what a flight recorder put there: the latest is -i {}",
+            snapshot.display()
+        ),
+        None => anyhow!(
+            "no {missing} here: record one with `ctp-record -- ./app`, or name one with -i FILE"
+        ),
+    }
+}
+
+/// A flight recorder numbers its snapshots from 1, and writes the file itself when it ends, if at all.
+fn latest_snapshot(path: &Path) -> Option<PathBuf> {
+    let numbered = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    (1..).map(numbered).take_while(|it| it.is_file()).last()
 }

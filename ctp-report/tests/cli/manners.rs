@@ -55,6 +55,21 @@ fn the_status_says_how_it_went() {
     assert_eq!(status(&desk, &["--help"]), 0);
 }
 
+// LT-09
+#[test]
+fn where_a_flight_recorder_has_put_only_snapshots_the_latest_is_named() {
+    let desk = Desk::new();
+    for snapshot in ["later.data.1", "later.data.2"] {
+        fs::copy(desk.path("woken.data"), desk.path(snapshot)).unwrap();
+    }
+    let output = desk.report(&["-i", "later.data"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = "ctp-report: no later.data here, but what a flight recorder put there: the latest is -i \
+                later.data.2\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), said);
+    assert_eq!(status(&desk, &["-i", "later.data.2"]), 0);
+}
+
 /// What the gate says of a trace in which nothing looks stuck, and what it ends with.
 fn gate(desk: &Desk, trace: &str, more: &[&str]) -> (Option<i32>, String) {
     let args = [&["-i", trace, "--stuck", "--fail"], more].concat();
