@@ -22,10 +22,9 @@ pub(crate) struct Payload {
 }
 
 /// What a part is like, most often.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Sort {
     /// In it much comes again.
-    #[default]
     Text,
     /// Some bytes are more frequent than others, and that is all.
     Noise,

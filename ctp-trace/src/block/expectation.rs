@@ -77,18 +77,11 @@ impl Expectation {
         spot: Spot,
         tid_before: u64,
     ) -> Foretold {
-        let tid = self.tid_of(kind, tid_before);
-        self.tid = event.tid;
-        let n = core::mem::replace(&mut self.n, event.n.wrapping_add(1));
+        let foretold = self.foretell(kind, tid_before);
+        (self.tid, self.n) = (event.tid, event.n.wrapping_add(1));
         let (habit, spots) = match kind {
             EventKind::Suspend => (&mut self.suspended, &mut self.spots_of_suspends),
             _ => (&mut self.other, &mut self.spots_of_others),
-        };
-        let foretold = Foretold {
-            n,
-            tid,
-            spot: habit.spot,
-            seen: habit.seen,
         };
         if habit.is_settled && habit.spot == spot && habit.seen == event.wake_seen {
             habit.seen = habit.seen.wrapping_add(habit.step);
