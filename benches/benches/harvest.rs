@@ -13,7 +13,9 @@ use memmap2::MmapMut;
 /// As on Linux, but with nobody to ring.
 struct Quiet;
 
-impl Platform for Quiet {
+#[expect(unsafe_code, reason = "the trait is unsafe to implement")]
+// SAFETY: it has no `Local`.
+unsafe impl Platform for Quiet {
     fn now_ns() -> u64 {
         Linux::now_ns()
     }

@@ -11,8 +11,7 @@ use crate::event::noted;
 use crate::layout::FLAG_COUNTS_WAKERS;
 use crate::layout::FLAG_TELLS_WAKES;
 use crate::live;
-use crate::platform::Attached;
-use crate::platform::{Local, Platform};
+use crate::platform::{Attached, Local, Platform, local};
 use crate::probe::Probe;
 use crate::site::SiteWord;
 use crate::slot::EventKind;
@@ -109,7 +108,7 @@ impl<P: Platform> Coroutine<P> {
 
     #[inline(always)]
     fn run_in(&self, seat: &Seat<P>) -> LedBy {
-        let local = P::local();
+        let local = local::<P>();
         let led_by = self.enter(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Run) {
             seat.tell_run(local, self.wake_seen());
@@ -121,7 +120,7 @@ impl<P: Platform> Coroutine<P> {
     #[inline(always)] // as above
     pub fn suspend(&self, wait: Wait) {
         let Some(seat) = self.seat.live() else { return };
-        let local = P::local();
+        let local = local::<P>();
         self.leave(seat, local);
         if seat.keeps(seat.probe.control_word(), EventKind::Suspend) {
             seat.tell_suspend(local, wait, self.addr(), self.wake_seen());
@@ -145,7 +144,7 @@ impl<P: Platform> Coroutine<P> {
         let (Some(seat), Some(next_seat)) = (self.seat.get(), next.seat.live()) else {
             return self.suspends_alone(wait);
         };
-        let local = P::local();
+        let local = local::<P>();
         if let Some(local) = local {
             self.gives_place(seat, next, next_seat, local);
         }
@@ -190,10 +189,10 @@ impl<P: Platform> Coroutine<P> {
     ) {
         let runs = next_seat.keeps(control, EventKind::Run);
         if seat.keeps(control, EventKind::Suspend) {
-            seat.tell_suspend(P::local(), wait, self.addr(), self.wake_seen());
+            seat.tell_suspend(local::<P>(), wait, self.addr(), self.wake_seen());
         }
         if runs {
-            next_seat.tell_run(P::local(), next.wake_seen());
+            next_seat.tell_run(local::<P>(), next.wake_seen());
         }
     }
 
@@ -212,7 +211,7 @@ impl<P: Platform> Coroutine<P> {
         let Some(seat) = self.seat.live() else {
             return;
         };
-        let local = P::local();
+        let local = local::<P>();
         let (site, code, arg) = match local.and_then(noted::take) {
             Some((site, code, arg)) => {
                 let site = match found.is_one_of_several() || found.chain == 0 {
@@ -344,7 +343,7 @@ impl<P: Platform> Drop for Coroutine<P> {
         let Some(seat) = self.seat.live() else {
             return;
         };
-        self.leave(seat, P::local());
+        self.leave(seat, local::<P>());
         seat.milestone(EventPayload {
             arg: self.has_given_out.get().into(),
             ..EventPayload::only(EventKind::Death)

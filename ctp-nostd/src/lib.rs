@@ -62,7 +62,8 @@
 //! use ctp_nostd::{Memory, Platform, Wait};
 //! static CTP: Memory<16> = Memory::new(); // found by its magic
 //! struct Board;
-//! impl Platform for Board {
+//! // SAFETY: one core, and no `Local`.
+//! unsafe impl Platform for Board {
 //!     fn now_ns() -> u64 { timer::ticks() * 125 } // 8 MHz
 //!     fn thread() -> u64 { 0 } // one core
 //!     fn ring() {} // nobody sleeps

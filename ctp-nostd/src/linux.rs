@@ -164,7 +164,10 @@ impl Wait {
     }
 }
 
-impl Platform for Linux {
+#[expect(unsafe_code, reason = "vouches for the thread-local memory")]
+// SAFETY: `local` returns thread-local storage, which belongs to one thread from its first call of the
+// probe to its end; no other platform returns it. No method leaves the thread or its stack.
+unsafe impl Platform for Linux {
     #[inline]
     fn now_ns() -> u64 {
         now_ns(session::clock_header())
@@ -216,7 +219,7 @@ impl Platform for Linux {
     }
 
     #[inline]
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         Some(thread::local())
     }
 }

@@ -1,4 +1,8 @@
 //! What a target provides. Linux is implemented here; bare metal brings its own.
+#![allow(
+    unsafe_code,
+    reason = "the trait is unsafe to implement, and its thread-local memory is asked for in one place"
+)]
 
 mod attached;
 
@@ -11,12 +15,55 @@ use crate::layout::Header;
 use crate::probe::Probe;
 pub(crate) use attached::Attached;
 
-/// The seam between the probe and the place it runs in. All of it must be cheap, must not block
+/// The seam between the probe and the place it runs in. Every method must be cheap, must not block
 /// and must not panic.
 ///
-/// On bare metal `now_ns` reads a timer, `thread` is the core, and `ring` does nothing, because
-/// nobody sleeps: the memory is read by a debugger or afterwards.
-pub trait Platform: 'static {
+/// On bare metal `now_ns` reads a timer, `thread` is the number of the core, and `ring` does nothing,
+/// because no recorder sleeps there: a debugger reads the memory, or a dump is taken afterwards.
+///
+/// # Safety
+///
+/// The probe keeps references for each thread in the [`Local`] that [`local`](Platform::local) returns,
+/// and follows them without a lock. An implementation promises:
+///
+/// 1. **One thread at a time.** A `Local` is used by one thread (on bare metal: one core) and by the
+///    signal or interrupt handlers that interrupt that thread and return to it. Two threads or cores
+///    never get the same `Local`, also not one after the other, unless the first has ended.
+///    An executor that moves a coroutine to another thread is fine: the probe asks again in each call.
+/// 2. **One platform.** A `Local` is returned by one `Platform` only.
+/// 3. **For good.** A `Local` stays where it is, and is neither freed nor used for something else, as long
+///    as its thread can call the probe.
+/// 4. **No switch inside.** No method switches to another stack or moves the caller to another thread.
+///
+/// Without an implementation of `local` (the default returns `None`) there is nothing to promise.
+/// With one core and no threads a static `Local` keeps all four promises.
+///
+/// A platform that lets two threads share a `Local` therefore does not compile without `unsafe`:
+///
+/// ```compile_fail
+/// # use ctp_nostd::{Local, Platform};
+/// static LOCAL: Local = Local::new();
+/// struct Board;
+/// impl Platform for Board { // `unsafe` is missing
+///     fn now_ns() -> u64 { 0 }
+///     fn thread() -> u64 { 0 }
+///     fn ring() {}
+///     unsafe fn local() -> Option<&'static Local> { Some(&LOCAL) }
+/// }
+/// ```
+/// ```
+/// # use ctp_nostd::{Local, Platform};
+/// static LOCAL: Local = Local::new();
+/// struct Board;
+/// // SAFETY: the board has one core, and no other platform returns this static.
+/// unsafe impl Platform for Board {
+///     fn now_ns() -> u64 { 0 }
+///     fn thread() -> u64 { 0 }
+///     fn ring() {}
+///     unsafe fn local() -> Option<&'static Local> { Some(&LOCAL) }
+/// }
+/// ```
+pub unsafe trait Platform: 'static {
     /// Nanoseconds on a clock that never goes back.
     fn now_ns() -> u64;
 
@@ -73,13 +120,33 @@ pub trait Platform: 'static {
         None
     }
 
-    /// Memory of the calling thread. Without any, a wake is not attributed to a coroutine, and
-    /// [`waits_for`](crate::Probe::waits_for) says nothing. On one core a static will do. It is of one
-    /// probe: two that have lanes need a platform each, or attachments that differ.
+    /// The memory of the calling thread, if the platform has any. Without it, a wake is not attributed to
+    /// the coroutine that wakes, and [`waits_for`](crate::Probe::waits_for) has no effect. On one core
+    /// a static is enough. Two probes that have lanes need a platform each, or attachments that differ.
+    ///
+    /// # Safety
+    ///
+    /// The caller uses the reference on this thread only, and drops it before the thread ends and before
+    /// the next switch of stacks: after that the coroutine may go on in another thread.
+    ///
+    /// ```compile_fail
+    /// # use ctp_nostd::{Linux, Platform};
+    /// // The reference would outlive the thread.
+    /// let local = std::thread::spawn(|| <Linux as Platform>::local()).join();
+    /// ```
     #[inline]
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         None
     }
+}
+
+/// The memory of the calling thread. No caller keeps it: each asks again in each call of the probe.
+#[inline(always)]
+pub(crate) fn local<P: Platform>() -> Option<&'static Local> {
+    // SAFETY: this function is private to the crate. Its callers (coroutine, probe, event and lane)
+    // use the reference within one call of the probe, which runs on one thread and one stack from its
+    // begin to its end, and never store it.
+    unsafe { P::local() }
 }
 
 /// The present attachment.

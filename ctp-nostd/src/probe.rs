@@ -14,7 +14,7 @@ use crate::event::noted;
 use crate::intern::{self, Entry};
 use crate::lane::{self, RingMark};
 use crate::memory::Region;
-use crate::platform::{Platform, attachment};
+use crate::platform::{Platform, attachment, local};
 use crate::site::{self, SiteWord};
 use crate::slot::EventKind;
 use crate::sync::Ordering;
@@ -197,7 +197,7 @@ impl<P: Platform> Probe<P> {
     /// once another one runs on this thread, or this one ends, or waits for what it says itself.
     #[inline]
     pub fn waits_for(self, wait: Wait) {
-        let Some(local) = P::local().filter(|_| self.is_live()) else {
+        let Some(local) = local::<P>().filter(|_| self.is_live()) else {
             return;
         };
         noted::note(local, self.site(wait.place), &wait);

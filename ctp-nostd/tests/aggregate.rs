@@ -18,7 +18,9 @@ thread_local! {
 /// A clock that each test sets, and nobody to wake.
 struct Board;
 
-impl Platform for Board {
+#[expect(unsafe_code, reason = "the trait is unsafe to implement")]
+// SAFETY: it has no `Local`.
+unsafe impl Platform for Board {
     fn now_ns() -> u64 {
         NOW_NS.get()
     }

@@ -26,7 +26,9 @@ thread_local! {
 /// Tells as time how many events this thread had, and as thread a number made of both.
 struct Numbered;
 
-impl Platform for Numbered {
+#[expect(unsafe_code, reason = "the trait is unsafe to implement")]
+// SAFETY: it has no `Local`.
+unsafe impl Platform for Numbered {
     fn now_ns() -> u64 {
         EVENTS.get()
     }

@@ -38,7 +38,8 @@ fn expect(handlers: &[Mutex<Option<Handler>>; 4], test: usize, handler: Handler)
     *handlers[test].lock().expect("nobody panics") = Some(handler);
 }
 
-impl<const TEST: usize> Platform for Stage<TEST> {
+// SAFETY: the thread of the test, which is the only one to use this platform, chooses the `Local`.
+unsafe impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
         NOW[TEST].fetch_add(1, Relaxed) + 1
     }
@@ -56,7 +57,7 @@ impl<const TEST: usize> Platform for Stage<TEST> {
         come(&AT_RING[TEST]);
     }
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         LOCALS[TEST].get(Self::thread() as usize - 1)
     }
 }

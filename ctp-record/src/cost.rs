@@ -14,7 +14,9 @@ struct Here;
 /// The clock that the program was given, if it was.
 static CLOCK: OnceLock<Calibration> = OnceLock::new();
 
-impl Platform for Here {
+#[expect(unsafe_code, reason = "the trait is unsafe to implement")]
+// SAFETY: it has no `Local`.
+unsafe impl Platform for Here {
     fn now_ns() -> u64 {
         let counted = |line: &Calibration| line.ns_at(clock::ticks());
         CLOCK.get().and_then(counted).unwrap_or_else(Linux::now_ns)

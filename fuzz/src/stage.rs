@@ -29,7 +29,8 @@ pub fn take() -> MutexGuard<'static, ()> {
     guard
 }
 
-impl Platform for Stage {
+// SAFETY: a fuzzer runs one input at a time, on one thread.
+unsafe impl Platform for Stage {
     fn now_ns() -> u64 {
         static TICKS: AtomicU64 = AtomicU64::new(1);
         TICKS.fetch_add(1, Relaxed)
@@ -50,7 +51,7 @@ impl Platform for Stage {
         thread == 7 && Self::thread() == 6 + THREADS as u64
     }
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         LOCALS.get(ON_STAGE.load(Relaxed))
     }
 }

@@ -6,7 +6,7 @@
 //! asked: of one that runs here, nobody else can write any.
 
 use crate::layout::{Station, is_use, station_of, uses_of};
-use crate::platform::{Local, Platform};
+use crate::platform::{Local, Platform, local};
 use crate::slot::{self, EventKind};
 use crate::sync::{Ordering, fence};
 
@@ -25,7 +25,7 @@ impl RunsHere {
     /// Asks the thread, and the station of the one that it names.
     #[inline(always)]
     pub fn find<P: Platform>(stations: &[Station]) -> Self {
-        let Some(local) = P::local() else {
+        let Some(local) = local::<P>() else {
             return RunsHere::Nobody;
         };
         let word = local.current.load(Ordering::Relaxed) as u32;

@@ -14,7 +14,7 @@ use super::mode::{ANY, RecordingMode};
 use super::payload::EventPayload;
 use super::seat::{Begun, Seat};
 use crate::lane::{Place, Ring, Room};
-use crate::platform::{Local, Platform};
+use crate::platform::{Local, Platform, local};
 use crate::sync::Ordering;
 
 /// The numbers of both events, their time, and their places in the lane.
@@ -124,7 +124,7 @@ impl<P: Platform> Seat<P> {
             let lane = self.probe.at_hand_now(local)?;
             self.take_both(next, local, lane, now)
         };
-        if let Some(taken) = P::local().and_then(take) {
+        if let Some(taken) = local::<P>().and_then(take) {
             return self.tell_both::<ANY>(next, &taken, || payloads);
         }
         let [waits, runs] = payloads;

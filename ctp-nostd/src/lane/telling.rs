@@ -5,7 +5,7 @@ use core::panic::Location;
 use super::thread::{look, remember_loss};
 use crate::event::mode::{ANY, RecordingMode, in_mode};
 use crate::lane::{DeedKind, Payload, Place};
-use crate::platform::{Local, Platform};
+use crate::platform::{Local, Platform, local};
 use crate::probe::Probe;
 use crate::wait::Resource;
 
@@ -15,7 +15,7 @@ impl<P: Platform> Probe<P> {
     #[inline(never)]
     pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'static>>) {
         let with_ring = |local| Some((local, self.ring(local)?));
-        let Some((local, ring)) = P::local().and_then(with_ring) else {
+        let Some((local, ring)) = local::<P>().and_then(with_ring) else {
             return (now(), None);
         };
         let (at_ns, place) = ring.reserve(now);
@@ -67,7 +67,7 @@ impl<P: Platform> Probe<P> {
         payload: impl Fn() -> Payload,
     ) -> u64 {
         let at_once = |local| self.reserve_at_once::<MODE>(local, || self.ns_at_once::<MODE>());
-        let Some((at_ns, place)) = P::local().and_then(at_once) else {
+        let Some((at_ns, place)) = local::<P>().and_then(at_once) else {
             return self.tell_slowly(whose, payload());
         };
         if let Some(place) = place {

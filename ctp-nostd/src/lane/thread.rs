@@ -4,7 +4,7 @@ use core::sync::atomic::compiler_fence;
 
 use crate::event::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT};
 use crate::lane::{self, Claimant, DeedKind, Payload, Ring, Room};
-use crate::platform::{Local, Platform};
+use crate::platform::{Local, Platform, local};
 use crate::probe::Probe;
 use crate::sync::Ordering;
 
@@ -236,7 +236,7 @@ impl<P: Platform> Probe<P> {
     /// once the thread is known to be gone. Not in a signal handler that goes back into one of these
     /// calls: what that has begun would be told in a lane that may be another thread's by then.
     pub fn thread_ends(self) {
-        let Some(local) = P::local().filter(|_| self.is_live()) else {
+        let Some(local) = local::<P>().filter(|_| self.is_live()) else {
             return;
         };
         if self.own_lane(local.lane.load(Ordering::Relaxed)).is_none() {

@@ -83,6 +83,8 @@ pub(super) enum NotAttached {
     Os(&'static str, Errno),
     /// The file is not what the recorder makes.
     Memory(Refused),
+    /// The program has no libc, and did not set up thread-local storage itself.
+    NoThreadStorage,
 }
 
 impl fmt::Display for NotAttached {
@@ -105,6 +107,12 @@ impl fmt::Display for NotAttached {
                 write!(out, "{what} failed (error {})", error.raw_os_error())
             }
             NotAttached::Memory(refused) => write!(out, "CTP_SHM_PATH: {refused}"),
+            NotAttached::NoThreadStorage => {
+                write!(
+                    out,
+                    "this program has no thread-local storage; use a Platform of your own"
+                )
+            }
         }
     }
 }
@@ -195,6 +203,9 @@ fn say(line: &[u8]) {
 }
 
 fn open(settings: &Settings) -> Result<(), NotAttached> {
+    if !super::thread::has_storage() {
+        return Err(NotAttached::NoThreadStorage);
+    }
     let limit = limit(settings)?;
     let path = settings.sock_path.as_deref().unwrap_or_default();
     let hall = map(settings, limit);

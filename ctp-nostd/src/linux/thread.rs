@@ -30,6 +30,55 @@ global_asm!(
     size = const size_of::<Local>(),
 );
 
+const _: () = assert!(
+    align_of::<Local>() <= 8,
+    "the block above is aligned to 8 bytes"
+);
+
+/// Whether the calling thread has thread-local storage. A program without a libc may never have set it up;
+/// every access would fault there.
+pub(super) fn has_storage() -> bool {
+    thread_pointer() != Some(0)
+}
+
+/// The address of the calling thread's storage, 0 if there is none; `None` if that is unknown.
+#[cfg(target_arch = "x86_64")]
+fn thread_pointer() -> Option<usize> {
+    const ARCH_PRCTL: isize = 158;
+    const ARCH_GET_FS: usize = 0x1003;
+    let mut pointer: usize = 0;
+    let result: isize;
+    // SAFETY: the kernel writes the base of `fs` to `pointer`, and changes nothing but the registers that
+    // a system call may change. Reading `fs:[0]` instead would fault where there is no storage.
+    unsafe {
+        asm!(
+            "syscall",
+            inout("rax") ARCH_PRCTL => result,
+            in("rdi") ARCH_GET_FS, in("rsi") &raw mut pointer,
+            out("rcx") _, out("r11") _,
+            options(nostack),
+        );
+    }
+    (result == 0).then_some(pointer)
+}
+
+/// As on x86-64.
+#[cfg(target_arch = "aarch64")]
+fn thread_pointer() -> Option<usize> {
+    let pointer: usize;
+    // SAFETY: copies a register that every thread may read.
+    unsafe {
+        asm!("mrs {pointer}, tpidr_el0", pointer = out(reg) pointer, options(nomem, nostack))
+    };
+    Some(pointer)
+}
+
+/// Elsewhere the kernel offers no simple question.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn thread_pointer() -> Option<usize> {
+    None
+}
+
 /// The calling thread's memory. Do not keep it across a switch of stacks: the coroutine may go
 /// on in another thread.
 #[inline]
@@ -96,4 +145,32 @@ fn address() -> *const Local {
         );
     }
     address
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// Sets the base of `fs`.
+    fn set_thread_pointer(pointer: usize) {
+        // SAFETY: the caller restores the former base before anything uses thread-local storage.
+        unsafe {
+            asm!(
+                "syscall",
+                inout("rax") 158_isize => _, in("rdi") 0x1002_usize, in("rsi") pointer,
+                out("rcx") _, out("r11") _,
+                options(nostack),
+            );
+        }
+    }
+
+    #[test]
+    fn missing_thread_storage_is_noticed() {
+        let pointer = thread_pointer().expect("the kernel knows it");
+        set_thread_pointer(0);
+        let without = has_storage();
+        set_thread_pointer(pointer);
+        assert!(!without);
+        assert!(has_storage());
+    }
 }

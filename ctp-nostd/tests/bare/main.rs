@@ -38,7 +38,9 @@ macro_rules! board {
             }
         }
 
-        impl Platform for $name {
+        #[expect(unsafe_code, reason = "vouches for the `Local` of its threads")]
+        // SAFETY: one thread uses this platform, and no other platform has its `Local`.
+        unsafe impl Platform for $name {
             fn now_ns() -> u64 {
                 Self::clock().fetch_add(10, Ordering::Relaxed)
             }
@@ -56,7 +58,7 @@ macro_rules! board {
                 &NUMBER
             }
 
-            fn local() -> Option<&'static Local> {
+            unsafe fn local() -> Option<&'static Local> {
                 static LOCAL: Local = Local::new();
                 Some(&LOCAL)
             }

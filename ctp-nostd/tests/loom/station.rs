@@ -186,7 +186,9 @@ fn without_release_a_station_is_taken_that_was_not_put() {
 
 struct Board;
 
-impl Platform for Board {
+#[expect(unsafe_code, reason = "the trait is unsafe to implement")]
+// SAFETY: it has no `Local`.
+unsafe impl Platform for Board {
     fn now_ns() -> u64 {
         7
     }

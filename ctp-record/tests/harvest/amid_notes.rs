@@ -19,7 +19,8 @@ struct Stepped;
 
 static MEMORY: Memory<4> = Memory::new();
 
-impl Platform for Stepped {
+// SAFETY: one thread uses this platform, and no other platform has its `Local`.
+unsafe impl Platform for Stepped {
     fn now_ns() -> u64 {
         static NOW: AtomicU64 = AtomicU64::new(1);
         NOW.fetch_add(1, Relaxed)
@@ -31,7 +32,7 @@ impl Platform for Stepped {
 
     fn ring() {}
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         static LOCAL: Local = Local::new();
         Some(&LOCAL)
     }

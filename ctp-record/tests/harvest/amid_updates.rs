@@ -20,7 +20,8 @@ static MEMORY: Memory<1, 1> = Memory::new().with_aggregates(Bins::USUAL);
 static LOCAL: Local = Local::new();
 static NOW: AtomicU64 = AtomicU64::new(1);
 
-impl Platform for Owner {
+// SAFETY: one thread uses this platform, and no other platform has its `Local`.
+unsafe impl Platform for Owner {
     fn now_ns() -> u64 {
         NOW.fetch_add(1, Relaxed)
     }
@@ -31,7 +32,7 @@ impl Platform for Owner {
 
     fn ring() {}
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         Some(&LOCAL)
     }
 }

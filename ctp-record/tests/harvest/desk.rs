@@ -25,7 +25,8 @@ thread_local! {
     static PASSED_NS: Cell<u64> = const { Cell::new(0) };
 }
 
-impl Platform for Bare {
+// SAFETY: it has no `Local`.
+unsafe impl Platform for Bare {
     fn now_ns() -> u64 {
         TICKS.fetch_add(1, Relaxed) + PASSED_NS.get()
     }

@@ -19,7 +19,9 @@ struct Alone<const TEST: usize>;
 static NOW: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static LOCALS: [Local; 3] = [const { Local::new() }; 3];
 
-impl<const TEST: usize> Platform for Alone<TEST> {
+#[expect(unsafe_code, reason = "vouches for the `Local` of its threads")]
+// SAFETY: the thread of the test, which is the only one to use this platform, chooses the `Local`.
+unsafe impl<const TEST: usize> Platform for Alone<TEST> {
     fn now_ns() -> u64 {
         NOW[TEST].fetch_add(1, Relaxed) + 1
     }
@@ -30,7 +32,7 @@ impl<const TEST: usize> Platform for Alone<TEST> {
 
     fn ring() {}
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         Some(&LOCALS[TEST])
     }
 }

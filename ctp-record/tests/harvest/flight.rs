@@ -28,7 +28,8 @@ static ON_STAGE: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
 static LOCALS: [[Local; 2]; 5] = [const { [const { Local::new() }; 2] }; 5];
 static NOW: [AtomicU64; 5] = [const { AtomicU64::new(1) }; 5];
 
-impl<const TEST: usize> Platform for Stage<TEST> {
+// SAFETY: the thread of the test, which is the only one to use this platform, chooses the `Local`.
+unsafe impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
         NOW[TEST].fetch_add(1, Relaxed)
     }
@@ -39,7 +40,7 @@ impl<const TEST: usize> Platform for Stage<TEST> {
 
     fn ring() {}
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         LOCALS[TEST].get(ON_STAGE[TEST].load(Relaxed))
     }
 }

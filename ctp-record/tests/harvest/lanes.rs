@@ -22,7 +22,8 @@ static ON_STAGE: [AtomicUsize; 21] = [const { AtomicUsize::new(0) }; 21];
 /// What its clock said last.
 pub static NOW: [AtomicU64; 21] = [const { AtomicU64::new(0) }; 21];
 
-impl<const TEST: usize> Platform for Stage<TEST> {
+// SAFETY: the thread of the test, which is the only one to use this platform, chooses the `Local`.
+unsafe impl<const TEST: usize> Platform for Stage<TEST> {
     fn now_ns() -> u64 {
         NOW[TEST].fetch_add(1, Relaxed) + 1
     }
@@ -39,7 +40,7 @@ impl<const TEST: usize> Platform for Stage<TEST> {
         thread == 1 && Self::thread() == THREADS as u64
     }
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         LOCALS[TEST].get(ON_STAGE[TEST].load(Relaxed))
     }
 }

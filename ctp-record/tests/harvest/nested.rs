@@ -50,7 +50,9 @@ fn perhaps_a_handler() {
     }
 }
 
-impl Platform for Interrupted {
+#[expect(unsafe_code, reason = "vouches for the `Local` of its threads")]
+// SAFETY: the `Local` is that of the calling thread.
+unsafe impl Platform for Interrupted {
     fn now_ns() -> u64 {
         perhaps_a_handler();
         NOW.set(NOW.get() + 1);
@@ -68,7 +70,7 @@ impl Platform for Interrupted {
 
     fn ring() {}
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         LOCAL.get()
     }
 }

@@ -21,7 +21,8 @@ thread_local! {
     static NOW: Cell<u64> = const { Cell::new(0) };
 }
 
-impl Platform for Stage {
+// SAFETY: each thread of the test harness has `Local`s of its own.
+unsafe impl Platform for Stage {
     fn now_ns() -> u64 {
         NOW.set(NOW.get() + 1);
         NOW.get()
@@ -34,7 +35,7 @@ impl Platform for Stage {
 
     fn ring() {}
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         LOCALS.with(|locals| locals.get(ON_STAGE.get()))
     }
 }

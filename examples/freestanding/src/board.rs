@@ -17,7 +17,8 @@ static LOCAL: Local = Local::new();
 #[derive(Debug)]
 pub struct Board;
 
-impl Platform for Board {
+// SAFETY: the board has one core, and no other platform has its `Local`.
+unsafe impl Platform for Board {
     fn now_ns() -> u64 {
         ns(now())
     }
@@ -30,7 +31,7 @@ impl Platform for Board {
         // Nobody waits for it: the memory is read afterwards.
     }
 
-    fn local() -> Option<&'static Local> {
+    unsafe fn local() -> Option<&'static Local> {
         Some(&LOCAL)
     }
 }
