@@ -85,6 +85,7 @@ pub unsafe trait Platform: 'static {
     /// made under another value are mute. 0 where nothing is attached: no handle is made under that. It is
     /// the same word for as long as the program runs, once it has attached: each handle asks it at each
     /// event.
+    #[doc(hidden)]
     #[inline]
     fn attachment_word() -> &'static AtomicU32 {
         static ONE: AtomicU32 = AtomicU32::new(1);
@@ -112,6 +113,7 @@ pub unsafe trait Platform: 'static {
 
     /// The program that is attached, where [wakers](crate::waker::Waker) find the lane of their
     /// thread: without it, only the station tells of a wake.
+    #[doc(hidden)]
     #[inline]
     fn probe() -> Option<&'static Probe<Self>>
     where
