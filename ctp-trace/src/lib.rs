@@ -11,7 +11,8 @@
 //! - [`Writer`] and [`Reader`], the two directions, with the same records on both sides,
 //! - [`Composer`] and [`ChunkWriter`], the halves of a writer, for one that has two threads,
 //! - [`format`](mod@format), the document that says what each byte of the file means,
-//! - [`Census`], which takes the records in, and [`verdict`], the one rule for what is stuck.
+//! - [`Census`], which takes the records in, and [`verdict`], the one rule for what is stuck,
+//! - [`escape`], the one rule for what may be printed of a program's own text.
 //!
 //! It does not open, map or rename files, has no threads and no clock, looks up no names, and does
 //! not check that a coroutine that an event names was ever born: a report has to cope with gaps.
@@ -52,6 +53,8 @@ mod varint;
 pub mod histogram;
 
 pub mod verdict;
+
+pub mod escape;
 
 pub mod census;
 
