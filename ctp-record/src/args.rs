@@ -2,13 +2,14 @@
 
 mod control;
 mod help;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use ctp_nostd::layout::{LaneRecord, MOST_STATIONS};
 
@@ -16,6 +17,7 @@ use crate::config::{Config, Flight, Image, Launch, Task, Verbosity};
 use crate::flight::{BadReach, Reach, Trigger};
 use crate::{capacity, duration, size};
 use control::ControlArgs;
+pub use usage::command;
 
 /// Runs a program and records what its coroutines do, from outside.
 #[derive(Parser, Debug)]
@@ -132,11 +134,7 @@ pub struct Args {
     man: bool,
 
     /// The program and its arguments
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
@@ -149,6 +147,14 @@ const NO_STDOUT: &str = "\
 -o - is no place for a trace: stdout is the program's; for a file of that name: -o ./-";
 
 impl Args {
+    /// What was typed.
+    ///
+    /// # Errors
+    /// Usage; the help and the version are such errors too.
+    pub fn from_command_line() -> Result<Self, clap::Error> {
+        usage::parse(std::env::args_os().collect())
+    }
+
     /// What it means.
     ///
     /// # Errors
@@ -161,7 +167,7 @@ impl Args {
         };
         let output = self.output.clone();
         if output == Path::new("-") {
-            return Err(Args::command().error(ErrorKind::ValueValidation, NO_STDOUT));
+            return Err(command().error(ErrorKind::ValueValidation, NO_STDOUT));
         }
         let backlog_bytes = self.backlog;
         let task = self.task()?;
@@ -188,7 +194,7 @@ impl Args {
             return Ok(Task::Image(Image { dump, elf }));
         }
         if self.command.is_empty() {
-            return Err(Args::command().error(
+            return Err(command().error(
                 ErrorKind::MissingRequiredArgument,
                 "no program to record; try: ctp-record -- ./app",
             ));
@@ -223,7 +229,7 @@ impl Args {
         let Some(reach) = self.flight_recorder else {
             return Ok(None);
         };
-        let refused = |why: &str| Err(Args::command().error(ErrorKind::ArgumentConflict, why));
+        let refused = |why: &str| Err(command().error(ErrorKind::ArgumentConflict, why));
         match (reach, self.buffer) {
             (_, Some(0)) => {
                 refused("a flight recorder keeps what threads write: --buffer 0 leaves no room")

@@ -3,11 +3,10 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use ctp_record::{Args, run};
 
 fn main() -> ExitCode {
-    let config = match Args::parse().into_config() {
+    let config = match Args::from_command_line().and_then(Args::into_config) {
         Ok(config) => config,
         Err(error) => error.exit(),
     };

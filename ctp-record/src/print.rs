@@ -2,10 +2,9 @@
 
 use std::io::{ErrorKind, Write as _};
 
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::args::Args;
+use crate::args;
 use crate::error::Error;
 
 /// Prints this. A reader that has seen enough is no error.
@@ -26,7 +25,7 @@ pub fn print(text: &[u8]) -> Result<u8, Error> {
 /// [`Error::Print`].
 pub fn completions(shell: Shell) -> Result<u8, Error> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "ctp-record", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "ctp-record", &mut script);
     print(&script)
 }
 
@@ -36,7 +35,7 @@ pub fn completions(shell: Shell) -> Result<u8, Error> {
 /// [`Error::Print`].
 pub fn man_page() -> Result<u8, Error> {
     let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(Args::command()).render(&mut page);
+    let rendered = clap_mangen::Man::new(args::command()).render(&mut page);
     rendered.map_err(Error::Print)?;
     print(&page)
 }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Subcommand};
 
-use super::Args;
+use super::usage;
 use crate::control::ask::Ask;
 use crate::control::wire::Errand;
 use crate::control::{Filter, Verb};
@@ -98,7 +98,7 @@ impl ControlArgs {
 
 /// Wrong usage of `ctp-record control`.
 fn wrong_control(kind: ErrorKind, why: impl Display) -> clap::Error {
-    let mut command = Args::command();
+    let mut command = usage::command();
     command.build();
     let control = command.find_subcommand_mut("control");
     control.expect("there is one").error(kind, why)

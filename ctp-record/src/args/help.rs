@@ -26,6 +26,7 @@ ctp-record [OPTIONS] -- PROGRAM [ARGS]...
 
 /// What no option says by itself.
 pub const AFTER: &str = "\
+Options come before the program's name, or before `--`; all words after it are the program's own.
 Exit status: that of the program (128+n if signal n ended it), 126 or 127 if it cannot be
 executed, 1 for an error of the recorder, 2 for wrong usage. With --check-probe: 0, or 3 if a
 rule is broken. It is an error if the trace or the last snapshot cannot be written, or, of a flight

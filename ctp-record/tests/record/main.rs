@@ -36,5 +36,6 @@ mod talk;
 mod terminal;
 mod trace;
 mod upstream;
+mod usage;
 mod vandals;
 mod wakes;

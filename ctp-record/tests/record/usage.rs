@@ -1,0 +1,95 @@
+//! CT-01: where the recorder's options end, and what is said of those that it does not have.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::lab::{Lab, fixture};
+
+// CT-01
+#[test]
+fn unknown_options_before_the_program_are_refused() {
+    for (option, tip) in [
+        ("--stuckafter", "did you mean '--stuck-after'?"),
+        ("--sumary", "did you mean '--summary'?"),
+        ("--frobnicate=2s", "ctp-record -- --frobnicate"),
+        ("-Z", "ctp-record -- -Z"),
+        ("-qZ", "unexpected argument '-Z'"),
+    ] {
+        let lab = Lab::new();
+        let mut command = lab.bare_recorder();
+        command.args([option, "2s", "--"]).arg(fixture("args_echo"));
+        let outcome = lab.run(command.arg("started"));
+        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(tip), "{}", outcome.stderr);
+        assert!(!lab.path("started").exists(), "{option}");
+    }
+}
+
+// CT-01
+#[test]
+fn attaching_is_refused_with_what_to_do_instead() {
+    for words in [&["-p", "1"][..], &["-p1"], &["--pid", "1"], &["--pid=1"]] {
+        let lab = Lab::new();
+        let outcome = lab.run(lab.bare_recorder().args(words));
+        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
+        let said = "start the program under the recorder";
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    }
+    let lab = Lab::new();
+    let outcome = lab.run(lab.bare_recorder().args(["control", "-p", "1", "status"]));
+    assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
+    let said = "unexpected argument '-p'";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+// CT-01
+#[test]
+fn after_the_programs_name_all_words_are_its_own() {
+    let words = [
+        "--stuckafter",
+        "x",
+        "-p",
+        "1",
+        "--",
+        "control",
+        "--help",
+        "-q",
+    ];
+    for before in [&[][..], &["--"], &["-q", "-o", "ctp.data"]] {
+        let lab = Lab::new();
+        let mut command = lab.bare_recorder();
+        command.args(before).arg(fixture("args_echo"));
+        let outcome = lab.run(command.arg("echo").args(words));
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        let echoed = fs::read(lab.path("echo")).expect("was written");
+        assert_eq!(
+            echoed,
+            words.map(|word| format!("{word}\0")).concat().into_bytes()
+        );
+    }
+}
+
+// CT-01
+#[test]
+fn programs_with_odd_names_run_after_two_dashes() {
+    for name in ["--odd-name", "-p", "--", "control", "--help"] {
+        let lab = Lab::new();
+        symlink(fixture("args_echo"), lab.path(name)).expect("can be made");
+        let mut command = lab.bare_recorder();
+        command.args(["-q", "--", name, "echo", "-q"]);
+        let outcome = lab.run(command.env("PATH", lab.path(".")));
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        assert_eq!(fs::read(lab.path("echo")).ok(), Some(b"-q\0".to_vec()));
+    }
+}
+
+// CT-01
+#[test]
+fn a_program_named_control_runs_by_its_path() {
+    let lab = Lab::new();
+    symlink(fixture("args_echo"), lab.path("control")).expect("can be made");
+    let mut command = lab.bare_recorder();
+    let outcome = lab.run(command.args(["./control", "echo", "1", "stop"]));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    assert_eq!(fs::read(lab.path("echo")).ok(), Some(b"1\0stop\0".to_vec()));
+}
