@@ -7,6 +7,7 @@ use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -18,6 +19,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
+use crate::output::Location;
 use crate::rendezvous::CONTROL;
 
 /// Only its owner enters it, and it is a directory.
@@ -44,35 +46,29 @@ pub fn claim(draft: &File) {
 }
 
 /// Removes the drafts `FILE.new-PID-N` beside `file` whose process is gone.
-pub fn remove_drafts(file: &Path) {
-    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
-        return;
-    };
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
-    let prefix = format!("{}.new-", name.to_string_lossy());
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if names_a_dead_owner(&entry.file_name(), &prefix) && is_left_draft(&entry.path()) {
-            let _ = fs::remove_file(entry.path());
+pub fn remove_drafts(file: &Location) {
+    let prefix = format!("{}.new-", file.name().to_string_lossy());
+    for name in names_in(file.directory()).unwrap_or_default() {
+        let name = OsStr::from_bytes(name.as_bytes());
+        if names_a_dead_owner(name, &prefix) && is_left_draft(file.directory(), name) {
+            let _ = unlinkat(file.directory(), name, AtFlags::empty());
         }
     }
 }
 
 /// A file of this user's with a trace, or nothing yet, that nobody has [claimed](claim)?
-fn is_left_draft(path: &Path) -> bool {
-    file_of_ours(path).is_some_and(|file| begins_as_a_trace(&file) && is_free(&file))
+fn is_left_draft(directory: impl AsFd, name: &OsStr) -> bool {
+    let file = file_of_ours(directory, name);
+    file.is_some_and(|file| begins_as_a_trace(&file) && is_free(&file))
 }
 
 /// A file of this user's with a trace that no recorder writes?
-pub fn is_trace_of_ours(path: &Path) -> bool {
+pub fn is_trace_of_ours(directory: impl AsFd, name: &OsStr) -> bool {
     let is_trace = |file: &File| {
         let is_empty = file.metadata().is_ok_and(|it| it.len() == 0);
         !is_empty && begins_as_a_trace(file)
     };
-    file_of_ours(path).is_some_and(|file| is_trace(&file) && is_free(&file))
+    file_of_ours(directory, name).is_some_and(|file| is_trace(&file) && is_free(&file))
 }
 
 fn is_free(file: &File) -> bool {
@@ -80,9 +76,9 @@ fn is_free(file: &File) -> bool {
 }
 
 /// Not what a link leads to.
-fn file_of_ours(path: &Path) -> Option<File> {
+fn file_of_ours(directory: impl AsFd, name: &OsStr) -> Option<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(CWD, path, flags, Mode::empty()).map(File::from);
+    let file = openat(directory, name, flags, Mode::empty()).map(File::from);
     let is_file_of_ours = |stat: Stat| {
         let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
         is_file && stat.st_uid == geteuid().as_raw()
@@ -137,7 +133,14 @@ fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
     unlinkat(CWD, parent.join(name), AtFlags::REMOVEDIR)
 }
 
-fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
+/// What is in this directory.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
+    // Also where the descriptor at hand only names it.
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = openat(directory, ".", flags, Mode::empty())?;
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         names.push(entry?.file_name().to_owned());
@@ -158,6 +161,7 @@ fn is_dead_socket(directory: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::{Found, resolve};
     use std::io::Write as _;
     use std::process::{Command, id};
 
@@ -198,7 +202,10 @@ mod tests {
         write(2, b"of somebody");
         let elsewhere = write(3, &MAGIC);
         claim(&elsewhere);
-        remove_drafts(&directory.join("trace"));
+        let Ok(Found::File(place)) = resolve(&directory.join("trace")) else {
+            panic!("it is the place of a file");
+        };
+        remove_drafts(&place);
         let left = |number: &u32| {
             directory
                 .join(format!("trace.new-{dead}-{number}"))

@@ -1,6 +1,9 @@
 //! How numbers and names are written for the user.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+
+use ctp_trace::escape::escaped_bytes;
 
 /// A length of time, in what fits it.
 pub(crate) fn seconds(ns: u64) -> String {
@@ -18,6 +21,11 @@ pub(crate) fn size(bytes: u64) -> String {
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
+}
+
+/// A file's name, safe to print.
+pub(crate) fn shown(path: &Path) -> String {
+    escaped_bytes(path.as_os_str().as_bytes()).into_owned()
 }
 
 /// A file's name, in quotes where a shell would need them.

@@ -286,6 +286,23 @@ fn line_of_wait(function: &str) -> u32 {
     index as u32 + 1
 }
 
+// CT-07
+#[test]
+fn the_trace_of_a_dump_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let recorder = Recorder::given(&target().dump);
+    let output = Command::new("sh")
+        .current_dir(&recorder.dir)
+        .args(["-c", "umask 0; exec \"$@\"", "sh"])
+        .arg(env!("CARGO_BIN_EXE_ctp-record"))
+        .args(["--image", "ram.bin", "-o", "out"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let metadata = fs::metadata(recorder.dir.path().join("out")).unwrap();
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+}
+
 #[test]
 fn every_event_is_there_or_counted_as_lost() {
     let trace = Recorder::given(&target().dump).trace();

@@ -1,47 +1,60 @@
 //! What earlier recordings left where a flight recorder puts its snapshots.
 
-use std::fs::{self, DirEntry, File};
+use std::ffi::{CString, OsStr};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{FlockOperation, fcntl_lock};
 
-use crate::leftovers::is_trace_of_ours;
-use crate::output::keep_previous;
+use crate::leftovers::{is_trace_of_ours, names_in};
+use crate::output::{Found, Location, directory_of, resolve};
 
 /// Earlier traces `FILE.1`, `FILE.2` and so on are kept as `FILE.1.old`, `FILE.2.old` and so on: beside
 /// the first snapshots of this recording they would look as if they were its later ones.
 pub fn set_aside(output: &Path) {
-    for path in numbered(output).filter(|path| is_trace_of_ours(path)) {
-        // What cannot be moved stays; where nothing can be moved, no snapshot can be put either.
-        let _ = keep_previous(&path);
+    for place in numbered(output) {
+        if is_trace_of_ours(place.directory(), place.name()) {
+            // What cannot be moved stays; where nothing can be moved, no snapshot can be put either.
+            let _ = place.keep_previous();
+        }
     }
 }
 
 /// The trace that is there, open. As long as it is, with a lock that keeps nobody from anything, whoever
 /// reads it can find out that a recorder will put another in its place, and which one.
 pub fn claim(output: &Path) -> Option<File> {
-    let is_file = fs::metadata(output).is_ok_and(|it| it.is_file());
-    let file = is_file.then(|| File::open(output).ok()).flatten()?;
+    let Ok(Found::File(place)) = resolve(output) else {
+        return None;
+    };
+    let file = place.open_file()?;
     // Where files cannot be locked, no reader is told.
     let _ = fcntl_lock(&file, FlockOperation::NonBlockingLockShared);
     Some(file)
 }
 
-/// What lies beside this file and is called like a snapshot.
-fn numbered(output: &Path) -> impl Iterator<Item = PathBuf> {
-    let directory = match output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
+/// What is beside this file and is called like a snapshot of it.
+fn numbered(output: &Path) -> Vec<Location> {
+    let Ok(directory) = directory_of(output) else {
+        return Vec::new();
     };
-    let name = output.file_name().unwrap_or_default().to_owned();
-    let is_one = move |entry: &DirEntry| {
-        let found = entry.file_name();
-        let rest = found.as_bytes().strip_prefix(name.as_bytes());
-        rest.is_some_and(is_number)
+    let prefix = output.file_name().unwrap_or_default().as_bytes();
+    let is_one = |found: &[u8]| found.strip_prefix(prefix).is_some_and(is_number);
+    let location = |found: &CString| {
+        let name = OsStr::from_bytes(found.as_bytes());
+        let directory = directory.try_clone().ok()?;
+        Some(Location::new(
+            directory,
+            name.to_owned(),
+            output.with_file_name(name),
+        ))
     };
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter(is_one).map(|entry| entry.path())
+    let found = names_in(&directory).unwrap_or_default();
+    found
+        .iter()
+        .filter(|found| is_one(found.as_bytes()))
+        .filter_map(location)
+        .collect()
 }
 
 /// A dot and a number, as a recorder writes it.

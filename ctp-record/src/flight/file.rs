@@ -30,7 +30,7 @@ pub struct Snapshot {
 /// [`TraceError::Output`], [`TraceError::Write`], [`TraceError::Misplaced`].
 pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, TraceError> {
     let start = gathered.start.clone();
-    let (place, file) = Place::open(path)?;
+    let (mut place, file) = Place::open(path)?;
     let failed = |error| TraceError::Write(path.to_owned(), error);
     let writer = Writer::new(BufWriter::new(file), &start).map_err(failed)?;
     let mut sink = FileSink {
@@ -40,7 +40,9 @@ pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, TraceError
     let plan = Plan::of(&mut gathered);
     let composed = compose(gathered, plan, &mut sink);
     let file = sink.finish(&composed.end).map_err(failed)?;
-    place.take(path)?;
+    place.tidy_up();
+    let taken = place.take();
+    taken.map_err(|(kept, error)| TraceError::Misplaced(path.to_owned(), kept, error))?;
     Ok(Snapshot { file, composed })
 }
 

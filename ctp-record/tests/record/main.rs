@@ -27,6 +27,7 @@ mod lookout;
 mod loss;
 mod output;
 mod peers;
+mod planted;
 mod privacy;
 mod recorder_dies;
 mod reuse;

@@ -1,0 +1,287 @@
+//! CT-07: a trace does not go where another user leads it, and no other user reads it.
+//!
+//! Only root can make files of another user, so most of these tests need root.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
+
+use crate::lab::{Lab, Outcome, fixture};
+
+/// The user that plants something. No account needs to have this number.
+const MALLORY: u32 = 54_321;
+const OTHER: u32 = 54_322;
+const KEPT: &str = "what the victim has";
+
+/// Each way in which the recorder makes its file.
+const MODES: [&[&str]; 3] = [&[], &["--summary"], &["--flight-recorder"]];
+
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("skipped: only root can make files of another user");
+    }
+    is_root
+}
+
+/// A directory `tmp` where every user may make files, of this owner, and a file of a victim.
+fn shared_directory(owner: u32) -> Lab {
+    let lab = Lab::new();
+    fs::create_dir(lab.path("tmp")).expect("can be made");
+    set_mode(&lab.path("tmp"), 0o1777);
+    chown(lab.path("tmp"), Some(owner), Some(owner)).expect("is root");
+    fs::write(lab.path("victim"), KEPT).expect("can be written");
+    lab
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("can be set");
+}
+
+fn mode_of(path: PathBuf) -> u32 {
+    fs::metadata(path).expect("it is there").mode() & 0o7777
+}
+
+fn link(lab: &Lab, target: &str, name: &str, owner: u32) {
+    symlink(target, lab.path(name)).expect("can be made");
+    lchown(lab.path(name), Some(owner), Some(owner)).expect("is root");
+}
+
+/// Records to `output`, a program that makes the file `started`.
+fn record(lab: &Lab, mode: &[&str], output: &str) -> Outcome {
+    let flags = [&["-o", output], mode].concat();
+    let mut command = lab.recorder(&flags, fixture("args_echo"));
+    lab.run(command.arg("started"))
+}
+
+fn is_refused(lab: &Lab, mode: &[&str], output: &str) {
+    let outcome = record(lab, mode, output);
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    let said = &outcome.stderr;
+    let sentence = format!("ctp-record: cannot create {output}: ");
+    assert!(said.starts_with(&sentence), "{said}");
+    assert!(said.contains("of another user (uid 54321)"), "{said}");
+    assert!(said.contains("choose another place with -o FILE"), "{said}");
+    assert!(!lab.path("started").exists(), "nothing is started");
+    assert_eq!(lab.read("victim"), KEPT);
+    assert!(!lab.path("victim.old").exists());
+}
+
+// CT-07
+#[test]
+fn a_link_that_another_user_planted_is_refused() {
+    if !is_root() {
+        return;
+    }
+    for mode in MODES {
+        let lab = shared_directory(0);
+        link(&lab, "../victim", "tmp/ctp.data", MALLORY);
+        is_refused(&lab, mode, "tmp/ctp.data");
+        link(&lab, "../nowhere", "tmp/new.data", MALLORY);
+        is_refused(&lab, mode, "tmp/new.data");
+        assert!(!lab.path("nowhere").exists());
+        link(&lab, "/dev/null", "tmp/null", MALLORY);
+        is_refused(&lab, mode, "tmp/null");
+    }
+}
+
+// CT-07
+#[test]
+fn a_planted_link_in_the_middle_of_a_path_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let lab = shared_directory(0);
+    fs::create_dir(lab.path("home")).expect("can be made");
+    link(&lab, "../home", "tmp/dir", MALLORY);
+    is_refused(&lab, &[], "tmp/dir/ctp.data");
+    is_refused(&lab, &["--flight-recorder"], "tmp/dir/../victim");
+    assert_eq!(fs::read_dir(lab.path("home")).expect("is there").count(), 0);
+}
+
+// CT-07
+#[test]
+fn a_planted_link_behind_a_link_of_ours_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let lab = shared_directory(0);
+    link(&lab, "../victim", "tmp/ctp.data", MALLORY);
+    symlink("tmp/ctp.data", lab.path("mine")).expect("can be made");
+    is_refused(&lab, &[], "mine");
+}
+
+// CT-07
+#[test]
+fn a_directory_owner_that_is_unknown_is_no_proof() {
+    if !is_root() {
+        return;
+    }
+    // In a user namespace all users without a number in it have this one.
+    const UNKNOWN: u32 = 65_534;
+    let lab = shared_directory(UNKNOWN);
+    link(&lab, "../victim", "tmp/ctp.data", UNKNOWN);
+    let outcome = record(&lab, &[], "tmp/ctp.data");
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    assert_eq!(lab.read("victim"), KEPT);
+}
+
+// CT-07
+#[test]
+fn links_of_the_user_or_of_the_directorys_owner_work() {
+    if !is_root() {
+        return;
+    }
+    for (directory, owner) in [(MALLORY, 0), (MALLORY, MALLORY), (0, 0)] {
+        let lab = shared_directory(directory);
+        link(&lab, "../trace", "tmp/ctp.data", owner);
+        link(&lab, "..", "tmp/up", owner);
+        for output in ["tmp/ctp.data", "tmp/up/trace"] {
+            let outcome = record(&lab, &[], output);
+            assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        }
+        assert!(lab.path("trace").exists() && lab.path("trace.old").exists());
+    }
+    // Where only its owner and root make files, links of others are the owner's business.
+    let lab = shared_directory(0);
+    set_mode(&lab.path("tmp"), 0o1755);
+    link(&lab, "../trace", "tmp/ctp.data", MALLORY);
+    let outcome = record(&lab, &[], "tmp/ctp.data");
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+}
+
+// CT-07
+#[test]
+fn a_pipe_that_another_user_planted_is_refused() {
+    if !is_root() {
+        return;
+    }
+    for mode in MODES {
+        let lab = shared_directory(0);
+        let pipe = lab.path("tmp/ctp.data");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o666), 0).expect("can be made");
+        chown(&pipe, Some(MALLORY), Some(MALLORY)).expect("is root");
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let reader = open(&pipe, flags, Mode::empty()).expect("can be opened");
+        is_refused(&lab, mode, "tmp/ctp.data");
+        let mut byte = [0];
+        assert!(rustix::io::read(&reader, &mut byte).is_err(), "it is empty");
+    }
+}
+
+// CT-07
+#[test]
+fn what_is_planted_beside_the_trace_leads_nowhere() {
+    if !is_root() {
+        return;
+    }
+    let lab = shared_directory(0);
+    fs::hard_link(lab.path("victim"), lab.path("tmp/ctp.data")).expect("can be made");
+    link(&lab, "../victim", "tmp/ctp.data.old", MALLORY);
+    let script = "i=0; while [ $i -lt 20 ]; do ln -s ../victim tmp/ctp.data.new-$$-$i; \
+                  chown -h 54321 tmp/ctp.data.new-$$-$i; i=$((i+1)); done; exec \"$@\"";
+    let recorder = lab.recorder(&["-o", "tmp/ctp.data"], fixture("args_echo"));
+    let mut command = lab.command("sh");
+    command
+        .args(["-c", script, "sh"])
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    let outcome = lab.run(command.arg("started"));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    assert_eq!(lab.read("victim"), KEPT);
+    assert_eq!(
+        lab.read("tmp/ctp.data.old"),
+        KEPT,
+        "it is kept, not changed"
+    );
+    assert!(lab.path("tmp/ctp.data").is_file() && !lab.path("tmp/ctp.data").is_symlink());
+}
+
+// CT-07
+#[test]
+fn a_link_that_comes_and_goes_meanwhile_leads_nowhere() {
+    if !is_root() {
+        return;
+    }
+    let lab = shared_directory(0);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                // What the recorder has put there meanwhile goes away too.
+                let _ = symlink("../victim", lab.path("tmp/planted"));
+                let _ = lchown(lab.path("tmp/planted"), Some(MALLORY), Some(MALLORY));
+                let _ = fs::rename(lab.path("tmp/planted"), lab.path("tmp/ctp.data"));
+                let _ = fs::remove_file(lab.path("tmp/ctp.data"));
+            }
+        });
+        for _ in 0..50 {
+            record(&lab, &["-q"], "tmp/ctp.data");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(lab.read("victim"), KEPT);
+    assert!(!lab.path("victim.old").exists());
+}
+
+/// `recorder` with its flags, under a shell that sets this umask.
+fn under_umask(lab: &Lab, umask: &str, flags: &[&str], program: &[&str]) -> Outcome {
+    let recorder = lab.recorder(flags, fixture(program[0]));
+    let mut command = lab.command("sh");
+    command
+        .args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"])
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    lab.run(command.args(&program[1..]))
+}
+
+// CT-07
+#[test]
+fn a_trace_is_its_users_alone_whatever_the_umask() {
+    for mode in MODES {
+        for umask in ["0000", "0022", "0777"] {
+            let lab = Lab::new();
+            let program = ["paced", "truth", "1", "2", "0"];
+            let outcome = under_umask(&lab, umask, mode, &program);
+            assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+            assert_eq!(mode_of(lab.path("ctp.data")), 0o600, "{mode:?} {umask}");
+        }
+    }
+}
+
+// CT-07
+#[test]
+fn an_earlier_trace_keeps_its_mode() {
+    for earlier in [0o600, 0o640, 0o400] {
+        let lab = Lab::new();
+        fs::write(lab.path("ctp.data"), "earlier").expect("can be written");
+        set_mode(&lab.path("ctp.data"), earlier);
+        let outcome = under_umask(&lab, "0000", &[], &["args_echo", "started"]);
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        assert_eq!(mode_of(lab.path("ctp.data.old")), earlier);
+        assert_eq!(mode_of(lab.path("ctp.data")), 0o600);
+    }
+}
+
+// CT-07
+#[test]
+fn another_users_file_is_not_written_into() {
+    if !is_root() {
+        return;
+    }
+    let lab = shared_directory(0);
+    fs::write(lab.path("tmp/ctp.data"), KEPT).expect("can be written");
+    chown(lab.path("tmp/ctp.data"), Some(OTHER), Some(OTHER)).expect("is root");
+    let held = fs::File::open(lab.path("tmp/ctp.data")).expect("it is there");
+    let outcome = record(&lab, &[], "tmp/ctp.data");
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    assert_eq!(lab.read("tmp/ctp.data.old"), KEPT);
+    let ours = fs::metadata(lab.path("tmp/ctp.data")).expect("it is there");
+    assert_eq!((ours.uid(), ours.mode() & 0o777), (0, 0o600));
+    assert_ne!(ours.ino(), held.metadata().expect("is open").ino());
+}
