@@ -92,8 +92,10 @@ enum Step {
 
 impl Walk {
     fn to(path: &Path) -> io::Result<Self> {
+        // Where the working directory may not be entered, absolute paths still lead somewhere.
+        let start = if path.is_absolute() { "/" } else { "." };
         let mut walk = Walk {
-            directory: openat(CWD, ".", LOOK | OFlags::DIRECTORY, Mode::empty())?,
+            directory: openat(CWD, start, LOOK | OFlags::DIRECTORY, Mode::empty())?,
             path: PathBuf::new(),
             names: VecDeque::new(),
         };
