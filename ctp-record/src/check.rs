@@ -56,7 +56,7 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)
         .until_the_end(running, signals)
         .map_err(Error::Wait)?;
-    print(text_of(&judged).as_bytes())?;
+    print(&text_of(&judged))?;
     let broken = judged.iter().any(|(judged, _)| is_broken(judged));
     Ok(if broken { BROKEN } else { 0 })
 }

@@ -6,8 +6,10 @@
 //! read ([`ctp_nostd::control`]).
 
 pub mod ask;
+mod converse;
 pub mod desk;
 pub mod filter;
+mod find;
 pub mod orders;
 pub mod status;
 pub mod wire;

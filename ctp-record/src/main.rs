@@ -1,9 +1,8 @@
 //! `ctp-record`: see the library of the same name, or `ctp-record --help`.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
-use ctp_record::{Args, run};
+use ctp_record::{Args, complain, run};
 
 fn main() -> ExitCode {
     let config = match Args::from_command_line().and_then(Args::into_config) {
@@ -13,8 +12,7 @@ fn main() -> ExitCode {
     match run(&config) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            // Where stderr takes nothing, the status has to do.
-            let _ = writeln!(std::io::stderr(), "ctp-record: {error}");
+            complain(&error);
             ExitCode::from(error.status())
         }
     }

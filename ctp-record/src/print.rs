@@ -3,15 +3,21 @@
 use std::io::{ErrorKind, Write as _};
 
 use clap_complete::Shell;
+use ctp_trace::escape::escaped_lines;
 
 use crate::args;
 use crate::error::Error;
 
-/// Prints this. A reader that has seen enough is no error.
+/// Prints these lines, of which what a terminal would obey is escaped.
 ///
 /// # Errors
 /// [`Error::Print`].
-pub fn print(text: &[u8]) -> Result<u8, Error> {
+pub fn print(lines: &str) -> Result<u8, Error> {
+    print_as_it_is(escaped_lines(lines).as_bytes())
+}
+
+/// A reader that has seen enough is no error.
+fn print_as_it_is(text: &[u8]) -> Result<u8, Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Print(error)),
@@ -26,7 +32,7 @@ pub fn print(text: &[u8]) -> Result<u8, Error> {
 pub fn completions(shell: Shell) -> Result<u8, Error> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::command(), "ctp-record", &mut script);
-    print(&script)
+    print_as_it_is(&script)
 }
 
 /// Prints the man page.
@@ -37,5 +43,5 @@ pub fn man_page() -> Result<u8, Error> {
     let mut page = Vec::new();
     let rendered = clap_mangen::Man::new(args::command()).render(&mut page);
     rendered.map_err(Error::Print)?;
-    print(&page)
+    print_as_it_is(&page)
 }

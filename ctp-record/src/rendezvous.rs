@@ -14,10 +14,10 @@ use ctp_nostd::request::{DENIED, GRANTED};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::geteuid;
 
-use crate::leftovers;
+use crate::{credentials, leftovers};
 
 /// A listening socket. Dropping it removes it.
 #[derive(Debug)]
@@ -113,22 +113,42 @@ impl Rendezvous {
         }
     }
 
-    /// Learns who calls and hangs up. Whoever waits at the door would keep the recorder awake.
+    /// The next one that wants to control the recording, if any.
+    pub fn accept_control(&self) -> Option<UnixStream> {
+        match self.control.accept() {
+            Ok((stream, _)) => may_control(&stream).then_some(stream),
+            Err(error) if is_no_descriptor_left(&error) => {
+                self.pick_up(&self.control, |_| ());
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Learns which process calls, and hangs up.
     fn turn_away(&self) -> Option<Caller> {
+        let pid = self.pick_up(&self.listener, pid_of)?;
+        Some(Caller { pid, socket: None })
+    }
+
+    /// Takes a caller for a moment, with the descriptor that is spared for that: as long as one waits
+    /// to be let in, the recorder would not sleep.
+    fn pick_up<T>(&self, listener: &UnixListener, learn: fn(&UnixStream) -> T) -> Option<T> {
         drop(self.spare.take()?);
-        let caller = self.listener.accept().ok().map(|(stream, _)| Caller {
-            pid: pid_of(&stream),
-            socket: None,
-        });
+        let learned = listener.accept().ok().map(|(stream, _)| learn(&stream));
         *self.spare.borrow_mut() = self.listener.try_clone().ok().map(OwnedFd::from);
-        caller
+        learned
     }
 }
 
-/// Whose the other end is: who connected, or who listens there.
-pub fn pid_of(stream: &UnixStream) -> Option<u32> {
-    let credentials = socket_peercred(stream).ok();
-    credentials.map(|them| them.pid.as_raw_nonzero().get() as u32)
+fn pid_of(stream: &UnixStream) -> Option<u32> {
+    credentials::of(stream)?.pid
+}
+
+/// The user of this process, and root, may control it.
+fn may_control(stream: &UnixStream) -> bool {
+    let peer = credentials::of(stream);
+    peer.is_some_and(|peer| peer.uid == 0 || peer.uid == geteuid().as_raw())
 }
 
 /// Are there as many open files as this process, or the machine, may have?

@@ -3,7 +3,7 @@
 use crate::config::{Config, Task};
 use crate::control::ask;
 use crate::error::Error;
-use crate::{check, image, print, recording};
+use crate::{check, image, print, recording, stderr};
 
 /// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
 ///
@@ -14,8 +14,13 @@ pub fn run(config: &Config) -> Result<u8, Error> {
         Task::Launch(launch) => recording::record(config, launch),
         Task::CheckProbe(launch) => check::check(launch),
         Task::Image(image) => image::read(config, image),
-        Task::Control(ask) => print::print(ask::ask(ask)?.as_bytes()),
+        Task::Control(ask) => print::print(&ask::ask(ask)?),
         Task::Completions(shell) => print::completions(*shell),
         Task::Man => print::man_page(),
     }
+}
+
+/// Says why there is nothing, or not everything.
+pub fn complain(error: &Error) {
+    stderr::say(&format!("ctp-record: {error}\n"));
 }

@@ -4,13 +4,15 @@
 //! elsewhere: stderr is a terminal and stdout is none. The cursor waits at its beginning, so that
 //! what the program says on stderr all the same goes over it.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
+use ctp_trace::escape::escaped;
 use rustix::termios::tcgetwinsize;
 
 use crate::config::Verbosity;
 use crate::size::typed;
+use crate::stderr;
 use crate::words::{counted, grouped, seconds, size};
 
 /// The line.
@@ -76,12 +78,13 @@ impl Status {
     /// Shows it anew.
     pub fn show(&self, progress: Progress<'_>) {
         let line = line(self.begun.elapsed(), progress);
-        say(&format!("\r{}\x1b[K\r", cut(&line, columns())));
+        let line = escaped(&line);
+        stderr::say_over(cut(&line, columns()));
     }
 
     /// Takes the line away, for another one.
     pub fn make_room(&self) {
-        say("\r\x1b[K");
+        stderr::clear_line();
     }
 }
 
@@ -91,22 +94,18 @@ impl Drop for Status {
     }
 }
 
-fn say(text: &str) {
-    // Where stderr takes nothing, there is nobody to be told.
-    let _ = io::stderr().write_all(text.as_bytes());
-}
-
 /// As wide as the terminal is; 0 if it does not tell.
 fn columns() -> usize {
     tcgetwinsize(io::stderr()).map_or(0, |it| it.ws_col.into())
 }
 
 /// Who wrote in the last column might be on the next line, from where no return leads back.
-fn cut(line: &str, columns: usize) -> String {
-    match columns {
-        0 => line.to_owned(),
-        columns => line.chars().take(columns - 1).collect(),
+fn cut(line: &str, columns: usize) -> &str {
+    if columns == 0 {
+        return line;
     }
+    let end = line.char_indices().nth(columns - 1);
+    end.map_or(line, |(end, _)| &line[..end])
 }
 
 fn line(running: Duration, progress: Progress<'_>) -> String {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::environment;
+
 /// So often at most is the list made until it stays the same.
 const TRIES: usize = 4;
 
@@ -35,7 +37,7 @@ fn list(wanted: &[u8]) -> Vec<u32> {
 }
 
 fn has_in_environment(pid: u32, wanted: &[u8]) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
+    environment::of(pid)
         .is_ok_and(|text| text.split(|&byte| byte == 0).any(|entry| entry == wanted))
 }
 

@@ -15,7 +15,7 @@ use crate::control::{Filter, Verb};
 const CONTROL_AFTER: &str = "\
 PID of a recorded process: stop, start and filter affect that process only. PID of the recorder:
 they affect all processes it records, also later ones. So does the PID of the program it started, if
-that is not recorded itself. Only the same user, or root, may do this.
+that is not recorded itself. Only the same user may do this, or root with the same ctp-record.
 
 EXPR says which events are kept; all others are counted as filtered, which is not lost:
   kind=run,suspend   events of these kinds. Births and deaths are always kept
@@ -24,7 +24,8 @@ EXPR says which events are kept; all others are counted as filtered, which is no
   none               all events: the filter is taken away
 Several are joined by spaces, and an event must meet all of them. A filter replaces the one before.
 
-A snapshot is answered once its file is there. Only recordings with --flight-recorder take any.
+A snapshot is answered once its file is there, within 10 minutes; all else within 10 s. Only
+recordings with --flight-recorder take any.
 
 Stop and filter answer once they are in force: no event is later in the trace that they keep out.
 What coroutines wait for meanwhile is not known, and no verdict is built on what came before.

@@ -1,12 +1,11 @@
 //! Where the closing lines go, once the trace is whole.
 
-use std::io::Write as _;
-
 use super::Closing;
 use crate::config::{Config, Verbosity};
 use crate::error::TraceError;
 use crate::hindsight;
 use crate::output::Output;
+use crate::stderr;
 
 /// Ends the trace and says what is in it.
 ///
@@ -29,8 +28,6 @@ pub fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Resul
 /// Says the closing lines, if anything but errors is to be said.
 pub fn say(closing: &Closing<'_>, verbosity: Verbosity) {
     if verbosity > Verbosity::Quiet {
-        let text = closing.text(verbosity == Verbosity::Verbose);
-        // Where stderr takes nothing, there is nobody to be told.
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        stderr::say(&closing.text(verbosity == Verbosity::Verbose));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 
 use super::wire::{self, Answer, LONGEST, Question};
 
@@ -29,10 +29,14 @@ pub struct Reply(UnixStream);
 const MOST_CALLERS: usize = 8;
 
 impl Desk {
-    /// Lets in those who knock. `watch` is told of each.
-    pub fn let_in(&mut self, listener: &UnixListener, mut watch: impl FnMut(&UnixStream)) {
+    /// Lets in those that connect. `watch` is given each.
+    pub fn let_in(
+        &mut self,
+        mut accept: impl FnMut() -> Option<UnixStream>,
+        mut watch: impl FnMut(&UnixStream),
+    ) {
         for _ in 0..MOST_CALLERS {
-            let Ok((stream, _)) = listener.accept() else {
+            let Some(stream) = accept() else {
                 return;
             };
             if stream.set_nonblocking(true).is_err() {

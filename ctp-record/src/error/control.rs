@@ -13,6 +13,8 @@ pub enum ControlError {
     NoRecording(u32),
     /// This process is another user's.
     NotPermitted(u32),
+    /// What listens for this process is of this other user, and may be no recorder.
+    Foreign(u32, u32),
     /// The recording of this process is over.
     Ended(u32),
     /// The recorder of this process said nothing.
@@ -34,11 +36,22 @@ impl fmt::Display for ControlError {
                 out,
                 "not permitted: process {pid} is another user's, and so is its recording"
             ),
-            ControlError::Ended(pid) => write!(out, "the recording of process {pid} has ended"),
-            ControlError::Unanswered(pid, error) => write!(
+            ControlError::Foreign(pid, uid) => write!(
                 out,
-                "the recorder of process {pid} does not answer: {error}; is it stopped?"
+                "what listens where the recorder of process {pid} would is not asked: it may be no \
+                 recorder, and belongs to user {uid}; ask as that user"
             ),
+            ControlError::Ended(pid) => write!(out, "the recording of process {pid} has ended"),
+            ControlError::Unanswered(pid, error) => {
+                write!(
+                    out,
+                    "the recorder of process {pid} does not answer: {error}"
+                )?;
+                match error.kind() {
+                    io::ErrorKind::TimedOut => out.write_str("; is it stopped?"),
+                    _ => Ok(()),
+                }
+            }
             ControlError::Refused(sentence) => out.write_str(sentence),
         }
     }

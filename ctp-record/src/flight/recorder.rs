@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,6 +23,7 @@ use crate::config::Verbosity;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::promptness;
+use crate::stderr::say;
 
 /// All of it.
 #[derive(Debug)]
@@ -246,9 +246,4 @@ impl FlightRecorder {
         name.push(format!(".{}", self.numbered));
         name.into()
     }
-}
-
-fn say(text: &str) {
-    // Where stderr takes nothing, there is nobody to be told.
-    let _ = io::stderr().write_all(text.as_bytes());
 }

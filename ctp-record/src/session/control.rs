@@ -1,5 +1,6 @@
 //! Questions of `ctp-record control`, answered amid the recording.
 
+use std::os::unix::net::UnixStream;
 use std::thread::{sleep, yield_now};
 use std::time::{Duration, Instant};
 
@@ -25,13 +26,13 @@ const SETTLED: Duration = Duration::from_millis(1);
 impl Session<'_> {
     /// Lets in who knocks at the control socket, and answers those who have asked.
     pub(super) fn serve(&mut self) {
-        let wait = &self.wait;
-        // One who is not watched is heard when the next one calls.
-        self.so_far
-            .desk
-            .let_in(self.rendezvous.control(), |stream| {
-                let _ = wait.watch_control(stream);
-            });
+        let (wait, rendezvous) = (&self.wait, self.rendezvous);
+        let watch = |stream: &UnixStream| {
+            // One that is not watched is heard when the next one calls.
+            let _ = wait.watch_control(stream);
+        };
+        let accept = || rendezvous.accept_control();
+        self.so_far.desk.let_in(accept, watch);
         for (question, reply) in self.so_far.desk.asked() {
             match question {
                 Ok(question) => self.attend(question, reply),

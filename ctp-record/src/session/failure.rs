@@ -1,11 +1,10 @@
 //! A trace that takes no more: told when it happens, since the recording goes on, and for nothing.
 
-use std::io::Write as _;
-
 use super::Session;
 use crate::encoder::same;
 use crate::error::TraceError;
 use crate::status::Status;
+use crate::stderr;
 use crate::words::seconds;
 
 impl Session<'_> {
@@ -25,7 +24,6 @@ impl Session<'_> {
         );
         self.so_far.has_told_of_failure = true;
         self.status.iter().for_each(Status::make_room);
-        // Where stderr takes nothing, there is nobody to be told.
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        stderr::say(&line);
     }
 }

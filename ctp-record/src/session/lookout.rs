@@ -1,6 +1,5 @@
 //! Looks at what is stuck, amid the recording, and what follows from them.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use ctp_trace::record::Nanos;
@@ -11,6 +10,7 @@ use crate::config::Verbosity;
 use crate::lookout::{Finding, Lookout, Purpose, flight, told};
 use crate::pace::PassOutcome;
 use crate::status::Status;
+use crate::stderr;
 use crate::store::Store;
 
 impl Session<'_> {
@@ -44,8 +44,7 @@ impl Session<'_> {
         let is_told = purpose != (Purpose::Snapshot { is_told: false });
         if is_told && self.options.verbosity > Verbosity::Quiet {
             self.status.iter().for_each(Status::make_room);
-            // Where stderr takes nothing, there is nobody to be told.
-            let _ = std::io::stderr().write_all(told::lines(at, findings).as_bytes());
+            stderr::say(&told::lines(at, findings));
         }
         if let (Purpose::Snapshot { .. }, Some(recorder)) = (purpose, self.output.flight()) {
             recorder.want_of_stuck();

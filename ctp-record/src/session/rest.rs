@@ -65,9 +65,10 @@ impl Session<'_> {
                 .was_woken(at_most - deaf, self.clock.now());
             happened = self.look()?;
         }
-        self.so_far
-            .alarms
-            .waited(happened.rang || happened.knocked, announced);
+        self.so_far.alarms.waited(
+            happened.rang || happened.knocked || happened.asked,
+            announced,
+        );
         Ok(happened)
     }
 

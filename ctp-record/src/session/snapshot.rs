@@ -1,6 +1,5 @@
 //! Snapshots of a flight recorder, amid the recording and at its end.
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use ctp_trace::record::{Ending, Start};
@@ -14,6 +13,7 @@ use crate::memories::Memories;
 use crate::namespace;
 use crate::processes::Processes;
 use crate::status::Status;
+use crate::stderr;
 use crate::store::Store;
 
 /// How to gather what a snapshot is made of.
@@ -61,12 +61,10 @@ impl Session<'_> {
         let pid = self.running.pid();
         if self.options.verbosity > Verbosity::Quiet && namespace::is_stopped(pid) {
             self.status.iter().for_each(Status::make_room);
-            // Where stderr takes nothing, there is nobody to be told.
-            let _ = writeln!(
-                io::stderr(),
+            stderr::say(&format!(
                 "ctp-record: process {pid} is stopped, by a signal or a debugger: nothing in it \
-                 goes on before it is let go on (SIGCONT)"
-            );
+                 goes on before it is let go on (SIGCONT)\n"
+            ));
         }
     }
 

@@ -17,6 +17,7 @@ mod flight;
 mod flight_of_many;
 mod holds;
 mod i686;
+mod impostors;
 mod killed;
 mod lab;
 mod lanes;

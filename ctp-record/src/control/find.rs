@@ -1,0 +1,215 @@
+//! Finds the control socket of a recorder, and makes sure that a recorder listens there.
+//!
+//! Any user can bind a path that looks like a recorder's. Nothing is sent before the directory of
+//! the socket is known to be private, and its owner and number to be those of the process that
+//! listens. The recorder of another user is asked by root only, and only if it is this program.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::process::geteuid;
+
+use super::converse::Deadline;
+use crate::credentials::{self, Peer};
+use crate::environment;
+use crate::error::ControlError;
+use crate::namespace;
+use crate::rendezvous::CONTROL;
+
+/// What came of an attempt to reach a recorder.
+enum Attempt {
+    Reached(UnixStream),
+    /// It may be a recorder, and has no time to let anyone in.
+    Busy,
+    /// It listens, but is not to be believed: the user that it belongs to.
+    Foreign(u32),
+    Nothing,
+}
+
+/// Between two attempts at a recorder that is busy.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The recorder with this id, or that of the program with this id.
+///
+/// # Errors
+/// There is none, it is another user's, or it does not let this process in.
+pub fn recorder(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError> {
+    let listening = match reach(&sockets_of(pid), pid, pid, deadline) {
+        Some(Ok(stream)) => return Ok(stream),
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let told = recorder_of(pid, deadline);
+    // Anyone can listen at a path with the number of a program, too.
+    told.map_err(|error| match error {
+        ControlError::NoRecording(_) => listening.unwrap_or(error),
+        error => error,
+    })
+}
+
+/// The recorder that the program with this id was told of.
+fn recorder_of(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError> {
+    let socket = socket_told_to(pid)?;
+    let recorder = recorder_in(&socket).ok_or(ControlError::NoRecording(pid))?;
+    let reached = reach(&[socket], recorder, pid, deadline);
+    reached.unwrap_or(Err(ControlError::Ended(pid)))
+}
+
+/// Reaches the recorder with this number at one of these sockets; nothing if none listens there.
+fn reach(
+    sockets: &[PathBuf],
+    recorder: u32,
+    pid: u32,
+    deadline: Deadline,
+) -> Option<Result<UnixStream, ControlError>> {
+    loop {
+        let (mut is_busy, mut foreign) = (false, None);
+        for socket in sockets {
+            match attempt(socket, recorder) {
+                Attempt::Reached(stream) => return Some(Ok(stream)),
+                Attempt::Busy => is_busy = true,
+                Attempt::Foreign(uid) => foreign = Some(uid),
+                Attempt::Nothing => {}
+            }
+        }
+        match (is_busy, deadline.left()) {
+            (true, Ok(_)) => sleep(PAUSE),
+            (true, Err(late)) => return Some(Err(ControlError::Unanswered(pid, late))),
+            (false, _) => return Some(Err(ControlError::Foreign(pid, foreign?))),
+        }
+    }
+}
+
+fn attempt(socket: &Path, recorder: u32) -> Attempt {
+    let Some((directory, owner)) = private_directory(socket) else {
+        return Attempt::Nothing;
+    };
+    match dial(&directory) {
+        Ok(stream) => match credentials::of(&stream) {
+            Some(peer) if is_recorder(peer, owner, recorder) => Attempt::Reached(stream),
+            Some(peer) => Attempt::Foreign(peer.uid),
+            None => Attempt::Nothing,
+        },
+        Err(Errno::AGAIN) if is_trusted(owner) => Attempt::Busy,
+        Err(_) => Attempt::Nothing,
+    }
+}
+
+/// The directory that this socket is in, and its owner, if only that one enters it.
+fn private_directory(socket: &Path) -> Option<(OwnedFd, u32)> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = openat(CWD, socket.parent()?, flags, Mode::empty()).ok()?;
+    let stat = fstat(&directory).ok()?;
+    let is_private =
+        FileType::from_raw_mode(stat.st_mode).is_dir() && stat.st_mode & 0o777 == 0o700;
+    is_private.then_some((directory, stat.st_uid))
+}
+
+/// Connects without waiting, to the socket in the directory that was looked at.
+fn dial(directory: &OwnedFd) -> rustix::io::Result<UnixStream> {
+    let path = format!("/proc/self/fd/{}/{CONTROL}", directory.as_raw_fd());
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &address)?;
+    Ok(socket.into())
+}
+
+/// Is this peer the recorder with this number, and to be believed?
+fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
+    // A process outside of our namespace has no number here, and one within calls itself otherwise.
+    let is_named_so = peer
+        .pid
+        .is_none_or(|pid| pid == recorder || namespace::own_number(pid) == Some(recorder));
+    let is_like_us = || geteuid().is_root() && peer.pid.is_some_and(runs_this_program);
+    peer.uid == owner && is_named_so && (is_trusted(peer.uid) || is_like_us())
+}
+
+/// This user, and root, may be believed whatever they say.
+fn is_trusted(uid: u32) -> bool {
+    uid == 0 || uid == geteuid().as_raw()
+}
+
+fn runs_this_program(pid: u32) -> bool {
+    let program = |path: String| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    let ours = program("/proc/self/exe".to_owned());
+    ours.is_ok_and(|ours| program(format!("/proc/{pid}/exe")).is_ok_and(|its| its == ours))
+}
+
+/// The paths that are bound and called like the control socket of the recorder with this id.
+fn sockets_of(pid: u32) -> Vec<PathBuf> {
+    let list = fs::read("/proc/net/unix").unwrap_or_default();
+    let paths = list.split(|&byte| byte == b'\n').filter_map(path_of);
+    let its = paths.filter(|path| {
+        let is_control = path.file_name().is_some_and(|name| name == CONTROL);
+        is_control && recorder_in(path) == Some(pid)
+    });
+    its.map(Path::to_owned).collect()
+}
+
+/// The path at the end of a line of the kernel's list.
+fn path_of(line: &[u8]) -> Option<&Path> {
+    let start = line.iter().position(|&byte| byte == b'/')?;
+    Some(Path::new(OsStr::from_bytes(&line[start..])))
+}
+
+/// The recorder in whose directory, `ctp-PID-N`, this socket is.
+fn recorder_in(socket: &Path) -> Option<u32> {
+    let directory = socket.parent()?.file_name()?.to_str()?;
+    let (pid, number) = directory.strip_prefix("ctp-")?.split_once('-')?;
+    number.parse::<u32>().ok()?;
+    pid.parse().ok()
+}
+
+/// The control socket beside the one that the program with this id was told of.
+fn socket_told_to(pid: u32) -> Result<PathBuf, ControlError> {
+    let environment = environment::of(pid).map_err(|error| unreadable(pid, &error))?;
+    let socket = environment::value(&environment, "CTP_SOCK_PATH");
+    let socket = socket.ok_or(ControlError::NoRecording(pid))?;
+    Ok(Path::new(OsStr::from_bytes(socket)).with_file_name(CONTROL))
+}
+
+fn unreadable(pid: u32, error: &io::Error) -> ControlError {
+    match error.kind() {
+        ErrorKind::PermissionDenied => ControlError::NotPermitted(pid),
+        _ => ControlError::NoProcess(pid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_a_recorders_form_is_known_among_others() {
+        let line = b"ffff 00000002 00000000 00010000 0001 01 77 /tmp/ctp-71-0/control";
+        let path = path_of(line).expect("there is one");
+        assert_eq!(recorder_in(path), Some(71));
+        for other in ["/tmp/ctp-71/control", "/tmp/ctp-71-x/control", "/ctp-71-0"] {
+            assert_eq!(recorder_in(Path::new(other)), None, "{other}");
+        }
+        assert_eq!(path_of(b"ffff 00000002 00000000 00010000 0001 01 77"), None);
+    }
+
+    #[test]
+    fn a_peer_of_another_number_or_user_is_no_recorder() {
+        let (me, pid) = (geteuid().as_raw(), std::process::id());
+        let peer = |pid, uid| Peer { pid, uid };
+        assert!(is_recorder(peer(Some(pid), me), me, pid));
+        assert!(is_recorder(peer(None, me), me, pid));
+        assert!(!is_recorder(peer(Some(pid), me), me, pid + 1));
+        assert!(!is_recorder(peer(Some(pid), me), me + 1, pid));
+        assert!(!is_recorder(peer(None, me + 1), me + 1, pid));
+    }
+}

@@ -1,0 +1,37 @@
+//! The environment with which a process was started.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+/// The kernel lets no process be started with more. A process can make more of its memory look
+/// like its environment.
+const MOST_BYTES: u64 = 8 << 20;
+
+/// The entries of this process's environment, each with a zero behind it, up to 8 MiB.
+///
+/// # Errors
+/// There is no such process, or it is another user's.
+pub fn of(pid: u32) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(format!("/proc/{pid}/environ"))?;
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What this variable is set to in such an environment.
+pub fn value<'e>(environment: &'e [u8], name: &str) -> Option<&'e [u8]> {
+    let mut entries = environment.split(|&byte| byte == 0);
+    entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_found_by_its_whole_name() {
+        let environment = b"PATHS=no\0PATH=/bin\0PATH=twice\0";
+        assert_eq!(value(environment, "PATH"), Some(&b"/bin"[..]));
+        assert_eq!(value(environment, "PAT"), None);
+    }
+}
