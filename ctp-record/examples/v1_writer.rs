@@ -1,12 +1,14 @@
 //! A plain cTP v1 peer, written from the protocol alone, with no code of our probe:
-//! `v1_writer TRUTH DIALECT COROUTINES EVENTS BURST PAUSE_US [silent] [dead] [patient]`.
+//! `v1_writer TRUTH DIALECT COROUTINES EVENTS BURST PAUSE_US [silent] [dead] [patient] [END]`.
 //!
 //! DIALECT is `d1` (one sequence a station, one store at the end) or `d2` (one sequence a slot,
 //! odd while it is written). Each coroutine has a thread, suspends and runs in turn, and pauses
 //! after each BURST events. `silent`: does not connect, so it never rings. `dead`: marks its
 //! stations dead at the end. `patient`: goes on behind every third event only once the recorder has
-//! begun to look for it. TRUTH gets one line for each event (probe id, index, time, thread,
-//! running or not, address), then the number of free bytes that somebody wrote to.
+//! begun to look for it. END is `exit`, `abort` or `kill`: the program ends so, with status 7 if it exits,
+//! as soon as the last coroutine is done, and writes no TRUTH. Else TRUTH gets one line for each event
+//! (probe id, index, time, thread, running or not, address), then the number of free bytes that somebody
+//! wrote to.
 #![allow(
     unsafe_code,
     reason = "a v1 peer is a raw pointer into shared memory and nothing else"
@@ -60,9 +62,26 @@ fn main() {
         for thread in threads {
             truth += &thread.join().expect("does not panic");
         }
+        end_at_once(&has);
     });
     writeln!(truth, "touched {}", memory.touched()).expect("a string");
     std::fs::write(&arguments[0], truth).expect("truth can be written");
+}
+
+/// Ends the program without any cleanup, if `has` knows a word for that.
+fn end_at_once(has: &impl Fn(&str) -> bool) {
+    if has("exit") {
+        // SAFETY: ends the process; nothing of it is needed any more.
+        unsafe { libc::_exit(7) };
+    }
+    if has("abort") {
+        std::process::abort();
+    }
+    if has("kill") {
+        let me = rustix::process::getpid();
+        // The program is dead when this returns.
+        let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
+    }
 }
 
 struct Writer<'m> {

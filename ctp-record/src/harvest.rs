@@ -214,7 +214,7 @@ impl Harvest {
             pass.found.is_held = true;
             return pass.found;
         }
-        self.settle(&mut pass);
+        self.settle(stations::UNWRITTEN_A_PASS, &mut pass);
         self.plain
             .retain(|&index| self.cells[index as usize].plain.is_some());
         let have_more = pass.found.is_cut_short || pass.found.has_untold;
@@ -262,6 +262,7 @@ impl Harvest {
     pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
         self.pass(region, outside, sink);
         let mut pass = Pass::over(region, outside, sink);
+        self.settle(usize::MAX, &mut pass);
         self.drain_lanes(Reach::End, &mut pass);
         for index in 0..self.cells.len() {
             self.drain_to_the_end(index, &mut pass);

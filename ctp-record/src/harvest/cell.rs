@@ -64,15 +64,18 @@ pub(super) enum Writer {
     Plain(Dialect),
 }
 
-/// Nothing while it has neither a generation nor an event.
+/// Nothing while it has neither an event nor a coroutine of ours, nor one that is over.
 pub(super) fn writer_of(station: &Station) -> Option<Writer> {
     let detected = dialect::of(station);
-    // The events come after the generation, so they are read before it.
-    match station.identity() {
-        Some(identity) if identity.extended => Some(Writer::Ours),
-        Some(identity) if identity.generation == 0 => detected.map(Writer::Plain),
-        _ => None,
+    // The events come after the identity, so they are read before it.
+    let identity = station.identity()?;
+    if identity.extended {
+        return Some(Writer::Ours);
     }
+    // Also what a probe of ours of another layout writes. Of a coroutine that ended without an event no
+    // dialect is known, and none is needed.
+    let of_the_dead = identity.is_dead.then_some(Dialect::PerSlot);
+    detected.or(of_the_dead).map(Writer::Plain)
 }
 
 impl Cell {
@@ -82,14 +85,15 @@ impl Cell {
         plain: Option<Dialect>,
         identity: &Identity,
     ) -> Self {
+        let base_n = plain.map_or(identity.base_n, |_| 0);
         Cell {
             coroutine,
             process,
             plain,
             generation: identity.generation,
             birth_ts: identity.birth_ts,
-            base_n: identity.base_n,
-            next_n: identity.base_n,
+            base_n,
+            next_n: base_n,
             ..Cell::default()
         }
     }
@@ -401,8 +405,8 @@ impl Harvest {
         pass: &mut Pass<'_>,
     ) {
         if self.cells[index].plain.is_some() {
-            let is_of_now = !self.has_gone_on(index, station);
-            self.tell_plain_death(index, was_dead && is_of_now, pass);
+            let is_dead = was_dead && !self.has_died_later(index);
+            self.tell_plain_death(index, is_dead, pass);
         } else if station.identity().is_some_and(|it| it.tells_wakes) {
             self.tell_wakes(index, station, pass);
         }
@@ -447,10 +451,15 @@ impl Harvest {
         }
         cell.death_told = true;
         cell.recorded += 1;
-        self.totals.events += 1;
-        let cell = &self.cells[index];
         let n = cell.next_n.wrapping_sub(cell.base_n);
-        let death = convert::plain_death(cell.coroutine, n, self.horizon.nanos(cell.last_ts));
+        let (coroutine, birth_ns, last_ns) = (cell.coroutine, cell.birth_ts, cell.last_ts);
+        self.totals.events += 1;
+        // Without any event it ended no sooner than it was born.
+        let at_ns = match self.horizon.may_have_been(birth_ns) {
+            true => last_ns.max(birth_ns),
+            false => last_ns,
+        };
+        let death = convert::plain_death(coroutine, n, self.horizon.nanos(at_ns));
         pass.sink.take(Record::Event(death));
     }
 }

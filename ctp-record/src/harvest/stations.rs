@@ -9,7 +9,7 @@ use super::cell::{self, Cell};
 use super::{Harvest, Pass, convert};
 
 /// Stations without an event that a pass looks at.
-const SETTLED_A_PASS: usize = 4096;
+pub(super) const UNWRITTEN_A_PASS: usize = 4096;
 
 impl Harvest {
     /// Where somebody has overwritten the header, the count is not believed any more.
@@ -25,10 +25,14 @@ impl Harvest {
     }
 
     /// Finds out who writes the stations that are new. One of ours is known by its first event;
-    /// what has events and no generation is a v1 peer's. Those that nobody has written yet are
-    /// looked at in turns: a count that somebody has overwritten makes them many.
-    pub(super) fn settle(&mut self, pass: &mut Pass<'_>) {
-        for _ in 0..self.unsettled.len().min(SETTLED_A_PASS) {
+    /// what has events and no generation is a v1 peer's. Of stations without an event at most
+    /// `unwritten` are looked at, and the others in the next pass: a count of stations that was
+    /// overwritten makes them many.
+    pub(super) fn settle(&mut self, mut unwritten: usize, pass: &mut Pass<'_>) {
+        for _ in 0..self.unsettled.len() {
+            if unwritten == 0 {
+                return;
+            }
             let Some(index) = self.unsettled.pop_front() else {
                 return;
             };
@@ -37,7 +41,10 @@ impl Harvest {
             }
             let station = &pass.region.stations[index as usize];
             match cell::writer_of(station) {
-                None => self.unsettled.push_back(index),
+                None => {
+                    unwritten -= 1;
+                    self.unsettled.push_back(index);
+                }
                 Some(cell::Writer::Ours) => {}
                 Some(cell::Writer::Plain(dialect)) => {
                     self.plain.push(index);

@@ -15,7 +15,7 @@ use super::{Harvest, convert};
 #[derive(Debug)]
 pub(super) struct Stop {
     /// How far each station was.
-    marks: Vec<u64>,
+    marks: Vec<Mark>,
     /// Records of each lane that had found no room; nothing of one that is not read any more.
     lost: Vec<Option<u32>>,
     /// Nothing that was done before is later.
@@ -33,11 +33,32 @@ impl Stop {
     }
 }
 
-/// What changes with each event of a station, and the count of events of one of ours.
-fn mark_of(station: &Station, is_plain: bool) -> u64 {
-    match is_plain {
-        true => station.seqs().into_iter().fold(0, u64::wrapping_add),
-        false => station.event_head(),
+/// How far a station was when the recording ended. Which of the counts is in use may not be known yet:
+/// the recorder may never have looked at the station before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark {
+    /// Events, if a probe of ours writes the station; else 0.
+    head: u64,
+    /// Changes with each event of a v1 peer; 0 of a station of ours, where it is not needed.
+    seqs: u64,
+    /// Its coroutine was over.
+    was_dead: bool,
+}
+
+impl Mark {
+    fn of(station: &Station) -> Self {
+        // Death comes after the last event, so it is read before the events are.
+        let was_dead = station.identity().is_some_and(|it| it.is_dead);
+        let head = station.event_head();
+        let seqs = match head {
+            0 => station.seqs().into_iter().fold(0, u64::wrapping_add),
+            _ => 0,
+        };
+        Mark {
+            head,
+            seqs,
+            was_dead,
+        }
     }
 }
 
@@ -54,10 +75,8 @@ fn first_whole(dialect: Dialect, station: &Station, oldest: u64) -> Option<Epoch
 impl Harvest {
     /// It is over: what happens from now on is not of this recording.
     pub fn stop(&mut self, region: &Region<'_>) {
-        let stations = region.allocated().iter().enumerate();
-        let marks = stations.map(|(index, station)| mark_of(station, self.is_plain(index)));
         let stop = Stop {
-            marks: marks.collect(),
+            marks: region.allocated().iter().map(Mark::of).collect(),
             lost: self.lost_so_far(region),
             // The last thing to be looked at: what was counted is not later.
             at_ns: self.horizon.now_ns(),
@@ -94,17 +113,25 @@ impl Harvest {
 
     fn was_counted(&self, payload: &Payload) -> bool {
         let mark = self.mark(payload.station as usize);
-        mark.is_some_and(|mark| convert::distance(mark, payload) < 0)
+        mark.is_some_and(|mark| convert::distance(mark.head, payload) < 0)
     }
 
-    fn mark(&self, index: usize) -> Option<u64> {
+    fn mark(&self, index: usize) -> Option<Mark> {
         self.stop.as_ref()?.marks.get(index).copied()
     }
 
     /// Has the coroutine of this station gone on after the end?
     pub(super) fn has_gone_on(&self, index: usize, station: &Station) -> bool {
-        let mark = || mark_of(station, self.is_plain(index));
-        self.stop.is_some() && self.mark(index) != Some(mark())
+        let is_as_it_was = |mark: Mark| {
+            let now = Mark::of(station);
+            (mark.head, mark.seqs) == (now.head, now.seqs)
+        };
+        self.stop.is_some() && !self.mark(index).is_some_and(is_as_it_was)
+    }
+
+    /// Was the coroutine of this station marked as dead only after the end?
+    pub(super) fn has_died_later(&self, index: usize) -> bool {
+        self.stop.is_some() && !self.mark(index).is_some_and(|mark| mark.was_dead)
     }
 
     /// The head of a station, which says `head`, at the end. One that jumps back is not believed.
@@ -112,7 +139,8 @@ impl Harvest {
         if self.stop.is_none() {
             return head;
         }
-        let at_the_end = self.mark(index).unwrap_or(self.cells[index].next_n());
+        let mark = self.mark(index).map(|mark| mark.head);
+        let at_the_end = mark.unwrap_or(self.cells[index].next_n());
         match head.wrapping_sub(at_the_end) {
             1..=MOST_AT_ONCE => at_the_end,
             _ => head,
@@ -152,7 +180,7 @@ impl Harvest {
     fn is_behind_mark(&self, index: usize) -> bool {
         let next_n = self.cells[index].next_n();
         let mark = self.mark(index);
-        mark.is_none_or(|mark| next_n.wrapping_sub(mark) <= MOST_AT_ONCE)
+        mark.is_none_or(|mark| next_n.wrapping_sub(mark.head) <= MOST_AT_ONCE)
     }
 
     /// An account without what is known of a later time only.

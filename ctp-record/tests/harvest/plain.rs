@@ -1,9 +1,13 @@
 //! Stations of plain v1 peers, written word by word.
 
+use ctp_nostd::create::Recording;
+use ctp_nostd::{Probe, Region, Wait};
+use ctp_record::harvest::Harvest;
 use ctp_trace::record::{Dialect, Event, EventKind, Record};
 use proptest::prelude::*;
 
-use crate::desk::{Desk, births_in, events_in, tallies_in};
+use crate::desk::{Bare, Desk, Nowhere, Tray, births_in, events_in, tallies_in};
+use crate::sweep;
 
 const ALLOCATED: usize = 0x10;
 
@@ -165,6 +169,90 @@ fn a_death_without_an_event_is_told_once_and_last() {
         let tally = tallies_in(&desk.finish())[0];
         assert_eq!((tally.attempted, tally.recorded), (6, 6));
     }
+}
+
+// CTP-20, CT-03
+#[test]
+fn a_death_before_the_end_is_told_in_the_first_look() {
+    for is_d1 in [true, false] {
+        for events in [0, 1, 3, 50] {
+            let mut desk = Desk::clocked(0, || 1_000);
+            let mut peer = Peer::born(&mut desk, is_d1);
+            peer.writes(events);
+            peer.dies();
+            desk.stop();
+            let records = desk.finish();
+            let told = events_in(&records);
+            let last = told.last().expect("its death");
+            assert_eq!((last.kind, last.n), (EventKind::Death, events));
+            assert!(births_in(&records)[0].at <= last.at);
+            let tally = tallies_in(&records)[0];
+            assert_eq!((tally.attempted, tally.inexact), (events + 1, false));
+        }
+    }
+}
+
+// CTP-20, CT-02
+#[test]
+fn a_death_after_the_end_is_not_of_the_recording() {
+    for is_d1 in [true, false] {
+        let mut desk = Desk::clocked(0, || 1_000);
+        let mut peer = Peer::born(&mut desk, is_d1);
+        peer.writes(3);
+        peer.desk.stop();
+        peer.dies();
+        let records = desk.finish();
+        assert_eq!(ns(&records), [0, 1, 2]);
+        assert!(
+            events_in(&records)
+                .iter()
+                .all(|it| it.kind != EventKind::Death)
+        );
+    }
+}
+
+// CTP-20, CT-03
+#[test]
+fn deaths_of_very_many_in_the_last_look_are_all_told() {
+    const MANY: u32 = 10_000;
+    let region = sweep::memory(MANY, &Recording::default());
+    // A probe of another layout than the recorder's uses plain cTP v1 only.
+    let plain = Region {
+        extended: false,
+        ..region
+    };
+    let probe: Probe<Bare> = Probe::new(plain, 1);
+    for _ in 0..MANY {
+        drop(probe.born("brief"));
+    }
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    let mut harvest = Harvest::new(0);
+    harvest.stop(&region);
+    harvest.finish(&region, &mut nowhere, &mut tray);
+    let events = events_in(&tray.0);
+    let deaths = events.iter().filter(|it| it.kind == EventKind::Death);
+    assert_eq!(deaths.count(), MANY as usize);
+}
+
+// CTP-14
+#[test]
+fn a_probe_of_another_layout_is_read_as_a_v1_peer() {
+    let region = sweep::memory(4, &Recording::default());
+    let plain = Region {
+        extended: false,
+        ..region
+    };
+    let probe: Probe<Bare> = Probe::new(plain, 1);
+    let task = probe.born("session");
+    task.run();
+    task.suspend(Wait::unknown());
+    let (mut nowhere, mut tray) = (Nowhere::default(), Tray::default());
+    Harvest::new(0).finish(&region, &mut nowhere, &mut tray);
+    let births = births_in(&tray.0);
+    assert_eq!(births[0].dialect, Dialect::V1PerSlot);
+    assert_eq!(ns(&tray.0), [0, 1, 2]);
+    assert_eq!(tallies_in(&tray.0)[0].attempted, 3);
+    std::mem::forget(task);
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use ctp_trace::record::{Dialect, Event, EventKind};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, runs};
 use crate::trace::{Coroutine, Trace};
 
 struct Truth {
@@ -161,5 +161,56 @@ fn our_probe_without_a_working_socket_is_fully_recorded() {
             let attempted = trace.named(&line[0]).tally().attempted;
             assert_eq!(attempted.to_string(), line[1]);
         }
+    }
+}
+
+/// Sixteen coroutines, each of which is marked dead right after its last event, of a program that ends
+/// so right after that. `flags` are the recorder's.
+fn deaths_before(how: &str, status: i32, flags: &[&str], extra: &[&str]) {
+    for run in 0..runs(20) {
+        let lab = Lab::new();
+        let dialect = ["d1", "d2"][run % 2];
+        let words = ["truth", dialect, "16", "6", "6", "0", "dead", how];
+        let mut command = lab.recorder(flags, crate::lab::fixture("v1_writer"));
+        let outcome = lab.run(command.args([&words[..], extra].concat()));
+        assert_eq!(outcome.status.code(), Some(status), "{}", outcome.stderr);
+        let trace = lab.trace();
+        assert_eq!(trace.coroutines.len(), 16, "{run}: {}", outcome.stderr);
+        for coroutine in trace.coroutines.values() {
+            assert!(died(coroutine), "{run}: {coroutine:?}");
+            assert_eq!(coroutine.events.len(), 6 + 1, "{run}: {coroutine:?}");
+        }
+    }
+}
+
+// CTP-20, CT-03
+#[test]
+fn deaths_before_an_exit_are_in_the_trace() {
+    deaths_before("exit", 7, &[], &[]);
+}
+
+// CTP-20, CT-03
+#[test]
+fn deaths_before_an_abort_are_in_the_trace() {
+    deaths_before("abort", 128 + 6, &[], &[]);
+}
+
+// CTP-20, CT-03
+#[test]
+fn deaths_before_a_sigkill_are_in_the_trace() {
+    deaths_before("kill", 128 + 9, &[], &[]);
+}
+
+// CTP-20, CT-03, CT-04
+#[test]
+fn deaths_of_a_peer_without_a_socket_are_in_the_trace() {
+    deaths_before("exit", 7, &[], &["silent"]);
+}
+
+// CTP-20, CT-03
+#[test]
+fn deaths_before_the_end_are_in_every_kind_of_trace() {
+    for flag in ["--wait-all", "--summary", "--flight-recorder", "--no-bell"] {
+        deaths_before("exit", 7, &[flag], &[]);
     }
 }
