@@ -40,6 +40,8 @@ pub struct Closing<'c> {
     pub survivors: Vec<(u32, String)>,
     /// Processes that got no memory of their own.
     pub turned_away: TurnedAway,
+    /// The program was to make no system call.
+    pub no_bell: bool,
     /// Memories that a program has overwritten.
     pub damaged: u32,
     /// Coroutines of which the counts cannot be trusted.
@@ -86,6 +88,7 @@ impl<'c> Closing<'c> {
             stations: 0,
             survivors: Vec::new(),
             turned_away: TurnedAway::default(),
+            no_bell: false,
             damaged: 0,
             doubtful: 0,
             filtered: 0,

@@ -1,8 +1,10 @@
 //! The memories of a recording: the first, which every program finds by its environment, and one
 //! for each further process, so that none can damage what another wrote.
 
+mod account;
 mod descriptors;
 mod look;
+mod orphans;
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +14,6 @@ use std::time::Duration;
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
-use ctp_nostd::inspect::Counters;
 use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::{Header, Station};
 use ctp_nostd::request;
@@ -26,8 +27,10 @@ use crate::harvest::{Harvest, Sink, Standstill, Totals};
 use crate::pace::PassOutcome;
 use crate::processes::{Processes, Writers};
 use crate::shm::Memory;
+use account::Account;
 pub use descriptors::StationPlace;
 pub use look::Look;
+use orphans::Orphans;
 
 /// All of them, with what was read of each.
 #[derive(Debug)]
@@ -42,6 +45,8 @@ pub struct Memories {
     left: VecDeque<Look>,
     /// What was read of those that are no more.
     gone: Account,
+    /// Where forks may still count themselves that come from processes that are no more.
+    orphans: Orphans,
     /// Time of their latest event.
     latest_gone: Nanos,
     /// What is kept of a process that comes new.
@@ -63,31 +68,6 @@ struct Held {
     only_pid: Option<u32>,
     /// What is kept of it.
     orders: Orders,
-}
-
-/// What is known of some memories together.
-#[derive(Clone, Copy, Debug, Default)]
-struct Account {
-    totals: Totals,
-    counters: Counters,
-    /// Memories in which somebody wrote where nobody should.
-    damaged: u32,
-    /// Coroutines of which another probe than ours tells.
-    foreign: u32,
-}
-
-impl Account {
-    fn add(&mut self, held: &Held) {
-        let totals = held.harvest.totals();
-        self.totals += totals;
-        self.foreign += held.foreign();
-        let refused = &mut self.counters.refused;
-        *refused = refused.saturating_add(totals.refused);
-        match held.memory.region().is_intact() {
-            true => self.counters += held.header().counters(),
-            false => self.damaged += 1,
-        }
-    }
 }
 
 impl Held {
@@ -145,6 +125,7 @@ impl Memories {
             held: Vec::new(),
             left: VecDeque::new(),
             gone: Account::default(),
+            orphans: Orphans::default(),
             latest_gone: Nanos::default(),
             orders: Orders::default(),
             generation: 0,
@@ -299,7 +280,7 @@ impl Memories {
         let mut own: Vec<Held> = self.held.extract_if(.., is_its_own).collect();
         for held in &mut own {
             self.part_with(held, processes, sink);
-            self.gone.add(held);
+            self.gone.add_left(held);
         }
         let shared = self.held.iter_mut().filter(|held| held.only_pid.is_none());
         for held in shared {
@@ -311,6 +292,7 @@ impl Memories {
             held.harvest.bury(process, &region, &mut writers, sink);
         }
         let latest = latest_in(&own);
+        self.keep_headers(own);
         self.latest_gone = self.latest_gone.max(latest.unwrap_or_default());
         latest.or_else(|| latest_in(&self.held)).unwrap_or_default()
     }
@@ -322,6 +304,14 @@ impl Memories {
             return self.keep(held.look(), sink);
         }
         held.finish(processes, sink);
+    }
+
+    /// A flight recorder has kept all of these memories.
+    fn keep_headers(&mut self, given_up: Vec<Held>) {
+        if self.recording.mode != MODE_FLIGHT {
+            let memories = given_up.into_iter().map(|held| held.memory);
+            memories.for_each(|memory| self.orphans.keep_header(memory));
+        }
     }
 
     /// From now on other events are kept, of this process or of all. It is in force once all have
@@ -478,28 +468,6 @@ impl Memories {
             MODE_FLIGHT => self.held.iter().map(used).sum(),
             _ => self.totals().lanes,
         }
-    }
-
-    /// Counters of all of them, also of those that were given up. Whoever was left out here counts like
-    /// who found no station.
-    pub fn counters(&self) -> Counters {
-        self.account().counters
-    }
-
-    /// How many of them somebody has damaged. Their counters are not counted.
-    pub fn damaged(&self) -> u32 {
-        self.account().damaged
-    }
-
-    /// Coroutines of which another probe than ours tells, as far as that is known.
-    pub fn foreign(&self) -> u32 {
-        self.account().foreign
-    }
-
-    fn account(&self) -> Account {
-        let mut account = self.gone;
-        self.held.iter().for_each(|held| account.add(held));
-        account
     }
 }
 

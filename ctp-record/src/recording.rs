@@ -164,6 +164,7 @@ pub fn closing_of<'c>(
         stations: launch.stations,
         survivors: survivors::of(&session.rendezvous.path()),
         turned_away: session.so_far.turned_away,
+        no_bell: launch.no_bell,
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,
         lanes: (memories.totals().lanes, memories.totals().crowded_out),

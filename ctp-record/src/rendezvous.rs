@@ -10,10 +10,10 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use ctp_nostd::request::{DENIED, GRANTED};
+use ctp_nostd::request::{Asked, DENIED, GRANTED};
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, read};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::geteuid;
 
@@ -37,18 +37,28 @@ pub struct Caller {
     pub socket: Option<OwnedFd>,
     /// Its process id, if the kernel tells.
     pub pid: Option<u32>,
+    /// What it asked for, as far as that was heard before the descriptor was given up.
+    pub asked: Option<Asked>,
 }
 
 impl Caller {
     /// Is the image that called still there? Its end and an exec close what it called from.
     pub fn is_there(&self) -> bool {
-        let Some(socket) = &self.socket else {
-            return true;
-        };
-        let mut ends = [PollFd::new(socket, PollFlags::RDHUP)];
-        let now = Timespec::default();
-        poll(&mut ends, Some(&now)) == Ok(0)
+        self.socket.as_ref().is_none_or(is_open)
     }
+}
+
+/// Has the other end not been closed?
+pub fn is_open(socket: &OwnedFd) -> bool {
+    let mut ends = [PollFd::new(socket, PollFlags::RDHUP)];
+    poll(&mut ends, Some(&Timespec::default())) == Ok(0)
+}
+
+/// What the process at the other end has asked for by now, in the first bytes that it sent.
+pub fn heard(socket: impl AsFd) -> Option<Asked> {
+    let mut bytes = [0; 64];
+    let heard = read(socket, &mut bytes).ok()?;
+    Asked::from_bytes(bytes.get(..heard)?)
 }
 
 /// Name of the socket for control, beside the one of programs.
@@ -72,7 +82,7 @@ impl Rendezvous {
         };
         rendezvous.listener.set_nonblocking(true)?;
         rendezvous.control.set_nonblocking(true)?;
-        *rendezvous.spare.borrow_mut() = Some(rendezvous.listener.try_clone()?.into());
+        rendezvous.have_a_spare();
         Ok(rendezvous)
     }
 
@@ -100,12 +110,14 @@ impl Rendezvous {
 
     /// The next one that connected, if any.
     pub fn accept(&self) -> Option<Caller> {
+        self.have_a_spare();
         match self.listener.accept() {
             Ok((stream, _)) => {
                 stream.set_nonblocking(true).ok()?;
                 Some(Caller {
                     pid: pid_of(&stream),
                     socket: Some(stream.into()),
+                    asked: None,
                 })
             }
             Err(error) if is_no_descriptor_left(&error) => self.turn_away(),
@@ -125,10 +137,14 @@ impl Rendezvous {
         }
     }
 
-    /// Learns which process calls, and hangs up.
+    /// Learns which process calls and what for, and hangs up. A process that waits at the door would keep
+    /// the recorder awake.
     fn turn_away(&self) -> Option<Caller> {
-        let pid = self.pick_up(&self.listener, pid_of)?;
-        Some(Caller { pid, socket: None })
+        self.pick_up(&self.listener, |stream| Caller {
+            pid: pid_of(stream),
+            asked: wait_to_hear(stream),
+            socket: None,
+        })
     }
 
     /// Takes a caller for a moment, with the descriptor that is spared for that: as long as one waits
@@ -136,14 +152,36 @@ impl Rendezvous {
     fn pick_up<T>(&self, listener: &UnixListener, learn: fn(&UnixStream) -> T) -> Option<T> {
         drop(self.spare.take()?);
         let learned = listener.accept().ok().map(|(stream, _)| learn(&stream));
-        *self.spare.borrow_mut() = self.listener.try_clone().ok().map(OwnedFd::from);
+        self.have_a_spare();
         learned
+    }
+
+    /// Another thread may have taken the descriptor that was given up for a moment.
+    fn have_a_spare(&self) {
+        let spare = &mut *self.spare.borrow_mut();
+        if spare.is_none() {
+            *spare = self.listener.try_clone().ok().map(OwnedFd::from);
+        }
     }
 }
 
 fn pid_of(stream: &UnixStream) -> Option<u32> {
     credentials::of(stream)?.pid
 }
+
+/// What a process that just connected asks for, if it does so at once.
+fn wait_to_hear(stream: &UnixStream) -> Option<Asked> {
+    let mut request = [PollFd::new(stream, PollFlags::IN)];
+    poll(&mut request, Some(&AT_ONCE)).ok()?;
+    stream.set_nonblocking(true).ok()?;
+    heard(stream)
+}
+
+/// A probe asks in the call after the one that connects.
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
 
 /// The user of this process, and root, may control it.
 fn may_control(stream: &UnixStream) -> bool {
@@ -237,6 +275,7 @@ mod tests {
         let caller = Caller {
             socket: Some(ours.into()),
             pid: None,
+            asked: None,
         };
         assert!(caller.is_there());
         drop(theirs);

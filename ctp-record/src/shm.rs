@@ -8,7 +8,10 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::layout::LaneRecord;
 use ctp_nostd::{Refused, Region};
 use memmap2::{Advice, MmapMut, MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fstat, ftruncate,
+    memfd_create,
+};
 
 /// A memfd of its final size: sparse, so that room nobody uses costs nothing, and sealed, so
 /// that nobody can cut it off under a reader.
@@ -85,6 +88,50 @@ impl Memory {
     }
 }
 
+/// Where the header lies, and no more of a memory.
+const HEADER_BYTES: usize = 4096;
+
+impl Memory {
+    /// Its header, which can be read when all else of it is given up; nothing if it is damaged, or there
+    /// is no room.
+    pub fn header_alone(&self) -> Option<LeftHeader> {
+        let map = MmapOptions::new().len(HEADER_BYTES).map_raw(&self.file);
+        let map = map.ok()?;
+        // SAFETY: just mapped shared, and sealed against truncation; nothing else in this program touches
+        // this mapping. The value keeps it, and lends the region for its own life.
+        let region = unsafe { Region::new(map.as_mut_ptr(), map.len(), 1) }.ok()?;
+        Some(LeftHeader { region, _map: map })
+    }
+
+    /// The pages behind the header are emptied, also for a fork that still shares them: it is not recorded
+    /// there, and what it ends there is of a process that is no more.
+    pub fn give_back_all_but_header(self) {
+        let (begin, end) = (HEADER_BYTES as u64, self.map.len() as u64);
+        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // Where that fails, they are given back once nobody has them mapped.
+        let _ = fallocate(&self.file, how, begin, end.saturating_sub(begin));
+    }
+}
+
+/// The header of a memory that was given up.
+#[derive(Debug)]
+pub struct LeftHeader {
+    /// Of the header and one station. Lent out for no longer than `self` is.
+    region: Region<'static>,
+    /// Keeps the region mapped.
+    _map: MmapRaw,
+}
+
+impl LeftHeader {
+    /// Forks that have counted themselves there, as far as it can be believed.
+    pub fn unreached(&self) -> u32 {
+        match self.region.is_intact() {
+            true => self.region.header.counters().unreached,
+            false => 0,
+        }
+    }
+}
+
 /// A copy of a program's memory, cut out of a dump.
 #[derive(Debug)]
 pub struct Copy {
@@ -125,6 +172,16 @@ impl Memory {
             short_lanes: 0,
         };
         Memory::create(plan, &Recording::default(), false).expect("a memory")
+    }
+
+    /// As a fork has it mapped that shares it, for as long as the test runs.
+    pub fn mapped_by_a_fork(&self) -> Region<'static> {
+        let map = MmapOptions::new()
+            .map_raw(&self.file)
+            .expect("there is room");
+        let map = Box::leak(Box::new(map));
+        // SAFETY: mapped shared for good, and sealed against truncation.
+        unsafe { Region::new(map.as_mut_ptr(), map.len(), u32::MAX) }.expect("a memory")
     }
 }
 

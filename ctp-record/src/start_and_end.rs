@@ -51,7 +51,8 @@ pub fn recording_of(start: &Start) -> Recording {
     }
 }
 
-/// The last record, from what was found and what programs counted.
+/// The last record, from what was found and what programs counted. Of processes that are not recorded
+/// it has those that counted themselves.
 pub fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End {
     End {
         at,
@@ -63,6 +64,6 @@ pub fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End
         unnamed: totals.unnamed + u64::from(counters.unnamed),
         quarantined: totals.quarantined,
         faulting_tid: 0,
-        unrecorded: 0,
+        unrecorded: counters.unreached.into(),
     }
 }

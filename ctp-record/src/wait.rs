@@ -14,6 +14,7 @@ use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_
 
 use crate::rendezvous::Caller;
 use lines::Lines;
+pub use lines::Request;
 
 /// What happened while waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -29,7 +29,7 @@ use super::socket::{Missing, Path, Rung, Socket};
 use crate::layout::{Attach, Header};
 use crate::memory::{Refused, Region};
 use crate::probe::Probe;
-use crate::request;
+use crate::request::{self, Asked};
 use crate::sync::{AtomicU32, Ordering};
 
 /// What stays for the life of the process once it has attached.
@@ -216,7 +216,7 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     let (mapping, attach_id) = match hall {
         Ok(hall) => choose(hall, socket.as_ref(), limit),
         Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
-            own(socket.as_ref(), limit).map_err(|_| reason)?
+            own(Asked::Own, socket.as_ref(), limit).map_err(|_| reason)?
         }
         Err(reason) => return Err(reason),
     };
@@ -243,7 +243,7 @@ fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) 
     if take_row(region.attaches.first(), region.header) {
         return (hall, 1);
     }
-    match own(socket, limit) {
+    match own(Asked::OwnOrShared, socket, limit) {
         Ok(own) => {
             // SAFETY: nobody has seen it yet.
             unsafe { hall.discard() };
@@ -257,8 +257,8 @@ fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) 
 }
 
 /// Memory of this process's own, from the recorder.
-fn own(socket: Option<&Socket>, limit: u32) -> Result<(Mapping, u16), Missing> {
-    let file = socket.ok_or(Missing::Unreached)?.ask()?;
+fn own(asked: Asked, socket: Option<&Socket>, limit: u32) -> Result<(Mapping, u16), Missing> {
+    let file = socket.ok_or(Missing::Unreached)?.ask(asked)?;
     let mapping = Mapping::new(&file, limit).map_err(|_| Missing::Unreached)?;
     let number = mapping.region.header.memory_number.load(Ordering::Relaxed);
     Ok((mapping, request::attach_id(number)))
@@ -270,10 +270,14 @@ fn own(socket: Option<&Socket>, limit: u32) -> Result<(Mapping, u16), Missing> {
 #[cold]
 fn follow(page: &Wiped) -> Option<&'static Session> {
     let parent = session()?;
-    if !parent.probe.region.extended || parent.forbids_calls {
+    if !parent.probe.region.extended || page.follower.load(Ordering::Relaxed) == Wiped::NEVER {
         return None;
     }
-    if page.follower.load(Ordering::Relaxed) == Wiped::NEVER {
+    if parent.forbids_calls {
+        // A fork would have to ask.
+        if page.follower.swap(Wiped::NEVER, Ordering::Relaxed) != Wiped::NEVER {
+            parent.probe.region.header.count_unreached();
+        }
         return None;
     }
     let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
@@ -295,30 +299,26 @@ fn follow(page: &Wiped) -> Option<&'static Session> {
 }
 
 fn attach_anew(page: &Wiped, parent: &Session) -> Option<&'static Session> {
-    join_barrier(&parent.probe.region);
+    let of_parent = &parent.probe.region;
+    join_barrier(of_parent);
     let socket = Socket::dial(&parent.path);
-    let (mapping, attach_id) = match own(socket.as_ref(), parent.limit) {
-        Ok(own) => own,
-        Err(missing) => {
-            count_me(&parent.probe.region, missing);
-            return None;
-        }
-    };
-    parent.mapping.part();
-    parent.socket.iter().for_each(Socket::close_in_a_fork);
+    let (mapping, attach_id) = own(Asked::Own, socket.as_ref(), parent.limit)
+        .inspect_err(|missing| {
+            // This fork still shares its parent's memory.
+            if *missing == Missing::Unreached {
+                of_parent.header.count_unreached();
+            }
+        })
+        .ok()?;
     ATTACHMENTS.fetch_add(1, Ordering::Relaxed);
     let (path, limit) = (parent.path.clone(), parent.limit);
-    begin(page, mapping, attach_id, socket, path, limit).ok()?;
-    session()
-}
-
-/// The memory is still the one of the process that it was forked from: what the recorder cannot know of
-/// otherwise, it reads there.
-fn count_me(of_parent: &Region<'_>, missing: Missing) {
-    if missing == Missing::Unreached {
-        let unreached = &of_parent.header.unreached;
-        unreached.fetch_add(1, Ordering::Relaxed);
+    if begin(page, mapping, attach_id, socket, path, limit).is_err() {
+        of_parent.header.count_unreached();
+        return None;
     }
+    parent.mapping.part();
+    parent.socket.iter().for_each(Socket::close_in_a_fork);
+    session()
 }
 
 /// Another thread attaches this fork, which takes no longer than its own patience.

@@ -15,7 +15,7 @@ use rustix::net::{
 };
 
 use super::kernel_ns;
-use crate::request::{GRANTED, REQUEST};
+use crate::request::{Asked, GRANTED};
 
 /// Longest path of a socket that the kernel takes.
 pub(super) type Path = Vec<u8, 107>;
@@ -77,8 +77,8 @@ impl Socket {
 
     /// Asks for memory of this process's own, and waits a little for it. What comes later cannot be
     /// sent any more, so that the recorder knows of it.
-    pub fn ask(&self) -> Result<OwnedFd, Missing> {
-        send(&self.fd, &REQUEST, QUIETLY).map_err(|_| Missing::Unreached)?;
+    pub fn ask(&self, asked: Asked) -> Result<OwnedFd, Missing> {
+        send(&self.fd, asked.bytes(), QUIETLY).map_err(|_| Missing::Unreached)?;
         self.await_answer();
         // Where that fails, nobody is there any more. What was sent before is there all the same.
         let _ = shutdown(&self.fd, Shutdown::Read);

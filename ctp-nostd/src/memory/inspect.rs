@@ -223,6 +223,11 @@ impl Header {
         }
     }
 
+    /// Probe: a fork goes unrecorded that the recorder knows nothing of.
+    pub fn count_unreached(&self) {
+        self.unreached.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The safety tick found events that nobody rang for.
     pub fn count_rescue(&self) {
         self.wakes_rescued.fetch_add(1, Ordering::Relaxed);

@@ -9,24 +9,19 @@ impl Closing<'_> {
     pub(super) fn turned_away(&self) -> impl Iterator<Item = String> {
         let away = &self.turned_away;
         let reasons = [
-            (
-                away.for_descriptors,
-                "since no descriptor was left",
-                "; a higher ulimit -n may help",
-            ),
-            (
+            for_descriptors(away.for_descriptors),
+            unanswered(
                 away.late,
-                "or too late (the recording was over)",
-                self.how_to_wait(),
+                "the recording was over",
+                self.how_to_wait(away.late),
             ),
-            (
+            unanswered(
                 away.otherwise,
-                "or too late (no memory left, or no time)",
+                "the recorder had no memory left, or did not answer within half a second",
                 "",
             ),
         ];
-        let told = reasons.map(|(count, why, remedy)| not_let_in(count, why, remedy));
-        told.into_iter().flatten()
+        reasons.into_iter().flatten()
     }
 
     /// Why not, only the forks themselves could know.
@@ -36,24 +31,32 @@ impl Closing<'_> {
             1 => "1 fork".to_owned(),
             many => format!("{} forks", grouped(many.into())),
         };
-        Some(format!(
-            "{who} could not reach the recorder and went unrecorded: they had changed their user or \
-             their root, or had no descriptor left; run ctp-record as that user or within that \
-             root, or raise the program's ulimit -n"
-        ))
+        Some(match self.no_bell {
+            true => format!(
+                "{who} went unrecorded: a fork would have to ask for memory, and with --no-bell it \
+                 makes no system call for that"
+            ),
+            false => format!(
+                "{who} could not reach the recorder and went unrecorded: they had changed their user \
+                 or their root, had no descriptor left, or found the recorder's queue full; run \
+                 ctp-record as that user or within that root, or raise the program's ulimit -n"
+            ),
+        })
     }
 
     /// It is of use only where they came from one that ended by itself, and were not waited for.
-    fn how_to_wait(&self) -> &'static str {
+    fn how_to_wait(&self, count: u32) -> &'static str {
         let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
         match has_ended && self.program_ended.is_none() {
+            true if count == 1 => "; --wait-all waits for it",
             true => "; --wait-all waits for them",
             false => "",
         }
     }
 }
 
-fn not_let_in(count: u32, why: &str, remedy: &str) -> Option<String> {
+/// Without a descriptor, the recorder may not have heard what they ask for.
+fn for_descriptors(count: u32) -> Option<String> {
     let (who, forks) = match count {
         0 => return None,
         1 => ("1 process was".to_owned(), "if it is a fork, it was"),
@@ -63,7 +66,19 @@ fn not_let_in(count: u32, why: &str, remedy: &str) -> Option<String> {
         ),
     };
     Some(format!(
-        "{who} not let in, {why}: {forks} not recorded{remedy}"
+        "{who} not let in, since no descriptor was left: {forks} not recorded; a higher ulimit -n \
+         may help"
+    ))
+}
+
+fn unanswered(count: u32, why: &str, remedy: &str) -> Option<String> {
+    let (who, they) = match count {
+        0 => return None,
+        1 => ("1 process was".to_owned(), "it was"),
+        many => (format!("{many} processes were"), "they were"),
+    };
+    Some(format!(
+        "{who} not let in, or too late ({why}): {they} not recorded{remedy}"
     ))
 }
 
@@ -120,6 +135,9 @@ mod tests {
             "{said}"
         );
         assert!(!said.contains("--inherit-fd"), "{said}");
+        closing.no_bell = true;
+        let said = closing.unreached().expect("there are such");
+        assert!(said.contains("with --no-bell"), "{said}");
     }
 
     // CTP-18, CTP-32

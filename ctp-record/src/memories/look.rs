@@ -50,6 +50,7 @@ impl Memories {
         {
             let occupants = oldest.occupants.into_iter();
             occupants.for_each(|occupant| sink.take_leave(occupant));
+            self.orphans.keep_header(oldest.memory);
         }
     }
 }

@@ -108,7 +108,9 @@ impl Session<'_> {
     /// A process, or the image that ran in it, is no more; it was last known to live then. Gives when
     /// it ended, which is not before its latest event.
     pub(super) fn bury(&mut self, pid: u32, how: ProcessEnding, alive: Nanos) -> Nanos {
-        self.wait.lines().forget(pid);
+        for asked in self.wait.lines().forget(pid) {
+            self.so_far.turned_away.add_unanswered(asked);
+        }
         let Some(process) = self.processes.id_of(pid) else {
             return alive;
         };

@@ -3,12 +3,17 @@
 use std::io;
 
 use ctp_trace::record::ProcessEnding;
+use rustix::io::Errno;
 
 use super::Session;
-use crate::rendezvous;
+use crate::calibrate::Calibrator;
+use crate::memories::Memories;
+use crate::rendezvous::{self, Caller};
+use crate::wait::Request;
 
-/// Callers that are still let in at the end: more are the work of one who connects without end.
-const MOST_LATE: usize = 4096;
+/// Callers that are heard at the end, at least as many as the kernel ever keeps waiting: more are the work
+/// of a program that connects without end.
+const MOST_LATE: usize = 1 << 16;
 
 impl Session<'_> {
     /// One at a time: to look at its maps takes long enough for others to lose events.
@@ -27,8 +32,9 @@ impl Session<'_> {
             }
             self.watch(pid);
         }
+        let asked = caller.asked;
         if let Err(error) = self.wait.add(caller) {
-            self.so_far.turned_away.add(&error);
+            self.so_far.turned_away.add(asked, &error);
         }
     }
 
@@ -39,38 +45,43 @@ impl Session<'_> {
         }
     }
 
-    /// Each further process gets memory of its own. One that waits no longer shares that of others.
+    /// Each further process gets memory of its own. A process that asked, and waits no longer or has ended,
+    /// is counted: nothing is recorded of it, unless it shares the first memory.
     pub(super) fn grant_memory(&mut self) {
-        for (socket, pid) in self.wait.lines().requests() {
-            let nobody = || io::Error::from(io::ErrorKind::NotFound);
-            let memory = pid
-                .ok_or_else(nobody)
-                .and_then(|pid| self.memories.grant(pid));
-            if let (Ok(memory), Some(calibrator)) = (&memory, &self.calibrator) {
-                calibrator.publish(memory.region().header);
-            }
-            let file = memory.as_ref().ok().map(|memory| memory.file());
-            let answered = rendezvous::answer(socket, file);
-            let refused = memory.err();
-            if refused.is_none() && answered.is_err() {
-                self.memories.take_back();
-            }
-            if let Some(error) = refused.or(answered.err()) {
-                self.so_far.turned_away.add(&error);
+        let calibrator = self.calibrator.as_ref();
+        for request in self.wait.lines().requests() {
+            if let Err(error) = grant(&request, &mut self.memories, calibrator) {
+                let turned_away = &mut self.so_far.turned_away;
+                turned_away.add(Some(request.asked), &error);
             }
         }
     }
 
-    /// Counts those who still ask when it is over.
+    /// Counts those that still ask when it is over.
     pub(super) fn dismiss(&mut self) {
-        let callers = std::iter::from_fn(|| self.rendezvous.accept());
+        let rendezvous = self.rendezvous;
+        let callers = std::iter::from_fn(|| rendezvous.accept());
         for caller in callers.take(MOST_LATE) {
-            self.so_far.turned_away.for_descriptors += u32::from(caller.socket.is_none());
-            let socket = caller.socket.into_iter();
-            socket.for_each(|socket| self.wait.lines().add(socket, caller.pid));
+            self.dismiss_caller(caller);
         }
         self.wait.lines().hear_all();
-        self.so_far.turned_away.late += self.wait.lines().requests().count() as u32;
+        for request in self.wait.lines().requests() {
+            self.so_far.turned_away.add_late(request.asked);
+        }
+    }
+
+    /// Keeps the connection only if the process may still be about to ask.
+    fn dismiss_caller(&mut self, caller: Caller) {
+        match (caller.socket, caller.asked) {
+            (None, asked) => {
+                let error = Errno::MFILE.into();
+                self.so_far.turned_away.add(asked, &error);
+            }
+            (Some(socket), _) => match rendezvous::heard(&socket) {
+                Some(asked) => self.so_far.turned_away.add_late(asked),
+                None => self.wait.lines().add(socket, caller.pid),
+            },
+        }
     }
 
     /// Processes of the program that are not in the trace, as far as that is known.
@@ -78,4 +89,26 @@ impl Session<'_> {
         let unreached = self.memories.counters().unreached;
         u64::from(self.so_far.turned_away.count()) + u64::from(unreached)
     }
+}
+
+/// Makes memory for the process that asked, and sends it.
+fn grant(
+    request: &Request<'_>,
+    memories: &mut Memories,
+    calibrator: Option<&Calibrator>,
+) -> io::Result<()> {
+    let nobody = || io::Error::from(io::ErrorKind::NotFound);
+    let socket = request.socket.filter(|socket| rendezvous::is_open(socket));
+    let socket = socket.ok_or_else(nobody)?;
+    let memory = request.pid.ok_or_else(nobody);
+    let memory = memory
+        .and_then(|pid| memories.grant(pid))
+        .inspect_err(|_| {
+            // The process may wait no longer, or be gone.
+            let _ = rendezvous::answer(socket, None);
+        })?;
+    if let Some(calibrator) = calibrator {
+        calibrator.publish(memory.region().header);
+    }
+    rendezvous::answer(socket, Some(memory.file())).inspect_err(|_| memories.take_back())
 }

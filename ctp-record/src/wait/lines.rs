@@ -3,8 +3,19 @@
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::OwnedFd;
 
-use ctp_nostd::request::REQUEST;
+use ctp_nostd::request::Asked;
 use rustix::io::{Errno, read};
+
+/// A request, which may come from a process that hung up since.
+#[derive(Debug)]
+pub struct Request<'l> {
+    /// Where to send the answer; nothing if the process hung up.
+    pub socket: Option<&'l OwnedFd>,
+    /// The process, if the kernel tells.
+    pub pid: Option<u32>,
+    /// For what it asked.
+    pub asked: Asked,
+}
 
 /// All connections, by number. Of those of a process that hung up one is remembered until the process is
 /// forgotten.
@@ -21,8 +32,8 @@ struct Line {
     /// Gone once it hung up.
     socket: Option<OwnedFd>,
     pid: Option<u32>,
-    /// It wants memory of its own.
-    asks: bool,
+    /// What it asked for, until that is taken up.
+    asked: Option<Asked>,
     /// It has sent something.
     spoke: bool,
 }
@@ -38,7 +49,7 @@ impl Lines {
         let line = Line {
             socket: Some(socket),
             pid,
-            asks: false,
+            asked: None,
             spoke: false,
         };
         self.all.insert(self.next, line);
@@ -68,7 +79,7 @@ impl Lines {
         let mut remembered = HashSet::new();
         self.all.retain(|_, line| {
             let mut is_first = || line.pid.is_some_and(|pid| remembered.insert(pid));
-            line.socket.is_some() || is_first()
+            line.socket.is_some() || line.asked.is_some() || is_first()
         });
     }
 
@@ -98,17 +109,31 @@ impl Lines {
         pids
     }
 
-    /// The process is no more, or another image runs in it.
-    pub fn forget(&mut self, pid: u32) {
-        self.all.retain(|_, line| line.pid != Some(pid));
+    /// The process is no more, or another image runs in it. Gives what it asked for, and gets no
+    /// answer to now: that may still lie unread in its connections.
+    #[must_use = "nothing is recorded of those that asked in vain"]
+    pub fn forget(&mut self, pid: u32) -> Vec<Asked> {
+        let mut unanswered = Vec::new();
+        self.all.retain(|_, line| {
+            let is_other = line.pid != Some(pid);
+            if !is_other {
+                line.hear();
+                unanswered.extend(line.asked);
+            }
+            is_other
+        });
+        unanswered
     }
 
-    /// Those that asked for memory since the last call, with the process that did.
-    pub fn requests(&mut self) -> impl Iterator<Item = (&OwnedFd, Option<u32>)> {
+    /// What was asked for since the last call.
+    pub fn requests(&mut self) -> impl Iterator<Item = Request<'_>> {
         self.all.values_mut().filter_map(|line| {
-            let asks = std::mem::take(&mut line.asks);
-            let socket = line.socket.as_ref().filter(|_| asks)?;
-            Some((socket, line.pid))
+            let asked = line.asked.take()?;
+            Some(Request {
+                socket: line.socket.as_ref(),
+                pid: line.pid,
+                asked,
+            })
         })
     }
 }
@@ -119,7 +144,9 @@ impl Line {
         let mut bytes = [0; 4096];
         match read(socket, &mut bytes) {
             Ok(heard @ 1..) => {
-                self.asks |= !self.spoke && bytes[..heard].starts_with(&REQUEST);
+                if !self.spoke {
+                    self.asked = Asked::from_bytes(&bytes[..heard]);
+                }
                 self.spoke = true;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -130,8 +157,10 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::io::Write as _;
     use std::os::unix::net::UnixStream;
+
+    use super::*;
 
     /// One that this process makes, and drops its end of.
     fn hangs_up(lines: &mut Lines, pid: Option<u32>) {
@@ -154,6 +183,45 @@ mod tests {
         assert_eq!(lines.all.len(), 2);
         assert!(lines.has_hung_up(7) && lines.has_hung_up(8));
         assert_eq!(lines.connected(), 0);
+    }
+
+    /// The recorder's end of a connection on which a process has asked, and then hung up.
+    fn asked_and_hung_up(lines: &mut Lines, pid: Option<u32>, asked: Asked) {
+        let (ours, mut theirs) = UnixStream::pair().expect("a pair can be made");
+        ours.set_nonblocking(true).expect("it can be");
+        lines.add(ours.into(), pid);
+        theirs.write_all(asked.bytes()).expect("there is room");
+    }
+
+    // CTP-32
+    #[test]
+    fn a_request_is_heard_of_whatever_the_process_does_next() {
+        for looks in 0..4 {
+            let mut lines = Lines::default();
+            asked_and_hung_up(&mut lines, Some(7), Asked::Own);
+            asked_and_hung_up(&mut lines, None, Asked::OwnOrShared);
+            (0..looks).for_each(|_| lines.hear_all());
+            hangs_up(&mut lines, Some(7));
+            lines.hear_all();
+            let asked: Vec<Asked> = lines.requests().map(|it| it.asked).collect();
+            assert_eq!(asked, [Asked::Own, Asked::OwnOrShared], "{looks}");
+            assert_eq!(lines.requests().count(), 0, "each is heard of once");
+        }
+    }
+
+    // CTP-32
+    #[test]
+    fn a_request_of_a_process_that_is_forgotten_is_given_back() {
+        for looks in 0..4 {
+            let mut lines = Lines::default();
+            asked_and_hung_up(&mut lines, Some(7), Asked::Own);
+            asked_and_hung_up(&mut lines, Some(8), Asked::Own);
+            (0..looks).for_each(|_| lines.hear_all());
+            assert_eq!(lines.forget(7), [Asked::Own], "{looks}");
+            assert_eq!(lines.forget(7), []);
+            lines.hear_all();
+            assert_eq!(lines.requests().count(), 1, "of the other process");
+        }
     }
 
     // CTP-33
