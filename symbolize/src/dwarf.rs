@@ -11,6 +11,7 @@ use self_cell::self_cell;
 
 use crate::addr::Svma;
 use crate::demangle::unmangled;
+use crate::image::Image;
 use crate::name::Name;
 use crate::path::with_last_body;
 use crate::places::Places;
@@ -65,12 +66,12 @@ pub(crate) struct Located {
 impl Dwarf {
     /// Of a program that lies here; `None` if there is none, or none that can be read.
     pub(crate) fn load(
-        image: &Arc<[u8]>,
-        supplement: Option<&Arc<[u8]>>,
+        image: Image,
+        supplement: Option<Image>,
         program: &Path,
         places: &Places,
     ) -> Option<Self> {
-        let loaded = Loaded::try_new(Images::new(), |images| {
+        let loaded = Loaded::try_new(Images::default(), |images| {
             let split = Split::of(program, places, images);
             Info::load(image, supplement, split, images).ok_or(())
         });
@@ -116,16 +117,18 @@ impl Known {
 
 impl<'i> Info<'i> {
     fn load(
-        image: &Arc<[u8]>,
-        supplement: Option<&Arc<[u8]>>,
+        image: Image,
+        supplement: Option<Image>,
         split: Split<'i>,
         images: &'i Images,
     ) -> Option<Self> {
-        let file = Sections::of(Arc::clone(image), images)?;
+        let file = Sections::of(image, images)?;
         let mut sections = gimli::Dwarf::load(file.whole()).ok()?;
+        file.close()?;
         if let Some(image) = supplement {
-            let file = Sections::of(Arc::clone(image), images)?;
+            let file = Sections::of(image, images)?;
             sections.load_sup(file.whole()).ok()?;
+            file.close()?;
         }
         let sections = Arc::new(sections);
         let context = Context::from_arc_dwarf(Arc::clone(&sections)).ok()?;

@@ -5,29 +5,31 @@
 //! pointer all are at known distances from that register, the latter two as the ABIs of x86-64 and
 //! AArch64 want it: the pointer at the register's address, the return address one word above.
 
-use std::ops::Range;
-
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, FrameDescriptionEntry, LittleEndian, Register,
     RegisterRule, UnwindContext, UnwindSection, UnwindTableRow,
 };
-use object::{Architecture, Object, ObjectSection};
+use object::{Architecture, Object, ObjectSection, ReadRef};
 
 use crate::addr::Svma;
+use crate::image::Image;
 
 type Reader<'i> = gimli::EndianSlice<'i, LittleEndian>;
 
-/// Where the table lies in the image, and which registers it is about.
+/// The table, and which registers it is about.
 pub(crate) struct UnwindTable {
+    image: Image,
     index: Section,
     frames: Section,
     bases: BaseAddresses,
     registers: Registers,
 }
 
+/// A section: where it is loaded, and where it lies in the file.
 struct Section {
     start: u64,
-    bytes: Range<usize>,
+    offset: u64,
+    bytes: u64,
 }
 
 /// By the numbers that DWARF gives them.
@@ -41,14 +43,19 @@ const WORD_BYTES: i64 = 8;
 
 impl UnwindTable {
     /// `None` if there is none with an index, or the processor is another one.
-    pub(crate) fn of(object: &object::File<'_>) -> Option<Self> {
+    pub(crate) fn of(image: Image) -> Option<Self> {
+        let object = object::File::parse(&image).ok()?;
         let (frame_pointer, return_address) = match object.architecture() {
             Architecture::X86_64 => (6, 16),
             Architecture::Aarch64 => (29, 30),
             _ => return None,
         };
-        let index = Section::named(object, ".eh_frame_hdr")?;
-        let frames = Section::named(object, ".eh_frame")?;
+        let index = Section::named(&object, ".eh_frame_hdr")?;
+        let frames = Section::named(&object, ".eh_frame")?;
+        for section in [&index, &frames] {
+            section.read(&image)?;
+        }
+        image.close();
         Some(Self {
             bases: BaseAddresses::default()
                 .set_eh_frame_hdr(index.start)
@@ -59,28 +66,28 @@ impl UnwindTable {
                 frame_pointer: Register(frame_pointer),
                 return_address: Register(return_address),
             },
+            image,
         })
     }
 
     /// Can the frame pointer be followed when the code at this address runs?
-    pub(crate) fn can_follow(&self, image: &[u8], address: Svma) -> bool {
+    pub(crate) fn can_follow(&self, address: Svma) -> bool {
         let is_there = |row: &UnwindTableRow<usize>| row.contains(address.0);
-        self.any_row(image, address, is_there).unwrap_or(false)
+        self.any_row(address, is_there).unwrap_or(false)
     }
 
     /// Can it be followed anywhere in the function with this address?
-    pub(crate) fn ever_follows(&self, image: &[u8], address: Svma) -> Option<bool> {
-        self.any_row(image, address, |_| true)
+    pub(crate) fn ever_follows(&self, address: Svma) -> Option<bool> {
+        self.any_row(address, |_| true)
     }
 
     fn any_row(
         &self,
-        image: &[u8],
         address: Svma,
         is_meant: impl Fn(&UnwindTableRow<usize>) -> bool,
     ) -> Option<bool> {
-        let frames = EhFrame::new(image.get(self.frames.bytes.clone())?, LittleEndian);
-        let function = self.function(image, &frames, address)?;
+        let frames = EhFrame::new(self.frames.read(&self.image)?, LittleEndian);
+        let function = self.function(&frames, address)?;
         let mut context = UnwindContext::new();
         let mut rows = function.rows(&frames, &self.bases, &mut context).ok()?;
         while let Some(row) = rows.next_row().ok()? {
@@ -92,12 +99,11 @@ impl UnwindTable {
     }
 
     fn function<'i>(
-        &self,
-        image: &'i [u8],
+        &'i self,
         frames: &EhFrame<Reader<'i>>,
         address: Svma,
     ) -> Option<FrameDescriptionEntry<Reader<'i>>> {
-        let index = EhFrameHdr::new(image.get(self.index.bytes.clone())?, LittleEndian);
+        let index = EhFrameHdr::new(self.index.read(&self.image)?, LittleEndian);
         let index = index.parse(&self.bases, 8).ok()?;
         let found = index.table()?.fde_for_address(
             frames,
@@ -112,15 +118,19 @@ impl UnwindTable {
 }
 
 impl Section {
-    fn named(object: &object::File<'_>, name: &str) -> Option<Self> {
+    fn named<'i>(object: &object::File<'i, &'i Image>, name: &str) -> Option<Self> {
         let section = object.section_by_name(name)?;
         let (offset, bytes) = section.file_range()?;
-        let start = usize::try_from(offset).ok()?;
-        let end = start.checked_add(usize::try_from(bytes).ok()?)?;
         Some(Self {
             start: section.address(),
-            bytes: start..end,
+            offset,
+            bytes,
         })
+    }
+
+    /// From the file the first time, and from what was read then.
+    fn read<'i>(&self, image: &'i Image) -> Option<&'i [u8]> {
+        image.read_bytes_at(self.offset, self.bytes).ok()
     }
 }
 

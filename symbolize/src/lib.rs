@@ -63,16 +63,20 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod budget;
 mod demangle;
 mod dwarf;
 mod error;
 mod frame_pointer;
+mod headers;
+mod image;
 mod line_table;
 mod mapping;
 mod module;
 mod name;
 mod path;
 mod places;
+mod regular;
 mod sections;
 mod separate;
 mod source_line;
@@ -82,11 +86,13 @@ mod symtab;
 mod tidy;
 
 pub use addr::{Avma, FileOffset, Lookup, Svma};
+pub use budget::Refused;
 pub use demangle::demangle;
 pub use error::Miss;
 pub use mapping::Mapping;
 pub use path::enclosing;
 pub use places::Places;
+pub use regular::open_regular;
 pub use source_line::{FunctionAt, SourceLine};
 pub use symbolizer::{Frame, Resolved, Symbolizer};
 pub use tidy::tidy;

@@ -3,23 +3,24 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::{Object, ObjectSegment, elf};
+use object::{Object, ReadRef, elf};
 
 use crate::addr::{Avma, FileOffset, Svma};
 use crate::demangle::{demangle, unmangled};
 use crate::dwarf::{Dwarf, Located};
 use crate::error::Miss;
 use crate::frame_pointer::UnwindTable;
+use crate::headers::Headers;
+use crate::image::{Image, ImageFile};
 use crate::mapping::Mapping;
 use crate::name::Name;
 use crate::places::Places;
-use crate::separate::{self, Separate};
+use crate::separate;
 use crate::symtab::SymbolTable;
 
 /// A `PT_LOAD` program header.
@@ -39,12 +40,11 @@ pub(crate) struct Module {
     /// The file name, without directories.
     pub(crate) name: Arc<str>,
     path: String,
-    image: Arc<[u8]>,
-    /// Where the file was read, and where it lay when it ran.
-    here: PathBuf,
+    file: ImageFile,
+    /// Where the file lay when it ran.
     recorded: PathBuf,
     places: Places,
-    separate: OnceCell<Option<Separate>>,
+    separate: OnceCell<Option<ImageFile>>,
     segments: Vec<Segment>,
     dwarf: OnceCell<Option<Dwarf>>,
     symbols: OnceCell<SymbolTable>,
@@ -75,24 +75,16 @@ impl Module {
         let recorded = PathBuf::from(OsStr::from_bytes(mapping.live_path()));
         let here = places.file(&recorded);
         let path = here.to_string_lossy().into_owned();
-        let image = read(&here, &path)?;
-        let not_elf = |error: object::Error| Miss::NotElf {
-            path: path.clone(),
-            reason: error.to_string(),
-        };
-        let object = object::File::parse(&*image).map_err(not_elf)?;
-        check_build_id(&object, &mapping.build_id, &path)?;
-        let segments = code_first(object.segments().map(|s| segment(&s)).collect());
-        drop(object);
+        let (image, headers) = open(&here, &path, &places)?;
+        check_build_id(&headers.build_id, &mapping.build_id, &path)?;
         Ok(Self {
             name: path.rsplit('/').next().unwrap_or(&path).into(),
             path,
-            image,
-            here,
+            file: image.file().clone(),
             recorded,
             places: places.clone(),
             separate: OnceCell::new(),
-            segments,
+            segments: code_first(headers.segments),
             dwarf: OnceCell::new(),
             symbols: OnceCell::new(),
             unwinding: OnceCell::new(),
@@ -167,104 +159,76 @@ impl Module {
     }
 
     fn load_dwarf(&self) -> Option<Dwarf> {
-        let (image, here) = match self.separate() {
-            Some(separate) => (&separate.image, &separate.path),
-            None => (&self.image, &self.here),
-        };
-        let object = object::File::parse(&**image).ok()?;
+        let file = self.separate().unwrap_or(&self.file);
+        let image = file.reopen().ok()?;
+        let object = object::File::parse(&image).ok()?;
         if !object.has_debug_symbols() {
             return None;
         }
-        let supplement = separate::supplement(&object, here, &self.places);
-        let supplement = supplement.as_ref().map(|supplement| &supplement.image);
-        Dwarf::load(image, supplement, &self.here, &self.places)
+        let supplement = separate::supplement(&object, &file.path, &self.places);
+        Dwarf::load(image, supplement, &self.file.path, &self.places)
     }
 
     /// Can the frame pointer be followed when the code at this address runs?
     pub(crate) fn can_follow_frame_pointer(&self, address: Svma) -> bool {
         let table = self.unwinding();
-        table.is_some_and(|table| table.can_follow(&self.image, address))
+        table.is_some_and(|table| table.can_follow(address))
     }
 
     /// Can it be followed anywhere in the function with this address? `None` if nothing says.
     pub(crate) fn keeps_frame_pointer(&self, address: Svma) -> Option<bool> {
-        self.unwinding()?.ever_follows(&self.image, address)
+        self.unwinding()?.ever_follows(address)
     }
 
     fn unwinding(&self) -> Option<&UnwindTable> {
-        let load = || UnwindTable::of(&self.object()?);
+        let load = || UnwindTable::of(self.file.reopen().ok()?);
         self.unwinding.get_or_init(load).as_ref()
     }
 
     /// The file that its debug info was moved to.
-    fn separate(&self) -> Option<&Separate> {
+    fn separate(&self) -> Option<&ImageFile> {
         let find = || {
-            let object = self.object().filter(|it| !it.has_debug_symbols())?;
-            separate::find(&object, &self.here, &self.recorded, &self.places)
+            let image = self.file.reopen().ok()?;
+            let object = object::File::parse(&image).ok()?;
+            let is_moved = !object.has_debug_symbols();
+            let find = || separate::find(&object, &self.file.path, &self.recorded, &self.places);
+            is_moved.then(find)?
         };
         self.separate.get_or_init(find).as_ref()
     }
 
     fn symbols(&self) -> &SymbolTable {
         self.symbols.get_or_init(|| {
-            let separate = self
-                .separate()
-                .and_then(|it| object::File::parse(&*it.image).ok());
-            SymbolTable::load(self.object().iter().chain(&separate))
+            let files = [Some(&self.file), self.separate()];
+            let images = files
+                .into_iter()
+                .filter_map(|file| file?.reopen().ok())
+                .collect();
+            SymbolTable::load(images, self.places.budget())
         })
     }
-
-    /// Parsed again when needed: it borrows from the bytes that are kept here.
-    fn object(&self) -> Option<object::File<'_>> {
-        object::File::parse(&*self.image).ok()
-    }
 }
 
-/// The bytes of an ELF file, called `path` where something is wrong with it.
-pub(crate) fn read(file: &Path, path: &str) -> Result<Arc<[u8]>, Miss> {
-    let unreadable = |error: io::Error| Miss::Unreadable {
-        path: path.to_owned(),
-        reason: reason(&error),
+/// Opens an ELF file and reads its headers. The file is called `path` where something is wrong with it.
+pub(crate) fn open(
+    file: &Path,
+    path: &str,
+    places: &Places,
+) -> Result<(Image, Headers), Miss> {
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::InvalidInput => not_elf(path, &reason(&error)),
+        _ => Miss::Unreadable {
+            path: path.to_owned(),
+            reason: reason(&error),
+        },
     };
-    // Not opened before it is known to be a plain file: to open a pipe is to wait for its other end.
-    let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(not_elf(path, "not a plain file"));
-    }
-    check_size(metadata.len(), path)?;
-    let mut file = File::open(file).map_err(unreadable)?;
-    let mut magic = [0; 4];
-    match file.read_exact(&mut magic) {
-        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            return Err(unreadable(error));
-        }
-        Ok(()) if magic == elf::ELFMAG => {}
+    let image = Image::open(file, places.budget()).map_err(unreadable)?;
+    match (&image).read_bytes_at(0, 4) {
+        Ok(magic) if magic == elf::ELFMAG => {}
         _ => return Err(not_elf(path, "it does not start like one")),
     }
-    file.rewind().map_err(unreadable)?;
-    whole(file, metadata.len()).map_err(unreadable)
-}
-
-/// Files of the kernel state no size, and to read some of them is to wait; one that states the size
-/// of all memory (`/proc/kcore`) starts like an ELF file.
-fn check_size(bytes: u64, path: &str) -> Result<(), Miss> {
-    match bytes {
-        0..4 => Err(not_elf(path, "it does not start like one")),
-        4..=MOST_BYTES => Ok(()),
-        _ => Err(not_elf(path, "it is too large")),
-    }
-}
-
-/// No program comes near it, debug info included; there would have to be room for all of it.
-const MOST_BYTES: u64 = 16 << 30;
-
-/// Read to where it stays: debug info is large.
-fn whole(mut file: File, bytes: u64) -> io::Result<Arc<[u8]>> {
-    let length = usize::try_from(bytes).map_err(io::Error::other)?;
-    let mut image: Arc<[u8]> = std::iter::repeat_n(0, length).collect();
-    let room = Arc::get_mut(&mut image).expect("nobody else has it yet");
-    file.read_exact(room)?;
-    Ok(image)
+    let headers = Headers::read(&image).map_err(|error| not_elf(path, &error.to_string()))?;
+    Ok((image, headers))
 }
 
 fn not_elf(path: &str, reason: &str) -> Miss {
@@ -283,12 +247,8 @@ fn reason(error: &io::Error) -> String {
     }
 }
 
-fn check_build_id(object: &object::File<'_>, recorded: &[u8], path: &str) -> Result<(), Miss> {
-    if recorded.is_empty() {
-        return Ok(());
-    }
-    let found = object.build_id().ok().flatten().unwrap_or_default();
-    if found == recorded {
+fn check_build_id(found: &[u8], recorded: &[u8], path: &str) -> Result<(), Miss> {
+    if recorded.is_empty() || found == recorded {
         return Ok(());
     }
     Err(Miss::BuildIdMismatch {
@@ -303,16 +263,6 @@ fn hex(bytes: &[u8]) -> String {
         return "none".to_owned();
     }
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn segment<'a>(segment: &impl ObjectSegment<'a>) -> Segment {
-    let (file_offset, file_size) = segment.file_range();
-    Segment {
-        start: Svma(segment.address()),
-        file_offset: FileOffset(file_offset),
-        file_size,
-        is_code: segment.permissions().executable(),
-    }
 }
 
 /// Some linkers load a byte of the file in two segments; an address of code means the executable one.

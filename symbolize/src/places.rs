@@ -3,15 +3,29 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::budget::{Budget, Refused};
 
 /// Where separate debug files are installed.
 const INSTALLED: &str = "/usr/lib/debug";
 
-/// Where to look for binaries and for their separate debug files.
-#[derive(Clone, Debug, Default)]
+/// Where to look for binaries and for their separate debug files, and how much memory those may take.
+#[derive(Clone, Debug)]
 pub struct Places {
     root: Option<PathBuf>,
     debug: Vec<PathBuf>,
+    budget: Arc<Budget>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            root: None,
+            debug: Vec::new(),
+            budget: Budget::new(Budget::DEFAULT_BYTES),
+        }
+    }
 }
 
 impl Places {
@@ -25,8 +39,33 @@ impl Places {
     pub fn below(root: PathBuf) -> Self {
         Self {
             root: Some(root),
-            debug: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// What is read and made of all files together may take so much memory, rather than 256 MiB.
+    ///
+    /// Clones share the budget.
+    #[must_use]
+    pub fn with_most_bytes(self, bytes: u64) -> Self {
+        Self {
+            budget: Budget::new(bytes),
+            ..self
+        }
+    }
+
+    /// The most memory that all files together may take.
+    pub fn most_bytes(&self) -> u64 {
+        self.budget.limit()
+    }
+
+    /// The files that were not read, or only in part, since there was not so much memory left.
+    pub fn refused(&self) -> Vec<Refused> {
+        self.budget.refused()
+    }
+
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// One more directory like `/usr/lib/debug`, taken as it is.

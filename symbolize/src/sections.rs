@@ -1,27 +1,33 @@
 //! The debug sections of files, borrowed from images that are kept beside what reads in them.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use object::{CompressionFormat, Object, ObjectSection};
+use object::{CompressedFileRange, CompressionFormat, Object, ObjectSection};
 use typed_arena::Arena;
+
+use crate::image::Image;
 
 /// What reads DWARF: copied for every entry that is looked at, so it owns nothing.
 pub(crate) type Reader<'i> = gimli::EndianSlice<'i, gimli::RunTimeEndian>;
 
 /// Files and unpacked sections. More may come while others are read.
-pub(crate) type Images = Arena<Arc<[u8]>>;
+#[derive(Default)]
+pub(crate) struct Images {
+    files: Arena<Image>,
+    unpacked: Arena<Vec<u8>>,
+}
 
 /// The sections of one file.
 pub(crate) struct Sections<'i> {
-    object: object::File<'i>,
+    object: object::File<'i, &'i Image>,
+    image: &'i Image,
     images: &'i Images,
     endian: gimli::RunTimeEndian,
 }
 
 impl<'i> Sections<'i> {
-    pub(crate) fn of(image: Arc<[u8]>, images: &'i Images) -> Option<Self> {
-        let image = &**images.alloc(image);
+    pub(crate) fn of(image: Image, images: &'i Images) -> Option<Self> {
+        let image = &*images.files.alloc(image);
         let object = object::File::parse(image).ok()?;
         let endian = match object.is_little_endian() {
             true => gimli::RunTimeEndian::Little,
@@ -29,14 +35,25 @@ impl<'i> Sections<'i> {
         };
         Some(Self {
             object,
+            image,
             images,
             endian,
         })
     }
 
+    /// Closes the file once all sections that are needed were read. `None` if there was not enough
+    /// memory for them: a part of the debug info is worth less than the memory that it takes.
+    pub(crate) fn close(&self) -> Option<()> {
+        self.image.close();
+        (!self.image.is_short()).then_some(())
+    }
+
     /// Those of a program or of its debug file; one that is absent or damaged is empty.
     pub(crate) fn whole(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
-        |id| Ok(self.named(id.name()))
+        |id| match is_needed(id) {
+            true => Ok(self.named(id.name())),
+            false => Ok(self.empty()),
+        }
     }
 
     /// The same, of split debug info.
@@ -52,19 +69,42 @@ impl<'i> Sections<'i> {
         Reader::new(self.bytes(name).unwrap_or_default(), self.endian)
     }
 
-    /// A view of the file, or a decompressed copy.
+    /// What was read of the file, or a decompressed copy.
     fn bytes(&self, name: &str) -> Option<&'i [u8]> {
         let section = self.object.section_by_name(name)?;
         let stored = section.compressed_file_range().ok()?;
-        let is_packed = stored.format != CompressionFormat::None;
-        if is_packed && !can_hold(stored.compressed_size, stored.uncompressed_size) {
+        if stored.format != CompressionFormat::None && !self.can_unpack(&stored) {
             return None;
         }
         match section.uncompressed_data().ok()? {
             Cow::Borrowed(bytes) => Some(bytes),
-            Cow::Owned(bytes) => Some(&**self.images.alloc(bytes.into())),
+            Cow::Owned(bytes) => Some(&**self.images.unpacked.alloc(bytes)),
         }
     }
+
+    /// Whether a section can be what it states, and there is memory for that.
+    fn can_unpack(&self, stored: &CompressedFileRange) -> bool {
+        can_hold(stored.compressed_size, stored.uncompressed_size)
+            && self.image.take(stored.uncompressed_size)
+    }
+}
+
+/// The others are not looked into, neither for functions nor for lines.
+fn is_needed(id: gimli::SectionId) -> bool {
+    use gimli::SectionId as Id;
+    matches!(
+        id,
+        Id::DebugAbbrev
+            | Id::DebugAddr
+            | Id::DebugAranges
+            | Id::DebugInfo
+            | Id::DebugLine
+            | Id::DebugLineStr
+            | Id::DebugRanges
+            | Id::DebugRngLists
+            | Id::DebugStr
+            | Id::DebugStrOffsets
+    )
 }
 
 type Loaded<'i> = Result<Reader<'i>, gimli::Error>;

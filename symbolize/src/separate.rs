@@ -4,26 +4,20 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use object::Object;
 
-use crate::module::read;
+use crate::image::{Image, ImageFile};
+use crate::module::open;
 use crate::places::Places;
 
-/// A file that holds debug info.
-pub(crate) struct Separate {
-    pub(crate) path: PathBuf,
-    pub(crate) image: Arc<[u8]>,
-}
-
 /// The separate debug file of a binary that lies here and was recorded there.
-pub(crate) fn find(
-    binary: &object::File<'_>,
+pub(crate) fn find<'i>(
+    binary: &object::File<'i, &'i Image>,
     here: &Path,
     recorded: &Path,
     places: &Places,
-) -> Option<Separate> {
+) -> Option<ImageFile> {
     let build_id = binary.build_id().ok().flatten().unwrap_or_default();
     let link = binary.gnu_debuglink().ok().flatten();
     let by_id = places.by_build_id(build_id).into_iter();
@@ -32,37 +26,34 @@ pub(crate) fn find(
     by_id
         .chain(by_link.into_iter().flatten())
         .filter(|path| path != here)
-        .find_map(|path| belongs(open(path)?, build_id, crc))
+        .find_map(|path| proven(path, build_id, crc, places))
+        .map(|image| image.file().clone())
 }
 
 /// What the debug info of several files has in common was moved to one (by `dwz`): the file that
 /// `.gnu_debugaltlink` names, proven by its build id.
-pub(crate) fn supplement(
-    debug: &object::File<'_>,
+pub(crate) fn supplement<'i>(
+    debug: &object::File<'i, &'i Image>,
     here: &Path,
     places: &Places,
-) -> Option<Separate> {
+) -> Option<Image> {
     let (name, build_id) = debug.gnu_debugaltlink().ok().flatten()?;
     let by_name = places.by_name(Path::new(OsStr::from_bytes(name)), here);
     let by_id = places.by_build_id(build_id);
     by_name
         .into_iter()
         .chain(by_id)
-        .find_map(|path| belongs(open(path)?, build_id, None))
+        .find_map(|path| proven(path, build_id, None, places))
 }
 
-fn open(path: PathBuf) -> Option<Separate> {
-    let image = read(&path, "").ok()?;
-    Some(Separate { path, image })
-}
-
-/// By its build id, else, where there is none, by the checksum of its bytes.
-fn belongs(separate: Separate, build_id: &[u8], crc: Option<u32>) -> Option<Separate> {
-    let object = object::File::parse(&*separate.image).ok()?;
-    let found = object.build_id().ok().flatten().unwrap_or_default();
+/// The file at this path if it is the wanted one: by its build id, else, where there is none, by the
+/// checksum of its bytes.
+fn proven(path: PathBuf, build_id: &[u8], crc: Option<u32>, places: &Places) -> Option<Image> {
+    let (image, headers) = open(&path, "", places).ok()?;
     let is_proven = match build_id.is_empty() {
-        false => found == build_id,
-        true => crc == Some(crc32fast::hash(&separate.image)),
+        false => headers.build_id == build_id,
+        true => crc.is_some() && crc == image.checksum(),
     };
-    is_proven.then_some(separate)
+    image.trust();
+    is_proven.then_some(image)
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::DwarfPackage;
 
-use crate::module::read;
+use crate::image::Image;
+use crate::module::open;
 use crate::places::Places;
 use crate::sections::{Images, Reader, Sections};
 
@@ -27,7 +28,7 @@ impl<'i> Split<'i> {
         let mut package = program.as_os_str().to_owned();
         package.push(".dwp");
         Self {
-            package: load_package(Path::new(&package), images),
+            package: load_package(Path::new(&package), places, images),
             directory: program.parent().unwrap_or(Path::new("/")).to_owned(),
             places: places.clone(),
         }
@@ -60,10 +61,25 @@ impl<'i> Split<'i> {
         let unpacked = || {
             let places = self.places_of(wanted)?.into_iter();
             places
-                .filter_map(|path| load_part(&path, wanted, images))
+                .filter_map(|path| self.load_part(&path, wanted, images))
                 .next()
         };
         packed.or_else(unpacked).map(Arc::new)
+    }
+
+    /// The part in this file, if it is the one that is wanted.
+    fn load_part(
+        &self,
+        path: &Path,
+        wanted: &SplitDwarfLoad<Reader<'i>>,
+        images: &'i Images,
+    ) -> Option<gimli::Dwarf<Reader<'i>>> {
+        let file = Sections::of(trusted(path, &self.places)?, images)?;
+        let mut part = gimli::Dwarf::load(file.split()).ok()?;
+        file.close()?;
+        part.make_dwo(&wanted.parent);
+        let is_wanted = has_part(&part, wanted.dwo_id);
+        is_wanted.then_some(part)
     }
 
     /// As the compiler wrote it, else beside the program.
@@ -79,22 +95,22 @@ fn path_of(text: &Reader<'_>) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(text.slice()))
 }
 
-fn load_package<'i>(path: &Path, images: &'i Images) -> Option<DwarfPackage<Reader<'i>>> {
-    let file = Sections::of(read(path, "").ok()?, images)?;
-    DwarfPackage::load(file.split(), file.empty()).ok()
+fn load_package<'i>(
+    path: &Path,
+    places: &Places,
+    images: &'i Images,
+) -> Option<DwarfPackage<Reader<'i>>> {
+    let file = Sections::of(trusted(path, places)?, images)?;
+    let package = DwarfPackage::load(file.split(), file.empty()).ok()?;
+    file.close()?;
+    Some(package)
 }
 
-/// The part in this file, if it is the one that is wanted.
-fn load_part<'i>(
-    path: &Path,
-    wanted: &SplitDwarfLoad<Reader<'i>>,
-    images: &'i Images,
-) -> Option<gimli::Dwarf<Reader<'i>>> {
-    let file = Sections::of(read(path, "").ok()?, images)?;
-    let mut part = gimli::Dwarf::load(file.split()).ok()?;
-    part.make_dwo(&wanted.parent);
-    let is_wanted = has_part(&part, wanted.dwo_id);
-    is_wanted.then_some(part)
+/// Split debug info has no build id: the id of each part decides whether that is the wanted one.
+fn trusted(path: &Path, places: &Places) -> Option<Image> {
+    let (image, _) = open(path, "", places).ok()?;
+    image.trust();
+    Some(image)
 }
 
 fn has_part(part: &gimli::Dwarf<Reader<'_>>, id: gimli::DwoId) -> bool {

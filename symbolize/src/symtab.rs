@@ -1,13 +1,19 @@
 //! The symbol tables of a module: the names where there is no DWARF.
 
+use std::sync::Arc;
+
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf};
 
 use crate::addr::Svma;
+use crate::budget::{Budget, Charge};
+use crate::image::Image;
 
 /// Function symbols in order of their address.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTable {
     symbols: Vec<Symbol>,
+    /// The memory that they take.
+    _charge: Option<Charge>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,17 +27,25 @@ struct Symbol {
 }
 
 impl SymbolTable {
-    /// Of a binary, and of the file to which its symbols were moved.
-    pub(crate) fn load<'o, 'd: 'o>(objects: impl Iterator<Item = &'o object::File<'d>>) -> Self {
-        let functions = |object: &'o object::File<'d>| {
-            let listed = object.symbols().chain(object.dynamic_symbols());
-            listed.filter_map(move |symbol| function(object, &symbol))
-        };
-        let mut symbols: Vec<Symbol> = objects.flat_map(functions).collect();
+    /// Of a binary, and of the file to which its symbols were moved. Those of a file whose symbols
+    /// do not all fit are left out: what is said of an address depends on the symbols around it.
+    pub(crate) fn load(images: Vec<Image>, budget: &Arc<Budget>) -> Self {
+        let mut charge = Charge::none(budget);
+        let mut symbols = Vec::new();
+        for image in images {
+            let before = symbols.len();
+            if !read_symbols(&image, &mut symbols, &mut charge) {
+                symbols.truncate(before);
+                budget.refuse(&image.file().path, image.file().bytes());
+            }
+        }
         symbols.sort_unstable();
         symbols.dedup();
         bound_sizeless(&mut symbols);
-        Self { symbols }
+        Self {
+            symbols,
+            _charge: Some(charge),
+        }
     }
 
     /// What stands for the names at an address: where the last symbol before it begins, and how
@@ -57,7 +71,36 @@ impl SymbolTable {
     }
 }
 
-fn function(object: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> Option<Symbol> {
+/// False if there is not enough memory for all of them.
+fn read_symbols(image: &Image, symbols: &mut Vec<Symbol>, charge: &mut Charge) -> bool {
+    let Ok(object) = object::File::parse(image) else {
+        return true;
+    };
+    // Read at once, rather than name by name.
+    for names in [".strtab", ".dynstr"] {
+        if let Some(section) = object.section_by_name(names) {
+            let _ = section.data();
+        }
+    }
+    for symbol in object.symbols().chain(object.dynamic_symbols()) {
+        let Some(symbol) = function(&object, &symbol) else {
+            continue;
+        };
+        if !charge.take(PER_SYMBOL_BYTES + symbol.name.len() as u64) {
+            return false;
+        }
+        symbols.push(symbol);
+    }
+    true
+}
+
+/// With what the allocator adds to a name, and spare room of the table.
+const PER_SYMBOL_BYTES: u64 = 2 * size_of::<Symbol>() as u64 + 16;
+
+fn function<'i>(
+    object: &object::File<'i, &'i Image>,
+    symbol: &object::Symbol<'i, '_, &'i Image>,
+) -> Option<Symbol> {
     // Local symbols without a type are labels inside a function.
     let may_be_function = symbol.kind() == SymbolKind::Text
         || (symbol.kind() == SymbolKind::Unknown && symbol.is_global());
@@ -124,7 +167,10 @@ mod tests {
     fn table(mut symbols: Vec<Symbol>) -> SymbolTable {
         symbols.sort_unstable();
         bound_sizeless(&mut symbols);
-        SymbolTable { symbols }
+        SymbolTable {
+            symbols,
+            _charge: None,
+        }
     }
 
     fn first(table: &SymbolTable, address: u64) -> Option<&str> {

@@ -1,0 +1,123 @@
+//! How much memory all modules of a [`Symbolizer`](crate::Symbolizer) may take together.
+//!
+//! A trace names the modules, and a module names its debug files, so both may be made to exhaust the
+//! memory of the machine that reads them. Every byte that is read, unpacked or kept in a table is
+//! charged to one budget before the memory is allocated. Memory goes to the modules in the order in
+//! which they are needed. What does not fit is left out, and its file is listed as refused.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A file that was not read, or only in part, since it would take too much memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The file.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// What all files together may take.
+    pub limit: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: u64,
+    left: AtomicU64,
+    /// The sizes of the files that were refused.
+    refused: Mutex<BTreeMap<PathBuf, u64>>,
+}
+
+impl Budget {
+    pub(crate) const DEFAULT_BYTES: u64 = 256 << 20;
+
+    /// A quarter is kept back for what is not charged: spare capacity of vectors, the allocator, and
+    /// buffers that are needed only while a section is unpacked.
+    pub(crate) fn new(limit: u64) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            left: AtomicU64::new(limit - limit / 4),
+            refused: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Notes that a file of this size did not fit.
+    pub(crate) fn refuse(&self, path: &Path, bytes: u64) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < MOST_REFUSED {
+            refused.insert(path.to_owned(), bytes);
+        }
+    }
+
+    /// The files that did not fit, by path.
+    pub(crate) fn refused(&self) -> Vec<Refused> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = |(path, bytes): (&PathBuf, &u64)| Refused {
+            path: path.clone(),
+            bytes: *bytes,
+            limit: self.limit,
+        };
+        refused.iter().map(file).collect()
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        let rest = |left: u64| left.checked_sub(bytes);
+        self.left.fetch_update(Relaxed, Relaxed, rest).is_ok()
+    }
+}
+
+/// More than anyone reads.
+const MOST_REFUSED: usize = 64;
+
+/// What one holder has taken of a budget; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Charge {
+    pub(crate) fn none(budget: &Arc<Budget>) -> Self {
+        Self {
+            budget: Arc::clone(budget),
+            bytes: 0,
+        }
+    }
+
+    /// Takes more; false, with nothing taken, if so much is not left.
+    #[must_use]
+    pub(crate) fn take(&mut self, bytes: u64) -> bool {
+        let is_taken = self.budget.take(bytes);
+        if is_taken {
+            self.bytes += bytes;
+        }
+        is_taken
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.left.fetch_add(self.bytes, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_charge_is_given_back() {
+        let budget = Budget::new(400);
+        let mut charge = Charge::none(&budget);
+        assert!(charge.take(200));
+        assert!(!Charge::none(&budget).take(101));
+        assert!(!charge.take(u64::MAX));
+        drop(charge);
+        assert!(Charge::none(&budget).take(300));
+    }
+}

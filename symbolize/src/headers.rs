@@ -1,0 +1,82 @@
+//! What the headers of an ELF file say: which build the file is, and where it is loaded.
+
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
+use object::{Endianness, ReadRef};
+
+use crate::addr::{FileOffset, Svma};
+use crate::image::Image;
+use crate::module::Segment;
+
+/// Read from the headers and the notes alone.
+pub(crate) struct Headers {
+    /// Empty if there is none.
+    pub(crate) build_id: Vec<u8>,
+    /// The segments that are loaded.
+    pub(crate) segments: Vec<Segment>,
+}
+
+impl Headers {
+    pub(crate) fn read(image: &Image) -> Result<Self, object::Error> {
+        let class = image.read_bytes_at(0, 5).unwrap_or_default().last();
+        match class {
+            Some(class) if *class == elf::ELFCLASS32.0 => of::<FileHeader32<Endianness>>(image),
+            _ => of::<FileHeader64<Endianness>>(image),
+        }
+    }
+}
+
+fn of<Elf: FileHeader<Endian = Endianness>>(image: &Image) -> Result<Headers, object::Error> {
+    let header = Elf::parse(image)?;
+    let endian = header.endian()?;
+    let programs = header.program_headers(endian, image)?;
+    let sections = header.sections(endian, image)?;
+    let loaded = programs
+        .iter()
+        .filter(|it| it.p_type(endian) == elf::PT_LOAD);
+    let segments = loaded.map(|it| segment::<Elf>(it, endian)).collect();
+    let build_id = match sections.is_empty() {
+        // Sections come first: in a separate debug file the segments have no bytes.
+        false => sections
+            .iter()
+            .filter(|it| is_short(it.sh_size(endian)))
+            .filter_map(|it| it.notes(endian, image).ok().flatten())
+            .find_map(|notes| build_id::<Elf>(notes, endian)),
+        true => programs
+            .iter()
+            .filter(|it| is_short(it.p_filesz(endian)))
+            .filter_map(|it| it.notes(endian, image).ok().flatten())
+            .find_map(|notes| build_id::<Elf>(notes, endian)),
+    };
+    Ok(Headers {
+        build_id: build_id.unwrap_or_default(),
+        segments,
+    })
+}
+
+fn segment<Elf: FileHeader>(of: &Elf::ProgramHeader, endian: Elf::Endian) -> Segment {
+    let (file_offset, file_size) = of.file_range(endian);
+    Segment {
+        start: Svma(of.p_vaddr(endian).into()),
+        file_offset: FileOffset(file_offset),
+        file_size,
+        is_code: of.p_flags(endian).0 & elf::PF_X.0 != 0,
+    }
+}
+
+/// Notes are read before the file is known to be the wanted one.
+fn is_short(bytes: impl Into<u64>) -> bool {
+    bytes.into() <= 64 << 10
+}
+
+fn build_id<Elf: FileHeader>(
+    mut notes: NoteIterator<'_, Elf>,
+    endian: Elf::Endian,
+) -> Option<Vec<u8>> {
+    while let Some(note) = notes.next().ok()? {
+        if note.name() == elf::ELF_NOTE_GNU && note.n_type(endian) == elf::NT_GNU_BUILD_ID {
+            return Some(note.desc().to_vec());
+        }
+    }
+    None
+}

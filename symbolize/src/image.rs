@@ -1,0 +1,260 @@
+//! An ELF file of which only the parts that are needed are read, each once, within the budget.
+//!
+//! The parts are read into memory rather than mapped: a mapped file that another process truncates
+//! ends this one with SIGBUS. `pread` of such a file comes up short, which is an error.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use object::read::{ReadCache, ReadCacheOps, ReadRef};
+
+use crate::budget::{Budget, Charge};
+use crate::regular::open_regular;
+
+/// A file that can be opened again to read more of it, if it still is the same file by then.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageFile {
+    pub(crate) path: PathBuf,
+    identity: Identity,
+    budget: Arc<Budget>,
+}
+
+/// Device, inode, size, and when the content and the inode were changed.
+type Identity = (u64, u64, u64, (i64, i64), (i64, i64));
+
+fn identity(of: &Metadata) -> Identity {
+    (
+        of.dev(),
+        of.ino(),
+        of.size(),
+        (of.mtime(), of.mtime_nsec()),
+        (of.ctime(), of.ctime_nsec()),
+    )
+}
+
+/// What is read of a file before it is known to be the wanted one: the headers and the notes.
+const MOST_HEADER_BYTES: u64 = 4 << 20;
+
+/// The parts of a file that were read so far.
+pub(crate) struct Image {
+    parts: ReadCache<Source>,
+    /// Where the parts begin, and how long they are.
+    known: RefCell<BTreeMap<u64, u64>>,
+    file: SharedFile,
+    length: u64,
+    /// What has still to be left unread; `None` once the file is known to be the wanted one.
+    header_bytes_left: RefCell<Option<u64>>,
+    charge: RefCell<Charge>,
+    /// Something that was asked for did not fit.
+    is_short: Cell<bool>,
+    of: ImageFile,
+}
+
+type SharedFile = Arc<Mutex<Option<File>>>;
+
+impl Image {
+    /// Opens a file of which nothing is known. Only a little can be read before [`trust`](Self::trust).
+    pub(crate) fn open(path: &Path, budget: &Arc<Budget>) -> io::Result<Self> {
+        let file = open_regular(path)?;
+        let of = ImageFile {
+            path: path.to_owned(),
+            identity: identity(&file.metadata()?),
+            budget: Arc::clone(budget),
+        };
+        Ok(Self::new(file, of, Some(MOST_HEADER_BYTES)))
+    }
+
+    fn new(file: File, of: ImageFile, header_bytes_left: Option<u64>) -> Self {
+        let file: SharedFile = Arc::new(Mutex::new(Some(file)));
+        let length = of.identity.2;
+        let source = Source {
+            file: Arc::clone(&file),
+            length,
+            position: 0,
+        };
+        Self {
+            parts: ReadCache::new(source),
+            known: RefCell::default(),
+            file,
+            length,
+            header_bytes_left: RefCell::new(header_bytes_left),
+            charge: RefCell::new(Charge::none(&of.budget)),
+            is_short: Cell::new(false),
+            of,
+        }
+    }
+
+    /// From here on everything may be read for which there is memory.
+    pub(crate) fn trust(&self) {
+        self.header_bytes_left.replace(None);
+    }
+
+    /// The file, to open it again later.
+    pub(crate) fn file(&self) -> &ImageFile {
+        &self.of
+    }
+
+    /// Closes the file; what was read stays.
+    pub(crate) fn close(&self) {
+        lock(&self.file).take();
+    }
+
+    /// Takes memory for what is made of this file; false if there is not so much.
+    #[must_use]
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        let is_taken = self.charge.borrow_mut().take(bytes);
+        if !is_taken {
+            self.is_short.set(true);
+            self.of.refuse();
+        }
+        is_taken
+    }
+
+    /// Whether something is missing of what was asked for, since there was no memory for it.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short.get()
+    }
+
+    /// The CRC-32 of the whole file, which is not kept. `None` if the file is too large or cannot be read.
+    pub(crate) fn checksum(&self) -> Option<u32> {
+        if self.of.budget.limit() < self.length {
+            self.of.refuse();
+            return None;
+        }
+        let file = lock(&self.file);
+        let mut sum = crc32fast::Hasher::new();
+        let mut part = vec![0; 64 << 10];
+        let mut at = 0;
+        while at < self.length {
+            let read = file.as_ref()?.read_at(&mut part, at).ok()?;
+            sum.update(part.get(..read).filter(|part| !part.is_empty())?);
+            at += read as u64;
+        }
+        Some(sum.finalize())
+    }
+
+    /// A part within one that was read before.
+    fn known(&self, offset: u64, size: u64) -> Option<&[u8]> {
+        let end = offset.checked_add(size)?;
+        let known = self.known.borrow();
+        let mut before = known.range(..=offset).rev().take(PARTS_TRIED);
+        let (&start, &length) = before.find(|(start, length)| end <= **start + **length)?;
+        let part = (&self.parts).read_bytes_at(start, length).ok()?;
+        part.get((offset - start) as usize..(end - start) as usize)
+    }
+
+    /// The memory that a part of this size takes, before it is allocated.
+    fn admit(&self, size: u64) -> Result<(), ()> {
+        let cost = size.saturating_add(PER_PART_BYTES);
+        if let Some(left) = &mut *self.header_bytes_left.borrow_mut() {
+            *left = left.checked_sub(cost).ok_or(())?;
+        }
+        self.take(cost).then_some(()).ok_or(())
+    }
+}
+
+/// For the entries of a part in two maps.
+const PER_PART_BYTES: u64 = 128;
+/// Parts that begin before the wanted one, of which one may contain it.
+const PARTS_TRIED: usize = 4;
+
+impl ImageFile {
+    /// Opens it again.
+    pub(crate) fn reopen(&self) -> io::Result<Image> {
+        let file = open_regular(&self.path)?;
+        if identity(&file.metadata()?) != self.identity {
+            return Err(io::Error::other("it was changed in the meantime"));
+        }
+        Ok(Image::new(file, self.clone(), None))
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.identity.2
+    }
+
+    fn refuse(&self) {
+        self.budget.refuse(&self.path, self.identity.2);
+    }
+}
+
+impl<'i> ReadRef<'i> for &'i Image {
+    fn len(self) -> Result<u64, ()> {
+        Ok(self.length)
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'i [u8], ()> {
+        if size == 0 {
+            return Ok(&[]);
+        }
+        if let Some(known) = self.known(offset, size) {
+            return Ok(known);
+        }
+        if self.length < offset.checked_add(size).ok_or(())? {
+            return Err(());
+        }
+        self.admit(size)?;
+        let part = (&self.parts).read_bytes_at(offset, size)?;
+        let mut known = self.known.borrow_mut();
+        let longest = known.entry(offset).or_default();
+        *longest = size.max(*longest);
+        Ok(part)
+    }
+
+    /// A string. What follows it is read along with it, since strings lie side by side.
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'i [u8], ()> {
+        let size = range.end.checked_sub(range.start).ok_or(())?;
+        for most in [USUAL_STRING_BYTES, LONGEST_STRING_BYTES] {
+            let bytes = self.read_bytes_at(range.start, size.min(most))?;
+            if let Some(length) = bytes.iter().position(|byte| *byte == delimiter) {
+                return Ok(&bytes[..length]);
+            }
+        }
+        Err(())
+    }
+}
+
+const USUAL_STRING_BYTES: u64 = 4 << 10;
+const LONGEST_STRING_BYTES: u64 = 64 << 10;
+
+/// The file behind an image, until it is closed.
+struct Source {
+    file: SharedFile,
+    length: u64,
+    position: u64,
+}
+
+impl ReadCacheOps for Source {
+    fn len(&mut self) -> Result<u64, ()> {
+        Ok(self.length)
+    }
+
+    fn seek(&mut self, position: u64) -> Result<u64, ()> {
+        self.position = position;
+        Ok(position)
+    }
+
+    fn read(&mut self, room: &mut [u8]) -> Result<usize, ()> {
+        let file = lock(&self.file);
+        let read = file.as_ref().ok_or(())?.read_at(room, self.position);
+        let read = read.map_err(|_| ())?;
+        self.position += read as u64;
+        Ok(read)
+    }
+
+    fn read_exact(&mut self, room: &mut [u8]) -> Result<(), ()> {
+        let file = lock(&self.file);
+        let read = file.as_ref().ok_or(())?.read_exact_at(room, self.position);
+        read.map_err(|_| ())
+    }
+}
+
+fn lock(file: &SharedFile) -> std::sync::MutexGuard<'_, Option<File>> {
+    file.lock().unwrap_or_else(PoisonError::into_inner)
+}

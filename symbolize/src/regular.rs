@@ -1,0 +1,45 @@
+//! Opens regular files whose names come from elsewhere: from a trace, or from a file that a trace names.
+//!
+//! To open a pipe is to wait for its other end, to open a device may change its state, and to open a
+//! file under a lease is to wait up to 45 s for the process that holds the lease.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// Opens a regular file for reading, without waiting for anything.
+///
+/// # Errors
+///
+/// If there is no such file, if the file is not regular, or if another process holds a write lease
+/// on it (`WouldBlock`).
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // A device is not even opened. What takes the place of the file after this look is found out below.
+    check(&path.metadata()?)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(in_words)?);
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn check(metadata: &std::fs::Metadata) -> io::Result<()> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "not a regular file",
+    ))
+}
+
+fn in_words(error: rustix::io::Errno) -> io::Error {
+    match error {
+        rustix::io::Errno::WOULDBLOCK => io::Error::new(
+            io::ErrorKind::WouldBlock,
+            "in use: another process holds a lease on it",
+        ),
+        other => other.into(),
+    }
+}
