@@ -14,6 +14,7 @@ use clap_complete::Shell;
 
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
+use crate::units;
 use options::{
     ExchangeArgs, FlameArgs, PlacesArgs, SitesArgs, StuckArgs, Target, TimelineArgs, ViewArgs,
 };
@@ -96,6 +97,9 @@ struct Cli {
     /// When to use colour (auto: on a terminal, unless NO_COLOR is set)
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: When,
+    /// Most memory to use, like 2G; usually 256 MiB and twice what the trace takes
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    max_memory: Option<u64>,
     /// Print completions for bash, zsh, fish, elvish or powershell
     #[arg(
         long,
@@ -178,7 +182,9 @@ impl Cli {
         let is_rows = matches!(self.exchange.export, Some(Target::Jsonl | Target::Csv));
         let said = match (self.timeline.time, self.places.are_given()) {
             (Some(_), _) => "--time is for --timeline and --export chrome alone",
-            (_, true) => "--symfs and --debug-dir are for names, of which jsonl and csv have none",
+            (_, true) => {
+                "--symfs, --debug-dir and --max-module are for names, of which jsonl and csv have none"
+            }
             _ => return Ok(()),
         };
         match is_rows {
@@ -212,11 +218,14 @@ impl Cli {
             When::Never => ColorChoice::Never,
         };
         let json = self.json;
+        let (most_module, most_memory) = (self.places.max_module, self.max_memory);
         let places = std::mem::take(&mut self.places).into_places();
         Config {
             input: self.trace.take().unwrap_or_else(|| self.input.clone()),
             run: self.exchange.run,
             places,
+            most_module,
+            most_memory,
             view: self.into_view(),
             json,
             detail,

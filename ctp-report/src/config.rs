@@ -23,6 +23,11 @@ pub struct Config {
     pub run: Option<usize>,
     /// Where programs, sources and debug info lie.
     pub places: Places,
+    /// The most memory in bytes that all programs and their debug info may take together, unless that
+    /// is left to what remains of the other limit.
+    pub most_module: Option<u64>,
+    /// The most memory in bytes that the report may take, unless that is left to the trace's size.
+    pub most_memory: Option<u64>,
     /// What to show of it.
     pub view: View,
     /// As JSON instead of text.

@@ -32,18 +32,9 @@ pub struct Exporter {
     births: Vec<(CoroutineId, u64)>,
     plain: HashSet<CoroutineId>,
     addresses: HashMap<SiteId, u64>,
-    events: Vec<Kept>,
-}
-
-/// What a row needs of an event.
-#[derive(Clone, Copy, Debug)]
-struct Kept {
-    coroutine: CoroutineId,
-    n: u64,
-    at: u64,
-    tid: u64,
-    addr: u64,
-    is_active: bool,
+    /// With the number of the coroutine for its id, and times since the start: both are made what
+    /// they are to be once all is known, in the memory where they are.
+    rows: Vec<Row>,
 }
 
 impl Exporter {
@@ -59,18 +50,15 @@ impl Exporter {
 
     /// The rows, in the order of time.
     pub fn finish(mut self, model: &Model) -> Vec<Row> {
-        self.events.sort_by_key(|event| event.at);
+        // In the order of time, in which also ids are given.
+        self.rows.sort_by_key(|row| row.ts);
         let ids = self.ids();
         let zero = model.start.started_monotonic_ns;
-        let row = |event: &Kept| Row {
-            probe_id: ids.get(&event.coroutine).copied().unwrap_or_default(),
-            tid: event.tid,
-            addr: event.addr,
-            seq: (event.n / 8).saturating_mul(2).saturating_add(2),
-            is_active: event.is_active,
-            ts: zero.saturating_add(event.at),
-        };
-        self.events.iter().map(row).collect()
+        for row in &mut self.rows {
+            row.probe_id = ids.get(&coroutine_of(row)).copied().unwrap_or_default();
+            row.ts = zero.saturating_add(row.ts);
+        }
+        self.rows
     }
 
     fn birth(&mut self, birth: &Birth) {
@@ -103,13 +91,13 @@ impl Exporter {
             false if is_plain => event.arg,
             false => self.addresses.get(&event.site).copied().unwrap_or(0),
         };
-        self.events.push(Kept {
-            coroutine: event.coroutine,
-            n: event.n,
-            at: event.at.0,
+        self.rows.push(Row {
+            probe_id: event.coroutine.0.into(),
             tid: event.tid,
             addr,
+            seq: (event.n / 8).saturating_mul(2).saturating_add(2),
             is_active,
+            ts: event.at.0,
         });
     }
 
@@ -120,7 +108,7 @@ impl Exporter {
         let mut free = (1..).filter(|id| !told.contains(id));
         let mut given = HashSet::from([0]);
         let mut ids = HashMap::new();
-        let unborn = self.events.iter().map(|event| (event.coroutine, 0));
+        let unborn = self.rows.iter().map(|row| (coroutine_of(row), 0));
         for (one, id) in self.births.iter().copied().chain(unborn) {
             ids.entry(one).or_insert_with(|| match given.insert(id) {
                 true => id,
@@ -129,6 +117,11 @@ impl Exporter {
         }
         ids
     }
+}
+
+/// Of a row that has no id yet.
+fn coroutine_of(row: &Row) -> CoroutineId {
+    CoroutineId(row.probe_id as u32)
 }
 
 #[cfg(test)]

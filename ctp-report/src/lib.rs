@@ -23,6 +23,7 @@ mod run;
 
 mod import;
 mod load;
+mod memory;
 mod model;
 
 mod names;

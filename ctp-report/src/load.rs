@@ -1,32 +1,63 @@
-//! From a file to bytes, and to a reader over them; each failure with a way out.
+//! From a file to a reader over it; each failure with a way out.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _};
+mod opened;
+
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use ctp_trace::census::Span;
 use ctp_trace::record::{Nanos, Record};
-use ctp_trace::{Census, Reader};
+use ctp_trace::{Census, Reader, Source as _};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use crate::config::Config;
 use crate::import::{self, Imported};
+use crate::memory::Allowance;
 use crate::model::Model;
 use crate::output;
+use opened::{Opened, TraceFile};
 
-/// A trace in memory.
+/// A trace that can be read as often as needed.
 #[derive(Debug)]
 pub struct Input<'a> {
     path: &'a Path,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     imported: Option<Imported>,
+    allowance: Allowance,
     /// Its recorder still writes it.
     goes_on: bool,
     /// Another recorder will put its own there.
     underway: Option<String>,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    File(TraceFile),
+    Memory(Vec<u8>),
+}
+
+/// As far as a file is read to learn what it is.
+const RECOGNISED_BYTES: usize = 1 << 20;
+
+/// What a file is, by its beginning.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// A trace of ctp-record.
+    Trace,
+    /// JSON lines of coroTracer.
+    Lines,
+}
+
+/// # Errors
+/// If it is neither. What is wrong with the header of a trace is said here too.
+fn recognise(head: &[u8]) -> Result<Format, ctp_trace::Error> {
+    match import::recognises(head) {
+        true => Ok(Format::Lines),
+        false => ctp_trace::check_header(head).map(|()| Format::Trace),
+    }
 }
 
 /// The trace that the user named, imported if it is one of coroTracer.
@@ -35,29 +66,47 @@ pub struct Input<'a> {
 /// If the file cannot be read, or has no such run.
 pub fn open(config: &Config) -> Result<Input<'_>> {
     let path = config.input.as_path();
-    let name = || name(path);
-    let goes_on = is_written(path);
-    let bytes = bytes(path)?;
-    if import::recognises(&bytes) {
-        let (bytes, imported) = import::jsonl(&bytes, config.run).with_context(name)?;
-        let imported = Some(imported);
-        return Ok(Input {
-            path,
-            bytes,
-            imported,
-            goes_on: false,
-            underway: None,
-        });
+    let opened = opened::open(path)?;
+    let head = match &opened {
+        Opened::File(file) => &file.head(RECOGNISED_BYTES),
+        Opened::Stream(bytes) => bytes,
+    };
+    if recognise(head).with_context(|| name(path))? == Format::Lines {
+        return import(config, opened);
     }
     if config.run.is_some() {
-        bail!("{}: it has one run; leave out --run", name());
+        bail!("{}: it has one run; leave out --run", name(path));
     }
+    let file = match &opened {
+        Opened::File(file) if !output::is_stdin(path) => Some(file.file()),
+        _ => None,
+    };
     Ok(Input {
         path,
-        bytes,
         imported: None,
-        goes_on,
-        underway: underway(path),
+        allowance: Allowance::new(config.most_memory, opened.stored()),
+        goes_on: file.is_some_and(is_written),
+        underway: file.and_then(underway),
+        bytes: match opened {
+            Opened::File(file) => Bytes::File(file),
+            Opened::Stream(bytes) => Bytes::Memory(bytes),
+        },
+    })
+}
+
+/// JSON lines are read into memory as a whole: which run a line belongs to depends on those around it.
+fn import(config: &Config, opened: Opened) -> Result<Input<'_>> {
+    let path = config.input.as_path();
+    let allowance = Allowance::new(config.most_memory, opened.stored());
+    let lines = opened.lines().with_context(|| name(path))?;
+    let (bytes, imported) = import::jsonl(&lines, config.run).with_context(|| name(path))?;
+    Ok(Input {
+        path,
+        bytes: Bytes::Memory(bytes),
+        imported: Some(imported),
+        allowance,
+        goes_on: false,
+        underway: None,
     })
 }
 
@@ -67,7 +116,11 @@ impl Input<'_> {
     /// # Errors
     /// If nothing can be read.
     pub fn reader(&self) -> Result<Reader<'_>> {
-        Reader::new(&self.bytes).with_context(|| name(self.path))
+        let reader = match &self.bytes {
+            Bytes::File(file) => Reader::of(file),
+            Bytes::Memory(bytes) => Reader::new(bytes),
+        };
+        reader.with_context(|| name(self.path))
     }
 
     /// From when on a flight recorder has everything; zero in any other trace.
@@ -88,17 +141,23 @@ impl Input<'_> {
     /// stretch of time that ended.
     ///
     /// # Errors
-    /// If nothing can be read.
+    /// If nothing can be read, or what is read takes too much memory.
     pub fn model(
         &self,
         before: impl FnMut(&Census, &Record),
         each: impl FnMut(&Census, &Span),
     ) -> Result<Model> {
-        let mut model = Model::watch(self.reader()?, before, each);
+        let mut allowance = self.allowance.clone();
+        let mut model = Model::watch(self.reader()?, &mut allowance, before, each)?;
         model.imported = self.imported.clone();
         model.goes_on = self.goes_on && model.truncated_at.is_some();
         model.underway.clone_from(&self.underway);
         Ok(model)
+    }
+
+    /// The memory that may be taken.
+    pub fn allowance(&self) -> &Allowance {
+        &self.allowance
     }
 
     /// What is known beside the records, if the trace is not one of ours.
@@ -115,45 +174,60 @@ fn name(path: &Path) -> String {
 }
 
 /// Does its recorder still write it? It locks the file as long as it does.
-fn is_written(path: &Path) -> bool {
-    let lock = |file| flock(file, FlockOperation::NonBlockingLockShared);
-    let is_regular = fs::metadata(path).is_ok_and(|it| it.is_file());
-    is_regular && File::open(path).is_ok_and(|file| lock(file) == Err(Errno::WOULDBLOCK))
+fn is_written(file: &File) -> bool {
+    let lock = flock(file, FlockOperation::NonBlockingLockShared);
+    if lock.is_ok() {
+        // Only a look: a recorder that starts now shall not find it locked. Nothing can be done if this fails.
+        let _ = flock(file, FlockOperation::Unlock);
+    }
+    lock == Err(Errno::WOULDBLOCK)
 }
 
 /// The process to ask for what is newer, if a flight recorder goes on that has this file for its output:
 /// it holds a lock on what an earlier one left there. Whose it is cannot be told from another namespace.
-fn underway(path: &Path) -> Option<String> {
-    let is_regular = fs::metadata(path).is_ok_and(|it| it.is_file());
-    let file = is_regular.then(|| File::open(path).ok()).flatten()?;
+fn underway(file: &File) -> Option<String> {
     let in_the_way = fcntl_getlk(file, &Flock::from(FlockType::WriteLock)).ok()??;
     let pid = in_the_way.pid.map(|pid| pid.as_raw_nonzero());
     let is_shared = in_the_way.typ == FlockType::ReadLock;
     is_shared.then(|| pid.map_or("PID".to_owned(), |pid| pid.to_string()))
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>> {
-    if output::is_stdin(path) {
-        let mut bytes = Vec::new();
-        io::stdin()
-            .read_to_end(&mut bytes)
-            .context("cannot read standard input")?;
-        return Ok(bytes);
-    }
-    fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => is_missing(path),
-        ErrorKind::IsADirectory => {
-            anyhow!(
-                "{} is a directory: name a trace with -i FILE",
-                path.display()
-            )
+impl Opened {
+    /// What it takes where it lies.
+    fn stored(&self) -> u64 {
+        match self {
+            Opened::File(file) => file.stored(),
+            Opened::Stream(bytes) => bytes.len() as u64,
         }
-        _ => anyhow!(
-            "cannot read {}: {error}; name another with -i FILE",
-            path.display()
-        ),
-    })
+    }
+
+    /// All of it, if it consists of lines.
+    fn lines(self) -> Result<Vec<u8>> {
+        match self {
+            Opened::Stream(bytes) => Ok(bytes),
+            Opened::File(file) => read_lines(&file),
+        }
+    }
 }
+
+/// The whole file, unless it goes on for ever without the end of a line.
+fn read_lines(file: &TraceFile) -> Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    loop {
+        let start = lines.len();
+        lines.resize(start + LONGEST_LINE_BYTES, 0);
+        let read = file.read_at(start as u64, &mut lines[start..]);
+        lines.truncate(start + read);
+        if read < LONGEST_LINE_BYTES {
+            return Ok(lines);
+        }
+        if !lines[start..].contains(&b'\n') {
+            bail!("the line at byte {start} does not end: the file is damaged");
+        }
+    }
+}
+
+const LONGEST_LINE_BYTES: usize = 1 << 20;
 
 fn is_missing(path: &Path) -> anyhow::Error {
     let missing = path.display();

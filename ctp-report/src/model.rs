@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use ctp_trace::census::{Census, Span};
 use ctp_trace::record::{
-    Chain, CoroutineId, Ending, Module, Nanos, Process, Record, Site, SiteId, Start,
+    Chain, CoroutineId, Ending, Module, Nanos, Place, Process, Record, Site, SiteId, Start,
 };
 use ctp_trace::{Completeness, Reader};
 
 use crate::import::Imported;
+use crate::memory::Allowance;
 use crate::model::awaited::Awaited;
 use crate::text;
 use crate::units;
@@ -50,19 +51,25 @@ pub struct Model {
 impl Model {
     /// Reads all there is. `before` sees every record before the census does, which forgets some,
     /// `each` every stretch of time that ended.
+    ///
+    /// # Errors
+    /// If that takes more memory than is allowed.
     pub fn watch(
         mut reader: Reader<'_>,
+        allowance: &mut Allowance,
         mut before: impl FnMut(&Census, &Record),
         mut each: impl FnMut(&Census, &Span),
-    ) -> Self {
+    ) -> Result<Self> {
         let mut model = Model::default();
         for record in reader.by_ref() {
             match record {
                 Ok(record) => {
+                    allowance.count(weight(&record))?;
                     before(&model.census, &record);
                     model.take(record, &mut each);
                 }
                 Err(error) => {
+                    allowance.count(RECORD_BYTES)?;
                     model.census.damaged();
                     model.damage.push(error.to_string());
                 }
@@ -77,7 +84,7 @@ impl Model {
             model.lost_so_far = lost_so_far;
         }
         model.awaited = Awaited::of(&model.census);
-        model
+        Ok(model)
     }
 
     fn take(&mut self, record: Record, each: &mut impl FnMut(&Census, &Span)) {
@@ -230,3 +237,24 @@ impl Model {
             && !self.census.is_approximate()
     }
 }
+
+/// About what is kept of a record, if it is.
+fn weight(record: &Record) -> u64 {
+    let more = match record {
+        Record::Start(start) => start.argv.iter().map(|it| it.len() + ARGUMENT_BYTES).sum(),
+        Record::Module(module) => module.path.len() + module.build_id.len(),
+        Record::Birth(birth) => birth.name.len(),
+        Record::Chain(chain) => chain.addresses.len() * size_of::<u64>(),
+        Record::Site(site) => match &site.place {
+            Place::Source { file, .. } => file.len(),
+            Place::Function { name, .. } => name.len(),
+            _ => 0,
+        },
+        Record::Former(former) => former.name.len(),
+        _ => 0,
+    };
+    RECORD_BYTES + more as u64
+}
+
+const RECORD_BYTES: u64 = 64;
+const ARGUMENT_BYTES: usize = 24;

@@ -19,6 +19,7 @@ use crate::names::label::{
 };
 use crate::names::source::Sources;
 use crate::text;
+use crate::units;
 
 /// The labels of all places of a trace.
 #[derive(Debug, Default)]
@@ -57,6 +58,7 @@ impl Names {
             names.resolve_process(&mut symbolizer, &modules, &sites);
             names.resolve_chains(&mut symbolizer, &sites, &model.chains);
         }
+        names.note_refused();
         if model.start.precise_chains || names.awaits.is_empty() {
             names.unchained.clear();
         }
@@ -297,6 +299,7 @@ impl Names {
                 self.note(miss);
             }
         }
+        self.note_refused();
         // The kernel lists the program before its libraries.
         let program = modules
             .iter()
@@ -306,6 +309,19 @@ impl Names {
                 "functions are missing: {} has no debug info; build it with some (`debug = 1` in \
                  its profile, -g1), or say with --debug-dir or --symfs where it is",
                 text::escape(name)
+            ));
+        }
+    }
+
+    /// Files that would take too much memory.
+    fn note_refused(&mut self) {
+        for file in self.sources.places.refused() {
+            self.misses.insert(format!(
+                "names are missing: {} ({}) was not read, or only in part: all programs and their \
+                 debug info may take {} of memory; allow more with --max-module",
+                text::escape(&file.path.to_string_lossy()),
+                units::size(file.bytes),
+                units::size(file.limit)
             ));
         }
     }

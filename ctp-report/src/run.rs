@@ -7,6 +7,7 @@ use ctp_trace::Census;
 use ctp_trace::census::Span;
 use ctp_trace::record::{CoroutineId, Nanos, Record};
 use serde_json::Value;
+use symbolize::Places;
 
 use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
@@ -21,6 +22,7 @@ use crate::figures::last_words::{self, Listener};
 use crate::figures::{
     broken, crash, deadlocks, groups, histogram, leaks, lints, notes, sites, tree, why,
 };
+use crate::load::Input;
 use crate::model::Model;
 use crate::names::Names;
 use crate::timeline::{self, Crowd, Scale};
@@ -73,10 +75,23 @@ fn read_with(
     see: impl FnMut(&Census, &Record),
     each: impl FnMut(&Census, &Span),
 ) -> Result<(Model, Names)> {
-    let model = load::open(config)?.model(see, each)?;
+    let input = load::open(config)?;
+    let model = input.model(see, each)?;
     model.check_not_empty()?;
-    let names = Names::resolve(&model, &config.places);
+    let names = Names::resolve(&model, &places(config, &input));
     Ok((model, names))
+}
+
+/// Where the files of modules lie, which may take what the trace left of the memory.
+fn places(config: &Config, input: &Input) -> Places {
+    let places = config.places.clone();
+    match config.most_module {
+        Some(_) => places,
+        None => {
+            let most = places.most_bytes().min(input.allowance().left());
+            places.with_most_bytes(most)
+        }
+    }
 }
 
 /// How to call this program for the same trace.
@@ -282,7 +297,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let mut crowd = Crowd::new(window);
     let model = input.model(|census, record| crowd.see(census, record), |_, _| {})?;
     model.check_not_empty()?;
-    let names = Names::resolve(&model, &config.places);
+    let names = Names::resolve(&model, &places(config, &input));
     let scale = Scale::new(
         from,
         to.map_or(model.duration(), |to| to.min(model.duration())),
@@ -342,7 +357,7 @@ fn tracks(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<()>
     let input = load::open(config)?;
     let model = input.model(|_, _| {}, |_, _| {})?;
     model.check_not_empty()?;
-    let names = Names::resolve(&model, &config.places);
+    let names = Names::resolve(&model, &places(config, &input));
     warn(&model);
     tell(names.misses());
     let (from, to) = view.time;

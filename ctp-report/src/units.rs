@@ -33,6 +33,36 @@ fn parse_moment(text: &str) -> Result<Option<Nanos>, String> {
     moment.map_err(|why: BadDuration| why.to_string())
 }
 
+/// Bytes: a number, with K, M, G or T for powers of 1024.
+///
+/// # Errors
+/// If it is anything else, or zero.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[number.len()..].to_ascii_uppercase().as_str() {
+        "" => Some(0),
+        "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        "T" => Some(40),
+        _ => None,
+    };
+    let bytes = shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift));
+    bytes
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "write a number of bytes, like 512M or 2G".to_owned())
+}
+
+/// A size with its unit: `15.0 GiB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..0x400 => format!("{bytes} bytes"),
+        0x400..0x10_0000 => format!("{:.1} KiB", to_f64(bytes) / 1024.0),
+        0x10_0000..0x4000_0000 => format!("{:.1} MiB", to_f64(bytes) / 1_048_576.0),
+        _ => format!("{:.1} GiB", to_f64(bytes) / 1_073_741_824.0),
+    }
+}
+
 /// Three digits or so, and a unit: `1.9 ms`.
 pub fn duration(span: Nanos) -> String {
     let (scale, unit) = unit_of(span);
@@ -148,6 +178,18 @@ mod tests {
         for text in ["", "1s", "5s,1s", "1s,1s", "a,b"] {
             assert!(parse_window(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_are_read_and_written() {
+        assert_eq!(parse_size("512"), Ok(512));
+        assert_eq!(parse_size("2G"), Ok(2 << 30));
+        assert_eq!(parse_size("1k"), Ok(1024));
+        for text in ["", "0", "G", "1X", "-1", "1.5G", "99999999999T"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+        assert_eq!(size(15 << 30), "15.0 GiB");
+        assert_eq!(size(1023), "1023 bytes");
     }
 
     #[test]

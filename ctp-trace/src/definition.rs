@@ -3,6 +3,7 @@
 //! Each `put_` function has its counterpart without the prefix.
 
 use crate::error::Malformed;
+use crate::format::{MAX_ADDRESSES, MAX_ARGUMENTS};
 use crate::record::{
     Birth, Chain, Control, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place,
     Process, ProcessEnd, ProcessEnding, ProcessId, Site, SiteId, Start,
@@ -45,10 +46,14 @@ pub(crate) fn start(mut input: Input) -> Result<Start, Malformed> {
     })
 }
 
-/// The count is not trusted with memory: each argument needs a byte that must be there.
+/// Each argument needs a byte that must be there, but takes many in memory.
 fn arguments(input: &mut Input) -> Result<Vec<Vec<u8>>, Malformed> {
     let mut argv = Vec::new();
-    for _ in 0..input.uint()? {
+    let count = input.uint()?;
+    if MAX_ARGUMENTS < count {
+        return Err(Malformed("it has too many arguments"));
+    }
+    for _ in 0..count {
         argv.push(input.bytes()?.to_vec());
     }
     Ok(argv)
@@ -219,10 +224,14 @@ pub(crate) fn chain(mut input: Input) -> Result<Chain, Malformed> {
     })
 }
 
-/// The count is not trusted with memory: each address needs a byte that must be there.
+/// Each address needs a byte that must be there, but takes eight in memory.
 fn addresses(input: &mut Input) -> Result<Vec<u64>, Malformed> {
     let (mut addresses, mut before) = (Vec::new(), 0u64);
-    for _ in 0..input.uint()? {
+    let count = input.uint()?;
+    if MAX_ADDRESSES < count {
+        return Err(Malformed("a chain is too long"));
+    }
+    for _ in 0..count {
         before = before.wrapping_add_signed(input.int()?);
         addresses.push(before);
     }

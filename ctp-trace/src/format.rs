@@ -66,6 +66,10 @@ pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 pub const MAX_RECORDS: usize = 4096;
 /// Most rows and deeds in one block: each begins to learn anew what to foretell, and how to compress.
 pub const MAX_ROWS: usize = 16384;
+/// Most arguments of a command that a reader accepts: the kernel takes no longer command either.
+pub const MAX_ARGUMENTS: u64 = 1 << 20;
+/// Most addresses of a chain that a reader accepts.
+pub const MAX_ADDRESSES: u64 = 4096;
 /// Largest definition that the writer accepts, so that it fits behind those that wait.
 pub const MAX_RECORD_BYTES: usize = MAX_PAYLOAD_BYTES - 2 * FULL_PAYLOAD_BYTES;
 /// Payload at which the writer ends a chunk.

@@ -16,6 +16,14 @@ pub(crate) fn encode() -> [u8; FILE_HEADER_BYTES] {
     header
 }
 
+/// Whether a file that begins with these bytes can be a trace.
+///
+/// # Errors
+/// If it cannot: [`Reader::new`](crate::Reader::new) would say the same of the whole file.
+pub fn check_header(bytes: &[u8]) -> Result<(), Error> {
+    decode(bytes).map(|_| ())
+}
+
 /// Checks the header of `bytes` and says how long it is.
 pub(crate) fn decode(bytes: &[u8]) -> Result<usize, Error> {
     let header = fixed_part(bytes)?;

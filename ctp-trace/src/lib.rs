@@ -23,6 +23,8 @@ pub mod record;
 mod composer;
 mod writer;
 
+mod source;
+
 mod reader;
 
 mod duration;
@@ -63,5 +65,7 @@ pub use chunk::{ChunkWriter, RawChunk};
 pub use composer::Composer;
 pub use duration::BadDuration;
 pub use error::Error;
+pub use header::check_header;
 pub use reader::{Completeness, Reader};
+pub use source::Source;
 pub use writer::Writer;

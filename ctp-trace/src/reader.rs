@@ -8,11 +8,12 @@ use crate::definition::{self, Births};
 use crate::error::{Error, Malformed};
 use crate::flight;
 use crate::format::{
-    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, LOOK, MAX_RECORDS, MODULE, PROCESS,
-    PROCESS_END, SITE, START, WATERMARK,
+    AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, LOOK, MAX_RECORDS,
+    MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
 use crate::header;
 use crate::record::{Aggregate, Look, Nanos, Record, Start};
+use crate::source::Source;
 use crate::varint::Input;
 
 /// Reads a trace: an iterator over its records, the start first.
@@ -47,7 +48,19 @@ impl<'a> Reader<'a> {
     /// When nothing can be read: what is given is no trace, or one of another version, or damaged
     /// before its first event.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
-        let mut chunks = Chunks::new(bytes, header::decode(bytes)?);
+        Self::of(bytes)
+    }
+
+    /// Like [`new`](Self::new), of bytes that are read as they are needed: at no time more than one
+    /// chunk of them is in memory.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn of(source: impl Source + 'a) -> Result<Self, Error> {
+        let mut header = [0; FILE_HEADER_BYTES];
+        let read = source.read_at(0, &mut header);
+        let header_bytes = header::decode(&header[..read])?;
+        let mut chunks = Chunks::new(Box::new(source), header_bytes as u64);
         let offset = chunks.offset();
         let start = chunks
             .next()

@@ -37,6 +37,8 @@ fn config(input: &Path, view: View, json: bool) -> Config {
         input: input.to_owned(),
         run: None,
         places: Places::recorded(),
+        most_module: None,
+        most_memory: None,
         view,
         json,
         detail: Detail::Verbose,

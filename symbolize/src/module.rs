@@ -210,11 +210,7 @@ impl Module {
 }
 
 /// Opens an ELF file and reads its headers. The file is called `path` where something is wrong with it.
-pub(crate) fn open(
-    file: &Path,
-    path: &str,
-    places: &Places,
-) -> Result<(Image, Headers), Miss> {
+pub(crate) fn open(file: &Path, path: &str, places: &Places) -> Result<(Image, Headers), Miss> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::InvalidInput => not_elf(path, &reason(&error)),
         _ => Miss::Unreadable {

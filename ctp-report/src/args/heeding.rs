@@ -91,6 +91,8 @@ mod tests {
             "run",
             "symfs",
             "debug_dir",
+            "max_module",
+            "max_memory",
             "help",
             "version",
             "completions",

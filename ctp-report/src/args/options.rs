@@ -110,17 +110,24 @@ pub(super) struct PlacesArgs {
     /// Look for separate debug info here too, as in /usr/lib/debug; may be repeated
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     pub(super) debug_dir: Vec<PathBuf>,
+    /// Most memory that programs and debug info may take together, like 1G; usually 256M
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, conflicts_with_all = NAMELESS)]
+    pub(super) max_module: Option<u64>,
 }
 
 impl PlacesArgs {
     pub(super) fn are_given(&self) -> bool {
-        self.symfs.is_some() || !self.debug_dir.is_empty()
+        self.symfs.is_some() || !self.debug_dir.is_empty() || self.max_module.is_some()
     }
 
     pub(super) fn into_places(self) -> Places {
         let places = self.symfs.map_or_else(Places::recorded, Places::below);
         let directories = self.debug_dir.into_iter();
-        directories.fold(places, Places::with_debug_directory)
+        let places = directories.fold(places, Places::with_debug_directory);
+        match self.max_module {
+            Some(bytes) => places.with_most_bytes(bytes),
+            None => places,
+        }
     }
 }
 

@@ -1,0 +1,185 @@
+//! What the user named as a trace, opened without waiting for anything and without harm, whatever it is.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use ctp_trace::Source;
+use rustix::fs::{Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl};
+
+use super::name;
+use crate::output;
+
+/// A trace before anything of it was read.
+pub enum Opened {
+    /// A regular file, which is read where it is needed.
+    File(TraceFile),
+    /// What comes through a pipe or a socket, up to [`MOST_STREAM_BYTES`].
+    Stream(Vec<u8>),
+}
+
+/// More than this is not kept of what comes through a pipe, which may never end.
+const MOST_STREAM_BYTES: u64 = 256 << 20;
+
+/// A trace in a regular file. It is not mapped: who truncates a mapped file ends its readers.
+#[derive(Debug)]
+pub struct TraceFile {
+    file: File,
+    /// When it was opened: what a recorder still adds belongs to a later report.
+    length: u64,
+    /// What the file takes on the disk; less than its length if it has holes.
+    stored: u64,
+}
+
+/// Opens the trace, or reads it if that can be done only once.
+///
+/// # Errors
+/// If there is no such file, if it is neither a regular file nor a pipe, or if a pipe does not end.
+pub fn open(path: &Path) -> Result<Opened> {
+    let file = match output::is_stdin(path) {
+        true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
+        false => open_at(path)?,
+    };
+    let metadata = file.metadata().with_context(|| name(path))?;
+    let kind = metadata.file_type();
+    if kind.is_file() && is_at_its_start(&file) {
+        return Ok(Opened::File(TraceFile {
+            length: metadata.len(),
+            stored: metadata.blocks().saturating_mul(512),
+            file,
+        }));
+    }
+    match () {
+        () if kind.is_file() || kind.is_fifo() || kind.is_socket() => {
+            stream(file, path).map(Opened::Stream)
+        }
+        () if kind.is_dir() => bail!("{} is a directory: name a trace with -i FILE", name(path)),
+        () => bail!(
+            "{} is a device, not a trace: name a file, or a pipe that ends, with -i FILE",
+            name(path)
+        ),
+    }
+}
+
+/// Standard input may be a file of which a part was read before.
+fn is_at_its_start(file: &File) -> bool {
+    rustix::fs::tell(file).is_ok_and(|position| position == 0)
+}
+
+fn open_at(path: &Path) -> Result<File> {
+    // To open a device may change its state.
+    let metadata = fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
+    let kind = metadata.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        bail!(
+            "{} is a device, not a trace: name a file, or a pipe that ends, with -i FILE",
+            path.display()
+        );
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    file.map(File::from)
+        .map_err(|error| cannot_open(path, &error.into()))
+}
+
+fn cannot_open(path: &Path, error: &io::Error) -> anyhow::Error {
+    let shown = path.display();
+    match error.kind() {
+        ErrorKind::NotFound => super::is_missing(path),
+        ErrorKind::WouldBlock => anyhow!(
+            "cannot read {shown}: another process holds a lease on it; copy the file, and name the copy with -i FILE"
+        ),
+        _ => anyhow!("cannot read {shown}: {error}; name another with -i FILE"),
+    }
+}
+
+/// All that comes, if that ends before it is too much and its beginning may be that of a trace.
+fn stream(file: File, path: &Path) -> Result<Vec<u8>> {
+    let cannot_read = || format!("cannot read {}", name(path));
+    // A pipe was opened without waiting for its other end; what comes through it may be late.
+    let flags = fcntl_getfl(&file).with_context(cannot_read)?;
+    fcntl_setfl(&file, flags - OFlags::NONBLOCK).with_context(cannot_read)?;
+    let mut bytes = Vec::new();
+    let head = super::RECOGNISED_BYTES as u64;
+    (&file)
+        .take(head)
+        .read_to_end(&mut bytes)
+        .with_context(cannot_read)?;
+    if bytes.is_empty() && !output::is_stdin(path) {
+        bail!(
+            "nothing writes into {}: name a trace with -i FILE",
+            name(path)
+        );
+    }
+    super::recognise(&bytes).with_context(|| name(path))?;
+    (&file)
+        .take(MOST_STREAM_BYTES - head)
+        .read_to_end(&mut bytes)
+        .with_context(cannot_read)?;
+    if MOST_STREAM_BYTES <= bytes.len() as u64 {
+        bail!(
+            "{} goes on after {} MiB: write the trace to a file, and name that with -i FILE",
+            name(path),
+            MOST_STREAM_BYTES >> 20
+        );
+    }
+    Ok(bytes)
+}
+
+impl TraceFile {
+    /// The file itself, for its locks.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// What it takes on the disk, at most its length.
+    pub fn stored(&self) -> u64 {
+        self.stored.min(self.length)
+    }
+
+    /// The bytes up to a length, fewer if there are not so many.
+    pub fn head(&self, most: usize) -> Vec<u8> {
+        let length = usize::try_from(self.length).unwrap_or(most).min(most);
+        let mut head = vec![0; length];
+        let read = (&self).read_at(0, &mut head);
+        head.truncate(read);
+        head
+    }
+}
+
+impl Source for &TraceFile {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, room: &mut [u8]) -> usize {
+        let rest = self.length.saturating_sub(offset);
+        let wanted = usize::try_from(rest).unwrap_or(room.len()).min(room.len());
+        let mut read = 0;
+        while read < wanted {
+            match self
+                .file
+                .read_at(&mut room[read..wanted], offset + read as u64)
+            {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        read
+    }
+
+    fn next_data(&self, offset: u64) -> u64 {
+        let found = rustix::fs::seek(&self.file, SeekFrom::Data(offset));
+        match found {
+            Ok(data) => data.max(offset),
+            // Behind the last byte that is stored there are none.
+            Err(rustix::io::Errno::NXIO) => self.length,
+            Err(_) => offset,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The reading half: finds one whole chunk after the other.
+
+use std::borrow::Cow;
+
+use zstd::bulk::Decompressor;
+
+use super::{CRC, checksum};
+use crate::error::{Error, Malformed};
+use crate::format::{CHUNK_FLAGS, CHUNK_HEADER_BYTES, CHUNK_MARK, COMPRESSED, MAX_PAYLOAD_BYTES};
+use crate::source::Source;
+
+/// Marks without a whole chunk behind them that are tried in one file: no honest one has two. One
+/// that states a large chunk counts as several, since its checksum takes as much longer.
+const MAX_FALSE_MARKS: u64 = 1024;
+/// What a mark states that counts as one.
+const FALSE_MARK_BYTES: u64 = 64 << 10;
+/// Bytes that are searched for a mark at a time.
+const SEARCHED_BYTES: usize = 64 << 10;
+
+pub(crate) struct Chunks<'a> {
+    source: Box<dyn Source + 'a>,
+    offset: u64,
+    expected: u32,
+    lost: u64,
+    false_marks: u64,
+}
+
+impl<'a> Chunks<'a> {
+    /// `offset` is where the file header ends.
+    pub(crate) fn new(source: Box<dyn Source + 'a>, offset: u64) -> Self {
+        Chunks {
+            offset: offset.min(source.length()),
+            source,
+            expected: 0,
+            lost: 0,
+            false_marks: 0,
+        }
+    }
+
+    /// The first byte that was not read.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What the last whole chunk says was lost before it.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn skip_damage(&mut self) -> Option<Error> {
+        let offset = self.offset;
+        self.offset = self.behind_damage()?;
+        self.expected = self.expected.wrapping_add(1);
+        Some(Error::CorruptChunk {
+            offset,
+            what: "its checksum is wrong",
+        })
+    }
+
+    /// The next whole chunk: where the damaged one says that it ends, else wherever there is one.
+    fn behind_damage(&mut self) -> Option<u64> {
+        let source = &*self.source;
+        if let Some(next) = Header::at(source, self.offset).map(|it| it.end(self.offset))
+            && Chunk::at(source, next).is_some()
+        {
+            return Some(next);
+        }
+        let mut from = self.offset + 1;
+        while self.false_marks < MAX_FALSE_MARKS {
+            from = find_mark(source, from)?;
+            if Chunk::at(source, from).is_some() {
+                return Some(from);
+            }
+            let stated = Header::at(source, from).map_or(0, |it| it.stored_bytes() as u64);
+            self.false_marks += 1 + stated / FALSE_MARK_BYTES;
+            from += 1;
+        }
+        None
+    }
+}
+
+impl Iterator for Chunks<'_> {
+    type Item = Result<Chunk, Error>;
+
+    /// None once no whole chunk follows.
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(chunk) = Chunk::at(&*self.source, self.offset) else {
+            return self.skip_damage().map(Err);
+        };
+        let expected = self.expected;
+        if chunk.sequence != expected {
+            self.expected = chunk.sequence;
+            let (offset, found) = (chunk.offset, chunk.sequence);
+            return Some(Err(Error::MissingChunk {
+                offset,
+                expected,
+                found,
+            }));
+        }
+        self.expected = expected.wrapping_add(1);
+        self.offset += chunk.frame.len() as u64;
+        self.lost = chunk.lost;
+        Some(Ok(chunk))
+    }
+}
+
+/// A chunk whose checksum is right.
+pub(crate) struct Chunk {
+    pub(crate) offset: u64,
+    pub(crate) kind: u16,
+    flags: u16,
+    raw_bytes: usize,
+    lost: u64,
+    sequence: u32,
+    frame: Vec<u8>,
+}
+
+impl Chunk {
+    fn at(source: &dyn Source, offset: u64) -> Option<Self> {
+        let header = Header::at(source, offset)?;
+        // A chunk that is cut off is not read at all.
+        if source.length() < header.end(offset) {
+            return None;
+        }
+        let mut frame = vec![0; CHUNK_HEADER_BYTES + header.stored_bytes()];
+        let is_whole = source.read_at(offset, &mut frame) == frame.len();
+        if !is_whole || header.word(CRC) != checksum(&frame) {
+            return None;
+        }
+        Some(Chunk {
+            offset,
+            kind: header.half(4),
+            flags: header.half(6),
+            raw_bytes: header.raw_bytes(),
+            lost: u64::from(header.word(16)) | u64::from(header.word(20)) << 32,
+            sequence: header.word(24),
+            frame,
+        })
+    }
+
+    /// The payload as it was before compression.
+    pub(crate) fn payload(&self) -> Result<Cow<'_, [u8]>, Malformed> {
+        let stored = &self.frame[CHUNK_HEADER_BYTES..];
+        if self.flags & !CHUNK_FLAGS != 0 {
+            return Err(Malformed("it has unknown flags"));
+        }
+        let payload = if self.flags & COMPRESSED == 0 {
+            Cow::Borrowed(stored)
+        } else {
+            Cow::Owned(decompress(stored, self.raw_bytes)?)
+        };
+        if payload.len() != self.raw_bytes {
+            return Err(Malformed("its length is wrong"));
+        }
+        Ok(payload)
+    }
+}
+
+fn decompress(stored: &[u8], raw_bytes: usize) -> Result<Vec<u8>, Malformed> {
+    Decompressor::new()
+        .and_then(|mut decompressor| decompressor.decompress(stored, raw_bytes))
+        .map_err(|_| Malformed("it cannot be decompressed"))
+}
+
+/// The header of a chunk that can be believed.
+struct Header([u8; CHUNK_HEADER_BYTES]);
+
+impl Header {
+    fn at(source: &dyn Source, offset: u64) -> Option<Self> {
+        let mut header = Header([0; CHUNK_HEADER_BYTES]);
+        let is_whole = source.read_at(offset, &mut header.0) == CHUNK_HEADER_BYTES;
+        let is_plausible = is_whole
+            && header.0.starts_with(&CHUNK_MARK)
+            && header.stored_bytes() <= header.raw_bytes()
+            && header.raw_bytes() <= MAX_PAYLOAD_BYTES;
+        is_plausible.then_some(header)
+    }
+
+    fn stored_bytes(&self) -> usize {
+        self.word(8) as usize
+    }
+
+    fn raw_bytes(&self) -> usize {
+        self.word(12) as usize
+    }
+
+    /// Where the chunk ends that begins here. That may be behind the file.
+    fn end(&self, offset: u64) -> u64 {
+        offset + (CHUNK_HEADER_BYTES + self.stored_bytes()) as u64
+    }
+
+    fn half(&self, at: usize) -> u16 {
+        u16::from_le_bytes([0, 1].map(|i| self.0[at + i]))
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        u32::from_le_bytes([0, 1, 2, 3].map(|i| self.0[at + i]))
+    }
+}
+
+/// Where the next mark is. What a file has no bytes for is passed over, and has none.
+fn find_mark(source: &dyn Source, mut from: u64) -> Option<u64> {
+    let mut part = vec![0; SEARCHED_BYTES];
+    loop {
+        from = source.next_data(from);
+        let read = source.read_at(from, &mut part);
+        let mut windows = part[..read].windows(CHUNK_MARK.len());
+        if let Some(at) = windows.position(|window| window == CHUNK_MARK) {
+            return Some(from + at as u64);
+        }
+        // A mark may begin in the last bytes of this part.
+        from += read
+            .checked_sub(CHUNK_MARK.len() - 1)
+            .filter(|it| *it > 0)? as u64;
+    }
+}
