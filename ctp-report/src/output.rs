@@ -1,11 +1,14 @@
 //! Where what was asked for goes: to a file, or to standard output if that is named `-`. As a trace
 //! to read, that name is standard input.
 
-use std::fs;
+mod create;
+
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+
+pub use create::create;
 
 /// Whether this name stands for standard output.
 pub fn is_stdout(path: &Path) -> bool {
@@ -29,7 +32,8 @@ pub fn save(path: &Path, bytes: &[u8], out: &mut dyn Write) -> Result<bool> {
         out.write_all(bytes)?;
         return Ok(false);
     }
-    fs::write(path, bytes)
+    create(path)
+        .and_then(|mut file| file.write_all(bytes))
         .with_context(|| format!("cannot write {}: name another file", path.display()))?;
     Ok(true)
 }

@@ -1,11 +1,12 @@
 //! Lines of the user's source file, if it can be read here.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use symbolize::Places;
+use symbolize::{Places, open_regular};
 
 use crate::names::label::Label;
 use crate::text;
@@ -62,11 +63,7 @@ impl Sources {
     /// The wanted line and what stands above it. A file that is shorter is not the one recorded.
     fn read(&self, path: &Path, line: u32) -> Option<Excerpt> {
         let path = self.places.file(path);
-        // Not opened before it is known to be a plain file: to open a pipe is to wait for its other end.
-        if !path.metadata().ok()?.is_file() {
-            return None;
-        }
-        let file = File::open(path).ok()?;
+        let file = open_source(&path)?;
         let is_newer = self.is_newer(&file);
         let first = line.saturating_sub(ABOVE).max(1);
         let numbered = (1u32..).zip(BufReader::new(file.take(MOST_BYTES)).lines());
@@ -86,6 +83,29 @@ impl Sources {
     }
 }
 
+/// Opens a source file. Its name comes from the program or its debug info, and what is read is
+/// printed: it must be the name of a source file, and so must be the name of the file that it leads to.
+fn open_source(path: &Path) -> Option<File> {
+    if !has_name_of_source(path) {
+        return None;
+    }
+    let file = open_regular(path).ok()?;
+    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+    has_name_of_source(&fs::read_link(opened).ok()?).then_some(file)
+}
+
+/// What names of source files end in, in the languages that can link a probe.
+const EXTENSIONS: [&str; 29] = [
+    "rs", "c", "cc", "cpp", "cxx", "c++", "cppm", "ixx", "h", "hh", "hpp", "hxx", "h++", "inc",
+    "inl", "ipp", "tcc", "tpp", "m", "mm", "zig", "go", "d", "nim", "swift", "s", "asm", "f90",
+    "cu",
+];
+
+fn has_name_of_source(path: &Path) -> bool {
+    let extension = path.extension().and_then(|it| it.to_str());
+    extension.is_some_and(|it| EXTENSIONS.contains(&it.to_ascii_lowercase().as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_given_up() {
-        let file = tempfile::NamedTempFile::new().unwrap();
+        let file = tempfile::NamedTempFile::with_suffix(".rs").unwrap();
         file.as_file().set_len(1 << 40).unwrap();
         assert!(Sources::default().read(file.path(), 2).is_none());
     }

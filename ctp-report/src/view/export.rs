@@ -1,6 +1,5 @@
 //! Writes rows as coroTracer does, byte for byte.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context as _, Result};
@@ -8,6 +7,7 @@ use anyhow::{Context as _, Result};
 use crate::config::{ExportView, Format};
 use crate::export::Row;
 use crate::model::Model;
+use crate::output;
 use crate::units;
 
 /// Writes the rows to where they are wanted; returns a line about the file, if there is one.
@@ -25,7 +25,7 @@ pub fn write(
         return Ok(None);
     };
     let save = || -> io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut file = BufWriter::new(output::create(path)?);
         rows_to(rows, view.format, &mut file)?;
         file.flush()
     };

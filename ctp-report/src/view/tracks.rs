@@ -1,11 +1,11 @@
 //! Writes trace events as the JSON that viewers read, each on a line.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
 
 use crate::config::TracksView;
+use crate::output;
 use crate::tracks::{Sink, TraceEvent};
 use crate::units;
 
@@ -26,7 +26,7 @@ pub fn write(
     let failed = |error| {
         anyhow::Error::new(error).context(format!("cannot write {name}: name another file"))
     };
-    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    let mut file = BufWriter::new(output::create(path).map_err(failed)?);
     let events = document(&mut file, tell, failed)?;
     file.flush().map_err(failed)?;
     let events = units::counted(events, "trace event");

@@ -7,3 +7,5 @@ mod room;
 
 mod input;
 mod modules;
+mod outputs;
+mod sources;
