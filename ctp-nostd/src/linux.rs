@@ -1,5 +1,6 @@
 //! The probe on Linux: attach from the environment, then events need hardly a system call.
 
+mod auxv;
 #[cfg(feature = "alloc")]
 pub(crate) mod entry;
 mod environment;

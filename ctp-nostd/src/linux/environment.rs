@@ -9,6 +9,8 @@ use heapless::Vec;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::read;
 
+use super::auxv::{self, AT_SECURE};
+
 /// Longest value that is of interest: a path.
 type Value = Vec<u8, 1024>;
 
@@ -27,6 +29,12 @@ pub(super) struct Settings {
 #[cfg(feature = "alloc")]
 pub(super) fn list() -> usize {
     environ().addr()
+}
+
+/// Whether the user who set the environment lacks rights that the program has. Then the environment must
+/// not decide which file the program maps. Where that cannot be found out it is taken to be so.
+pub(super) fn is_untrusted() -> bool {
+    auxv::value(AT_SECURE) != Some(0)
 }
 
 impl Settings {

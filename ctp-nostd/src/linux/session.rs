@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::Linux;
-use super::environment::Settings;
+use super::environment::{self, Settings};
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
 use super::socket::{Missing, Path, Rung, Socket};
 use crate::layout::{Attach, Header};
@@ -122,7 +122,10 @@ pub(super) fn attach() -> bool {
         return current().is_some();
     }
     let settings = Settings::read();
-    if !settings.any() || ATTACHMENTS.fetch_add(1, Ordering::Relaxed) > 0 {
+    if !settings.any() || environment::is_untrusted() {
+        return false;
+    }
+    if ATTACHMENTS.fetch_add(1, Ordering::Relaxed) > 0 {
         return false;
     }
     #[cfg(feature = "alloc")]

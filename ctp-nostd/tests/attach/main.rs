@@ -4,6 +4,7 @@
 mod bounds;
 mod program;
 mod recorder;
+mod secure;
 
 use std::fs;
 use std::io::{self, Read as _};

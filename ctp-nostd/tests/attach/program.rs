@@ -24,10 +24,11 @@ use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
 /// Says in the environment what to do.
 pub const ROLE: &str = "CTP_TEST_ROLE";
 
-const ROLES: [(&str, fn()); 8] = [
+const ROLES: [(&str, fn()); 9] = [
     ("nothing", || {}),
     ("quiet", be_quiet),
     ("crowd", be_a_crowd),
+    ("undumpable", be_an_undumpable_crowd),
     ("ringer", ring),
     ("daemon", close_everything),
     ("fork", fork),
@@ -68,6 +69,13 @@ fn be_a_crowd() {
     let seated = tasks.iter().filter(|task| task.id() != 0).count();
     assert!(attached || seated == 0);
     println!("seated={seated}");
+}
+
+/// Its files in `/proc` belong to root.
+fn be_an_undumpable_crowd() {
+    let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
+    rustix::process::set_dumpable_behavior(not_dumpable).expect("anybody may");
+    be_a_crowd();
 }
 
 /// As a daemon does: closes every descriptor that it did not open, then uses the numbers anew.

@@ -3,6 +3,7 @@
 
 mod breaks;
 mod page;
+mod secure;
 
 use std::collections::BTreeSet;
 use std::path::Path;

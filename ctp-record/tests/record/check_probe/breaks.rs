@@ -13,7 +13,7 @@ pub const PLAIN: &[Break] = &[
     ("close-on-exec", "SOCK_STREAM | SOCK_CLOEXEC", "SOCK_STREAM"),
     (
         "connected",
-        "            dial(getenv(\"CTP_SOCK_PATH\"));\n",
+        "            dial(secure_getenv(\"CTP_SOCK_PATH\"));\n",
         "",
     ),
     ("id", "(uint64_t)getpid() << 32 | number", "0"),

@@ -1,0 +1,92 @@
+//! The auxiliary vector: what the kernel tells a program when it starts.
+#![allow(unsafe_code, reason = "calls libc's `getauxval` where there is one")]
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use core::arch::asm;
+use core::ffi::c_ulong;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::read;
+
+/// Whether the program has rights that its user lacks (set-user-id, set-group-id, file
+/// capabilities, a security module).
+pub(super) const AT_SECURE: usize = 23;
+
+type Getauxval = unsafe extern "C" fn(c_ulong) -> c_ulong;
+
+/// The value of an entry; nothing if the vector cannot be read or has no such entry.
+///
+/// libc is asked first: `/proc/self/auxv` belongs to root in a process that is not dumpable.
+pub(super) fn value(kind: usize) -> Option<usize> {
+    from_libc(kind).or_else(|| from_kernel(kind))
+}
+
+fn from_libc(kind: usize) -> Option<usize> {
+    let getauxval = getauxval()?;
+    // SAFETY: libc's function with libc's signature; it reads memory that libc keeps for good.
+    Some(unsafe { getauxval(kind as c_ulong) } as usize)
+}
+
+/// Reads pairs of words, {kind, value}. The vector is shorter than the buffer.
+fn from_kernel(kind: usize) -> Option<usize> {
+    const WORD_BYTES: usize = size_of::<usize>();
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = openat(CWD, c"/proc/self/auxv", flags, Mode::empty()).ok()?;
+    let mut vector = [0; 1024];
+    let length = read(&file, &mut vector).ok()?;
+    let word = |bytes: &[u8]| bytes.try_into().map(usize::from_ne_bytes).ok();
+    let mut pairs = vector.get(..length)?.chunks_exact(2 * WORD_BYTES);
+    pairs.find_map(|pair| {
+        let (name, value) = pair.split_at_checked(WORD_BYTES)?;
+        (word(name)? == kind).then(|| word(value))?
+    })
+}
+
+/// libc's function, where the program is linked with a libc that has it.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn getauxval() -> Option<Getauxval> {
+    let address: *const ();
+    // SAFETY: loads one address from the global offset table; the symbol is weak, so it is null
+    // rather than a link error in a program without a libc.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!(
+            ".weak getauxval",
+            "mov {p}, qword ptr [rip + getauxval@GOTPCREL]",
+            p = out(reg) address,
+            options(nostack, readonly, preserves_flags),
+        );
+        #[cfg(target_arch = "aarch64")]
+        asm!(
+            ".weak getauxval",
+            "adrp {p}, :got:getauxval",
+            "ldr {p}, [{p}, :got_lo12:getauxval]",
+            p = out(reg) address,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    // SAFETY: null becomes nothing; any other address is that of libc's function.
+    unsafe { core::mem::transmute::<*const (), Option<Getauxval>>(address) }
+}
+
+/// Elsewhere the kernel's copy will do.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn getauxval() -> Option<Getauxval> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libc_and_the_kernel_say_the_same() {
+        let page_bytes = 6;
+        for kind in [AT_SECURE, page_bytes] {
+            assert_eq!(value(kind), from_kernel(kind), "{kind}");
+        }
+        assert_eq!(from_kernel(page_bytes), Some(4096));
+        assert_eq!(from_kernel(AT_SECURE), Some(0));
+        assert_eq!(from_kernel(usize::MAX), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! A program with rights that its user lacks ignores `CTP_*`: else a user could have it write into any
+//! file that it may open.
+//!
+//! The programs are copies of this test binary, run by another user. That takes root.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::recorder::{Recorder, STATIONS, assert_seated, run, stderr, told};
+
+/// Of the file of the program.
+const OWNER: u32 = 61_001;
+/// Runs the program.
+const USER: u32 = 61_002;
+
+/// The file of a program which any user may run, and a memory into which any user may write.
+fn public_copy(recorder: &Recorder) -> PathBuf {
+    let copy = recorder.directory.join("program");
+    let original = std::env::current_exe().expect("this program has a path");
+    fs::copy(original, &copy).expect("there is room");
+    allow(&recorder.directory, 0o755);
+    allow(&recorder.shm(), 0o666);
+    allow(&copy, 0o755);
+    copy
+}
+
+fn allow(path: &Path, mode: u32) {
+    let permissions = fs::Permissions::from_mode(mode);
+    fs::set_permissions(path, permissions).expect("it is our own");
+}
+
+/// The program at this path, started by the other user.
+fn as_user(recorder: &Recorder, path: &Path, role: &str) -> Command {
+    let template = recorder.program(role);
+    let mut program = Command::new(path);
+    program.args(template.get_args()).uid(USER).gid(USER);
+    for (name, value) in template.get_envs() {
+        match value {
+            Some(value) => program.env(name, value),
+            None => program.env_remove(name),
+        };
+    }
+    program
+}
+
+/// Why no program here can have more rights than its user.
+fn reason_to_skip(recorder: &Recorder) -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("not root");
+    }
+    let mount =
+        rustix::fs::statvfs(recorder.directory.as_os_str().as_bytes()).expect("it is there");
+    let is_nosuid = mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID);
+    is_nosuid.then_some("set-user-id has no effect in the directory for temporary files")
+}
+
+/// It ran as without a recorder: silently, and the memory is as it was.
+fn assert_ignored(recorder: &Recorder, path: &Path) {
+    let before = fs::read(recorder.shm()).expect("it is there");
+    let output = run(&mut as_user(recorder, path, "crowd"));
+    assert_eq!(stderr(&output), [] as [&str; 0]);
+    assert_eq!(told(&output, "seated="), "0");
+    let after = fs::read(recorder.shm()).expect("it is there");
+    assert!(before == after, "the memory was changed");
+}
+
+// CTP-03
+#[test]
+fn set_user_id_and_set_group_id_programs_ignore_ctp() {
+    let recorder = Recorder::new();
+    if let Some(reason) = reason_to_skip(&recorder) {
+        return eprintln!("SKIPPED: {reason}");
+    }
+    let copy = public_copy(&recorder);
+    for mode in [0o4755, 0o2755, 0o6755] {
+        chown(&copy, Some(OWNER), Some(OWNER)).expect("root may");
+        allow(&copy, mode);
+        assert_ignored(&recorder, &copy);
+    }
+    allow(&copy, 0o755);
+    assert_seated(&mut as_user(&recorder, &copy, "crowd"), STATIONS);
+}
+
+// CTP-03
+#[test]
+fn programs_with_file_capabilities_ignore_ctp() {
+    let recorder = Recorder::new();
+    if let Some(reason) = reason_to_skip(&recorder) {
+        return eprintln!("SKIPPED: {reason}");
+    }
+    let copy = public_copy(&recorder);
+    let mut setcap = Command::new("setcap");
+    let set = setcap.arg("cap_net_bind_service=ep").arg(&copy).output();
+    if !set.is_ok_and(|output| output.status.success()) {
+        return eprintln!("SKIPPED: no setcap, or a file system without capabilities");
+    }
+    assert_ignored(&recorder, &copy);
+}
+
+// CTP-03
+#[test]
+fn program_that_is_not_dumpable_is_recorded() {
+    let recorder = Recorder::new();
+    if let Some(reason) = reason_to_skip(&recorder) {
+        return eprintln!("SKIPPED: {reason}");
+    }
+    let copy = public_copy(&recorder);
+    assert_seated(&mut as_user(&recorder, &copy, "undumpable"), STATIONS);
+}
