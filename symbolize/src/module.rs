@@ -75,7 +75,7 @@ impl Module {
         let recorded = PathBuf::from(OsStr::from_bytes(mapping.live_path()));
         let here = places.file(&recorded);
         let path = here.to_string_lossy().into_owned();
-        let (image, headers) = open(&here, &path, &places)?;
+        let (image, headers) = open(&here, &path, places)?;
         check_build_id(&headers.build_id, &mapping.build_id, &path)?;
         Ok(Self {
             name: path.rsplit('/').next().unwrap_or(&path).into(),
