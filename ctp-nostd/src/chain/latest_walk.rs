@@ -113,6 +113,12 @@ impl<const MOST: usize> LatestWalk<MOST> {
             && self.whose.load(Ordering::Relaxed) == key.whose
     }
 
+    /// Makes the kept walk match no key: no function has a stack pointer of 0.
+    #[cold]
+    pub fn forget(&self) {
+        self.sp.store(0, Ordering::Relaxed);
+    }
+
     /// A walk was not kept, began there, and has found this chain. Did the one before?
     pub fn is_passed_again(&self, here: &Here, chain: u32) -> bool {
         let walk = (here.fp as u32).rotate_left(16) ^ chain;
@@ -253,6 +259,17 @@ mod tests {
         let key = link(&mut stack);
         walk.keep(&key, &[stack[0]; MOST + 1], 9);
         assert_eq!(recall(&walk, &key), None);
+    }
+
+    #[test]
+    fn a_forgotten_walk_is_not_recalled() {
+        let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
+        let key = link(&mut stack);
+        walk.keep(&key, &stack, 9);
+        walk.forget();
+        assert_eq!(recall(&walk, &key), None);
+        walk.keep(&key, &stack, 8);
+        assert_eq!(recall(&walk, &key), Some(8));
     }
 
     // CTP-30

@@ -6,7 +6,8 @@
 //! ```
 //! A thread looks for a place once, when it first walks, and once more in a fork, where another thread may
 //! have the one that it had: that one's owner is of the forebear, and may be gone. Where all are taken, and
-//! those of whom it asks live, it has none, and walks each time.
+//! those of whom it asks live, it has none, and walks each time. A kept walk is valid only on the stack of
+//! the thread that kept it, so a thread forgets what it finds in a place that it takes.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -61,11 +62,19 @@ impl Walks {
         if polled.walks.load(Ordering::Relaxed) >> 32 != u64::from(attachment) {
             let thread = Linux::thread_in(attachment) as u32;
             let found = claim(&ALL, thread, Linux::is_gone);
+            found
+                .and_then(|index| ALL.get(index))
+                .inspect(|it| it.forget());
             let number = found.map_or(NONE, |index| index as u32 + 1);
             let word = u64::from(attachment) << 32 | u64::from(number);
             polled.walks.store(word, Ordering::Relaxed);
         }
         Walks::of(polled, attachment)
+    }
+
+    fn forget(&self) {
+        self.clone.forget();
+        self.wake.forget();
     }
 
     fn is_taken(&self, from: u32, by: u32) -> bool {

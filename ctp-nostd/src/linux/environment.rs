@@ -25,12 +25,6 @@ pub(super) struct Settings {
     pub max_stations: Option<Value>,
 }
 
-/// Where libc has the list; 0 without a libc.
-#[cfg(feature = "alloc")]
-pub(super) fn list() -> usize {
-    environ().addr()
-}
-
 /// Whether the user who set the environment lacks rights that the program has. Then the environment must
 /// not decide which file the program maps. Where that cannot be found out it is taken to be so.
 pub(super) fn is_untrusted() -> bool {

@@ -131,6 +131,8 @@ pub(super) fn attach() -> bool {
     #[cfg(feature = "alloc")]
     super::stack::remember_main();
     let result = open(&settings);
+    #[cfg(feature = "alloc")]
+    super::stack::look_ahead();
     if let Err(reason) = &result {
         let mut line: String<256> = String::new();
         // A line that does not fit is cut.

@@ -1,51 +1,75 @@
-//! Which memory is certainly the calling thread's own stack, so that words of it can be read
-//! wherever a frame pointer points in it.
+//! Finds the part of the calling thread's own stack that a walk may read.
 //!
 //! ```text
-//!   lower                                                                        higher
-//!   | guard page | ...   | sp of who asks ... poll of the future ... | anchor |
-//!                        └──── the kernel reads a byte of each page ─┘
+//!   lower                                                              higher
+//!   | no access | unused | sp ... frames in use ... | anchor |
+//!                        └──────── may be read ─────────────┘
 //! ```
-//! An anchor lies where the stack began, and stays as long as the thread: its thread-local storage,
-//! which every libc puts above the stack of a thread that it makes; of the main thread, the list of
-//! the environment, which the kernel puts there, or else the frame in which the program attached.
-//! What lies between that and where the stack is now, without a page that cannot be read, is the
-//! thread's stack. A coroutine's own stack, or that of a signal handler, has a gap before the anchor,
-//! or lies above it. Asked once for each depth of a page.
-#![allow(
-    unsafe_code,
-    reason = "asks the kernel about memory that no reference covers"
-)]
+//! The anchor is an address above all frames of the stack, in the same mapping, which stays as long as
+//! the thread. For the main thread it is the program's file name, which the kernel puts at the top of
+//! the initial stack. For any other thread it is the thread-local storage, which libc puts at the top
+//! of the stack that it allocates. The stack pointer of a coroutine with a stack of its own, or of a
+//! signal handler on an alternate stack, lies in another mapping. Such a stack is not walked: the
+//! program may unmap it at any time.
+//!
+//! A mapping alone proves that for the main thread, whose stack the kernel never merges with other
+//! memory. Other anonymous mappings are merged if they touch, so one line of `/proc/self/maps` may hold
+//! a coroutine's stack, unrelated memory, and a thread's stack. Therefore two more things are checked:
+//!
+//! - The thread's stack is guarded: below the stack pointer there is a mapping without access, or a
+//!   guard region. Together with the single mapping this suffices for every stack that has a guard.
+//! - Each page from the stack pointer to the anchor is present. Between the stack of a coroutine and
+//!   the frames of its thread lie pages that the thread never used, or the guard region.
+//!
+//! The kernel is asked once for each page by which a stack is deeper than before. What was found stays
+//! true until the thread ends.
+
+mod maps;
+mod pagemap;
 
 use core::ops::Range;
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use rustix::mm::{Advice, madvise};
-
+use self::maps::Mapping;
+use super::auxv::{self, AT_EXECFN};
 use super::memory::PAGE_BYTES;
-use super::{environment, session, thread};
+use super::{Linux, session, thread};
 use crate::chain::polling::Polled;
 use crate::chain::walk;
+use crate::platform::Platform as _;
 
-/// What lies above the main thread's stack, or where it attached; 0 if another one did.
-static MAIN: AtomicUsize = AtomicUsize::new(0);
+/// Anchor of the main thread, 0 if unknown.
+static INITIAL_STACK_TOP: AtomicUsize = AtomicUsize::new(0);
+/// Kernel id of the main thread of the process that attached.
+static MAIN_THREAD: AtomicU32 = AtomicU32::new(0);
+/// Address of the main thread's thread-local storage, 0 if unknown. A fork of the main thread has the
+/// same address and another thread id.
+static MAIN_LOCAL: AtomicUsize = AtomicUsize::new(0);
 
-/// No stack that is deeper is asked about.
+/// Deeper stacks are not looked at.
 const MOST_BYTES: usize = 64 << 20;
-/// So often is a thread asked in vain before it is taken to run on other stacks.
+/// After so many refusals a thread is taken to run on other stacks, and the kernel is not asked again.
 const MOST_REFUSED: usize = 16;
 
 /// The program attaches.
 pub(super) fn remember_main() {
-    if rustix::thread::gettid() == rustix::process::getpid() {
-        let (sp, list) = (walk::here().sp, environment::list());
-        let is_above = sp < list && list - sp <= MOST_BYTES;
-        MAIN.store(if is_above { list } else { sp }, Ordering::Relaxed);
+    let process = rustix::process::getpid();
+    MAIN_THREAD.store(process.as_raw_nonzero().get() as u32, Ordering::Relaxed);
+    let top = auxv::value(AT_EXECFN).unwrap_or(0);
+    INITIAL_STACK_TOP.store(top, Ordering::Relaxed);
+    if rustix::thread::gettid() == process {
+        MAIN_LOCAL.store(own_local(), Ordering::Relaxed);
     }
 }
 
-/// Is all of this on the stack of the calling thread?
+/// Finds the stack of the thread that attached, before the program may restrict its system calls.
+pub(super) fn look_ahead() {
+    let sp = walk::here().sp;
+    covers(&thread::local().polled, &(sp..sp.saturating_add(1)));
+}
+
+/// Whether all of this lies in the calling thread's own stack.
 #[inline(always)]
 pub(crate) fn covers(polled: &Polled, stack: &Range<usize>) -> bool {
     let low = polled.stack_low.load(Ordering::Relaxed);
@@ -60,46 +84,71 @@ fn ask(polled: &Polled, stack: &Range<usize>) -> bool {
     if MOST_REFUSED <= refused || session::current().is_none_or(|it| it.forbids_calls) {
         return false;
     }
-    let own = ptr::from_ref(thread::local()).addr();
-    let candidates = [up_to(stack, own), with(stack, MAIN.load(Ordering::Relaxed))];
-    let found = candidates.into_iter().flatten().find(is_readable);
-    match &found {
-        Some(known) => {
-            polled.stack_low.store(known.start, Ordering::Relaxed);
-            polled.stack_high.store(known.end, Ordering::Relaxed);
-        }
-        None => polled.refused.store(refused + 1, Ordering::Relaxed),
+    let is_main = is_main_thread();
+    let anchor = if is_main {
+        INITIAL_STACK_TOP.load(Ordering::Relaxed)
+    } else {
+        own_local()
+    };
+    if !is_below(stack, anchor) {
+        return false;
     }
-    found.is_some()
+    // Only what lies below the part that was found before needs a look.
+    let is_known = polled.stack_high.load(Ordering::Relaxed) == anchor;
+    let unknown_end = if is_known {
+        polled.stack_low.load(Ordering::Relaxed)
+    } else {
+        anchor
+    };
+    let Some(low) = low_end(stack.start, unknown_end, anchor, is_main) else {
+        polled.refused.store(refused + 1, Ordering::Relaxed);
+        return false;
+    };
+    // The anchor of a thread never changes, so a signal handler that does the same between these
+    // stores does no harm.
+    polled.stack_low.store(low, Ordering::Relaxed);
+    polled.stack_high.store(anchor, Ordering::Relaxed);
+    true
 }
 
-fn page_of(address: usize) -> usize {
-    address & !(PAGE_BYTES - 1)
+fn own_local() -> usize {
+    ptr::from_ref(thread::local()).addr()
 }
 
-/// This and all between it and what lies above the whole stack.
-fn up_to(stack: &Range<usize>, anchor: usize) -> Option<Range<usize>> {
-    let is_below = stack.start < stack.end && stack.end <= anchor;
-    is_below.then(|| page_of(stack.start)..anchor)
+fn is_main_thread() -> bool {
+    let local = own_local();
+    if MAIN_LOCAL.load(Ordering::Relaxed) == local {
+        return true;
+    }
+    let is_main = Linux::thread() == u64::from(MAIN_THREAD.load(Ordering::Relaxed));
+    if is_main {
+        MAIN_LOCAL.store(local, Ordering::Relaxed);
+    }
+    is_main
 }
 
-/// This and all between it and another place in the same stack.
-fn with(stack: &Range<usize>, anchor: usize) -> Option<Range<usize>> {
-    let is_known = stack.start < stack.end && 0 < anchor;
-    is_known.then(|| page_of(stack.start.min(anchor))..stack.end.max(anchor))
+fn is_below(stack: &Range<usize>, anchor: usize) -> bool {
+    let is_ordered = stack.start < stack.end && stack.end <= anchor;
+    is_ordered && anchor - stack.start <= MOST_BYTES
 }
 
-fn is_readable(memory: &Range<usize>) -> bool {
-    let bytes = memory.end.saturating_sub(memory.start);
-    0 < bytes && bytes <= MOST_BYTES && look(memory.start, bytes).is_ok()
+/// The lowest address from which the own stack may be read up to the anchor, if `sp` points into that
+/// stack. The part above `unknown_end` was found before.
+fn low_end(sp: usize, unknown_end: usize, anchor: usize, is_main: bool) -> Option<usize> {
+    let mapping = maps::find(sp)?;
+    if !mapping.is_private_memory || !mapping.addresses.contains(&anchor) {
+        return None;
+    }
+    if is_main {
+        return Some(mapping.addresses.start);
+    }
+    let page = sp & !(PAGE_BYTES - 1);
+    (is_guarded(&mapping, page) && pagemap::all_present(page..unknown_end)).then_some(page)
 }
 
-/// Where a page is not there, or may not be read, the kernel refuses; so does one before 5.14, one whose
-/// pages are larger, and an emulator.
-fn look(start: usize, bytes: usize) -> rustix::io::Result<()> {
-    let start = ptr::without_provenance_mut(start);
-    // SAFETY: makes the kernel look at pages as a read would; their content stays.
-    unsafe { madvise(start, bytes, Advice::LinuxPopulateRead) }
+fn is_guarded(mapping: &Mapping, page: usize) -> bool {
+    let start = mapping.addresses.start.max(page.saturating_sub(MOST_BYTES));
+    mapping.is_above_guard || pagemap::any_guard(start..page)
 }
 
 #[cfg(test)]
@@ -109,24 +158,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stretch_reaches_to_its_anchor_in_whole_pages() {
-        assert_eq!(up_to(&(5000..5100), 5200), Some(4096..5200));
-        assert_eq!(up_to(&(5000..5100), 5050), None);
-        assert_eq!(up_to(&(5100..5100), 9000), None);
-        assert_eq!(with(&(9000..9100), 13000), Some(8192..13000));
-        assert_eq!(with(&(9000..9100), 5000), Some(4096..9100));
-        assert_eq!(with(&(9000..9100), 0), None);
+    fn only_a_range_below_the_anchor_is_looked_at() {
+        assert!(is_below(&(5000..5100), 5100));
+        assert!(!is_below(&(5000..5100), 5099));
+        assert!(!is_below(&(5100..5100), 9000));
+        assert!(!is_below(&(5000..5100), 5001 + MOST_BYTES));
+        assert!(!is_below(&(5000..5100), 0));
     }
 
+    // CT-13
     #[test]
-    fn a_stretch_with_a_gap_cannot_be_read() {
+    fn a_thread_finds_its_own_stack_and_no_other_memory() {
+        let (sp, anchor) = (walk::here().sp, own_local());
+        assert_eq!(
+            low_end(sp, anchor, anchor, false),
+            Some(sp & !(PAGE_BYTES - 1))
+        );
+        assert_eq!(low_end(sp, anchor, 1 << 20, false), None, "another mapping");
         let page = super::super::memory::private_page().expect("a page").addr();
-        if look(page, PAGE_BYTES) == Err(rustix::io::Errno::INVAL) {
-            return std::eprintln!("skipped: this kernel cannot be asked which pages are there");
-        }
-        assert!(is_readable(&(page..page + PAGE_BYTES)));
-        assert!(!is_readable(&(0..PAGE_BYTES)));
-        assert!(!is_readable(&(page..page)));
-        assert!(!is_readable(&(page..page + MOST_BYTES + 1)));
+        assert_eq!(low_end(page, anchor, anchor, false), None);
+        assert_eq!(low_end(0, anchor, anchor, false), None);
+        assert!(low_end(anchor - 1, anchor, anchor, true).is_some());
     }
 }
