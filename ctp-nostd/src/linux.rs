@@ -9,6 +9,7 @@ mod session;
 mod socket;
 #[cfg(feature = "alloc")]
 pub(crate) mod stack;
+mod stderr;
 mod thread;
 
 use core::panic::Location;

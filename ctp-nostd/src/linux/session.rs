@@ -17,7 +17,6 @@ use core::sync::atomic::AtomicPtr;
 
 use heapless::String;
 use rustix::event::{Timespec, poll};
-use rustix::fd::BorrowedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
@@ -26,6 +25,7 @@ use super::Linux;
 use super::environment::{self, Settings};
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
 use super::socket::{Missing, Path, Rung, Socket};
+use super::stderr;
 use crate::layout::{Attach, Header};
 use crate::memory::{Refused, Region};
 use crate::probe::Probe;
@@ -137,7 +137,7 @@ pub(super) fn attach() -> bool {
         let mut line: String<256> = String::new();
         // A line that does not fit is cut.
         let _ = writeln!(line, "ctp: not recording: {reason}");
-        say(line.as_bytes());
+        stderr::say(line.as_bytes());
     }
     result.is_ok()
 }
@@ -198,13 +198,6 @@ impl Session {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
-}
-
-/// To stderr, if the program has one.
-fn say(line: &[u8]) {
-    // SAFETY: if descriptor 2 is closed the write fails; if the program has put some other file
-    // there, then that is its stderr.
-    let _ = rustix::io::write(unsafe { BorrowedFd::borrow_raw(2) }, line);
 }
 
 fn open(settings: &Settings) -> Result<(), NotAttached> {

@@ -8,7 +8,7 @@ use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::fstat;
-use rustix::io::{Errno, IoSliceMut};
+use rustix::io::{Errno, IoSliceMut, fcntl_dupfd_cloexec};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown,
     SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, send, shutdown, socket_with,
@@ -58,6 +58,7 @@ impl Socket {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let address = SocketAddrUnix::new(path).ok()?;
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).ok()?;
+        let fd = above_stdio(fd).ok()?;
         connect(&fd, &address).ok()?;
         let identity = identity_of(&fd)?;
         Some(Socket { fd, identity })
@@ -137,6 +138,15 @@ fn time_until(end_ns: u64) -> Timespec {
         tv_sec: 0,
         tv_nsec: left_ns as _,
     }
+}
+
+/// The same file with a number above 2. A program that closed its stdout must not find the recorder's
+/// socket there, and print into it.
+fn above_stdio(fd: OwnedFd) -> rustix::io::Result<OwnedFd> {
+    if 2 < fd.as_raw_fd() {
+        return Ok(fd);
+    }
+    fcntl_dupfd_cloexec(&fd, 3)
 }
 
 fn identity_of(fd: &OwnedFd) -> Option<(u64, u64)> {

@@ -5,6 +5,7 @@ mod bounds;
 mod program;
 mod recorder;
 mod secure;
+mod stdio;
 
 use std::fs;
 use std::io::{self, Read as _};

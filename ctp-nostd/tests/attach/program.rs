@@ -8,6 +8,7 @@ use std::env;
 use std::fs::{self, File};
 use std::future::Future;
 use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -24,7 +25,7 @@ use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
 /// Says in the environment what to do.
 pub const ROLE: &str = "CTP_TEST_ROLE";
 
-const ROLES: [(&str, fn()); 9] = [
+const ROLES: [(&str, fn()); 12] = [
     ("nothing", || {}),
     ("quiet", be_quiet),
     ("crowd", be_a_crowd),
@@ -34,6 +35,9 @@ const ROLES: [(&str, fn()); 9] = [
     ("fork", fork),
     ("traveller", travel),
     ("traced", be_traced),
+    ("fragile", die_of_broken_pipes),
+    ("own-file", open_a_file_as_stderr),
+    ("closed", close_stdio),
 ];
 
 /// The program, if this is the child; else nothing.
@@ -76,6 +80,38 @@ fn be_an_undumpable_crowd() {
     let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
     rustix::process::set_dumpable_behavior(not_dumpable).expect("anybody may");
     be_a_crowd();
+}
+
+/// As a program in C, where Rust has SIGPIPE ignored.
+fn die_of_broken_pipes() {
+    unsafe extern "C" {
+        fn signal(number: i32, handler: usize) -> usize;
+    }
+    let (pipe, default) = (13, 0);
+    // SAFETY: libc's function; the default handler runs no code of the program.
+    unsafe { signal(pipe, default) };
+    assert!(!ctp::attach());
+}
+
+/// Closes stderr, and opens a file that gets its number.
+fn open_a_file_as_stderr() {
+    // SAFETY: nothing is printed to it here.
+    unsafe { rustix::io::close(2) };
+    let path = env::var("CTP_TEST_FILE").expect("the test names it");
+    let file = File::create(path).expect("it can be made");
+    assert_eq!(file.as_raw_fd(), 2);
+    assert!(!ctp::attach());
+}
+
+/// Attaches without stdin, stdout and stderr.
+fn close_stdio() {
+    for fd in 0..3 {
+        // SAFETY: nothing is read or printed from here on.
+        unsafe { rustix::io::close(fd) };
+    }
+    let is_attached = ctp::attach();
+    let is_open = |fd: i32| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok();
+    std::process::exit(i32::from(!is_attached || (0..3).any(is_open)));
 }
 
 /// As a daemon does: closes every descriptor that it did not open, then uses the numbers anew.

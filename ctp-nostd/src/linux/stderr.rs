@@ -1,0 +1,29 @@
+//! The message that says why a program is not recorded.
+#![allow(unsafe_code, reason = "borrows descriptor 2")]
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::BorrowedFd;
+use rustix::io::{FdFlags, fcntl_getfd};
+
+/// To stderr, if the program has one that takes a line at once.
+pub(super) fn say(line: &[u8]) {
+    // SAFETY: if descriptor 2 is closed the calls fail. It is not closed here, and no state of it is
+    // relied on between the calls.
+    let stderr = unsafe { BorrowedFd::borrow_raw(2) };
+    if is_inherited(stderr) && is_writable(stderr) {
+        let _ = rustix::io::write(stderr, line);
+    }
+}
+
+/// Whether the program may have been started with this descriptor. One that is closed on exec was opened
+/// by the program itself, after it closed its stderr: the file is not for messages.
+fn is_inherited(fd: BorrowedFd<'_>) -> bool {
+    fcntl_getfd(fd).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+}
+
+/// Whether a short write neither blocks nor raises SIGPIPE.
+fn is_writable(fd: BorrowedFd<'_>) -> bool {
+    let mut stream = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+    let is_ready = poll(&mut stream, Some(&Timespec::default())).is_ok();
+    is_ready && stream[0].revents() == PollFlags::OUT
+}
