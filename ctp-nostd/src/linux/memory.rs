@@ -11,7 +11,10 @@ use core::ptr;
 use rustix::fd::OwnedFd;
 use rustix::fs::fstat;
 use rustix::io::{Errno, pread};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munlock,
+    munmap,
+};
 
 use super::session::NotAttached;
 use crate::layout::{Header, Span, Station};
@@ -76,9 +79,21 @@ impl Mapping {
     }
 }
 
+/// After `mlockall(MCL_FUTURE)` the kernel locks each new mapping, and so fills all of it: gigabytes, of
+/// which most are never touched. A mapping without access is not filled, and access comes once it is
+/// unlocked.
 fn map(file: &OwnedFd, bytes: usize) -> Result<(*mut c_void, usize), Errno> {
+    let (none, shared) = (ProtFlags::empty(), MapFlags::SHARED);
     // SAFETY: a new mapping at a place of the kernel's choice touches no memory that is in use.
-    let base = unsafe { mmap(ptr::null_mut(), bytes, ACCESS, MapFlags::SHARED, file, 0)? };
+    let base = unsafe { mmap(ptr::null_mut(), bytes, none, shared, file, 0)? };
+    // SAFETY: of the mapping just made, which nothing uses yet.
+    let accessible =
+        unsafe { munlock(base, bytes).and_then(|()| mprotect(base, bytes, READ_WRITE)) };
+    if let Err(error) = accessible {
+        // SAFETY: mapped above with this length, and nothing uses it.
+        let _ = unsafe { munmap(base, bytes) };
+        return Err(error);
+    }
     // A core dump of the program would have all of it, also what was never touched: a gigabyte. The
     // recorder has it anyway. Where the kernel does not know the word, so be it.
     // SAFETY: of the mapping just made; changes nothing that the program can see.
@@ -105,6 +120,7 @@ fn start_of(file: &OwnedFd, span: usize) -> Option<usize> {
     (read == word.len() && offset != 0).then_some(offset)
 }
 
+const READ_WRITE: MprotectFlags = MprotectFlags::READ.union(MprotectFlags::WRITE);
 const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// Bytes of a page, at least.
 pub(super) const PAGE_BYTES: usize = 4096;

@@ -2,6 +2,7 @@
 //! recorder. The child is this test binary again; what it does stands in `program.rs`.
 
 mod bounds;
+mod locked;
 mod program;
 mod recorder;
 mod secure;

@@ -25,7 +25,7 @@ use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
 /// Says in the environment what to do.
 pub const ROLE: &str = "CTP_TEST_ROLE";
 
-const ROLES: [(&str, fn()); 12] = [
+const ROLES: [(&str, fn()); 13] = [
     ("nothing", || {}),
     ("quiet", be_quiet),
     ("crowd", be_a_crowd),
@@ -38,6 +38,7 @@ const ROLES: [(&str, fn()); 12] = [
     ("fragile", die_of_broken_pipes),
     ("own-file", open_a_file_as_stderr),
     ("closed", close_stdio),
+    ("locked", lock_all_memory),
 ];
 
 /// The program, if this is the child; else nothing.
@@ -112,6 +113,22 @@ fn close_stdio() {
     let is_attached = ctp::attach();
     let is_open = |fd: i32| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok();
     std::process::exit(i32::from(!is_attached || (0..3).any(is_open)));
+}
+
+/// Locks all memory to come, attaches, and says how much of the shared memory is resident.
+fn lock_all_memory() {
+    if rustix::mm::mlockall(rustix::mm::MlockAllFlags::FUTURE).is_err() {
+        return println!("resident=unknown");
+    }
+    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
+    be_a_crowd();
+    let smaps = fs::read_to_string("/proc/self/smaps").expect("it can be read");
+    let (_, of_memory) = smaps.split_once(&shm).expect("it is mapped");
+    let line = of_memory.lines().find_map(|line| line.strip_prefix("Rss:"));
+    println!(
+        "resident={}",
+        line.expect("a line").trim().trim_end_matches(" kB")
+    );
 }
 
 /// As a daemon does: closes every descriptor that it did not open, then uses the numbers anew.

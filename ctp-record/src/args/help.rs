@@ -36,7 +36,8 @@ Meanwhile `ctp-report --stuck`, in another terminal, tells what is stuck by then
 Up to 128 threads of a process have a full buffer at a time, more if --buffer is below 8M (1024 with
 1M or less, where memory allows). Up to 4096 more get a short one, of 64K at most; together these
 take no more memory than the full ones.
-A program that locks its memory (mlockall) locks that room too: give it --buffer 64K -n 1000, say.
+A program that locks its memory (mlockall) after it attached locks that room too: give it
+--buffer 64K -n 1000, say.
 With --no-bell a thread still calls gettid at its first event, and has no buffer of one that ended
 without saying so.
 A flight recorder writes nothing while the program runs. It has of each thread what --buffer holds,
