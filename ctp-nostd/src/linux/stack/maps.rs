@@ -6,7 +6,7 @@ use core::str;
 
 use heapless::Vec;
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::read;
+use rustix::io::pread;
 
 /// One line, without most of its file name.
 type Line = Vec<u8, 96>;
@@ -28,12 +28,16 @@ struct Entry {
     is_without_access: bool,
 }
 
+/// Reads at positions, so that nothing is taken from another file that gets the descriptor's number,
+/// should the program close all descriptors meanwhile.
 pub(super) fn find(address: usize) -> Option<Mapping> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, c"/proc/self/maps", flags, Mode::empty()).ok()?;
     let mut search = Search::new(address);
     let mut piece = [0; 256];
-    while let Ok(length @ 1..) = read(&file, &mut piece) {
+    let mut position = 0;
+    while let Ok(length @ 1..) = pread(&file, &mut piece, position) {
+        position += length as u64;
         for byte in piece.iter().take(length) {
             if let Some(found) = search.read(*byte) {
                 return Some(found);
