@@ -101,8 +101,9 @@ impl<const MOST: usize> LatestWalk<MOST> {
         (alike.are() && is_undisturbed && turn.is_multiple_of(2)).then_some(chain)
     }
 
+    /// Whether the kept walk has this key.
     #[inline(always)]
-    fn is_of(&self, key: &Key) -> bool {
+    pub fn is_of(&self, key: &Key) -> bool {
         let is = |word: &AtomicUsize, value| word.load(Ordering::Relaxed) == value;
         is(&self.fp, key.here.fp)
             && is(&self.sp, key.here.sp)

@@ -103,6 +103,34 @@ fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::latest_walk::Key;
+    use crate::chain::walk::Here;
+
+    // CT-13
+    #[test]
+    fn a_thread_forgets_the_walks_in_a_place_that_it_takes() {
+        let polled = Polled::new();
+        let find = |attachment| Walks::find(&polled, attachment).expect("there are places");
+        let (whose, end, base, caller) = (1, 4096, 4096, 0);
+        let here = Here {
+            pc: 1,
+            fp: 2048,
+            sp: 2048,
+        };
+        let key = Key {
+            whose,
+            here,
+            end,
+            base,
+            caller,
+        };
+        let walks = find(1);
+        walks.clone.keep(&key, &[], 5);
+        walks.wake.keep(&key, &[], 5);
+        assert!(walks.clone.is_of(&key) && walks.wake.is_of(&key));
+        assert!(core::ptr::eq(walks, find(2)), "it is the same thread");
+        assert!(!walks.clone.is_of(&key) && !walks.wake.is_of(&key));
+    }
 
     // CT-13
     #[test]
