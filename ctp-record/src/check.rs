@@ -44,13 +44,15 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
     let start = start_of(clock, &launch.command, launch.stations);
     let memory = Memory::create(plan, &recording_of(&start), launch.inherit_fd)
         .map_err(|error| StartError::Memory(plan.bytes(), error))?;
+    // Before anything is made that would stay behind.
+    let mut signals = Signals::watch(&[]).map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
-    let signals = Signals::watch(&[]).map_err(Error::Wait)?;
     let region = memory.region();
     let prepared = Prepared {
         memory: &memory,
         rendezvous: &rendezvous,
     };
+    signals.check_none_ends_it()?;
     let running = prepared.launch(launch)?;
     let file = file_of(&memory).map_err(|error| StartError::Memory(plan.bytes(), error))?;
     let judged = Watch::new(region, &rendezvous, file, clock.monotonic_ns)

@@ -20,13 +20,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 
 use crate::output::Location;
-use crate::rendezvous::CONTROL;
+use crate::rendezvous::{CONTROL, SOCK};
 
 /// Only its owner enters it, and it is a directory.
 const PRIVATE_DIRECTORY: u32 = 0o040_700;
-
-/// The name of the socket at which programs ring.
-const SOCK: &[u8] = b"sock";
 
 /// Removes the directories `ctp-PID-N` in `parent` whose process is gone, with their sockets.
 pub fn remove_sockets(parent: &Path) {
@@ -122,8 +119,12 @@ fn remove_socket(parent: &Path, name: &OsStr) -> rustix::io::Result<()> {
         return Ok(());
     }
     let names = names_in(&directory)?;
-    let is_known = |name: &CString| [SOCK, CONTROL.as_bytes()].contains(&name.to_bytes());
-    let has_listener = names.iter().any(|name| name.to_bytes() == SOCK);
+    let is_known = |name: &CString| {
+        [SOCK, CONTROL]
+            .map(str::as_bytes)
+            .contains(&name.to_bytes())
+    };
+    let has_listener = names.iter().any(|name| name.to_bytes() == SOCK.as_bytes());
     if !names.iter().all(is_known) || (has_listener && !is_dead_socket(&directory)) {
         return Ok(());
     }

@@ -1,5 +1,7 @@
 //! A recording from its begin to its end.
 
+use std::io;
+
 use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
 use ctp_nostd::create::{Plan, Recording};
 use ctp_trace::record::{End, Start};
@@ -8,7 +10,7 @@ use crate::backlog::Backlog;
 use crate::calibrate::Calibrator;
 use crate::clock::Clock;
 use crate::closing::{Closing, write};
-use crate::config::{Config, Launch};
+use crate::config::{Config, Launch, Verbosity};
 use crate::crash::Crashes;
 use crate::error::{Error, StartError};
 use crate::flight::Trigger;
@@ -21,7 +23,7 @@ use crate::signals::Signals;
 use crate::start_and_end::{end_of, recording_of, start_of};
 use crate::store::Store;
 use crate::wait::Wait;
-use crate::{capacity, cost, landing, output, signals, survivors};
+use crate::{capacity, cost, landing, output, signals, stderr, survivors};
 
 /// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
 ///
@@ -31,8 +33,10 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
     output::check_apart(&config.output)?;
     signals::survive_file_limit().map_err(Error::Wait)?;
+    // Before anything is made that would stay behind.
+    let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
-    let mut session = begin(config, launch, clock, &rendezvous)?;
+    let mut session = begin(config, launch, clock, signals, &rendezvous)?;
     let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
     if session.output.flight().is_some() {
@@ -61,6 +65,7 @@ fn begin<'r>(
     config: &Config,
     launch: &Launch,
     clock: Clock,
+    mut signals: Signals,
     rendezvous: &'r Rendezvous,
 ) -> Result<Session<'r>, Error> {
     let start = Start {
@@ -71,7 +76,6 @@ fn begin<'r>(
     let memories = memories_of(launch, &start, backlog.clone())?;
     let lookout = Lookout::of(wish(launch), launch.flight.is_some());
     let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
-    let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
     let calibrator = Calibrator::start();
     let crashes = Crashes::listen();
@@ -79,10 +83,13 @@ fn begin<'r>(
         memory: memories.first(),
         rendezvous,
     };
+    signals.check_none_ends_it()?;
     let running = prepared.launch(launch)?;
     wait.watch_program(&running).map_err(Error::Wait)?;
-    wait.watch_control(rendezvous.control())
-        .map_err(Error::Wait)?;
+    match rendezvous.control() {
+        Ok(control) => wait.watch_control(control).map_err(Error::Wait)?,
+        Err(error) => say_uncontrolled(config, error),
+    }
     output.take_place();
     let parts = Parts {
         clock,
@@ -98,6 +105,15 @@ fn begin<'r>(
         running,
     };
     Ok(Session::new(parts, launch, config.verbosity))
+}
+
+/// A recording does without control.
+fn say_uncontrolled(config: &Config, error: &io::Error) {
+    if config.verbosity > Verbosity::Quiet {
+        stderr::say(&format!(
+            "ctp-record: ctp-record control cannot reach this recording: {error}\n"
+        ));
+    }
 }
 
 /// Room for what was asked for.

@@ -24,8 +24,8 @@ use crate::{credentials, leftovers};
 pub struct Rendezvous {
     directory: PathBuf,
     listener: UnixListener,
-    /// Where `ctp-record control` asks.
-    control: UnixListener,
+    /// Where `ctp-record control` asks, or why nothing can.
+    control: io::Result<UnixListener>,
     /// Given up to let somebody in when there is no other descriptor left.
     spare: RefCell<Option<OwnedFd>>,
 }
@@ -61,6 +61,8 @@ pub fn heard(socket: impl AsFd) -> Option<Asked> {
     Asked::from_bytes(bytes.get(..heard)?)
 }
 
+/// Name of the socket at which programs ring.
+pub const SOCK: &str = "sock";
 /// Name of the socket for control, beside the one of programs.
 pub const CONTROL: &str = "control";
 
@@ -81,7 +83,6 @@ impl Rendezvous {
             spare: RefCell::default(),
         };
         rendezvous.listener.set_nonblocking(true)?;
-        rendezvous.control.set_nonblocking(true)?;
         rendezvous.have_a_spare();
         Ok(rendezvous)
     }
@@ -95,7 +96,7 @@ impl Rendezvous {
 
     /// What programs connect to.
     pub fn path(&self) -> PathBuf {
-        self.directory.join("sock")
+        self.directory.join(SOCK)
     }
 
     /// What becomes readable when one connects.
@@ -103,9 +104,12 @@ impl Rendezvous {
         &self.listener
     }
 
-    /// What becomes readable when somebody wants to control the recording.
-    pub fn control(&self) -> &UnixListener {
-        &self.control
+    /// What becomes readable when `ctp-record control` asks.
+    ///
+    /// # Errors
+    /// Those of the kernel when the socket was made: the recording goes on without.
+    pub fn control(&self) -> Result<&UnixListener, &io::Error> {
+        self.control.as_ref()
     }
 
     /// The next one that connected, if any.
@@ -127,10 +131,11 @@ impl Rendezvous {
 
     /// The next one that wants to control the recording, if any.
     pub fn accept_control(&self) -> Option<UnixStream> {
-        match self.control.accept() {
+        let control = self.control.as_ref().ok()?;
+        match control.accept() {
             Ok((stream, _)) => may_control(&stream).then_some(stream),
             Err(error) if is_no_descriptor_left(&error) => {
-                self.pick_up(&self.control, |_| ());
+                self.pick_up(control, |_| ());
                 None
             }
             Err(_) => None,
@@ -237,7 +242,10 @@ fn parent() -> PathBuf {
 /// 107 bytes less `/ctp-4194304-99/control`.
 const LONGEST_PARENT: usize = 84;
 
-fn listen_in_private(parent: &Path) -> io::Result<(PathBuf, UnixListener, UnixListener)> {
+/// A directory of our own, what programs connect to, and what `ctp-record control` connects to.
+type Private = (PathBuf, UnixListener, io::Result<UnixListener>);
+
+fn listen_in_private(parent: &Path) -> io::Result<Private> {
     let pid = std::process::id();
     let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
     for number in 0..TRIES {
@@ -247,21 +255,37 @@ fn listen_in_private(parent: &Path) -> io::Result<(PathBuf, UnixListener, UnixLi
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
         }
-        let programs = UnixListener::bind(directory.join("sock"));
-        let both = programs.and_then(|it| Ok((it, UnixListener::bind(directory.join(CONTROL))?)));
-        match both {
+        match listen_in(&directory) {
             Ok((listener, control)) => return Ok((directory, listener, control)),
             // A recorder in another process namespace took it for left over while it was empty.
             Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
             Err(error) => {
-                // If they cannot be removed, a directory without a listener stays behind.
-                let _ = fs::remove_file(directory.join("sock"));
+                // If it cannot be removed, an empty directory stays behind.
                 let _ = fs::remove_dir(&directory);
                 return Err(error);
             }
         }
     }
     Err(last)
+}
+
+fn listen_in(directory: &Path) -> io::Result<(UnixListener, io::Result<UnixListener>)> {
+    let listener = listen_at(&directory.join(SOCK))?;
+    match listen_at(&directory.join(CONTROL)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
+        control => Ok((listener, control)),
+    }
+}
+
+/// One that cannot be listened at leaves no name behind.
+fn listen_at(path: &Path) -> io::Result<UnixListener> {
+    let listener = UnixListener::bind(path).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    listener.inspect_err(|_| {
+        let _ = fs::remove_file(path);
+    })
 }
 
 #[cfg(test)]

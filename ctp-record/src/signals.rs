@@ -1,5 +1,12 @@
-//! Signals to the recorder: who sent one decides what becomes of it.
+//! Signals to the recorder, and what becomes of them.
+//!
+//! Those with which users end programs, or tell them something, are the program's: each is passed
+//! on, unless the program has got it too. A second one that asks for an end ends the recording.
+//! Every other signal that would end the recorder ends the recording: the trace is written to its
+//! end, and the program goes on without a recorder. A fault of the recorder itself (SIGSEGV and
+//! the like) cannot be outlived.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -7,11 +14,16 @@ use std::process::Command;
 use std::sync::Arc;
 
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
+    SIGUSR2, SIGVTALRM, SIGXCPU,
+};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Sent};
+use signal_hook::low_level::signal_name;
 
+use crate::error::StartError;
 use crate::inherited;
 
 /// One that arrived.
@@ -30,13 +42,45 @@ impl Arrived {
         ENDS.contains(&self.number)
     }
 
+    /// Whether the recording is to end, and the program is not to know.
+    pub fn ends_the_recording(self) -> bool {
+        !self.asks_for_an_end() && !TOLD.contains(&self.number)
+    }
+
     /// What to pass on to the program.
     pub fn signal(self) -> Option<Signal> {
         Signal::from_named_raw(self.number)
     }
 }
 
+impl fmt::Display for Arrived {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (signal_name(self.number), self.number) {
+            (Some(name), _) => out.write_str(name),
+            (None, libc::SIGPWR) => out.write_str("SIGPWR"),
+            (None, libc::SIGSTKFLT) => out.write_str("SIGSTKFLT"),
+            (None, number) => write!(out, "signal {number}"),
+        }
+    }
+}
+
+/// They ask a program to end.
 const ENDS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+/// They tell a program something.
+const TOLD: [i32; 2] = [SIGUSR1, SIGUSR2];
+/// They are about the process that gets them. Real-time signals are so, too.
+const ABOUT_US: [i32; 10] = [
+    SIGALRM,
+    SIGXCPU,
+    SIGVTALRM,
+    SIGPROF,
+    SIGIO,
+    SIGABRT,
+    SIGTRAP,
+    SIGSYS,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+];
 
 /// Notices the signals that users send to programs.
 pub struct Signals {
@@ -50,18 +94,20 @@ impl std::fmt::Debug for Signals {
 }
 
 impl Signals {
-    /// From now on, and these besides. What this process was told to ignore stays ignored, here and in the program.
+    /// From now on, and these too. What this process was told to ignore stays ignored, here and in the program.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn watch(besides: &[i32]) -> io::Result<Self> {
+    pub fn watch(also: &[i32]) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let ignored = ignored_mask();
         let wanted = ENDS
             .into_iter()
-            .chain([SIGUSR1, SIGUSR2])
+            .chain(TOLD)
+            .chain(ABOUT_US)
+            .chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
             .filter(|signal| ignored >> (signal - 1) & 1 == 0)
-            .chain(besides.iter().copied());
+            .chain(also.iter().copied());
         let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), wanted)?;
         Ok(Signals { delivery })
     }
@@ -76,6 +122,18 @@ impl Signals {
             ),
         };
         self.delivery.pending().map(origin).collect()
+    }
+}
+
+impl Signals {
+    /// Has one come that makes it pointless to start the program?
+    ///
+    /// # Errors
+    /// [`StartError::Interrupted`].
+    pub fn check_none_ends_it(&mut self) -> Result<(), StartError> {
+        let mut arrived = self.arrived().into_iter();
+        let ends = arrived.find(|it| it.asks_for_an_end() || it.ends_the_recording());
+        ends.map_or(Ok(()), |signal| Err(StartError::Interrupted(signal)))
     }
 }
 

@@ -106,7 +106,7 @@ impl<'w> Watch<'w> {
                 break ended.ending();
             }
             for arrived in signals.arrived() {
-                if std::mem::replace(&mut asked, true) {
+                if arrived.ends_the_recording() || std::mem::replace(&mut asked, true) {
                     self.judge_world();
                     return Ok(self.judged);
                 }

@@ -5,6 +5,7 @@ use std::io;
 
 use super::limits::{is_no_thread_left, no_thread, remedy};
 use crate::rendezvous::is_no_descriptor_left;
+use crate::signals::Arrived;
 use crate::words::size;
 
 /// Why nothing could begin.
@@ -15,6 +16,8 @@ pub enum StartError {
     Memory(u64, io::Error),
     /// The socket cannot be made.
     Socket(io::Error),
+    /// A signal came before the program was started.
+    Interrupted(Arrived),
     /// The program does not exist.
     NoProgram(String),
     /// The program does not exist, and looks like what a flight recorder is to keep.
@@ -26,13 +29,14 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// As a shell's for a program that cannot be executed, else 1.
+    /// As a shell's for a program that cannot be executed or a signal, else 1.
     pub fn status(&self) -> u8 {
         match self {
             StartError::NoProgram(_)
             | StartError::NoProgramButReach(_)
             | StartError::NoInterpreter(..) => 127,
             StartError::NotExecutable(..) => 126,
+            StartError::Interrupted(signal) => 128 + signal.number as u8,
             StartError::Memory(..) | StartError::Socket(_) => 1,
         }
     }
@@ -57,6 +61,9 @@ impl fmt::Display for StartError {
             StartError::Socket(error) => {
                 let remedy = remedy(error, TMPDIR);
                 write!(out, "cannot make a socket: {error}; {remedy}")
+            }
+            StartError::Interrupted(signal) => {
+                write!(out, "{signal} came before the program was started")
             }
             StartError::NoProgram(name) => {
                 write!(out, "{name}: no such program; is the path right?")

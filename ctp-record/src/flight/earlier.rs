@@ -42,18 +42,14 @@ fn numbered(output: &Path) -> Vec<Location> {
     let is_one = |found: &[u8]| found.strip_prefix(prefix).is_some_and(is_number);
     let location = |found: &CString| {
         let name = OsStr::from_bytes(found.as_bytes());
-        let directory = directory.try_clone().ok()?;
-        Some(Location::new(
-            directory,
-            name.to_owned(),
-            output.with_file_name(name),
-        ))
+        let path = output.with_file_name(name);
+        Location::new(directory.clone(), name.to_owned(), path)
     };
     let found = names_in(&directory).unwrap_or_default();
     found
         .iter()
         .filter(|found| is_one(found.as_bytes()))
-        .filter_map(location)
+        .map(location)
         .collect()
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, openat, renameat, statat, unlinkat,
@@ -14,7 +15,8 @@ use rustix::io::Errno;
 /// Where a file is or will be.
 #[derive(Debug)]
 pub struct Location {
-    directory: OwnedFd,
+    /// Shared, since descriptors may be few.
+    directory: Rc<OwnedFd>,
     name: OsString,
     path: PathBuf,
 }
@@ -24,7 +26,7 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 impl Location {
     /// This name in this directory.
-    pub fn new(directory: OwnedFd, name: OsString, path: PathBuf) -> Self {
+    pub fn new(directory: Rc<OwnedFd>, name: OsString, path: PathBuf) -> Self {
         Location {
             directory,
             name,
@@ -48,20 +50,17 @@ impl Location {
     }
 
     /// The name with this behind it, in the same directory.
-    ///
-    /// # Errors
-    /// Those of the kernel: there are too many open files.
-    pub fn with_suffix(&self, suffix: &str) -> io::Result<Self> {
+    pub fn with_suffix(&self, suffix: &str) -> Self {
         let append = |text: &OsStr| {
             let mut text = text.to_owned();
             text.push(suffix);
             text
         };
-        Ok(Location {
-            directory: self.directory.try_clone()?,
+        Location {
+            directory: self.directory.clone(),
             name: append(&self.name),
             path: append(self.path.as_os_str()).into(),
-        })
+        }
     }
 
     /// Makes a new file there, for this user alone, and opens it for reading and writing.
@@ -108,7 +107,7 @@ impl Location {
     /// # Errors
     /// Those of the kernel: the directory cannot be written, say.
     pub fn keep_previous(&self) -> io::Result<()> {
-        let old = self.with_suffix(".old")?;
+        let old = self.with_suffix(".old");
         match renameat(&self.directory, &self.name, &old.directory, &old.name) {
             Err(Errno::NOENT) => Ok(()),
             result => Ok(result?),

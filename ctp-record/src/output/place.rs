@@ -106,7 +106,7 @@ impl Draft {
         let pid = std::process::id();
         let mut last = io::ErrorKind::AlreadyExists.into();
         for number in 0..MOST_NAMES {
-            let location = place.with_suffix(&format!(".new-{pid}-{number}"))?;
+            let location = place.with_suffix(&format!(".new-{pid}-{number}"));
             match location.create_new() {
                 Ok(file) => {
                     leftovers::claim(&file);
@@ -135,8 +135,9 @@ impl Draft {
 /// The draft stays, under a name by which no recorder takes it for left over. Gives its path.
 fn keep(draft: &Location, place: &Location) -> PathBuf {
     let kept = place.with_suffix(&format!(".{}", std::process::id()));
-    let kept = kept.and_then(|kept| draft.rename_to(&kept).map(|()| kept));
-    kept.as_ref().unwrap_or(draft).path().to_owned()
+    let is_kept = draft.rename_to(&kept).is_ok();
+    let is_at = if is_kept { &kept } else { draft };
+    is_at.path().to_owned()
 }
 
 impl Drop for Draft {

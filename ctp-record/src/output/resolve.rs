@@ -10,9 +10,10 @@
 use std::collections::VecDeque;
 use std::ffi::{CStr, OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{
     CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, Stat, fstat, fstatfs, openat, readlinkat,
@@ -34,7 +35,7 @@ pub enum Found {
 /// What ends a walk.
 enum End {
     Found(Found),
-    Directory(OwnedFd),
+    Directory(Rc<OwnedFd>),
 }
 
 /// As many links as the kernel follows.
@@ -57,7 +58,7 @@ pub fn resolve(path: &Path) -> io::Result<Found> {
 ///
 /// # Errors
 /// Those of the kernel, what is no directory, and [`ForeignEntry`].
-pub fn directory_of(path: &Path) -> io::Result<OwnedFd> {
+pub fn directory_of(path: &Path) -> io::Result<Rc<OwnedFd>> {
     match walk(&path.parent().unwrap_or(path).join("."))? {
         End::Directory(directory) => Ok(directory),
         End::Found(_) => Err(Errno::NOTDIR.into()),
@@ -75,9 +76,13 @@ fn walk(path: &Path) -> io::Result<End> {
     Err(Errno::LOOP.into())
 }
 
+fn open_directory(path: &str) -> rustix::io::Result<Rc<OwnedFd>> {
+    openat(CWD, path, LOOK | OFlags::DIRECTORY, Mode::empty()).map(Rc::new)
+}
+
 /// A way through the directories.
 struct Walk {
-    directory: OwnedFd,
+    directory: Rc<OwnedFd>,
     /// How the directory is called in messages.
     path: PathBuf,
     /// What is still to be gone through.
@@ -95,7 +100,7 @@ impl Walk {
         // Where the working directory may not be entered, absolute paths still lead somewhere.
         let start = if path.is_absolute() { "/" } else { "." };
         let mut walk = Walk {
-            directory: openat(CWD, start, LOOK | OFlags::DIRECTORY, Mode::empty())?,
+            directory: open_directory(start)?,
             path: PathBuf::new(),
             names: VecDeque::new(),
         };
@@ -112,7 +117,7 @@ impl Walk {
         for component in Path::new(target).components().rev() {
             match component {
                 Component::RootDir => {
-                    self.directory = openat(CWD, "/", LOOK | OFlags::DIRECTORY, Mode::empty())?;
+                    self.directory = open_directory("/")?;
                     self.path = PathBuf::from("/");
                 }
                 Component::CurDir | Component::Prefix(_) => {}
@@ -134,7 +139,7 @@ impl Walk {
             let is_last = self.names.is_empty();
             let flags = LOOK | OFlags::NOFOLLOW;
             let entry = match openat(&self.directory, &name, flags, Mode::empty()) {
-                Err(Errno::NOENT) if is_last => return self.file(name),
+                Err(Errno::NOENT) if is_last => return Ok(self.file(name)),
                 entry => self.seen_through(entry?, &name)?,
             };
             let stat = fstat(&entry)?;
@@ -142,25 +147,24 @@ impl Walk {
                 FileType::Symlink => return self.link(&entry, &stat, &name),
                 FileType::Directory => self.enter(entry, &name),
                 _ if !is_last => return Err(Errno::NOTDIR.into()),
-                FileType::RegularFile => return self.file(name),
+                FileType::RegularFile => return Ok(self.file(name)),
                 _ => return self.other(entry, &stat, &name),
             }
         }
-        Ok(Step::End(End::Directory(self.directory.try_clone()?)))
+        Ok(Step::End(End::Directory(self.directory.clone())))
     }
 
-    fn file(&self, name: OsString) -> io::Result<Step> {
-        let directory = self.directory.try_clone()?;
+    fn file(&self, name: OsString) -> Step {
         let path = self.path.join(&name);
-        let location = Location::new(directory, name, path);
-        Ok(Step::End(End::Found(Found::File(location))))
+        let location = Location::new(self.directory.clone(), name, path);
+        Step::End(End::Found(Found::File(location)))
     }
 
     /// Opened as a directory, so that one which is mounted on demand is mounted.
     fn enter(&mut self, seen: OwnedFd, name: &OsStr) {
         let flags = LOOK | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let directory = openat(&self.directory, name, flags, Mode::empty());
-        self.directory = directory.unwrap_or(seen);
+        self.directory = Rc::new(directory.unwrap_or(seen));
         self.path.push(name);
     }
 
@@ -190,7 +194,7 @@ impl Walk {
     }
 
     fn check_owner(&self, entry: &Stat, name: &OsStr, kind: &'static str) -> io::Result<()> {
-        let directory = fstat(self.directory.as_fd())?;
+        let directory = fstat(&self.directory)?;
         if !is_foreign(&directory, entry) {
             return Ok(());
         }

@@ -3,11 +3,14 @@
 use std::io;
 
 use ctp_trace::record::{Nanos, ProcessEnding};
+use signal_hook::consts::SIGXCPU;
 
 use super::{Over, Session, vigil};
+use crate::config::Verbosity;
 use crate::signals::Arrived;
-use crate::survivors;
+use crate::status::Status;
 use crate::wait::Happened;
+use crate::{stderr, survivors};
 
 impl Session<'_> {
     /// Does what follows from what has happened. Gives why and when it is over, if it is.
@@ -73,7 +76,7 @@ impl Session<'_> {
     }
 
     /// The first signal that asks for an end is the program's, the second one the recorder's. One
-    /// that comes when only others are waited for ends that.
+    /// that comes when only others are waited for ends that. Some are the recorder's in any case.
     fn obey(&mut self, asked: &mut bool) -> Option<Over> {
         for arrived in self.signals.arrived() {
             if let Some(recorder) = self.output.flight()
@@ -82,19 +85,40 @@ impl Session<'_> {
                 recorder.want();
                 continue;
             }
+            if arrived.ends_the_recording() {
+                self.say_why_it_ends(arrived);
+                return Some(self.over_by(arrived));
+            }
             if !arrived.asks_for_an_end() {
                 self.pass_on(arrived);
                 continue;
             }
-            if let Some((ended, _)) = self.so_far.ended {
-                return Some(Over::Ended(ended.ending()));
-            }
-            if std::mem::replace(asked, true) {
-                return Some(Over::Stopped(arrived.number));
+            if self.so_far.ended.is_some() || std::mem::replace(asked, true) {
+                return Some(self.over_by(arrived));
             }
             self.pass_on(arrived);
         }
         None
+    }
+
+    fn over_by(&self, arrived: Arrived) -> Over {
+        match self.so_far.ended {
+            Some((ended, _)) => Over::Ended(ended.ending()),
+            None => Over::Stopped(arrived.number),
+        }
+    }
+
+    /// The closing lines say only that it has ended.
+    fn say_why_it_ends(&self, arrived: Arrived) {
+        if self.options.verbosity > Verbosity::Quiet {
+            self.status.iter().for_each(Status::make_room);
+            let what = match arrived.number {
+                SIGXCPU => " (ctp-record has used its processor time: ulimit -t)",
+                _ => "",
+            };
+            let line = format!("ctp-record: {arrived}{what} ends the recording, not the program\n");
+            stderr::say(&line);
+        }
     }
 
     fn pass_on(&self, arrived: Arrived) {

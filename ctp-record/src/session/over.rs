@@ -7,7 +7,7 @@ use ctp_trace::record::Ending;
 pub enum Over {
     /// The program ended.
     Ended(Ending),
-    /// A second signal, this one: the user does not want to wait for the program.
+    /// A signal, this one: a second one that asks for an end, or one that is about the recorder.
     Stopped(i32),
 }
 

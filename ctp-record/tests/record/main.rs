@@ -18,6 +18,7 @@ mod flight_of_many;
 mod holds;
 mod i686;
 mod impostors;
+mod interrupted;
 mod killed;
 mod lab;
 mod lanes;
