@@ -53,9 +53,10 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
             session.memories.counters(),
         )
     };
-    let closing = closing_of(config, launch, &session, end);
+    let is_said = config.verbosity > Verbosity::Quiet;
+    let closing = is_said.then(|| closing_of(config, launch, &session, end));
     if let Store::Trace(output) = session.output {
-        write::close(config, *output, closing)?;
+        write::close(*output, &end, closing, config.verbosity)?;
     }
     Ok(over.status())
 }

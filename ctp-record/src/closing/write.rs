@@ -1,27 +1,36 @@
 //! Where the closing lines go, once the trace is whole.
 
+use ctp_trace::record::End;
+
 use super::Closing;
-use crate::config::{Config, Verbosity};
+use crate::config::Verbosity;
 use crate::error::TraceError;
 use crate::hindsight;
 use crate::output::Output;
 use crate::stderr;
 
-/// Ends the trace and says what is in it.
+/// Ends the trace and says what is in it. Nothing of that is read back where nothing is to be said.
 ///
 /// # Errors
 /// The trace could not be written to its end.
-pub fn close(config: &Config, output: Output, mut closing: Closing<'_>) -> Result<(), TraceError> {
-    let written = output.finish(&closing.end);
-    closing.is_cut = written.is_err();
-    if let Ok(trace) = &written {
-        let metadata = trace.metadata().ok();
-        // A pipe or a device does not tell how much went into it, and cannot be looked at.
-        let file = metadata.filter(std::fs::Metadata::is_file);
-        closing.bytes = file.map(|metadata| metadata.len());
-        closing.outlook = hindsight::outlook(trace, closing.end.events);
+pub fn close(
+    output: Output,
+    end: &End,
+    closing: Option<Closing<'_>>,
+    verbosity: Verbosity,
+) -> Result<(), TraceError> {
+    let written = output.finish(end);
+    if let Some(mut closing) = closing {
+        closing.is_cut = written.is_err();
+        if let Ok(trace) = &written {
+            let metadata = trace.metadata().ok();
+            // A pipe or a device does not tell how much went into it, and cannot be looked at.
+            let file = metadata.filter(std::fs::Metadata::is_file);
+            closing.bytes = file.map(|metadata| metadata.len());
+            closing.outlook = hindsight::outlook(trace, closing.end.events);
+        }
+        say(&closing, verbosity);
     }
-    say(&closing, config.verbosity);
     written.map(drop)
 }
 

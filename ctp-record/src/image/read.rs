@@ -6,7 +6,7 @@ use ctp_trace::record::Ending;
 use super::{Firmware, first_birth_ns, load};
 use crate::clock::Clock;
 use crate::closing::{Closing, write};
-use crate::config::{Config, Image};
+use crate::config::{Config, Image, Verbosity};
 use crate::error::{Error, ImageError};
 use crate::harvest::Harvest;
 use crate::output::Output;
@@ -44,7 +44,8 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
         which: found.which,
         ..Closing::new(subject, &config.output, end, counters)
     };
-    write::close(config, output, closing)?;
+    let closing = (config.verbosity > Verbosity::Quiet).then_some(closing);
+    write::close(output, &end, closing, config.verbosity)?;
     Ok(0)
 }
 

@@ -13,6 +13,26 @@ fn quiet_says_nothing() {
     lab.trace();
 }
 
+/// The kernel counts what a process and the children that it has waited for have read.
+#[test]
+fn quiet_reads_no_trace_back() {
+    let lab = Lab::new();
+    let script = "\"$@\"; cat /proc/$$/io > io";
+    let recorder = lab.recorder(&["-q"], fixture("hot"));
+    let mut command = lab.command("sh");
+    command
+        .args(["-c", script, "sh"])
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    lab.run(command.args(["truth", "2", "5000", "100"]));
+    let io = lab.read("io");
+    let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+    let read: u64 = read.expect("it is told").parse().expect("a number");
+    let trace = lab.path("ctp.data").metadata().expect("it is there").len();
+    assert!(500_000 < trace, "it is much more than is read of /proc");
+    assert!(read < trace, "{read} of {trace} bytes");
+}
+
 #[test]
 fn all_it_says_goes_to_stderr_and_names_itself() {
     let lab = Lab::new();
