@@ -17,7 +17,7 @@ use crate::config::{Config, Flight, Image, Launch, Task, Verbosity};
 use crate::flight::{BadReach, Reach, Trigger};
 use crate::{capacity, duration, size};
 use control::ControlArgs;
-pub use usage::command;
+pub use usage::{answer, command};
 
 /// Runs a program and records what its coroutines do, from outside.
 #[derive(Parser, Debug)]

@@ -15,7 +15,7 @@ use ctp_trace::record::{End, Ending, Nanos};
 use crate::backlog::Backlog;
 use crate::hindsight::Outlook;
 use crate::turned_away::TurnedAway;
-use crate::words::{counted, grouped, seconds, shell_word, size};
+use crate::words::{counted, grouped, seconds, shell_word, shown, size};
 
 /// What there is to say.
 #[derive(Clone, Debug)]
@@ -334,7 +334,7 @@ impl<'c> Closing<'c> {
 
     fn what_was_written(&self) -> Option<String> {
         let bytes = self.bytes?;
-        let mut line = format!("wrote {} ({}", self.output.display(), size(bytes));
+        let mut line = format!("wrote {} ({}", shown(self.output), size(bytes));
         if self.end.events > 0 && self.summed_up == 0 {
             let each = bytes as f64 / self.end.events as f64;
             let _ = write!(line, ", {each:.1} B an event");

@@ -1,10 +1,12 @@
 //! What the user wants, whatever was typed.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::Shell;
+use ctp_trace::escape::escaped_bytes;
 
 use crate::backlog::Backlog;
 use crate::capacity;
@@ -104,10 +106,10 @@ impl Config {
 }
 
 impl Launch {
-    /// The program, for messages.
+    /// The program, for messages: one line, safe to print.
     pub(crate) fn name(&self) -> String {
         let program = self.command.first().map(OsString::as_os_str);
-        program.unwrap_or_default().to_string_lossy().into_owned()
+        escaped_bytes(program.unwrap_or_default().as_bytes()).into_owned()
     }
 }
 

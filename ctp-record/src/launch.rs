@@ -7,9 +7,11 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus};
 
+use ctp_trace::escape::escaped_bytes;
 use ctp_trace::record::{Ending, ProcessEnding};
 use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
@@ -86,7 +88,7 @@ impl Prepared<'_> {
 
 /// Why a program cannot be started, by a flight recorder or not.
 fn why(program: &OsStr, in_flight: bool, error: io::Error) -> StartError {
-    let name = program.to_string_lossy().into_owned();
+    let name = escaped_bytes(program.as_bytes()).into_owned();
     let is_reach = in_flight && name.parse::<Reach>().is_ok();
     match (error.kind(), interpreter::missing_for(program)) {
         (io::ErrorKind::NotFound, Some(interpreter)) => {

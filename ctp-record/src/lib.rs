@@ -62,7 +62,7 @@ mod wait;
 mod watermark;
 mod words;
 
-pub use args::Args;
+pub use args::{Args, answer};
 pub use config::{Config, Flight, Image, Launch, Task, Verbosity};
 pub use error::{ControlError, Error, ImageError, StartError, TraceError};
 pub use flight::{Chronicle, Composed, Over, last_snapshot_of, snapshot_of};

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use ctp_record::{Args, complain, run};
+use ctp_record::{Args, answer, complain, run};
 
 fn main() -> ExitCode {
     let config = match Args::from_command_line().and_then(Args::into_config) {
         Ok(config) => config,
-        Err(error) => error.exit(),
+        Err(error) => return ExitCode::from(answer(error)),
     };
     match run(&config) {
         Ok(status) => ExitCode::from(status),

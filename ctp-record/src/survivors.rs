@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use ctp_trace::escape::escaped_bytes;
+
 use crate::environment;
 
 /// So often at most is the list made until it stays the same.
@@ -42,6 +44,7 @@ fn has_in_environment(pid: u32, wanted: &[u8]) -> bool {
 }
 
 fn name_of(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim_end().escape_default().to_string()
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    escaped_bytes(name).into_owned()
 }

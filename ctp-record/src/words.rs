@@ -1,9 +1,10 @@
 //! How numbers and names are written for the user.
 
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use ctp_trace::escape::escaped_bytes;
+use ctp_trace::escape::{escaped_bytes, is_unsafe};
 
 /// A length of time, in what fits it.
 pub(crate) fn seconds(ns: u64) -> String {
@@ -30,12 +31,28 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// A file's name, in quotes where a shell would need them.
 pub(crate) fn shell_word(path: &Path) -> String {
-    let name = path.display().to_string();
+    let Some(name) = path.to_str().filter(|name| !name.contains(is_unsafe)) else {
+        return in_escapes(path.as_os_str().as_bytes());
+    };
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    match name.chars().all(plain) {
-        true => name,
-        false => format!("'{}'", name.replace('\'', r"'\''")),
+    if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
     }
+}
+
+/// What shells take for these bytes, and terminals for text: `$'a\033b'`.
+fn in_escapes(bytes: &[u8]) -> String {
+    let mut word = "$'".to_owned();
+    for byte in bytes {
+        match byte {
+            b'\'' | b'\\' => word.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => word.push(char::from(*byte)),
+            _ => write!(word, "\\{byte:03o}").expect("a string takes everything"),
+        }
+    }
+    word + "'"
 }
 
 /// `1 event`, `2 events`.
@@ -74,5 +91,9 @@ mod tests {
     fn the_next_command_can_be_pasted() {
         assert_eq!(shell_word(Path::new("./a-1.data")), "./a-1.data");
         assert_eq!(shell_word(Path::new("it's mine")), r"'it'\''s mine'");
+        assert_eq!(
+            shell_word(Path::new("a\x1b\\'\n\u{202e}")),
+            r"$'a\033\\\'\012\342\200\256'"
+        );
     }
 }

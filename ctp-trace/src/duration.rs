@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::escape::escaped;
 use crate::record::Nanos;
 
 /// The units, each with its nanoseconds.
@@ -32,14 +33,15 @@ pub enum BadDuration {
 
 impl fmt::Display for BadDuration {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BadDuration::Syntax(text) => write!(
-                out,
-                "`{text}` is not a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s"
+        let (text, why) = match self {
+            BadDuration::Syntax(text) => (
+                text,
+                "is not a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s",
             ),
-            BadDuration::TooLong(text) => write!(out, "`{text}` is longer than 584 years"),
-            BadDuration::TooFine(text) => write!(out, "`{text}` has a part of a nanosecond"),
-        }
+            BadDuration::TooLong(text) => (text, "is longer than 584 years"),
+            BadDuration::TooFine(text) => (text, "has a part of a nanosecond"),
+        };
+        write!(out, "`{}` {why}", escaped(text))
     }
 }
 

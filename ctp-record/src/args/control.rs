@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use clap::error::ErrorKind;
+
+use ctp_trace::escape::escaped_bytes;
 
 use super::usage;
 use crate::control::ask::Ask;
@@ -108,8 +111,8 @@ fn wrong_control(kind: ErrorKind, why: impl Display) -> clap::Error {
 fn no_verb(words: &[OsString]) -> clap::Error {
     let verbs = VerbArgs::augment_subcommands(clap::Command::default());
     let verbs: Vec<&str> = verbs.get_subcommands().map(|it| it.get_name()).collect();
-    let word = words.first().map(|it| it.to_string_lossy());
-    let word = word.unwrap_or_default();
+    let word = words.first().map_or(&[][..], |word| word.as_bytes());
+    let word = escaped_bytes(word);
     let why = format!("no verb '{word}'; there are: {}", verbs.join(", "));
     wrong_control(ErrorKind::InvalidSubcommand, why)
 }

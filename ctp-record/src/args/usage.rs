@@ -1,20 +1,66 @@
 //! Wrong usage, and what is said of it.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 
-use clap::builder::StyledStr;
+use clap::builder::{StyledStr, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 
+use ctp_trace::escape::{escaped, escaped_bytes};
+
 use super::Args;
+use crate::stderr;
 
 const NO_ATTACHING: &str = "\
 a process that runs already cannot be recorded; start the program under the recorder:
 ctp-record -- PROGRAM [ARGS]...";
 
-/// The command line as clap knows it.
+/// The command line as clap knows it. Where what was typed has to be escaped, messages are plain:
+/// their own escape sequences could not be told from typed ones.
 pub fn command() -> Command {
-    Args::command()
+    if is_typed_unsafe() {
+        Args::command().styles(Styles::plain())
+    } else {
+        Args::command()
+    }
+}
+
+fn is_typed_unsafe() -> bool {
+    let mut words = std::env::args_os();
+    words.any(|word| matches!(escaped_bytes(word.as_bytes()), Cow::Owned(_)))
+}
+
+/// Says what is wrong, or prints the help that was asked for. Gives the exit status.
+pub fn answer(mut error: clap::Error) -> u8 {
+    if is_typed_unsafe() && error.use_stderr() {
+        escape_context(&mut error);
+        stderr::say(&error.render().ansi().to_string());
+    } else {
+        // Where that stream takes nothing, the status has to do.
+        let _ = error.print();
+    }
+    error.exit_code() as u8
+}
+
+/// What was typed stays in its line.
+fn escape_context(error: &mut clap::Error) {
+    let context: Vec<_> = error
+        .context()
+        .map(|(kind, it)| (kind, it.clone()))
+        .collect();
+    for (kind, value) in context {
+        let value = match value {
+            ContextValue::String(text) => ContextValue::String(escaped(&text).into_owned()),
+            ContextValue::Strings(all) => {
+                let all = all.iter().map(|text| escaped(text).into_owned());
+                ContextValue::Strings(all.collect())
+            }
+            other => other,
+        };
+        error.insert(kind, value);
+    }
 }
 
 /// Takes a command line apart. Options end at the program's name, or at `--`: what comes then is
@@ -51,7 +97,8 @@ fn advised(mut error: clap::Error, option: &str, command: &mut Command) -> clap:
         tips.push(format!("did you mean '{similar}'?"));
     }
     tips.push(format!(
-        "to run a program of that name: ctp-record -- {option}"
+        "to run a program of that name: ctp-record -- {}",
+        escaped(option)
     ));
     let tips = tips.into_iter().map(StyledStr::from).collect();
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ctp_trace::escape::{escaped, is_unsafe};
+
 use super::Orders;
 use crate::words::shell_word;
 
@@ -96,7 +98,7 @@ pub fn to_text(facts: &Facts) -> String {
     let mut text = String::new();
     for (name, value) in facts {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{name:width$}  {value}");
+        let _ = writeln!(text, "{:width$}  {}", escaped(name), escaped(value));
     }
     text
 }
@@ -106,22 +108,30 @@ pub fn to_json(facts: &Facts) -> String {
     let member = |(name, value): &(String, String)| {
         let is_number = !IN_WORDS.contains(&name.as_str()) && value.parse::<u64>().is_ok();
         match is_number {
-            true => format!("\"{}\": {value}", escaped(name)),
-            false => format!("\"{}\": \"{}\"", escaped(name), escaped(value)),
+            true => format!("\"{}\": {value}", in_json(name)),
+            false => format!("\"{}\": \"{}\"", in_json(name), in_json(value)),
         }
     };
     let members: Vec<String> = facts.iter().map(member).collect();
     format!("{{{}}}\n", members.join(", "))
 }
 
-/// As JSON wants it.
-fn escaped(value: &str) -> String {
-    let escape = |text: String, c: char| match c {
-        '"' | '\\' => text + "\\" + c.encode_utf8(&mut [0; 4]),
-        c if c.is_control() => text + &format!("\\u{:04x}", u32::from(c)),
-        c => text + c.encode_utf8(&mut [0; 4]),
-    };
-    value.chars().fold(String::new(), escape)
+/// As JSON wants it; nothing that a terminal would obey is left either.
+fn in_json(value: &str) -> String {
+    let mut text = String::new();
+    for c in value.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            c if is_unsafe(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string does not fail.
+                    let _ = write!(text, "\\u{unit:04x}");
+                }
+            }
+            c => text.push(c),
+        }
+    }
+    text
 }
 
 /// What a command came to, in a line or two.
@@ -133,7 +143,7 @@ pub fn in_a_sentence(facts: &Facts) -> String {
     let seconds = fact("at_ns").parse().unwrap_or(0.0) / 1e9;
     let filter = match fact("filter") {
         "none" => "no filter".to_owned(),
-        filter => format!("filter {filter}"),
+        filter => format!("filter {}", escaped(filter)),
     };
     let what = match fact("recording") {
         "stopped" => "stopped",
@@ -145,14 +155,14 @@ pub fn in_a_sentence(facts: &Facts) -> String {
             text,
             "{} coroutines are amid an event that began before: it may still come, if whoever \
              writes it is not dead",
-            fact("inside")
+            escaped(fact("inside"))
         );
     }
     if !matches!(fact("plain"), "0" | "") {
         let _ = writeln!(
             text,
             "{} coroutines are of plain v1 peers, which know no control: they are recorded on",
-            fact("plain")
+            escaped(fact("plain"))
         );
     }
     text
@@ -168,10 +178,11 @@ pub fn of_a_snapshot(facts: &Facts) -> String {
     let seconds = ns("at_ns").saturating_sub(ns("since_ns")) as f64 / 1e9;
     let file = fact("snapshot");
     let mut text = format!(
-        "wrote {file}: {} events of the last {seconds:.1} s, {} earlier in totals only, {} lost\n",
-        fact("events"),
-        fact("earlier"),
-        fact("lost")
+        "wrote {}: {} events of the last {seconds:.1} s, {} earlier in totals only, {} lost\n",
+        escaped(file),
+        escaped(fact("events")),
+        escaped(fact("earlier")),
+        escaped(fact("lost"))
     );
     let _ = writeln!(
         text,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use ctp_trace::escape::escaped;
+
 /// Why a recorder was not controlled.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -52,7 +54,8 @@ impl fmt::Display for ControlError {
                     _ => Ok(()),
                 }
             }
-            ControlError::Refused(sentence) => out.write_str(sentence),
+            // The other end may have made more than a sentence of it.
+            ControlError::Refused(sentence) => out.write_str(&escaped(sentence)),
         }
     }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use ctp_nostd::Refused;
 
+use crate::words::shown;
+
 /// Why there is no dump that can be read.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -24,23 +26,23 @@ impl fmt::Display for ImageError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ImageError::Input(path, error) => {
-                write!(out, "cannot read {}: {error}", path.display())
+                write!(out, "cannot read {}: {error}", shown(path))
             }
             ImageError::NoImage(path) => write!(
                 out,
                 "{} holds no memory of a probe (no cTP magic in it); dump the whole of the static \
                  that ctp_nostd::Memory makes",
-                path.display()
+                shown(path)
             ),
             ImageError::BadImage(path, refused) => write!(
                 out,
                 "{} holds memory of a probe, but {refused}; dump the whole of it",
-                path.display()
+                shown(path)
             ),
             ImageError::NotElf(path) => write!(
                 out,
                 "{} is no ELF file; --elf wants the program that the dump was taken from",
-                path.display()
+                shown(path)
             ),
         }
     }

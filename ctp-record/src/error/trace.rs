@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::limits::{is_no_thread_left, no_thread, remedy};
+use crate::words::shown;
 
 /// Why a trace is not there, or not all of it.
 #[derive(Debug)]
@@ -37,11 +38,11 @@ impl fmt::Display for TraceError {
                 out.write_str(&no_thread(error))
             }
             TraceError::Output(path, error) => {
-                let (path, remedy) = (path.display(), remedy(error, ANOTHER_PLACE));
+                let (path, remedy) = (shown(path), remedy(error, ANOTHER_PLACE));
                 write!(out, "cannot create {path}: {error}; {remedy}")
             }
             TraceError::Write(path, error) => {
-                let (path, remedy) = (path.display(), remedy(error, ANOTHER_PLACE));
+                let (path, remedy) = (shown(path), remedy(error, ANOTHER_PLACE));
                 write!(out, "cannot write {path}: {error}; {remedy}")
             }
             TraceError::NoSnapshot(1) => {
@@ -52,21 +53,21 @@ impl fmt::Display for TraceError {
                 "none of the {asked} snapshots that were asked for could be written"
             ),
             TraceError::CutShort(path, error) => {
-                let path = path.display();
+                let path = shown(path);
                 write!(
                     out,
                     "cannot write {path}: {error}; it can be read up to here"
                 )
             }
             TraceError::Full(path, error) => {
-                let (path, remedy) = (path.display(), remedy(error, ROOM_OR_ANOTHER_PLACE));
+                let (path, remedy) = (shown(path), remedy(error, ROOM_OR_ANOTHER_PLACE));
                 write!(
                     out,
                     "nothing more can be written to {path}: {error}; {remedy}"
                 )
             }
             TraceError::Misplaced(path, draft, error) => {
-                let (path, draft) = (path.display(), draft.display());
+                let (path, draft) = (shown(path), shown(draft));
                 write!(
                     out,
                     "cannot put the trace in place as {path}: {error}; it is in {draft}"
@@ -75,7 +76,7 @@ impl fmt::Display for TraceError {
             TraceError::Gone(path) => write!(
                 out,
                 "{} was written, but somebody has moved, removed, cut or replaced it since",
-                path.display()
+                shown(path)
             ),
         }
     }

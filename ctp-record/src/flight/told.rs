@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::file::Snapshot;
 use crate::control::wire::Answer;
 use crate::error::TraceError;
-use crate::words::{grouped, shell_word, size};
+use crate::words::{grouped, shell_word, shown, size};
 
 /// The lines on stderr; with `threshold` for a snapshot that is taken of what the report would still
 /// take for young.
@@ -53,7 +53,7 @@ fn in_words(path: &Path, snapshot: &Snapshot) -> String {
         length.0 as f64 / 1e9,
         grouped(composed.earlier),
         grouped(composed.end.lost),
-        path.display(),
+        shown(path),
         size(bytes(snapshot))
     )
 }

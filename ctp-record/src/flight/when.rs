@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ctp_trace::escape::escaped;
 use ctp_trace::record::Ending;
 use rustix::process::Signal;
 
@@ -101,7 +102,8 @@ impl fmt::Display for BadTrigger {
                 let names: Vec<&str> = SIGNALS.iter().map(|(name, _)| *name).collect();
                 write!(
                     out,
-                    "{name} is no signal that is free for this; these are: {}",
+                    "{} is no signal that is free for this; these are: {}",
+                    escaped(name),
                     names.join(", ")
                 )
             }

@@ -11,6 +11,7 @@ use crate::error::{Error, ImageError};
 use crate::harvest::Harvest;
 use crate::output::Output;
 use crate::start_and_end::{end_of, start_of};
+use crate::words::shown;
 
 /// Reads a dump into a trace and says what is in it.
 ///
@@ -36,7 +37,7 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let counters = region.header.counters();
     let totals = harvest.totals();
     let end = end_of(totals, harvest.latest(), Ending::Image, counters);
-    let subject = image.dump.display().to_string();
+    let subject = shown(&image.dump);
     let closing = Closing {
         stations: region.stations.len() as u32,
         doubtful: totals.doubtful,

@@ -2,8 +2,11 @@
 //! looked up by the report.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use ctp_trace::escape::{escaped, escaped_bytes};
 use ctp_trace::record::{Module, Place, ProcessId, Record, Site, SiteId};
 
 /// The sites and modules that were told so far.
@@ -35,7 +38,7 @@ impl Places {
             | Place::ReturnAddress(address) => self.in_module(site.process, *address),
             _ => return "a place that is not known".to_owned(),
         };
-        text.escape_debug().to_string()
+        escaped(&text).into_owned()
     }
 
     /// The latest of the modules that were ever there.
@@ -45,10 +48,10 @@ impl Places {
         let Some(module) = self.modules.iter().rev().find(is_there) else {
             return format!("{address:#x}");
         };
-        let path = String::from_utf8_lossy(&module.path);
-        let name = Path::new(&*path).file_name().unwrap_or_default();
+        let path = Path::new(OsStr::from_bytes(&module.path));
+        let name = path.file_name().unwrap_or_default();
         let offset = (address - module.start).wrapping_add(module.file_offset);
-        format!("{}+{offset:#x}", name.to_string_lossy())
+        format!("{}+{offset:#x}", escaped_bytes(name.as_bytes()))
     }
 }
 
@@ -83,6 +86,9 @@ mod tests {
         assert_eq!(text(Place::Source { file, line, column }), "src/a\\n.rs:7");
         assert_eq!(text(Place::ReturnAddress(0x8010)), "server+0x1110");
         assert_eq!(text(Place::Address(0x10)), "0x10");
+        let (file, line, column) = ("a\u{202e}\u{9b}'\u{1b}[2J".to_owned(), 7, 3);
+        let place = Place::Source { file, line, column };
+        assert_eq!(text(place), r"a\u{202e}\u{9b}'\u{1b}[2J:7");
         let (name, address) = ("app::serve::{{closure}}".to_owned(), 0x8010);
         assert_eq!(text(Place::Function { address, name }), "app::serve");
         let unknown = places(Place::default()).text(SiteId(2));

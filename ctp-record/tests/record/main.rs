@@ -12,6 +12,7 @@ mod coroutines;
 mod crashes;
 mod deeds;
 mod endings;
+mod escaping;
 mod family;
 mod flight;
 mod flight_of_many;
