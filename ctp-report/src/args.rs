@@ -4,6 +4,7 @@ mod heeding;
 mod options;
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ use anstream::ColorChoice;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use clap_complete::Shell;
+use ctp_trace::escape::escaped_lines;
 
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
@@ -154,10 +156,20 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Config, Usage>
         .and_then(Cli::check)
         .map(Cli::into_config)
         .map_err(|error| {
-            // Nobody is left to tell if this fails too.
-            let _ = error.print();
+            print(&error);
             Usage(error.exit_code())
         })
+}
+
+/// Prints help, or what is wrong with the words. These may be anything, and are repeated.
+fn print(error: &clap::Error) {
+    let plain = error.render().to_string();
+    let safe = escaped_lines(&plain);
+    // Without a standard error there is no place to say it.
+    let _ = match plain == safe {
+        true => error.print(),
+        false => writeln!(io::stderr(), "{}", safe.trim_end()),
+    };
 }
 
 fn command() -> Command {

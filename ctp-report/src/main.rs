@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use ctp_report::{Config, Status, args};
+use ctp_trace::escape::escaped;
 
 fn main() -> ExitCode {
     let config = match args::parse(std::env::args_os()) {
@@ -17,13 +18,17 @@ fn main() -> ExitCode {
         Ok(Status::CheckFailed) => ExitCode::from(3),
         Ok(Status::Untold(why)) => {
             // The status says it too, should nobody be left to tell.
-            let _ = writeln!(io::stderr(), "ctp-report: {why}");
+            let _ = writeln!(io::stderr(), "ctp-report: {}", escaped(&why.to_string()));
             ExitCode::from(4)
         }
         Err(error) if ctp_report::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nobody is left to tell if this fails too.
-            let _ = writeln!(io::stderr(), "ctp-report: {error:#}");
+            let _ = writeln!(
+                io::stderr(),
+                "ctp-report: {}",
+                escaped(&format!("{error:#}"))
+            );
             ExitCode::FAILURE
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::{Result, bail};
 use ctp_trace::Census;
 use ctp_trace::census::Span;
+use ctp_trace::escape::escaped;
 use ctp_trace::record::{CoroutineId, Nanos, Record};
 use serde_json::Value;
 use symbolize::Places;
@@ -141,7 +142,7 @@ fn confirm(
     out: &mut dyn Write,
 ) -> Result<()> {
     let mut said = said.into_iter().filter(|_| config.detail != Detail::Quiet);
-    Ok(said.try_for_each(|line| writeln!(out, "{line}"))?)
+    Ok(said.try_for_each(|line| writeln!(out, "{}", escaped(&line)))?)
 }
 
 fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
@@ -282,7 +283,11 @@ fn warn(model: &Model) {
 fn tell(notes: impl IntoIterator<Item = impl std::fmt::Display>) {
     for what in notes {
         // Without a standard error there is nobody to say it to.
-        let _ = writeln!(io::stderr(), "ctp-report: note: {what}");
+        let _ = writeln!(
+            io::stderr(),
+            "ctp-report: note: {}",
+            escaped(&what.to_string())
+        );
     }
 }
 

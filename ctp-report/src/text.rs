@@ -1,6 +1,6 @@
 //! Text that fits a line and does nothing to the terminal.
 
-use std::fmt::Write as _;
+use ctp_trace::escape::{escaped, escaped_bytes};
 
 /// No line is longer than this.
 pub const WIDTH: usize = 100;
@@ -10,28 +10,12 @@ pub const EDGE: usize = 80;
 
 /// Text with everything escaped that a terminal might obey.
 pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() || is_invisible(c) {
-            escaped.extend(c.escape_default());
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped
+    escaped(text).into_owned()
 }
 
 /// Bytes of a target as text; what is no text is escaped byte by byte.
 pub fn escape_bytes(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(&escape(chunk.valid()));
-        for byte in chunk.invalid() {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    }
-    text
+    escaped_bytes(bytes).into_owned()
 }
 
 /// A word of the command, in quotes where a shell would need them.
@@ -43,16 +27,6 @@ pub fn shell_word(word: &[u8]) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
-}
-
-/// Characters that turn the text around them, cannot be seen, or are none: XML refuses the last.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 /// Columns that a text takes.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span, stem};
+use ctp_trace::escape::escaped;
 use ctp_trace::record::{Nanos, SiteId};
 
 use crate::config::By;
@@ -159,7 +160,7 @@ fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
 pub fn folded(stacks: &Stacks) -> String {
     stacks
         .iter()
-        .map(|(frames, sum)| format!("{} {sum}\n", frames.join(";")))
+        .map(|(frames, sum)| format!("{} {sum}\n", escaped(&frames.join(";"))))
         .collect()
 }
 

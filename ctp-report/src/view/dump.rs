@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use ctp_trace::Reader;
+use ctp_trace::escape::escaped;
 use serde_json::{Map, Value};
 
 use crate::import::Imported;
@@ -14,7 +15,7 @@ pub fn text(reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
     for record in reader {
         match record {
             Ok(record) => line(&fields::of(&record), out)?,
-            Err(error) => writeln!(out, "# note: {error}")?,
+            Err(error) => writeln!(out, "# note: {}", escaped(&error.to_string()))?,
         }
     }
     Ok(())
@@ -35,7 +36,7 @@ fn line(fields: &Fields, out: &mut dyn Write) -> io::Result<()> {
     let at = fields.at.map(units::moment).unwrap_or_default();
     write!(out, "{at:<15} {:<8}", fields.word)?;
     for (name, value) in fields.rest.iter().filter(|(_, value)| !value.is_null()) {
-        write!(out, " {name}={value}")?;
+        write!(out, " {name}={}", escaped(&value.to_string()))?;
     }
     writeln!(out)
 }

@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use ctp_trace::escape::escaped;
 
 use crate::text;
 
-/// A page in the making. No line that it writes is too long.
+/// A page in the making. No line that it writes is too long, or contains what a terminal might obey:
+/// names and paths come from the program, and only the colours are ours.
 pub struct Page<'a> {
     out: &'a mut dyn Write,
 }
@@ -19,7 +21,8 @@ impl<'a> Page<'a> {
 
     /// One line.
     pub fn line(&mut self, line: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", text::cut(line, text::WIDTH).trim_end())
+        let line = text::cut(&escaped(line), text::WIDTH);
+        writeln!(self.out, "{}", line.trim_end())
     }
 
     /// Several lines.
@@ -34,7 +37,10 @@ impl<'a> Page<'a> {
 
     /// A line that begins with a word of a certain severity.
     pub fn headline(&mut self, word: &str, rest: &str) -> io::Result<()> {
-        let rest = text::cut(rest, text::WIDTH.saturating_sub(text::columns(word)));
+        let rest = text::cut(
+            &escaped(rest),
+            text::WIDTH.saturating_sub(text::columns(word)),
+        );
         let style = severity(word);
         writeln!(self.out, "{style}{word}{style:#}{rest}")
     }

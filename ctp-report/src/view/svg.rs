@@ -1,7 +1,10 @@
 //! Pictures: self-contained files that open from disk.
 
 use anyhow::{Context as _, Result};
+use ctp_trace::escape::escaped_lines;
 use inferno::flamegraph::{self, Options};
+
+use crate::text;
 
 /// Draws folded stacks. The same stacks give the same picture.
 ///
@@ -9,13 +12,14 @@ use inferno::flamegraph::{self, Options};
 /// If there is no stack.
 pub fn flame(folded: &str, title: &str, subtitle: &str) -> Result<String> {
     let mut options = Options::default();
-    options.title = title.to_owned();
-    options.subtitle = Some(subtitle.to_owned());
+    options.title = text::escape(title);
+    options.subtitle = Some(text::escape(subtitle));
     options.count_name = "us".to_owned();
     options.factor = 1e-3;
     options.name_type = "Frame:".to_owned();
     options.hash = true;
     let mut drawn = Vec::new();
+    let folded = escaped_lines(folded);
     flamegraph::from_lines(&mut options, folded.lines(), &mut drawn)
         .context("cannot draw the flame graph")?;
     Ok(offline(
@@ -23,20 +27,21 @@ pub fn flame(folded: &str, title: &str, subtitle: &str) -> Result<String> {
     ))
 }
 
-/// Text that is only text, in an element as in an attribute.
+/// Text that is only text, in an element as in an attribute. Control characters are escaped too: XML
+/// has no way to write them. The ends of lines stay, as in tooltips.
 pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut written = String::with_capacity(text.len());
+    for c in escaped_lines(text).chars() {
         match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&apos;",
-            c => escaped.push(c),
+            '&' => written += "&amp;",
+            '<' => written += "&lt;",
+            '>' => written += "&gt;",
+            '"' => written += "&quot;",
+            '\'' => written += "&apos;",
+            c => written.push(c),
         }
     }
-    escaped
+    written
 }
 
 /// Without the document type, which names a file on the network, and without the addresses in

@@ -5,6 +5,7 @@
 mod elf;
 mod room;
 
+mod escapes;
 mod input;
 mod modules;
 mod outputs;

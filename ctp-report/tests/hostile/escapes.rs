@@ -1,0 +1,195 @@
+//! Text from a program, wherever it is printed: what a terminal might obey, and what cannot be seen.
+
+use std::fs;
+
+use ctp_trace::Writer;
+use ctp_trace::escape::is_unsafe;
+use ctp_trace::record::*;
+
+use crate::room::{Room, Run, trace, trace_of};
+
+/// A control sequence, C1, directions, no width, line separators, fillers, and what XML refuses.
+const EVIL: &str =
+    "x\u{1b}[31m\u{9b}2J\r\n\t\u{7f}\u{202e}\u{2066}\u{200b}\u{2028}\u{3164}\u{34f}\u{fffe}y";
+
+/// With such text wherever a trace can have some.
+fn evil_trace(module: &str) -> Vec<u8> {
+    let start = Start {
+        recorder: EVIL.to_owned(),
+        host: EVIL.to_owned(),
+        argv: vec![
+            EVIL.into(),
+            format!("-{EVIL}").into(),
+            b"\xff\x1b[2J".to_vec(),
+        ],
+        ..Start::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &start).unwrap();
+    let process = ProcessId(1);
+    let place = |id, place| {
+        let id = SiteId(id);
+        Record::Site(Site { id, process, place })
+    };
+    let address = 0x1800;
+    let mut records = vec![
+        Record::Process(Process {
+            id: process,
+            pid: 7,
+            attached: Nanos(0),
+        }),
+        Record::Module(Module {
+            process,
+            start: 0x1000,
+            end: 0x2000,
+            path: module.into(),
+            build_id: vec![1, 2],
+            ..Module::default()
+        }),
+        place(
+            1,
+            Place::Source {
+                file: format!("src/{EVIL}.rs"),
+                line: 1,
+                column: 1,
+            },
+        ),
+        place(
+            2,
+            Place::Function {
+                address,
+                name: format!("f::{EVIL}"),
+            },
+        ),
+        place(3, Place::Address(address)),
+    ];
+    for number in 1..=3 {
+        let coroutine = CoroutineId(number);
+        records.push(Record::Birth(Birth {
+            coroutine,
+            process,
+            name: format!("{EVIL}{number}"),
+            spawn_site: SiteId(number % 3 + 1),
+            ..Birth::default()
+        }));
+        let kinds = [EventKind::Birth, EventKind::Run, EventKind::Suspend];
+        for (n, kind) in kinds.into_iter().enumerate() {
+            records.push(Record::Event(Event {
+                coroutine,
+                n: n as u64 + 1,
+                at: Nanos(1000 * n as u64),
+                tid: 7,
+                kind,
+                site: SiteId(number),
+                ..Event::default()
+            }));
+        }
+    }
+    for record in &records {
+        writer.write(record).unwrap();
+    }
+    let end = End {
+        at: Nanos(9_000_000_000),
+        coroutines: 3,
+        events: 9,
+        ..End::default()
+    };
+    writer.finish(&end).unwrap()
+}
+
+fn assert_safe(what: &str, text: &str) {
+    let unsafe_at = text.find(|c| c != '\n' && is_unsafe(c));
+    assert_eq!(unsafe_at, None, "{what}: {text:?}");
+}
+
+fn assert_run_safe(args: &[&str], run: &Run) {
+    assert_safe(&format!("{args:?} out"), &run.stdout);
+    assert_safe(&format!("{args:?} err"), &run.stderr);
+}
+
+#[test]
+fn no_view_prints_control_characters() {
+    let room = Room::new();
+    let module = room.write(&format!("m{}", EVIL.replace('\n', "")), b"no program");
+    room.write("ctp.data", &evil_trace(module.to_str().unwrap()));
+    let views: [&[&str]; 12] = [
+        &[],
+        &["--verbose"],
+        &["--stuck"],
+        &["--stuck", "--verbose", "--ids"],
+        &["--tree"],
+        &["--why", "1"],
+        &["--last-words"],
+        &["--histogram"],
+        &["--dump"],
+        &["--flame", "-"],
+        &["--folded", "-"],
+        &["--timeline", "-"],
+    ];
+    for view in views {
+        let run = room.run(view);
+        assert_eq!(run.status, Some(0), "{view:?} {run:?}");
+        assert!(run.stdout.contains("\\u{1b}[31m"), "{view:?} {run:?}");
+        assert_run_safe(view, &run);
+    }
+}
+
+#[test]
+fn titles_of_pictures_are_text() {
+    let room = Room::new();
+    room.write("ctp.data", &evil_trace("/none"));
+    for view in ["--flame", "--timeline"] {
+        let args = [view, "-", "--title", EVIL];
+        assert_run_safe(&args, &room.run(&args));
+    }
+}
+
+#[test]
+fn no_message_prints_control_characters() {
+    let room = Room::new();
+    let evil = EVIL.replace('/', "");
+    let whole = trace_of(Vec::new());
+    fs::create_dir(room.path(&format!("d{evil}"))).unwrap();
+    room.write(&format!("t{evil}"), &whole);
+    room.write(&format!("b{evil}"), b"\x1b]0;title\x07");
+    room.write("ctp.data", &whole);
+    let (directory, bad) = (format!("d{evil}"), format!("b{evil}"));
+    let (good, output) = (format!("t{evil}"), format!("o{evil}"));
+    let runs: [&[&str]; 11] = [
+        &["-i", &evil],
+        &["-i", &directory],
+        &["-i", &bad],
+        &["-i", &good],
+        &["-i", &good, "--run", "1"],
+        &["--flame", &output],
+        &["--timeline", &output],
+        &["--export", "chrome", "-o", &output],
+        &["--export", "jsonl", "-o", &directory],
+        &["--sort", &evil],
+        &[&evil, &evil],
+    ];
+    for args in runs {
+        let run = room.run(args);
+        assert!(!(run.stdout + &run.stderr).is_empty(), "{args:?}");
+        assert_run_safe(args, &room.run(args));
+    }
+}
+
+#[test]
+fn colours_of_our_own_stay() {
+    let room = Room::new();
+    let place = Place::Source {
+        file: format!("{EVIL}.rs"),
+        line: 1,
+        column: 1,
+    };
+    room.write("ctp.data", &trace(Vec::new(), EVIL, place));
+    let run = room.run(&["--stuck", "--color", "always"]);
+    assert!(run.stdout.contains("\u{1b}[1m"), "{run:?}");
+    assert_safe("but for colours", &without_colours(&run.stdout));
+}
+
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').unwrap().1)
+}
