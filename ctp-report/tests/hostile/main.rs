@@ -6,6 +6,7 @@ mod elf;
 mod room;
 
 mod escapes;
+mod expansion;
 mod input;
 mod modules;
 mod outputs;

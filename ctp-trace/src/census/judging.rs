@@ -34,7 +34,7 @@ impl Census {
     /// What the rule says of each coroutine that is not over, by id.
     pub fn judge(&self, threshold: Nanos) -> Vec<(CoroutineId, Judgement)> {
         let pasts = self.places.pasts();
-        let named = self.all_named();
+        let named = self.named_if_needed();
         let (closings, blocks, newest) = (self.closings(), self.blocks(), self.newest());
         let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
         let judged = |one: &Coroutine, blocked: Option<BlockStanding>| {
@@ -57,6 +57,15 @@ impl Census {
         let behind: Vec<_> = alive().filter_map(behind).collect();
         all.extend(behind);
         all.into_iter().collect()
+    }
+
+    /// What is usual for those of each name, if that is asked of any coroutine: it takes a kilobyte a name.
+    fn named_if_needed(&self) -> ByName {
+        let mut all = self.coroutines.all().iter();
+        match all.any(Coroutine::has_earlier_totals) {
+            true => self.all_named(),
+            false => ByName::default(),
+        }
     }
 
     fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {

@@ -1,6 +1,7 @@
 //! Names, each kept once however many coroutines bear it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Number of a name; the default is the empty name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,10 +24,10 @@ pub fn stem(name: &str) -> &str {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    list: Vec<String>,
+    list: Vec<Arc<str>>,
     /// Of each of them, in the same order.
     stems: Vec<NameId>,
-    ids: HashMap<String, NameId>,
+    ids: HashMap<Arc<str>, NameId>,
 }
 
 impl Names {
@@ -37,10 +38,11 @@ impl Names {
         if let Some(&id) = self.ids.get(name) {
             return id;
         }
-        self.list.push(name.to_owned());
+        let kept: Arc<str> = name.into();
+        self.list.push(Arc::clone(&kept));
         self.stems.push(NameId::default());
         let id = NameId(u32::try_from(self.list.len()).unwrap_or(0));
-        self.ids.insert(name.to_owned(), id);
+        self.ids.insert(kept, id);
         let stem = match stem(name) {
             stem if stem == name => id,
             stem => self.intern(stem),
@@ -58,6 +60,6 @@ impl Names {
     }
 
     pub(super) fn get(&self, id: NameId) -> &str {
-        self.list.get(id.index()).map_or("", String::as_str)
+        self.list.get(id.index()).map_or("", |name| name)
     }
 }
