@@ -394,7 +394,8 @@ fn join_barrier(region: &Region<'_>) -> bool {
 /// Opens and maps what `CTP_SHM_PATH` names, as far as environment, header and file agree.
 fn map(settings: &Settings, limit: u32) -> Result<Mapping, NotAttached> {
     let path = settings.shm_path.as_ref().ok_or(NotAttached::NoPath)?;
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    // A file under a lease of another process would block the program, and a terminal would become its own.
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = openat(CWD, path.as_slice(), flags, Mode::empty()).map_err(|error| match error {
         Errno::NOENT => NotAttached::Absent(error),
         Errno::ACCESS | Errno::PERM => NotAttached::Forbidden(error),
