@@ -10,6 +10,7 @@ use gimli::{DebuggingInformationEntry, UnitOffset, UnitRef};
 use self_cell::self_cell;
 
 use crate::addr::Svma;
+use crate::cost::Costs;
 use crate::demangle::unmangled;
 use crate::image::Image;
 use crate::name::Name;
@@ -51,6 +52,9 @@ self_cell!(
 struct Info<'i> {
     sections: Arc<gimli::Dwarf<Reader<'i>>>,
     context: Context<Reader<'i>>,
+    costs: Costs,
+    /// Of what `dwz` moved away.
+    _common_costs: Option<Costs>,
     split: Split<'i>,
 }
 
@@ -125,16 +129,22 @@ impl<'i> Info<'i> {
         let file = Sections::of(image, images)?;
         let mut sections = gimli::Dwarf::load(file.whole()).ok()?;
         file.close()?;
+        let mut common_costs = None;
         if let Some(image) = supplement {
             let file = Sections::of(image, images)?;
-            sections.load_sup(file.whole()).ok()?;
+            let mut common = gimli::Dwarf::load(file.whole()).ok()?;
             file.close()?;
+            common_costs = Some(Costs::of_units(&mut common, file.file())?);
+            sections.set_sup(common);
         }
+        let costs = Costs::of_units(&mut sections, file.file())?;
         let sections = Arc::new(sections);
         let context = Context::from_arc_dwarf(Arc::clone(&sections)).ok()?;
         Some(Self {
             sections,
             context,
+            costs,
+            _common_costs: common_costs,
             split,
         })
     }
@@ -150,6 +160,9 @@ struct Place<'d, 'i> {
 impl<'i> Place<'_, 'i> {
     fn frames(&self, known: &Known) -> Vec<Located> {
         let mut located = Vec::new();
+        if !self.is_affordable() {
+            return located;
+        }
         let found = self.info.context.find_frames(self.address.0);
         let Ok(mut frames) = self.info.split.answer(found, self.images) else {
             return located;
@@ -158,6 +171,16 @@ impl<'i> Place<'_, 'i> {
             located.push(self.locate(&frame, known));
         }
         located
+    }
+
+    /// Whether there is memory for what a lookup makes of the units there.
+    fn is_affordable(&self) -> bool {
+        let functions = || {
+            let found = self.info.context.find_dwarf_and_unit(self.address.0);
+            self.info.split.answer(found, self.images)
+        };
+        let costs = &self.info.costs;
+        costs.admit(self.address, &self.info.sections, functions)
     }
 
     fn locate(&self, frame: &addr2line::Frame<'_, Reader<'i>>, known: &Known) -> Located {

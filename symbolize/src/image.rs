@@ -38,6 +38,9 @@ fn identity(of: &Metadata) -> Identity {
     )
 }
 
+/// No program comes near it, debug info included. `/proc/kcore` starts like an ELF file, and states the
+/// size of all memory.
+const MOST_FILE_BYTES: u64 = 16 << 30;
 /// What is read of a file before it is known to be the wanted one: the headers and the notes.
 const MOST_HEADER_BYTES: u64 = 4 << 20;
 
@@ -50,10 +53,32 @@ pub(crate) struct Image {
     length: u64,
     /// What has still to be left unread; `None` once the file is known to be the wanted one.
     header_bytes_left: RefCell<Option<u64>>,
-    charge: RefCell<Charge>,
+    account: Account,
     /// Something that was asked for did not fit.
     is_short: Cell<bool>,
+}
+
+/// What is charged for one file, which is listed as refused where something does not fit.
+pub(crate) struct Account {
+    charge: RefCell<Charge>,
     of: ImageFile,
+}
+
+impl Account {
+    /// Takes memory; false if there is not so much.
+    #[must_use]
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        let is_taken = self.charge.borrow_mut().take(bytes);
+        if !is_taken {
+            self.of.refuse();
+        }
+        is_taken
+    }
+
+    /// Notes that the file was not read, or only in part.
+    pub(crate) fn refuse(&self) {
+        self.of.refuse();
+    }
 }
 
 type SharedFile = Arc<Mutex<Option<File>>>;
@@ -62,9 +87,14 @@ impl Image {
     /// Opens a file of which nothing is known. Only a little can be read before [`trust`](Self::trust).
     pub(crate) fn open(path: &Path, budget: &Arc<Budget>) -> io::Result<Self> {
         let file = open_regular(path)?;
+        let metadata = file.metadata()?;
+        if MOST_FILE_BYTES < metadata.len() {
+            let too_large = "it is too large";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, too_large));
+        }
         let of = ImageFile {
             path: path.to_owned(),
-            identity: identity(&file.metadata()?),
+            identity: identity(&metadata),
             budget: Arc::clone(budget),
         };
         Ok(Self::new(file, of, Some(MOST_HEADER_BYTES)))
@@ -84,9 +114,8 @@ impl Image {
             file,
             length,
             header_bytes_left: RefCell::new(header_bytes_left),
-            charge: RefCell::new(Charge::none(&of.budget)),
             is_short: Cell::new(false),
-            of,
+            account: of.account(),
         }
     }
 
@@ -97,7 +126,12 @@ impl Image {
 
     /// The file, to open it again later.
     pub(crate) fn file(&self) -> &ImageFile {
-        &self.of
+        &self.account.of
+    }
+
+    /// What this file is charged to, while what was read of it is kept.
+    pub(crate) fn own_account(&self) -> &Account {
+        &self.account
     }
 
     /// Closes the file; what was read stays.
@@ -108,11 +142,8 @@ impl Image {
     /// Takes memory for what is made of this file; false if there is not so much.
     #[must_use]
     pub(crate) fn take(&self, bytes: u64) -> bool {
-        let is_taken = self.charge.borrow_mut().take(bytes);
-        if !is_taken {
-            self.is_short.set(true);
-            self.of.refuse();
-        }
+        let is_taken = self.account.take(bytes);
+        self.is_short.set(self.is_short.get() | !is_taken);
         is_taken
     }
 
@@ -123,8 +154,8 @@ impl Image {
 
     /// The CRC-32 of the whole file, which is not kept. `None` if the file is too large or cannot be read.
     pub(crate) fn checksum(&self) -> Option<u32> {
-        if self.of.budget.limit() < self.length {
-            self.of.refuse();
+        if self.file().budget.limit() < self.length {
+            self.account.refuse();
             return None;
         }
         let file = lock(&self.file);
@@ -172,6 +203,14 @@ impl ImageFile {
             return Err(io::Error::other("it was changed in the meantime"));
         }
         Ok(Image::new(file, self.clone(), None))
+    }
+
+    /// For what is made of the file and outlives what was read of it.
+    pub(crate) fn account(&self) -> Account {
+        Account {
+            charge: RefCell::new(Charge::none(&self.budget)),
+            of: self.clone(),
+        }
     }
 
     /// Its size.

@@ -64,6 +64,7 @@
 
 mod addr;
 mod budget;
+mod cost;
 mod demangle;
 mod dwarf;
 mod error;

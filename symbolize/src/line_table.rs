@@ -27,12 +27,39 @@ pub(crate) fn visit(
     reach: Reach,
     mut visit: impl FnMut(Svma, &[usize]),
 ) {
+    let mut work = Work(MOST_STEPS);
     let mut headers = sections.units();
-    while let Ok(Some(header)) = headers.next() {
+    while let Ok(Some(header)) = headers.next()
+        && work.is_left()
+    {
         if let Ok(unit) = sections.unit(header) {
             // An error ends the rows of this unit; those before it were visited.
-            let _ = visit_unit(unit.unit_ref(sections), wanted, reach, &mut visit);
+            let _ = visit_unit(
+                unit.unit_ref(sections),
+                wanted,
+                reach,
+                &mut work,
+                &mut visit,
+            );
         }
+    }
+}
+
+/// What is still done: tables may be made so that it would take for ever.
+struct Work(u64);
+
+/// Bytes of paths, comparisons and rows, each counted by what it takes: some ten seconds at most.
+const MOST_STEPS: u64 = 1 << 32;
+/// To find what a row is of takes as long as to look at so many bytes.
+const STEPS_PER_ROW: u64 = 512;
+
+impl Work {
+    fn is_left(&self) -> bool {
+        0 < self.0
+    }
+
+    fn spend(&mut self, steps: u64) {
+        self.0 = self.0.saturating_sub(steps);
     }
 }
 
@@ -40,24 +67,29 @@ fn visit_unit(
     unit: UnitRef<'_, Reader<'_>>,
     wanted: &[&SourceLine],
     reach: Reach,
+    work: &mut Work,
     visit: &mut impl FnMut(Svma, &[usize]),
 ) -> gimli::Result<()> {
     let Some(program) = unit.line_program.clone() else {
         return Ok(());
     };
-    let files = wanted_by_file(unit, program.header(), wanted);
+    let files = wanted_by_file(unit, program.header(), wanted, work);
     let in_unit = union(&files);
     if in_unit.is_empty() {
         return Ok(());
     }
     let mut rows = program.rows();
-    while let Some((_, row)) = rows.next_row()? {
+    while work.is_left()
+        && let Some((_, row)) = rows.next_row()?
+    {
+        work.spend(1);
         let indices = match reach {
             _ if row.end_sequence() => continue,
             Reach::Line => on_line(row, &files, wanted),
             Reach::Unit => Cow::Borrowed(&*in_unit),
         };
         if !indices.is_empty() {
+            work.spend(STEPS_PER_ROW);
             visit(Svma(row.address()), &indices);
         }
     }
@@ -77,13 +109,15 @@ fn wanted_by_file<'i>(
     unit: UnitRef<'_, Reader<'i>>,
     header: &LineProgramHeader<Reader<'i>>,
     wanted: &[&SourceLine],
+    work: &mut Work,
 ) -> Vec<Vec<usize>> {
     // Up to version 4 there is no file 0.
     let behind_last = header.file_names().len() as u64 + 1;
     let in_file = |file| {
-        let Some(path) = path(unit, header, file) else {
+        let Some(path) = path(unit, header, file, work).filter(|_| work.is_left()) else {
             return Vec::new();
         };
+        work.spend(path.len() as u64 * wanted.len() as u64);
         let is_in_file = |&index: &usize| is_same_file(&wanted[index].file, &path);
         (0..wanted.len()).filter(is_in_file).collect()
     };
@@ -102,16 +136,17 @@ fn path<'i>(
     unit: UnitRef<'_, Reader<'i>>,
     header: &LineProgramHeader<Reader<'i>>,
     file: u64,
+    work: &mut Work,
 ) -> Option<String> {
-    let file = header.file(file)?;
+    let file = header.file(file).filter(|_| work.is_left())?;
     let mut path = directory_of(&unit);
     // Directory 0 is that of the compilation.
     if file.directory_index() != 0
         && let Some(directory) = file.directory(header)
     {
-        push(&mut path, &text(unit, directory)?);
+        push(&mut path, &text(unit, directory, work)?);
     }
-    push(&mut path, &text(unit, file.path_name())?);
+    push(&mut path, &text(unit, file.path_name(), work)?);
     Some(path)
 }
 
@@ -123,9 +158,19 @@ fn directory_of(unit: &Unit<Reader<'_>>) -> String {
 fn text<'i>(
     unit: UnitRef<'_, Reader<'i>>,
     value: gimli::AttributeValue<Reader<'i>>,
+    work: &mut Work,
 ) -> Option<String> {
-    let value = unit.attr_string(value).ok()?;
-    Some(value.to_string_lossy().into_owned())
+    match unit.attr_string(value) {
+        Ok(text) => {
+            work.spend(text.len() as u64);
+            Some(text.to_string_lossy().into_owned())
+        }
+        // It was searched for its end, up to that of the section.
+        Err(_) => {
+            work.spend(MOST_STEPS / 64);
+            None
+        }
+    }
 }
 
 fn push(path: &mut String, part: &str) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use object::{CompressedFileRange, CompressionFormat, Object, ObjectSection};
 use typed_arena::Arena;
 
-use crate::image::Image;
+use crate::image::{Account, Image, ImageFile};
 
 /// What reads DWARF: copied for every entry that is looked at, so it owns nothing.
 pub(crate) type Reader<'i> = gimli::EndianSlice<'i, gimli::RunTimeEndian>;
@@ -39,6 +39,16 @@ impl<'i> Sections<'i> {
             images,
             endian,
         })
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &'i ImageFile {
+        self.image.file()
+    }
+
+    /// For what is kept of the file.
+    pub(crate) fn account(&self) -> &'i Account {
+        self.image.own_account()
     }
 
     /// Closes the file once all sections that are needed were read. `None` if there was not enough

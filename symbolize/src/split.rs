@@ -9,6 +9,7 @@ use std::sync::Arc;
 use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::DwarfPackage;
 
+use crate::cost::admit_abbreviations;
 use crate::image::Image;
 use crate::module::open;
 use crate::places::Places;
@@ -77,6 +78,7 @@ impl<'i> Split<'i> {
         let file = Sections::of(trusted(path, &self.places)?, images)?;
         let mut part = gimli::Dwarf::load(file.split()).ok()?;
         file.close()?;
+        admit_abbreviations(&mut part, file.account())?;
         part.make_dwo(&wanted.parent);
         let is_wanted = has_part(&part, wanted.dwo_id);
         is_wanted.then_some(part)

@@ -3,7 +3,11 @@
 /// Of every file that is made here.
 pub const BUILD_ID: [u8; 4] = [0xab, 0xcd, 0xef, 0x01];
 
+/// Where all of a program is loaded.
+pub const BASE: u64 = 0x1000;
+
 const HEADER: usize = 64;
+const SEGMENT: usize = 56;
 const SECTION: usize = 64;
 
 pub struct Section {
@@ -11,14 +15,17 @@ pub struct Section {
     pub kind: u32,
     pub flags: u64,
     pub bytes: Vec<u8>,
+    /// The number of the section that this one refers to.
+    pub link: u32,
     /// What the header says instead of the length of the bytes.
     pub claimed: Option<u64>,
 }
 
 impl Section {
     pub fn plain(name: &'static str, bytes: Vec<u8>) -> Self {
-        let (kind, flags, claimed) = (1, 0, None);
+        let (kind, flags, link, claimed) = (1, 0, 0, None);
         Section {
+            link,
             name,
             kind,
             flags,
@@ -74,16 +81,27 @@ pub fn file(mut sections: Vec<Section>) -> Vec<u8> {
 
 fn put_together(sections: &[Section], names: &[usize]) -> Vec<u8> {
     let mut file = vec![0; HEADER];
+    for half in [1u32, 5] {
+        file.extend(half.to_le_bytes());
+    }
+    for word in [0, BASE, BASE, 0x8000, 0x8000, 0x1000u64] {
+        file.extend(word.to_le_bytes());
+    }
     let mut table = vec![0; SECTION];
     for (section, name) in sections.iter().zip(names) {
         let mut header = Vec::new();
         header.extend((*name as u32).to_le_bytes());
         header.extend(section.kind.to_le_bytes());
         let size = section.claimed.unwrap_or(section.bytes.len() as u64);
-        for word in [section.flags, 0, file.len() as u64, size, 0, 1, 0] {
+        for word in [section.flags, 0, file.len() as u64, size] {
             header.extend(word.to_le_bytes());
         }
-        header.truncate(SECTION);
+        header.extend(section.link.to_le_bytes());
+        header.resize(SECTION - 16, 0);
+        let entry_size = if section.kind == 2 { 24 } else { 0u64 };
+        for word in [1, entry_size] {
+            header.extend(word.to_le_bytes());
+        }
         table.extend(header);
         file.extend(&section.bytes);
     }
@@ -94,6 +112,9 @@ fn put_together(sections: &[Section], names: &[usize]) -> Vec<u8> {
     put(16, &3u16.to_le_bytes());
     put(18, &62u16.to_le_bytes());
     put(20, &1u32.to_le_bytes());
+    put(32, &(HEADER as u64).to_le_bytes());
+    put(54, &(SEGMENT as u16).to_le_bytes());
+    put(56, &1u16.to_le_bytes());
     put(40, &place.to_le_bytes());
     put(52, &(HEADER as u16).to_le_bytes());
     put(58, &(SECTION as u16).to_le_bytes());

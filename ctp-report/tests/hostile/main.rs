@@ -5,6 +5,7 @@
 mod elf;
 mod room;
 
+mod debug_info;
 mod escapes;
 mod expansion;
 mod input;

@@ -10,10 +10,10 @@ use crate::room::{MIB, Room, Run, trace_of};
 
 const GIB: u64 = 1 << 30;
 
-fn module(path: &Path, build_id: &[u8]) -> Module {
+pub fn module(path: &Path, build_id: &[u8]) -> Module {
     Module {
         process: ProcessId(1),
-        start: 0x1000,
+        start: elf::BASE,
         end: 0x9000,
         file_offset: 0,
         path: path.as_os_str().as_encoded_bytes().to_vec(),
@@ -30,7 +30,7 @@ fn page(room: &Room, path: &Path, args: &[&str]) -> Run {
 }
 
 /// The page as one line, for sentences that were broken.
-fn flat(run: &Run) -> String {
+pub fn flat(run: &Run) -> String {
     let lines: Vec<&str> = run
         .stdout
         .lines()
