@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use gimli::{AbbreviationsCacheStrategy, Reader as _, Section as _, UnitHeader, UnitRef};
 
 use crate::addr::Svma;
-use crate::image::{Account, ImageFile};
+use crate::file::image::{Account, ImageFile};
 use crate::sections::Reader;
 
 type Dwarf<'i> = gimli::Dwarf<Reader<'i>>;

@@ -12,7 +12,7 @@ use self_cell::self_cell;
 use crate::addr::Svma;
 use crate::cost::Costs;
 use crate::demangle::unmangled;
-use crate::image::Image;
+use crate::file::image::Image;
 use crate::name::Name;
 use crate::path::with_last_body;
 use crate::places::Places;

@@ -12,7 +12,7 @@ use gimli::{
 use object::{Architecture, Object, ObjectSection, ReadRef};
 
 use crate::addr::Svma;
-use crate::image::Image;
+use crate::file::image::Image;
 
 type Reader<'i> = gimli::EndianSlice<'i, LittleEndian>;
 

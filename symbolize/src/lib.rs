@@ -58,26 +58,28 @@
 //! Of an address in code it can also tell whether the frame pointer could be followed there
 //! ([`Symbolizer::can_follow_frame_pointer`]), which proves a chain of callers that was found so.
 //!
+//! Files are opened without waiting, and only regular ones. Their build id is compared before anything else of
+//! them is read, then the parts that are needed, within a budget of memory that all files share
+//! ([`Places::with_most_bytes`]). Parts are read and not mapped: whoever may truncate a mapped file could end
+//! this process.
+//!
 //! It does not read `/proc`, unwind stacks, or use the network.
 
 #![forbid(unsafe_code)]
 
 mod addr;
-mod budget;
 mod cost;
 mod demangle;
 mod dwarf;
 mod error;
+mod file;
 mod frame_pointer;
-mod headers;
-mod image;
 mod line_table;
 mod mapping;
 mod module;
 mod name;
 mod path;
 mod places;
-mod regular;
 mod sections;
 mod separate;
 mod source_line;
@@ -87,13 +89,13 @@ mod symtab;
 mod tidy;
 
 pub use addr::{Avma, FileOffset, Lookup, Svma};
-pub use budget::Refused;
 pub use demangle::demangle;
 pub use error::Miss;
+pub use file::budget::Refused;
+pub use file::regular::open_regular;
 pub use mapping::Mapping;
 pub use path::enclosing;
 pub use places::Places;
-pub use regular::open_regular;
 pub use source_line::{FunctionAt, SourceLine};
 pub use symbolizer::{Frame, Resolved, Symbolizer};
 pub use tidy::tidy;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::budget::{Budget, Refused};
+use crate::file::budget::{Budget, Refused};
 
 /// Where separate debug files are installed.
 const INSTALLED: &str = "/usr/lib/debug";

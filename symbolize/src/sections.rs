@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use object::{CompressedFileRange, CompressionFormat, Object, ObjectSection};
 use typed_arena::Arena;
 
-use crate::image::{Account, Image, ImageFile};
+use crate::file::image::{Account, Image, ImageFile};
 
 /// What reads DWARF: copied for every entry that is looked at, so it owns nothing.
 pub(crate) type Reader<'i> = gimli::EndianSlice<'i, gimli::RunTimeEndian>;

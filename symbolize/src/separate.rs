@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use object::Object;
 
-use crate::image::{Image, ImageFile};
+use crate::file::image::{Image, ImageFile};
 use crate::module::open;
 use crate::places::Places;
 

@@ -10,7 +10,7 @@ use addr2line::{LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::DwarfPackage;
 
 use crate::cost::admit_abbreviations;
-use crate::image::Image;
+use crate::file::image::Image;
 use crate::module::open;
 use crate::places::Places;
 use crate::sections::{Images, Reader, Sections};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf};
 
 use crate::addr::Svma;
-use crate::budget::{Budget, Charge};
-use crate::image::Image;
+use crate::file::budget::{Budget, Charge};
+use crate::file::image::Image;
 
 /// Function symbols in order of their address.
 #[derive(Debug, Default)]

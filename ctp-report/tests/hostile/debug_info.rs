@@ -82,6 +82,7 @@ fn lines_are_found_in_a_program_made_by_hand() {
     assert!(!text.contains("--max-module"), "{text}");
 }
 
+// CT-21
 #[test]
 fn a_byte_of_lines_for_each_row_is_charged() {
     let text = flat(&page(&program(

@@ -106,6 +106,7 @@ fn assert_run_safe(args: &[&str], run: &Run) {
     assert_safe(&format!("{args:?} err"), &run.stderr);
 }
 
+// CT-19
 #[test]
 fn no_view_prints_control_characters() {
     let room = Room::new();

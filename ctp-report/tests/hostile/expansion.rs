@@ -35,6 +35,7 @@ fn name(number: u32) -> String {
     format!("{number}{}", "n".repeat(16 << 10))
 }
 
+// CT-21
 #[test]
 fn names_that_expand_a_thousandfold_are_bounded() {
     let room = Room::new();

@@ -17,6 +17,7 @@ fn refusal(room: &Room, input: &str) -> String {
     run.stderr
 }
 
+// CT-21
 #[test]
 fn three_gib_of_zeros_are_refused_at_once() {
     let room = Room::new();

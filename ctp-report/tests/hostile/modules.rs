@@ -50,6 +50,7 @@ fn a_sparse_module_costs_nothing() {
     assert!(flat(&run).contains("names are missing"), "{run:?}");
 }
 
+// LT-22
 #[test]
 fn another_build_is_not_read() {
     let room = Room::new();
@@ -71,6 +72,7 @@ fn another_build_is_not_read() {
     );
 }
 
+// CT-21
 #[test]
 fn sections_that_claim_gibibytes_are_refused_by_name() {
     let room = Room::new();

@@ -34,6 +34,7 @@ fn write_to(room: &Room, path: &str) -> Vec<Run> {
     ways.iter().map(run).collect()
 }
 
+// CT-07
 #[test]
 fn a_planted_link_is_not_written_through() {
     let room = Room::new();

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use object::read::{ReadCache, ReadCacheOps, ReadRef};
 
-use crate::budget::{Budget, Charge};
-use crate::regular::open_regular;
+use crate::file::budget::{Budget, Charge};
+use crate::file::regular::open_regular;
 
 /// A file that can be opened again to read more of it, if it still is the same file by then.
 #[derive(Clone, Debug)]

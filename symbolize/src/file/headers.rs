@@ -5,7 +5,7 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 use object::{Endianness, ReadRef};
 
 use crate::addr::{FileOffset, Svma};
-use crate::image::Image;
+use crate::file::image::Image;
 use crate::module::Segment;
 
 /// Read from the headers and the notes alone.

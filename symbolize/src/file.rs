@@ -1,0 +1,6 @@
+//! Files of modules: opened without waiting, read in parts, within one budget of memory.
+
+pub(crate) mod budget;
+pub(crate) mod headers;
+pub(crate) mod image;
+pub(crate) mod regular;
