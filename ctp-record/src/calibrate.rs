@@ -1,13 +1,17 @@
 //! The processor's counter against CLOCK_MONOTONIC, so that a probe need not ask the kernel.
 //!
-//! Used only where the kernel itself trusts it, and it counts more than once a nanosecond. A program
-//! does not wait for it: until the first line is drawn, its probes ask the kernel. The line that they
+//! Used only where the kernel itself trusts it, and it counts more than once a nanosecond. The first
+//! line is drawn before the program starts, so that its probes have one clock from their first event
+//! on: where the program is in another time namespace, the kernel's is not ours. Where no line is precise
+//! soon, probes ask the kernel until one is. The line that they
 //! follow from then on is never broken: each new one begins where the old one is, and only its slope
 //! is corrected. When it has gone wrong by a millisecond all the same (a suspended machine, a migrated
 //! guest), it is withdrawn.
 
 use std::fs;
 use std::io::Read as _;
+use std::sync::OnceLock;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ctp_nostd::clock::{self, Calibration};
@@ -36,6 +40,9 @@ pub struct Calibrator {
 
 /// The first line is drawn through moments at least so far apart.
 const BASE: Duration = Duration::from_millis(2);
+/// So often it is tried before a program starts, each time after such a pause.
+const ATTEMPTS: u32 = 20;
+const ATTEMPT_EVERY: Duration = Duration::from_micros(200);
 /// The second comes so soon, each later one after twice the time, up to the longest.
 const SOON: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1);
@@ -59,6 +66,24 @@ impl Calibrator {
     pub fn publish(&self, header: &Header) {
         if let Some(now) = &self.now {
             clock::publish(header, now);
+        }
+    }
+
+    /// Draws the first line as soon as it is precise, unless that takes too long or there is no counter
+    /// to be used. It can be drawn later, too.
+    pub fn draw_first<'h>(&mut self, headers: impl Iterator<Item = &'h Header>) {
+        if !is_source() || !is_invariant() {
+            return;
+        }
+        sleep(BASE.saturating_sub(self.looked.elapsed()));
+        for _ in 0..ATTEMPTS {
+            let moment = measure();
+            if self.is_precise(moment) {
+                self.now = self.first_line(moment);
+                (self.looked, self.pause) = (Instant::now(), SOON);
+                return headers.for_each(|header| self.publish(header));
+            }
+            sleep(ATTEMPT_EVERY);
         }
     }
 
@@ -137,16 +162,36 @@ fn slope(from: Pair, to: Pair) -> Option<u64> {
 fn measure() -> Pair {
     let reading = |_| {
         let before = clock::ticks();
-        let ns = monotonic_ns();
+        let at = Instant::now();
         let after = clock::ticks();
         Pair {
             ticks: before,
-            ns,
+            ns: ns_of(at),
             width: after.wrapping_sub(before),
         }
     };
     let tightest = (0..8).map(reading).min_by_key(|pair| pair.width);
     tightest.expect("there are eight readings")
+}
+
+/// CLOCK_MONOTONIC at this instant, which is read quickly in builds without optimisation, too. Never
+/// behind that clock, and ahead of it by as long as it took to read both once.
+fn ns_of(at: Instant) -> u64 {
+    static BOTH: OnceLock<(Instant, u64)> = OnceLock::new();
+    let (instant, ns) = BOTH.get_or_init(|| {
+        let reading = |_| {
+            let before = Instant::now();
+            let ns = monotonic_ns();
+            (before.elapsed(), (before, ns))
+        };
+        let tightest = (0..8).map(reading).min_by_key(|(width, _)| *width);
+        tightest.expect("there are eight readings").1
+    });
+    // The first instant of all may be earlier than both were read.
+    match at.checked_duration_since(*instant) {
+        Some(since) => ns + since.as_nanos() as u64,
+        None => ns - instant.duration_since(at).as_nanos() as u64,
+    }
 }
 
 /// The flags alone are some 2 000 bytes.

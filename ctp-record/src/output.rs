@@ -15,6 +15,7 @@ use ctp_trace::record::{End, Event, Nanos, Record, Start};
 use rustix::fs::fstat;
 
 use crate::backlog::Backlog;
+use crate::deadlines::ProgramClocks;
 use crate::encoder::{Encoder, Watched};
 use crate::error::TraceError;
 use crate::harvest::{Sink, Standstill};
@@ -30,6 +31,8 @@ pub struct Output {
     /// Where it is: not where a link lies, but where that leads.
     place: Place,
     encoder: Encoder,
+    /// Deadlines are told by the clocks of programs.
+    clocks: ProgramClocks,
     /// Nothing was taken since the latest flush, and this was lost then.
     flushed: Option<u64>,
     /// It could not take its place: where it lies for good.
@@ -64,6 +67,7 @@ impl Output {
             path: path.to_owned(),
             place,
             encoder,
+            clocks: ProgramClocks::default(),
             flushed: None,
             misplaced: None,
         })
@@ -129,12 +133,15 @@ impl Output {
 impl Sink for Output {
     fn take(&mut self, record: Record) {
         self.flushed = None;
-        self.encoder.take(&record);
+        self.clocks.note_process(&record);
+        self.clocks.note_coroutine(&record);
+        self.encoder.take(&self.clocks.corrected(record));
     }
 
     fn take_events(&mut self, events: &[Event]) {
         self.flushed = None;
-        self.encoder.take_events(events);
+        self.encoder
+            .take_events(&self.clocks.corrected_events(events));
     }
 }
 

@@ -31,12 +31,14 @@ use crate::{capacity, cost, landing, output, signals, stderr, survivors};
 /// [`Error`], when there is nothing to record or it could not be written.
 pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let clock = Clock::start();
+    // It measures while all else is made.
+    let calibrator = Calibrator::start();
     output::check_apart(&config.output)?;
     signals::survive_file_limit().map_err(Error::Wait)?;
     // Before anything is made that would stay behind.
     let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
     let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
-    let mut session = begin(config, launch, clock, signals, &rendezvous)?;
+    let mut session = begin(config, launch, (clock, calibrator), signals, &rendezvous)?;
     let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
     if session.output.flight().is_some() {
@@ -65,7 +67,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
 fn begin<'r>(
     config: &Config,
     launch: &Launch,
-    clock: Clock,
+    (clock, mut calibrator): (Clock, Calibrator),
     mut signals: Signals,
     rendezvous: &'r Rendezvous,
 ) -> Result<Session<'r>, Error> {
@@ -78,12 +80,12 @@ fn begin<'r>(
     let lookout = Lookout::of(wish(launch), launch.flight.is_some());
     let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
     let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
-    let calibrator = Calibrator::start();
     let crashes = Crashes::listen();
     let prepared = Prepared {
         memory: memories.first(),
         rendezvous,
     };
+    calibrator.draw_first(memories.headers());
     signals.check_none_ends_it()?;
     let running = prepared.launch(launch)?;
     wait.watch_program(&running).map_err(Error::Wait)?;

@@ -262,7 +262,7 @@ pub enum WaitKind {
     Readable,
     /// A file descriptor to become writable; `arg` is the descriptor.
     Writable,
-    /// A timer; `arg` is the deadline in the program's own monotonic nanoseconds, or 0.
+    /// A timer; `arg` is the deadline on the clock of [`Start::started_monotonic_ns`], or 0.
     Timer,
     /// A lock; `arg` is its address.
     Lock,

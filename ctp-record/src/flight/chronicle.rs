@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ctp_trace::record::{Birth, CoroutineId, Look, Record, Seen};
 
 use super::ended::EndedCoroutines;
+use crate::deadlines::ProgramClocks;
 use crate::harvest::{Sink, StationCoroutine};
 
 /// A coroutine with all that is known of it.
@@ -33,6 +34,8 @@ pub struct Chronicle {
     gone: VecDeque<Arc<KnownCoroutine>>,
     /// What those come to that left before.
     ended_before: EndedCoroutines,
+    /// By which the deadlines of events are told.
+    clocks: ProgramClocks,
 }
 
 /// So many that left are known one by one: about 50 MB.
@@ -40,6 +43,7 @@ const MOST_GONE: usize = 1 << 16;
 
 impl Sink for Chronicle {
     fn take(&mut self, record: Record) {
+        self.clocks.note_process(&record);
         match record {
             Record::Process(_) | Record::Module(_) | Record::Site(_) | Record::Chain(_) => {
                 self.definitions.push(record);
@@ -105,6 +109,11 @@ impl Chronicle {
     /// Ends of processes, and changes of what is kept.
     pub fn marks(&self) -> &[Record] {
         &self.marks
+    }
+
+    /// The clocks of processes that have another one.
+    pub fn clocks(&self) -> &ProgramClocks {
+        &self.clocks
     }
 
     /// Who left and is known one by one.

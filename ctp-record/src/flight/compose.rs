@@ -17,6 +17,7 @@ use super::lane_copy::LaneCopy;
 use super::plan::Plan;
 use super::rows::Rows;
 use super::stream::Stream;
+use crate::deadlines::Corrected;
 use crate::harvest::{Sink, convert};
 
 /// What a snapshot came to.
@@ -42,6 +43,10 @@ pub struct Composed {
 
 /// Tells all but the end, which is in what it gives.
 pub fn compose(mut gathered: Gathered, plan: Plan, sink: &mut dyn Sink) -> Composed {
+    let sink = &mut Corrected {
+        clocks: std::mem::take(&mut gathered.clocks),
+        sink,
+    };
     let known = Known::of(&gathered);
     let mut composed = found_in(&plan, &gathered);
     tell_definitions(&mut gathered, sink);

@@ -12,6 +12,7 @@ use super::chronicle::{Chronicle, KnownCoroutine};
 use super::ended::EndedCoroutines;
 use super::lane_copy::{self, LaneCopy};
 use crate::clock::monotonic_ns;
+use crate::deadlines::ProgramClocks;
 use crate::harvest::{Numbers, Places};
 use crate::memories::{Look as Contents, Memories};
 use crate::processes::Processes;
@@ -44,6 +45,8 @@ pub struct Gathered {
     pub gone: Vec<Arc<KnownCoroutine>>,
     /// What those come to that left before.
     pub ended_before: EndedCoroutines,
+    /// The clocks of processes that have another one.
+    pub clocks: ProgramClocks,
     /// The numbers of the trace so far.
     pub numbers: Numbers,
     /// The program of each process.
@@ -185,6 +188,7 @@ impl Gathered {
             parts: Vec::new(),
             gone: chronicle.gone(),
             ended_before: chronicle.ended_before().clone(),
+            clocks: chronicle.clocks().clone(),
             numbers: Numbers::default(),
             programs: HashMap::new(),
             counters: Counters::default(),

@@ -38,6 +38,7 @@ mod status;
 mod summary;
 mod talk;
 mod terminal;
+mod time_namespaces;
 mod trace;
 mod upstream;
 mod usage;

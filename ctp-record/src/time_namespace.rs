@@ -1,0 +1,68 @@
+//! Processes whose monotonic clock is another one: Linux sets it apart in a time namespace.
+//!
+//! The kernel says of a process how far the clocks of its *future children* are ahead of those of
+//! the machine. A process that has asked for a namespace for its children is not in it itself; the
+//! process that it comes from has children in the same one.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// By how many nanoseconds the clock of this process is ahead of ours; negative if it is behind.
+/// Nothing if that is not known, as where the kernel has no such namespaces.
+pub fn ahead_ns(pid: u32) -> Option<i64> {
+    let (its, ours) = (namespace_of(pid)?, namespace_of(std::process::id())?);
+    if its == ours {
+        return Some(0);
+    }
+    let ours_ns = offset_ns(std::process::id())?;
+    offset_ns(pid)?.checked_sub(ours_ns)
+}
+
+/// By how much the clock of this process is ahead of the machine's.
+fn offset_ns(pid: u32) -> Option<i64> {
+    let namespace = namespace_of(pid)?;
+    let mut pid = pid;
+    while fs::read_link(format!("/proc/{pid}/ns/time_for_children")).ok()? != namespace {
+        pid = parent_of(pid)?;
+    }
+    parsed(&fs::read_to_string(format!("/proc/{pid}/timens_offsets")).ok()?)
+}
+
+fn namespace_of(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/ns/time")).ok()
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok().filter(|parent| *parent != 0)
+}
+
+/// `monotonic SECONDS NANOSECONDS` is one of the lines.
+fn parsed(offsets: &str) -> Option<i64> {
+    let line = offsets
+        .lines()
+        .find_map(|line| line.strip_prefix("monotonic "))?;
+    let mut numbers = line.split_whitespace().map(|number| number.parse().ok());
+    let (seconds, nanoseconds): (i64, i64) = (numbers.next()??, numbers.next()??);
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_the_monotonic_clock_is_read() {
+        let offsets = "monotonic         -50         7\nboottime            3         0\n";
+        assert_eq!(parsed(offsets), Some(-49_999_999_993));
+        assert_eq!(parsed("boottime 3 0\n"), None);
+        assert_eq!(parsed("monotonic 9223372036854775807 0\n"), None);
+    }
+
+    #[test]
+    fn this_process_is_not_ahead_of_itself() {
+        let has_namespaces = namespace_of(std::process::id()).is_some();
+        assert_eq!(ahead_ns(std::process::id()), has_namespaces.then_some(0));
+    }
+}

@@ -1,0 +1,167 @@
+//! CTP-26, CT-15: programs whose monotonic clock is not that of the recorder. The program says how
+//! long after the beginning of its wait each timer is due (`examples/timers.rs`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use ctp_trace::record::{Nanos, WaitKind};
+use ctp_trace::verdict::Verdict;
+use ctp_trace::{Census, Reader};
+
+use crate::lab::{Lab, fixture};
+
+/// Neither a busy machine nor the recorder's own times are off by so much; the clocks are by more.
+const NEAR_NS: i64 = 2_000_000_000;
+
+/// How to start a program in a time namespace.
+const WAYS: [&[&str]; 4] = [
+    &["unshare", "-f", "-T", "--monotonic", "-50"],
+    &["unshare", "-f", "-T", "--monotonic", "50"],
+    // Where a new image enters its namespace, as since Linux 6.2.
+    &["unshare", "-T", "--monotonic", "-50"],
+    &["unshare", "-f", "-T", "--monotonic", "5000000"],
+];
+
+/// Where probes have to ask the kernel for the time of each event, that is by another clock.
+fn has_counter() -> bool {
+    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let is_source = fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc");
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has = is_source && flags.contains("constant_tsc") && flags.contains("nonstop_tsc");
+    if !has {
+        eprintln!("skipped: the processor's counter is no clock here");
+    }
+    has
+}
+
+fn has_time_namespaces() -> bool {
+    let status = Command::new("unshare")
+        .args(["-f", "-T", "--monotonic", "1", "true"])
+        .stderr(Stdio::null())
+        .status();
+    let has = status.is_ok_and(|status| status.success());
+    if !has {
+        eprintln!("skipped: a time namespace cannot be made here");
+    }
+    has && has_counter()
+}
+
+/// When each timer of the trace is due, after the beginning of its wait.
+fn due_ns(lab: &Lab) -> BTreeMap<String, i64> {
+    let trace = lab.trace();
+    let zero_ns = trace.start.started_monotonic_ns;
+    let due = |name: &str| {
+        let last = *trace.named(name).events.last().expect("it has some");
+        assert_eq!(last.wait, WaitKind::Timer);
+        let deadline = Nanos(last.arg).0.cast_signed();
+        deadline - (zero_ns + last.at.0).cast_signed()
+    };
+    let names = lab.truth("truth").into_iter().map(|line| line[0].clone());
+    names.map(|name| (name.clone(), due(&name))).collect()
+}
+
+fn deadlines_are_as_the_program_said(lab: &Lab) {
+    let due = due_ns(lab);
+    assert_eq!(due.len(), 4);
+    for line in lab.truth("truth") {
+        let said: i64 = line[1].parse().expect("a number");
+        let error = due[&line[0]] - said;
+        assert!(error.abs() < NEAR_NS, "{}: {error} ns off", line[0]);
+    }
+}
+
+fn verdicts_are_right(lab: &Lab) {
+    let bytes = fs::read(lab.path("ctp.data")).expect("there is a trace");
+    let mut census = Census::new();
+    for record in Reader::new(&bytes).expect("a trace") {
+        census.feed(&record.expect("it is whole"));
+    }
+    let name = |id| census.name(census.get(id).expect("it is there").name);
+    let judged = census.judge(Nanos(100_000_000)).into_iter();
+    let verdicts: BTreeMap<&str, Verdict> = judged.map(|(id, it)| (name(id), it.verdict)).collect();
+    assert_eq!(verdicts["long-ago"], Verdict::MaybeStuck);
+    for name in ["soon", "late", "in-an-hour"] {
+        assert_eq!(verdicts[name], Verdict::Waiting, "{name}");
+    }
+}
+
+fn record(flags: &[&str], way: &[&str], arguments: &[&str]) -> Lab {
+    let lab = Lab::new();
+    let mut words = way.to_vec();
+    let program = fixture("timers");
+    words.push(program.to_str().expect("it is text"));
+    words.push("truth");
+    let mut command = lab.recorder(flags, words[0]);
+    let outcome = lab.run(command.args(&words[1..]).args(arguments));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    lab
+}
+
+// CTP-26, CT-15
+#[test]
+fn timers_are_judged_by_the_programs_own_clock() {
+    if !has_time_namespaces() {
+        return;
+    }
+    for way in WAYS {
+        for flags in [&[][..], &["--buffer", "0"], &["--flight-recorder"]] {
+            let lab = record(flags, way, &[]);
+            deadlines_are_as_the_program_said(&lab);
+            verdicts_are_right(&lab);
+        }
+    }
+}
+
+// CTP-26, CT-15
+#[test]
+fn a_namespace_for_children_is_not_the_programs_own() {
+    if !has_time_namespaces() {
+        return;
+    }
+    for way in [&[][..], WAYS[0], WAYS[1]] {
+        let lab = record(&[], way, &["7000"]);
+        deadlines_are_as_the_program_said(&lab);
+        verdicts_are_right(&lab);
+    }
+}
+
+// CTP-26, CT-15
+#[test]
+fn a_recorder_in_a_time_namespace_shares_its_programs_clock() {
+    if !has_time_namespaces() {
+        return;
+    }
+    let lab = Lab::new();
+    let recorder = lab.recorder(&[], fixture("timers"));
+    let mut command = lab.command("unshare");
+    command
+        .args(["-f", "-T", "--monotonic", "-50"])
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    let outcome = lab.run(command.arg("truth"));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    deadlines_are_as_the_program_said(&lab);
+    verdicts_are_right(&lab);
+}
+
+// CTP-26, CT-15
+#[test]
+fn a_recorder_and_a_program_may_be_in_two_of_them() {
+    if !has_time_namespaces() {
+        return;
+    }
+    let lab = Lab::new();
+    let recorder = lab.recorder(&[], "unshare");
+    let mut command = lab.command("unshare");
+    command
+        .args(["-f", "-T", "--monotonic", "-50"])
+        .arg(recorder.get_program())
+        .args(recorder.get_args())
+        .args(["-f", "-T", "--monotonic", "30"])
+        .arg(fixture("timers"));
+    let outcome = lab.run(command.arg("truth"));
+    assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    deadlines_are_as_the_program_said(&lab);
+    verdicts_are_right(&lab);
+}
