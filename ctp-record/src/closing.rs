@@ -218,6 +218,9 @@ impl<'c> Closing<'c> {
     fn nothing_attached(&self) -> String {
         match self.end.how {
             Ending::Image => "no coroutine was ever born in that memory".to_owned(),
+            _ if 0 < self.end.unrecorded.saturating_add(self.end.refused) => {
+                "no coroutine was recorded".to_owned()
+            }
             _ if self.went_into_the_background() => {
                 "no coroutine was recorded before the program ended, but processes of it live on: \
                  --wait-all records them too. Where they attach no probe either, link ctp-nostd and \
@@ -351,10 +354,10 @@ impl<'c> Closing<'c> {
             true => String::new(),
             false => format!(" -i {}", shell_word(self.output)),
         };
-        Some(match self.outlook {
+        Some(match &self.outlook {
             _ if self.end.how.is_crash() => format!("who ran: ctp-report --last-words{input}"),
-            Some(Outlook { stuck: 0, busy: 0 }) => {
-                format!("nothing looks stuck; next: ctp-report{input}")
+            Some(outlook) if *outlook == Outlook::default() => {
+                format!("{outlook}; next: ctp-report{input}")
             }
             Some(outlook) => format!("{outlook}; next: ctp-report --stuck{input}"),
             None => format!("next: ctp-report --stuck{input}"),
@@ -397,6 +400,19 @@ mod tests {
         let said = closing.text(false);
         assert!(said.contains("1 001 coroutines, 0 events"), "{said}");
         assert!(!said.contains("no coroutine was recorded"), "{said}");
+    }
+
+    // CTP-32, CT-24
+    #[test]
+    fn where_all_are_missing_no_probe_is_missed() {
+        let end = End {
+            unrecorded: 1,
+            ..End::default()
+        };
+        let said = of(end).text(false);
+        assert!(said.contains("no coroutine was recorded\n"), "{said}");
+        let said = of(End::default()).text(false);
+        assert!(said.contains("attached no probe"), "{said}");
     }
 
     #[test]

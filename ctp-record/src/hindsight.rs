@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
 
+use ctp_trace::census::{Gap, gaps};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 use ctp_trace::{Census, Reader};
 
@@ -20,12 +21,14 @@ const MOST_BYTES: u64 = 32 << 20;
 const MOST_EVENTS: u64 = 10_000_000;
 
 /// What the report will say of how many coroutines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
     /// They look stuck.
     pub stuck: usize,
     /// They keep a thread.
     pub busy: usize,
+    /// What is missing that would tell whether others are stuck.
+    pub gaps: Vec<Gap>,
 }
 
 /// What is to be said of a trace of so many events; nothing if that is not worth the time, or it
@@ -48,6 +51,7 @@ pub fn outlook(mut trace: &File, events: u64) -> Option<Outlook> {
     Some(Outlook {
         stuck: of(Verdict::is_stuck),
         busy: of(|verdict| verdict == Verdict::Busy),
+        gaps: census.gaps(all, THRESHOLD),
     })
 }
 
@@ -59,15 +63,20 @@ impl fmt::Display for Outlook {
             many => write!(out, "{} coroutines look stuck", grouped(many as u64))?,
         }
         match (self.stuck, self.busy) {
-            (_, 0) => Ok(()),
-            (0, 1) => out.write_str(", but 1 coroutine keeps its thread"),
-            (_, 1) => out.write_str(", 1 keeps its thread"),
+            (_, 0) => {}
+            (0, 1) => out.write_str(", but 1 coroutine keeps its thread")?,
+            (_, 1) => out.write_str(", 1 keeps its thread")?,
             (0, many) => write!(
                 out,
                 ", but {} coroutines keep their threads",
                 grouped(many as u64)
-            ),
-            (_, many) => write!(out, ", {} keep their threads", grouped(many as u64)),
+            )?,
+            (_, many) => write!(out, ", {} keep their threads", grouped(many as u64))?,
+        }
+        match gaps::doubt(&self.gaps).filter(|_| self.stuck == 0) {
+            Some(doubt) if self.busy == 0 => write!(out, ", but {doubt}"),
+            Some(doubt) => write!(out, "; {doubt}"),
+            None => Ok(()),
         }
     }
 }
@@ -79,7 +88,10 @@ mod tests {
     // CTP-21
     #[test]
     fn those_that_keep_a_thread_are_told_after_those_that_are_stuck() {
-        let said = |stuck, busy| Outlook { stuck, busy }.to_string();
+        let said = |stuck, busy| {
+            let gaps = Vec::new();
+            Outlook { stuck, busy, gaps }.to_string()
+        };
         let none = "nothing looks stuck, but 1 coroutine keeps its thread";
         assert_eq!(said(0, 1), none);
         let none = "nothing looks stuck, but 2 coroutines keep their threads";
@@ -87,5 +99,20 @@ mod tests {
         assert_eq!(said(1, 0), "1 coroutine looks stuck");
         let many = "1 047 coroutines look stuck, 2 keep their threads";
         assert_eq!(said(1_047, 2), many);
+    }
+
+    // CT-24
+    #[test]
+    fn nothing_is_said_to_be_fine_where_something_is_missing() {
+        let said = |stuck, busy| {
+            let gaps = vec![Gap::Unrecorded(1), Gap::Stopped];
+            Outlook { stuck, busy, gaps }.to_string()
+        };
+        let missing = "whether that is so cannot be told: 1 process of the program is not in this \
+                       trace, or only in part; recording was stopped for a while";
+        assert_eq!(said(0, 0), format!("nothing looks stuck, but {missing}"));
+        let busy = "nothing looks stuck, but 1 coroutine keeps its thread";
+        assert_eq!(said(0, 1), format!("{busy}; {missing}"));
+        assert_eq!(said(1, 0), "1 coroutine looks stuck");
     }
 }

@@ -5,7 +5,7 @@ pub mod awaited;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use ctp_trace::census::{Census, Span};
+use ctp_trace::census::{Census, Gap, Span};
 use ctp_trace::record::{
     Chain, CoroutineId, Ending, Module, Nanos, Place, Process, Record, Site, SiteId, Start,
 };
@@ -15,7 +15,6 @@ use crate::import::Imported;
 use crate::memory::Allowance;
 use crate::model::awaited::Awaited;
 use crate::text;
-use crate::units;
 
 /// A trace, read to its end.
 #[derive(Debug, Default)]
@@ -183,13 +182,10 @@ impl Model {
 
     /// How many processes of the program are missing, and what that means for what is shown.
     pub fn who_is_missing(&self) -> String {
-        let who = match self.unrecorded() {
-            1 => "1 process of the program is".to_owned(),
-            many => format!("{} processes of the program are", units::count(many)),
-        };
         format!(
-            "{who} not in this trace, or only in part: the recorder could not let them in, or they \
-             could not reach it; its closing lines say what may help"
+            "{}: the recorder could not let them in, or they could not reach it; its closing lines say \
+             what may help",
+            Gap::Unrecorded(self.unrecorded())
         )
     }
 

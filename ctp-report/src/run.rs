@@ -181,7 +181,12 @@ fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
 }
 
 fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
-    let (model, names) = read(config)?;
+    let model = load::open(config)?.model(|_, _| {}, |_, _| {})?;
+    match model.check_not_empty() {
+        Err(empty) if view.fail => return Ok(Status::Untold(empty.to_string())),
+        checked => checked?,
+    }
+    let names = Names::resolve(&model, &config.places);
     let members = groups::members(&model, &names, view);
     let groups = groups::groups(&model, &names, &members);
     let deadlocks = deadlocks::deadlocks(&model, &names, &members);
@@ -207,7 +212,7 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
         }
     })?;
     Ok(match view.fail {
-        true => gate::check(&model, &groups, view.threshold),
+        true => gate::check(&model, &members, view.threshold),
         false => Status::Fine,
     })
 }

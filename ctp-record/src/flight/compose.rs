@@ -11,6 +11,7 @@ use ctp_trace::record::{
 };
 
 use super::attribution::Whose;
+use super::deeds::processes_with_uncounted_losses;
 use super::gathered::Gathered;
 use super::known::Known;
 use super::lane_copy::LaneCopy;
@@ -52,8 +53,10 @@ pub fn compose(mut gathered: Gathered, plan: Plan, sink: &mut dyn Sink) -> Compo
     tell_definitions(&mut gathered, sink);
     tell_window(&plan, &gathered, sink);
     tell_coroutines(&plan, &gathered, &mut composed, sink);
+    let lossy = processes_with_uncounted_losses(&plan, &gathered.parts);
     let mut rows = rows_of(plan, &mut gathered, known, sink);
     rows.take_all();
+    rows.tell_uncounted_losses(lossy, gathered.end_at());
     tell_accounts(&mut rows, &mut composed);
     tell_looks(&mut rows, &gathered.looks);
     tell_process_ends(&gathered, rows.sink);

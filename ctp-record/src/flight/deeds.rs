@@ -1,14 +1,47 @@
 //! What threads did between the rows of a snapshot.
 
+use std::collections::BTreeSet;
+
 use ctp_nostd::inspect::WokenBy;
 use ctp_nostd::lane::{DeedKind, Payload};
-use ctp_trace::record::{self, Act, CoroutineId, Nanos, Record, SiteId, Waker};
+use ctp_trace::record::{self, Act, CoroutineId, Nanos, ProcessId, Record, SiteId, Waker};
 
+use super::gathered::Part;
+use super::lane_copy::LaneCopy;
+use super::plan::Plan;
 use super::rows::Rows;
 use crate::harvest::acts::{self, Witness};
 use crate::harvest::convert;
 
+/// Processes of which a thread found no lane, or a lane was overwritten: what their threads did may be
+/// lost, and nothing counts it.
+pub(super) fn processes_with_uncounted_losses(plan: &Plan, parts: &[Part]) -> BTreeSet<ProcessId> {
+    let lacks_lanes = |(part, lanes): &(&Part, &Vec<LaneCopy>)| {
+        let laneless = part.memory.region().header.counters().laneless;
+        0 < laneless || lanes.iter().any(|lane| lane.is_damaged)
+    };
+    let lacking = parts.iter().zip(&plan.lanes).filter(lacks_lanes);
+    let memories: BTreeSet<u32> = lacking.map(|(part, _)| part.number).collect();
+    let occupants = plan.coroutines.iter().map(|one| one.occupant());
+    occupants
+        .filter(|it| !it.is_plain && memories.contains(&it.memory))
+        .map(|it| it.process)
+        .collect()
+}
+
 impl Rows<'_> {
+    /// Tells that these processes may have lost any number of records until then.
+    pub(super) fn tell_uncounted_losses(&mut self, processes: BTreeSet<ProcessId>, at: Nanos) {
+        for process in processes {
+            self.sink.take(Record::Deed(record::Deed {
+                process,
+                tid: 0,
+                at,
+                act: Act::Loss(0),
+            }));
+        }
+    }
+
     /// Tells what a thread did.
     pub(super) fn deed(&mut self, index: usize, at: u64, deed: DeedKind, payload: &Payload) {
         if matches!(deed, DeedKind::Begin | DeedKind::Loss) {

@@ -89,16 +89,20 @@ impl Harvest {
             (records > 0).then_some(Fact::Deed(deed))
         };
         let told = losses.into_iter().filter_map(untold).collect();
-        [told, self.losses_without_a_lane(region, at)].concat()
+        [told, self.uncounted_losses(region, at)].concat()
     }
 
-    /// What threads do that found no lane is lost, and nobody counts it: it may have been just now.
-    fn losses_without_a_lane(&self, region: &Region<'_>, at: Nanos) -> Vec<Fact> {
-        if region.header.counters().laneless == 0 {
+    /// What threads do that found no lane, or whose lane was overwritten, is lost, and nothing counts it:
+    /// it may have been just now.
+    fn uncounted_losses(&self, region: &Region<'_>, at: Nanos) -> Vec<Fact> {
+        if region.header.counters().laneless == 0 && self.lanes.damaged() == 0 {
             return Vec::new();
         }
         let authors = self.lanes.authors().filter(|author| author.tid != 0);
-        let processes: BTreeSet<_> = authors.map(|author| author.process).collect();
+        let authors = authors.map(|author| author.process);
+        // Where no thread found a lane, coroutines alone say whose memory it is.
+        let ours = self.cells.iter().filter(|cell| cell.is_ours());
+        let processes: BTreeSet<_> = authors.chain(ours.map(|cell| cell.process)).collect();
         let lost = |process| {
             Fact::Deed(record::Deed {
                 process,
@@ -121,7 +125,7 @@ impl Harvest {
                 self.tell_loss(lane, lost, self.told, pass);
             }
         }
-        for loss in self.losses_without_a_lane(pass.region, self.told) {
+        for loss in self.uncounted_losses(pass.region, self.told) {
             pass.sink.take(loss);
         }
     }

@@ -84,10 +84,14 @@ impl Session<'_> {
         }
     }
 
-    /// Processes of the program that are not in the trace, as far as that is known.
+    /// Processes of the program that are not in the trace, as far as that is known, or only in part, since
+    /// they have overwritten their memory.
     pub fn unrecorded(&self) -> u64 {
+        let turned_away = self.so_far.turned_away.count();
         let unreached = self.memories.counters().unreached;
-        u64::from(self.so_far.turned_away.count()) + u64::from(unreached)
+        let damaged = self.memories.damaged();
+        let counts = [turned_away, unreached, damaged].map(u64::from);
+        counts.into_iter().sum()
     }
 }
 

@@ -82,7 +82,7 @@ fn cycles<const TEST: usize>(region: Region<'static>, thread: usize, count: u64)
     std::mem::forget(task);
 }
 
-// CTP-28, LT-32
+// CTP-28, LT-32, CT-24
 #[test]
 fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     let memory = memory();
@@ -101,6 +101,8 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     let (after, records) = snapshot(&memory);
     let events = events_in(&records);
     assert_eq!((after.damaged_lanes, after.lanes), (1, 2));
+    let is_loss = |it: &&Record| matches!(it, Record::Deed(deed) if deed.act == Act::Loss(0));
+    assert_eq!(records.iter().filter(is_loss).count(), 1);
     let of_the_other = |events: &[Event]| -> Vec<u64> {
         let its = events.iter().filter(|event| event.tid == 2);
         its.map(|event| event.n).collect()

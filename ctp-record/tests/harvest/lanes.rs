@@ -244,8 +244,11 @@ fn a_count_of_losses_that_goes_back_tells_of_none() {
     );
 }
 
-/// What two threads did, after somebody has written these words all over the second one's lane.
-fn beside_a_vandal<const TEST: usize>(words: impl Iterator<Item = u64>) -> (Vec<Event>, u32) {
+/// What two threads did, after somebody has written these words all over the second one's lane: the events
+/// of the first, and how many lanes are said to be damaged and how many losses without a number told.
+fn beside_a_vandal<const TEST: usize>(
+    words: impl Iterator<Item = u64>,
+) -> (Vec<Event>, u32, usize) {
     let region = memory(2);
     let probe: Probe<Stage<TEST>> = Probe::new(region, 1);
     let (sane, victim) = (probe.born("sane"), probe.born("victim"));
@@ -265,7 +268,10 @@ fn beside_a_vandal<const TEST: usize>(words: impl Iterator<Item = u64>) -> (Vec<
     });
     harvest.finish(&region, &mut nowhere, &mut tray);
     let of_the_sane = events_in(&tray.0).into_iter().filter(|it| it.tid == 1);
-    (of_the_sane.collect(), harvest.totals().damaged_lanes)
+    let is_loss = |it: &&Record| matches!(it, Record::Deed(deed) if deed.act == Act::Loss(0));
+    let losses = tray.0.iter().filter(is_loss).count();
+    let damaged = harvest.totals().damaged_lanes;
+    (of_the_sane.collect(), damaged, losses)
 }
 
 fn words_of(start: *const AtomicU64, bytes: usize) -> &'static [AtomicU64] {
@@ -284,14 +290,14 @@ fn noise(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(seed), next).skip(1)
 }
 
-// LT-16, LT-32
+// LT-16, LT-32, CT-24
 #[test]
 fn noise_in_one_lane_changes_nothing_of_another_and_is_told() {
-    let (undisturbed, damaged) = beside_a_vandal::<4>(std::iter::empty());
-    assert_eq!((undisturbed.len(), damaged), (42, 0));
-    assert_eq!(beside_a_vandal::<5>(noise(1)), (undisturbed.clone(), 1));
-    assert_eq!(beside_a_vandal::<6>(noise(2)), (undisturbed.clone(), 1));
-    assert_eq!(beside_a_vandal::<7>(noise(3)), (undisturbed, 1));
+    let (undisturbed, damaged, losses) = beside_a_vandal::<4>(std::iter::empty());
+    assert_eq!((undisturbed.len(), damaged, losses), (42, 0, 0));
+    assert_eq!(beside_a_vandal::<5>(noise(1)), (undisturbed.clone(), 1, 1));
+    assert_eq!(beside_a_vandal::<6>(noise(2)), (undisturbed.clone(), 1, 1));
+    assert_eq!(beside_a_vandal::<7>(noise(3)), (undisturbed, 1, 1));
 }
 
 // LT-28

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::{Child, Command};
 
 use ctp_trace::Completeness;
+use ctp_trace::record::{Act, Deed};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::lab::{Lab, Outcome, fixture, wait_until};
@@ -289,6 +290,24 @@ fn a_program_with_little_address_space_is_recorded_from_slots() {
     let trace = lab.trace();
     trace.is_complete();
     assert_eq!(trace.end().events, 4 * 8);
+}
+
+// CT-24
+#[test]
+fn closings_by_threads_without_a_buffer_may_be_missing() {
+    for flags in [&[][..], &["--flight-recorder"]] {
+        let lab = Lab::new();
+        let mut command = lab.recorder(flags, "sh");
+        command.args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\""]);
+        command.arg(fixture("family"));
+        let said = lab
+            .run(command.args(["truth", "listen", "left", "1200"]))
+            .stderr;
+        let is_loss = |deed: &&Deed| deed.act == Act::Loss(0);
+        assert_eq!(lab.trace().deeds.iter().filter(is_loss).count(), 1);
+        let doubt = "cannot be told: of 1 coroutine records are missing that would tell";
+        assert!(said.contains(doubt), "{said}");
+    }
 }
 
 #[test]

@@ -98,6 +98,7 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
             "robbed_of_others.data",
             "of 1 coroutine records are missing",
         ),
+        ("idle_image.data", "an image does not say when it was taken"),
     ] {
         for more in [&[][..], &["-q"], &["--json"]] {
             let (status, said) = gate(&desk, trace, more);
@@ -106,9 +107,31 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
         }
         assert_eq!(status(&desk, &["-i", trace, "--stuck"]), 0, "{trace}");
     }
-    let (status, said) = gate(&desk, "filtered.data", &["--threshold", "1h"]);
-    assert_eq!(status, Some(4), "{said}");
-    assert!(said.contains("recording was stopped for a while"), "{said}");
+    for (trace, why) in [
+        ("filtered.data", "recording was stopped for a while"),
+        ("three_runs.data", "the file of another tool does not say"),
+    ] {
+        let (status, said) = gate(&desk, trace, &["--threshold", "1h"]);
+        assert_eq!(status, Some(4), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+// CT-24
+#[test]
+fn a_gate_does_not_pass_a_trace_without_coroutines() {
+    let desk = Desk::new();
+    for (trace, why) in [
+        ("refused.data", "no coroutine found a station"),
+        ("nobody.data", "no coroutine was born"),
+        ("unattached.data", "never attached"),
+    ] {
+        let (status, said) = gate(&desk, trace, &[]);
+        assert_eq!(status, Some(4), "{trace}: {said}");
+        assert!(said.contains(why), "{said}");
+        let without_gate = desk.report(&["-i", trace, "--stuck"]);
+        assert_eq!(without_gate.status.code(), Some(1), "{trace}");
+    }
 }
 
 // CT-24

@@ -7,6 +7,7 @@ mod control;
 mod deeds;
 #[path = "../facts/mod.rs"]
 mod facts;
+mod gaps;
 mod properties;
 mod spans;
 

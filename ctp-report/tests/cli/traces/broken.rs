@@ -140,6 +140,16 @@ pub fn unrecorded() -> Vec<u8> {
     t.finish()
 }
 
+/// Of memory that was dumped while its coroutine waited.
+pub fn idle_in_image() -> Vec<u8> {
+    let mut t = Trace::of("./board");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let bee = busy_bee(&mut t, spawn, read, 20);
+    t.tally(bee, None, false);
+    t.end.how = Ending::Image;
+    t.finish()
+}
+
 pub fn nobody(attached: bool) -> Vec<u8> {
     let mut t = Trace::of("./plain program");
     if !attached {

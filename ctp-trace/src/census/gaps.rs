@@ -1,0 +1,147 @@
+//! What a trace lacks that would tell whether something is stuck. Both tools ask this before they say
+//! that nothing is: the recorder in its closing line, the reporter where it is used as a gate.
+
+use std::fmt;
+
+use super::Census;
+use crate::record::{CoroutineId, Ending, Nanos};
+use crate::verdict::{Judgement, Reason, Verdict};
+
+/// Something is missing, so that a stuck coroutine may not be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Gap {
+    /// So many coroutines found no station.
+    Refused(u64),
+    /// So many processes are missing, or a part of what they did.
+    Unrecorded(u64),
+    /// A control request stopped the recording, of all processes or of some.
+    Stopped,
+    /// A filter kept one process only: nothing is told of what the others closed meanwhile.
+    OneProcess(u32),
+    /// So many records made no sense.
+    Nonsense(u64),
+    /// A memory image does not say when it was taken, and coroutines in it were not over.
+    Image,
+    /// So many coroutines have been as they are for long, and records that would tell why are missing.
+    Lost(u64),
+}
+
+impl Census {
+    /// What is missing, if anything is. `judged` is what the rule says of the coroutines that are not
+    /// over; `threshold` is how long something must last to be worth a word.
+    pub fn gaps(
+        &self,
+        judged: impl IntoIterator<Item = (CoroutineId, Judgement)>,
+        threshold: Nanos,
+    ) -> Vec<Gap> {
+        let judged: Vec<_> = judged.into_iter().collect();
+        let is_image = self.end().is_some_and(|end| end.how == Ending::Image);
+        let of_image = (is_image && !judged.is_empty()).then_some(Gap::Image);
+        let lost = judged
+            .iter()
+            .filter(|(id, judgement)| self.lacks_records_of(*id, judgement, threshold))
+            .count() as u64;
+        let lost = (0 < lost).then_some(Gap::Lost(lost));
+        self.gaps_of_all()
+            .into_iter()
+            .chain(of_image)
+            .chain(lost)
+            .collect()
+    }
+
+    /// What concerns the trace as a whole: any coroutine may be stuck there.
+    fn gaps_of_all(&self) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        let end = self.end().copied().unwrap_or_default();
+        if 0 < end.refused {
+            gaps.push(Gap::Refused(end.refused));
+        }
+        if 0 < end.unrecorded {
+            gaps.push(Gap::Unrecorded(end.unrecorded));
+        }
+        let changes = self.filtering().changes();
+        if changes.iter().any(|change| change.stopped) {
+            gaps.push(Gap::Stopped);
+        }
+        if let Some(change) = changes.iter().find(|change| change.only_process != 0) {
+            gaps.push(Gap::OneProcess(change.only_process));
+        }
+        if 0 < end.quarantined {
+            gaps.push(Gap::Nonsense(end.quarantined));
+        }
+        gaps
+    }
+
+    /// Is a record missing that would tell more of this coroutine? It may be that of a closing, after which
+    /// one that waits would be stuck. A timer is not closed.
+    fn lacks_records_of(&self, id: CoroutineId, judgement: &Judgement, threshold: Nanos) -> bool {
+        let Some(one) = self.get(id) else {
+            return false;
+        };
+        let (_, since) = one.state();
+        if since.until(self.end_of(one.process)) < threshold {
+            return false;
+        }
+        let may_be_closed = !matches!(
+            judgement.reason,
+            Reason::Timer(_) | Reason::Ignored(_) | Reason::Queued { .. }
+        );
+        match judgement.verdict {
+            Verdict::Unknown => true,
+            Verdict::Waiting if may_be_closed => self.losses.any_since(one.process, since),
+            _ => false,
+        }
+    }
+}
+
+/// That it cannot be told whether nothing is stuck, and why; nothing if there is no reason.
+pub fn doubt<T: fmt::Display>(gaps: &[T]) -> Option<String> {
+    let reasons: Vec<String> = gaps.iter().map(T::to_string).collect();
+    (!reasons.is_empty())
+        .then(|| format!("whether that is so cannot be told: {}", reasons.join("; ")))
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Gap::Refused(count) => {
+                let coroutines = counted(count, "coroutine", "coroutines");
+                write!(out, "{coroutines} found no station and were not recorded")
+            }
+            Gap::Unrecorded(count) => {
+                let are = counted(count, "process of the program is", "processes of the program are");
+                write!(out, "{are} not in this trace, or only in part")
+            }
+            Gap::Stopped => out.write_str("recording was stopped for a while"),
+            Gap::OneProcess(pid) => {
+                write!(out, "of other processes than {pid} nothing was kept for a while")
+            }
+            Gap::Nonsense(count) => {
+                let records = counted(count, "record", "records");
+                write!(out, "{records} made no sense and were left out")
+            }
+            Gap::Image => out.write_str(
+                "an image does not say when it was taken, so how long its coroutines have waited is \
+                 not known",
+            ),
+            Gap::Lost(count) => {
+                let coroutines = counted(count, "coroutine", "coroutines");
+                write!(out, "of {coroutines} records are missing that would tell")
+            }
+        }
+    }
+}
+
+/// `1 coroutine`, `1 204 coroutines`.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if 0 < at && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    format!("{text} {}", if count == 1 { one } else { many })
+}
