@@ -147,7 +147,10 @@ impl Rendezvous {
     fn turn_away(&self) -> Option<Caller> {
         self.pick_up(&self.listener, |stream| Caller {
             pid: pid_of(stream),
-            asked: wait_to_hear(stream),
+            asked: stream
+                .set_nonblocking(true)
+                .ok()
+                .and_then(|()| heard(stream)),
             socket: None,
         })
     }
@@ -173,20 +176,6 @@ impl Rendezvous {
 fn pid_of(stream: &UnixStream) -> Option<u32> {
     credentials::of(stream)?.pid
 }
-
-/// What a process that just connected asks for, if it does so at once.
-fn wait_to_hear(stream: &UnixStream) -> Option<Asked> {
-    let mut request = [PollFd::new(stream, PollFlags::IN)];
-    poll(&mut request, Some(&AT_ONCE)).ok()?;
-    stream.set_nonblocking(true).ok()?;
-    heard(stream)
-}
-
-/// A probe asks in the call after the one that connects.
-const AT_ONCE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 1_000_000,
-};
 
 /// The user of this process, and root, may control it.
 fn may_control(stream: &UnixStream) -> bool {

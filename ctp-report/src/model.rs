@@ -183,8 +183,8 @@ impl Model {
     /// How many processes of the program are missing, and what that means for what is shown.
     pub fn who_is_missing(&self) -> String {
         format!(
-            "{}: the recorder could not let them in, or they could not reach it; its closing lines say \
-             what may help",
+            "{}: the recorder could not let them in, they could not reach it, or they overwrote their \
+             memory; its closing lines say which, and what may help",
             Gap::Unrecorded(self.unrecorded())
         )
     }

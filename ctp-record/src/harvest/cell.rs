@@ -72,10 +72,15 @@ pub(super) fn writer_of(station: &Station) -> Option<Writer> {
     if identity.extended {
         return Some(Writer::Ours);
     }
-    // Also what a probe of ours of another layout writes. Of a coroutine that ended without an event no
-    // dialect is known, and none is needed.
-    let of_the_dead = identity.is_dead.then_some(Dialect::PerSlot);
-    detected.or(of_the_dead).map(Writer::Plain)
+    // Also what a probe of ours of another layout writes.
+    let detected = detected.or_else(|| identity.is_dead.then(|| dialect_of_the_dead(station)));
+    detected.map(Writer::Plain)
+}
+
+/// All events are there by now. Of a coroutine that ended without any no dialect is known, and none is
+/// needed.
+fn dialect_of_the_dead(station: &Station) -> Dialect {
+    dialect::of(station).unwrap_or(Dialect::PerSlot)
 }
 
 impl Cell {

@@ -2,6 +2,7 @@
 //! what the trace says of it, under its own process id.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 use ctp_trace::record::{EventKind, ProcessEnd, ProcessEnding};
 
@@ -366,6 +367,39 @@ fn forks_that_have_dropped_what_reaches_the_recorder_count_themselves() {
     assert_eq!(trace.coroutines.len(), 1);
     assert_eq!(trace.end().unrecorded, 2, "{}", outcome.stderr);
     let told = "2 forks could not reach the recorder";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+}
+
+// CTP-32, CTP-17
+#[test]
+fn forks_that_find_the_queue_full_count_themselves() {
+    let lab = Lab::new();
+    let script = "echo 2 >/proc/sys/net/core/somaxconn; exec \"$@\"";
+    let apart = |lab: &Lab, program: &Command| {
+        let mut command = lab.command("unshare");
+        command.args(["-n", "sh", "-c", script, "sh"]);
+        command.arg(program.get_program()).args(program.get_args());
+        command
+    };
+    if !lab
+        .run(&mut apart(&lab, &Command::new("true")))
+        .status
+        .success()
+    {
+        eprintln!("skipped: a network namespace cannot be made here");
+        return;
+    }
+    let mut recorder = lab.recorder(&["--wait-all"], fixture("family"));
+    recorder.args("truth work parent 3 0 await go crowd 8 1 0".split(' '));
+    let recorder = apart(&lab, &recorder).spawn().expect("starts");
+    lab.wait_for_file("truth");
+    send(Signal::STOP, recorder.id());
+    std::fs::write(lab.path("go"), "").expect("can be made");
+    wait_until("the end of all forks", || lab.truth("truth").len() == 9);
+    send(Signal::CONT, recorder.id());
+    let outcome = lab.outcome(recorder);
+    assert_eq!(lab.trace().end().unrecorded, 8, "{}", outcome.stderr);
+    let told = "5 forks could not reach the recorder";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
 }
 
