@@ -214,17 +214,37 @@ fn open(settings: &Settings) -> Result<(), NotAttached> {
     let (mapping, attach_id) = match hall {
         Ok(hall) => choose(hall, socket.as_ref(), limit),
         Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
-            own(Asked::Own, socket.as_ref(), limit).map_err(|_| reason)?
+            own(Asked::Own, socket.as_ref(), limit).map_err(|missing| {
+                if missing == Missing::Unreached {
+                    ask_in_vain(path);
+                }
+                reason
+            })?
         }
-        Err(reason) => return Err(reason),
+        Err(reason) => {
+            ask_in_vain(path);
+            return Err(reason);
+        }
     };
     touch_lanes(&mapping.region);
-    let page = memory::wiped_page().map_err(|error| NotAttached::Os("mapping memory", error))?;
-    AT.wiped
-        .store(ptr::from_ref(page).cast_mut(), Ordering::Release);
-    let path = Path::from_slice(path).unwrap_or_default();
-    begin(page, mapping, attach_id, socket, path, limit)
-        .map_err(|error| NotAttached::Os("mapping memory", error))
+    let begun = memory::wiped_page().and_then(|page| {
+        AT.wiped
+            .store(ptr::from_ref(page).cast_mut(), Ordering::Release);
+        let path = Path::from_slice(path).unwrap_or_default();
+        begin(page, mapping, attach_id, socket, path, limit)
+    });
+    begun.map_err(|error| {
+        ask_in_vain(path);
+        NotAttached::Os("mapping memory", error)
+    })
+}
+
+/// This process goes unrecorded for a reason of its own. A request that gets no answer makes the recorder
+/// count it.
+fn ask_in_vain(path: &[u8]) {
+    if let Some(socket) = Socket::dial(path) {
+        socket.ask_in_vain();
+    }
 }
 
 /// The first process stays in the memory that all can find. A further one asks for its own, and

@@ -86,6 +86,14 @@ impl Socket {
         self.receive()
     }
 
+    /// Asks for memory that this process could not use: no answer can be sent any more.
+    pub fn ask_in_vain(&self) {
+        // Where either fails, there is no recorder to count this process.
+        if shutdown(&self.fd, Shutdown::Read).is_ok() {
+            let _ = send(&self.fd, Asked::Own.bytes(), QUIETLY);
+        }
+    }
+
     /// No longer than that, however many signals come meanwhile.
     fn await_answer(&self) {
         let end_ns = kernel_ns().saturating_add(PATIENCE_NS);

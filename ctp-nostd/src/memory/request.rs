@@ -5,7 +5,8 @@
 //! The recorder sends one byte: [`GRANTED`] with the descriptor of fresh memory (SCM_RIGHTS), or
 //! [`DENIED`]. So no process can damage what another wrote. One that waits no longer shuts down its
 //! half for reading, then looks once more: it has the memory, or the recorder cannot send it and
-//! knows that nobody has. All other bytes on the socket mean nothing but "look".
+//! knows that nobody has. A process that cannot use any memory shuts down that half before it asks: so it
+//! is counted as one that is not recorded. All other bytes on the socket mean nothing but "look".
 
 /// What a process sends. No bell sounds like it: bells are single bytes of one value.
 pub const REQUEST: [u8; 8] = *b"CTPmem1\n";

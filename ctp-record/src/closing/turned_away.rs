@@ -17,7 +17,7 @@ impl Closing<'_> {
             ),
             unanswered(
                 away.otherwise,
-                "the recorder had no memory left, or did not answer within half a second",
+                "there was no room for memory, or the recorder did not answer within half a second",
                 "",
             ),
         ];

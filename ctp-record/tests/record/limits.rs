@@ -292,6 +292,22 @@ fn a_program_with_little_address_space_is_recorded_from_slots() {
     assert_eq!(trace.end().events, 4 * 8);
 }
 
+// CTP-32, CTP-34
+#[test]
+fn a_process_without_room_for_the_memory_is_counted() {
+    let lab = Lab::new();
+    let script =
+        "(ulimit -v 100000; \"$0\" child work child 3 0); exec \"$0\" truth work parent 3 0";
+    let mut command = lab.recorder(&["-n", "200000"], "sh");
+    command.args(["-c", script]).arg(fixture("family"));
+    let said = lab.run(&mut command).stderr;
+    assert!(said.contains("ctp: not recording: mapping"), "{said}");
+    let trace = lab.trace();
+    assert_eq!(trace.coroutines.len(), 1, "{said}");
+    assert_eq!(trace.end().unrecorded, 1, "{said}");
+    assert!(lab.path("child").exists(), "it lives all the same");
+}
+
 // CT-24
 #[test]
 fn closings_by_threads_without_a_buffer_may_be_missing() {
