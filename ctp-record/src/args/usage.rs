@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use clap::builder::{StyledStr, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
-
 use ctp_trace::escape::{escaped, escaped_bytes};
 
 use super::Args;

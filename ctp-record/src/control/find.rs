@@ -98,8 +98,8 @@ fn attempt(socket: &Path, recorder: u32) -> Attempt {
     match dial(&directory) {
         Ok(stream) => match credentials::of(&stream) {
             Some(peer) if is_recorder(peer, owner, recorder) => Attempt::Reached(stream),
-            Some(peer) => Attempt::Foreign(peer.uid),
-            None => Attempt::Nothing,
+            Some(peer) if !is_trusted(peer.uid) => Attempt::Foreign(peer.uid),
+            Some(_) | None => Attempt::Nothing,
         },
         Err(Errno::AGAIN) if is_trusted(owner) => Attempt::Busy,
         Err(_) => Attempt::Nothing,
