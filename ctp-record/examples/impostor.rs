@@ -5,7 +5,7 @@
 //! - `endless`: answers each caller without an end,
 //! - `lying`: answers each caller that its recording goes on,
 //! - `silent`: lets callers in and says nothing,
-//! - `busy`: lets nobody in, and its queue is full.
+//! - `busy`: lets no caller in, and its queue is full.
 
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
 
-/// Nobody may find it running tomorrow.
+/// An impostor that is forgotten ends by itself.
 const LONGEST: Duration = Duration::from_secs(1_800);
 
 fn main() {

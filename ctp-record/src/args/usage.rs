@@ -17,7 +17,7 @@ a process that runs already cannot be recorded; start the program under the reco
 ctp-record -- PROGRAM [ARGS]...";
 
 /// The command line as clap knows it. Where what was typed has to be escaped, messages are plain:
-/// their own escape sequences could not be told from typed ones.
+/// their own escape sequences could not be distinguished from typed ones.
 pub fn command() -> Command {
     if is_typed_unsafe() {
         Args::command().styles(Styles::plain())

@@ -50,17 +50,17 @@ pub fn recorder(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError
         Some(Err(error)) => Some(error),
         None => None,
     };
-    let told = recorder_of(pid, deadline);
+    let found = recorder_of(pid, deadline);
     // Anyone can listen at a path with the number of a program, too.
-    told.map_err(|error| match error {
+    found.map_err(|error| match error {
         ControlError::NoRecording(_) => listening.unwrap_or(error),
         error => error,
     })
 }
 
-/// The recorder that the program with this id was told of.
+/// The recorder that is named in the environment of the program with this id.
 fn recorder_of(pid: u32, deadline: Deadline) -> Result<UnixStream, ControlError> {
-    let socket = socket_told_to(pid)?;
+    let socket = socket_named_to(pid)?;
     let recorder = recorder_in(&socket).ok_or(ControlError::NoRecording(pid))?;
     let reached = reach(&[socket], recorder, pid, deadline);
     reached.unwrap_or(Err(ControlError::Ended(pid)))
@@ -172,8 +172,8 @@ fn recorder_in(socket: &Path) -> Option<u32> {
     pid.parse().ok()
 }
 
-/// The control socket beside the one that the program with this id was told of.
-fn socket_told_to(pid: u32) -> Result<PathBuf, ControlError> {
+/// The control socket beside the one that is named in the environment of this program.
+fn socket_named_to(pid: u32) -> Result<PathBuf, ControlError> {
     let environment = environment::of(pid).map_err(|error| unreadable(pid, &error))?;
     let socket = environment::value(&environment, "CTP_SOCK_PATH");
     let socket = socket.ok_or(ControlError::NoRecording(pid))?;

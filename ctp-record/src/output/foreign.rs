@@ -45,7 +45,7 @@ const SHARED: u32 = 0o1002;
 /// All users that a user namespace does not know have this number, so that two of them may differ.
 const UNKNOWN_UID: u32 = 65_534;
 
-/// Has another user put this there, who is not the owner of the directory either?
+/// Is this the work of another user, and not of the owner of the directory either?
 pub fn is_foreign(directory: &Stat, entry: &Stat) -> bool {
     let is_shared = directory.st_mode & SHARED == SHARED;
     let is_ours = entry.st_uid == geteuid().as_raw();

@@ -280,10 +280,10 @@ fn callers_that_cannot_be_accepted_cost_no_trace() {
     }
 }
 
-/// The soft and the hard limit of processor time, as the kernel tells them.
+/// The soft and the hard limit of processor time, as the kernel lists them.
 fn processor_time(limits: &str) -> (String, String) {
     let line = limits.lines().find(|line| line.starts_with("Max cpu time"));
-    let mut words = line.expect("it is told").split_whitespace().skip(3);
+    let mut words = line.expect("it is listed").split_whitespace().skip(3);
     let mut word = || words.next().expect("two limits").to_owned();
     (word(), word())
 }
