@@ -166,9 +166,10 @@ fn print(error: &clap::Error) {
     let plain = error.render().to_string();
     let safe = escaped_lines(&plain);
     // Without a standard error there is no place to say it.
-    let _ = match plain == safe {
-        true => error.print(),
-        false => writeln!(io::stderr(), "{}", safe.trim_end()),
+    let _ = if plain == safe {
+        error.print()
+    } else {
+        writeln!(io::stderr(), "{}", safe.trim_end())
     };
 }
 

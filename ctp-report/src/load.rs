@@ -54,10 +54,10 @@ enum Format {
 /// # Errors
 /// If it is neither. What is wrong with the header of a trace is said here too.
 fn recognise(head: &[u8]) -> Result<Format, ctp_trace::Error> {
-    match import::recognises(head) {
-        true => Ok(Format::Lines),
-        false => ctp_trace::check_header(head).map(|()| Format::Trace),
+    if import::recognises(head) {
+        return Ok(Format::Lines);
     }
+    ctp_trace::check_header(head).map(|()| Format::Trace)
 }
 
 /// The trace that the user named, imported if it is one of coroTracer.
@@ -177,7 +177,7 @@ fn name(path: &Path) -> String {
 fn is_written(file: &File) -> bool {
     let lock = flock(file, FlockOperation::NonBlockingLockShared);
     if lock.is_ok() {
-        // Only a look: a recorder that starts now shall not find it locked. Nothing can be done if this fails.
+        // A recorder that starts now must not find the file locked. If this fails, the lock ends with the report.
         let _ = flock(file, FlockOperation::Unlock);
     }
     lock == Err(Errno::WOULDBLOCK)

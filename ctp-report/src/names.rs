@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
-use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places};
+use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places, Refused};
 use symbolize::{SourceLine, Symbolizer};
 
 use crate::model::Model;
@@ -315,13 +315,23 @@ impl Names {
 
     /// Files that would take too much memory.
     fn note_refused(&mut self) {
-        for file in self.sources.places.refused() {
+        let refused = self.sources.places.refused();
+        let named = |file: &Refused| {
+            let path = text::escape(&file.path.to_string_lossy());
+            format!("{path} ({})", units::size(file.bytes))
+        };
+        let mut files: Vec<String> = refused.iter().take(REFUSED_NAMED).map(named).collect();
+        if REFUSED_NAMED < refused.len() {
+            let others = refused.len() - REFUSED_NAMED;
+            files.push(units::counted(others as u64, "other file"));
+        }
+        self.misses.retain(|miss| !miss.contains(REFUSED));
+        if !files.is_empty() {
+            let limit = units::size(self.sources.places.most_bytes());
+            let files = files.join(", ");
             self.misses.insert(format!(
-                "names are missing: {} ({}) was not read, or only in part: all programs and their \
-                 debug info may take {} of memory; allow more with --max-module",
-                text::escape(&file.path.to_string_lossy()),
-                units::size(file.bytes),
-                units::size(file.limit)
+                "names are missing: {files} {REFUSED}: all programs and their debug info may take \
+                 {limit} of memory; allow more with --max-module"
             ));
         }
     }
@@ -337,6 +347,10 @@ impl Names {
         }
     }
 }
+
+const REFUSED: &str = "not read, or only in part";
+/// Of those that were not read, so many are named.
+const REFUSED_NAMED: usize = 3;
 
 /// What else can be done about a file that is not there.
 fn elsewhere(miss: &Miss) -> &'static str {

@@ -60,8 +60,8 @@
 //!
 //! Files are opened without waiting, and only regular ones. Their build id is compared before anything else of
 //! them is read, then the parts that are needed, within a budget of memory that all files share
-//! ([`Places::with_most_bytes`]). Parts are read and not mapped: whoever may truncate a mapped file could end
-//! this process.
+//! ([`Places::with_most_bytes`]). Parts are read and not mapped: a process that truncates a mapped file ends its
+//! readers.
 //!
 //! It does not read `/proc`, unwind stacks, or use the network.
 

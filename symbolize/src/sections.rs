@@ -60,9 +60,12 @@ impl<'i> Sections<'i> {
 
     /// Those of a program or of its debug file; one that is absent or damaged is empty.
     pub(crate) fn whole(&self) -> impl FnMut(gimli::SectionId) -> Loaded<'i> + '_ {
-        |id| match is_needed(id) {
-            true => Ok(self.named(id.name())),
-            false => Ok(self.empty()),
+        |id| {
+            if is_needed(id) {
+                Ok(self.named(id.name()))
+            } else {
+                Ok(self.empty())
+            }
         }
     }
 

@@ -24,11 +24,11 @@ pub enum Opened {
 /// More than this is not kept of what comes through a pipe, which may never end.
 const MOST_STREAM_BYTES: u64 = 256 << 20;
 
-/// A trace in a regular file. It is not mapped: who truncates a mapped file ends its readers.
+/// A trace in a regular file. It is not mapped: a process that truncates a mapped file ends its readers.
 #[derive(Debug)]
 pub struct TraceFile {
     file: File,
-    /// When it was opened: what a recorder still adds belongs to a later report.
+    /// That when it was opened: what a recorder still adds belongs to a later report.
     length: u64,
     /// What the file takes on the disk; less than its length if it has holes.
     stored: u64,
@@ -39,9 +39,10 @@ pub struct TraceFile {
 /// # Errors
 /// If there is no such file, if it is neither a regular file nor a pipe, or if a pipe does not end.
 pub fn open(path: &Path) -> Result<Opened> {
-    let file = match output::is_stdin(path) {
-        true => File::from(io::stdin().as_fd().try_clone_to_owned()?),
-        false => open_at(path)?,
+    let file = if output::is_stdin(path) {
+        File::from(io::stdin().as_fd().try_clone_to_owned()?)
+    } else {
+        open_at(path)?
     };
     let metadata = file.metadata().with_context(|| name(path))?;
     let kind = metadata.file_type();
@@ -52,16 +53,20 @@ pub fn open(path: &Path) -> Result<Opened> {
             file,
         }));
     }
-    match () {
-        () if kind.is_file() || kind.is_fifo() || kind.is_socket() => {
-            stream(file, path).map(Opened::Stream)
-        }
-        () if kind.is_dir() => bail!("{} is a directory: name a trace with -i FILE", name(path)),
-        () => bail!(
-            "{} is a device, not a trace: name a file, or a pipe that ends, with -i FILE",
-            name(path)
-        ),
+    if kind.is_dir() {
+        bail!("{} is a directory: name a trace with -i FILE", name(path));
     }
+    if kind.is_file() || kind.is_fifo() || kind.is_socket() {
+        return stream(file, path).map(Opened::Stream);
+    }
+    Err(is_device(path))
+}
+
+fn is_device(path: &Path) -> anyhow::Error {
+    anyhow!(
+        "{} is a device, not a trace: name a file, or a pipe that ends, with -i FILE",
+        name(path)
+    )
 }
 
 /// Standard input may be a file of which a part was read before.
@@ -74,10 +79,7 @@ fn open_at(path: &Path) -> Result<File> {
     let metadata = fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
     let kind = metadata.file_type();
     if kind.is_char_device() || kind.is_block_device() {
-        bail!(
-            "{} is a device, not a trace: name a file, or a pipe that ends, with -i FILE",
-            path.display()
-        );
+        return Err(is_device(path));
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
@@ -99,9 +101,11 @@ fn cannot_open(path: &Path, error: &io::Error) -> anyhow::Error {
 /// All that comes, if that ends before it is too much and its beginning may be that of a trace.
 fn stream(file: File, path: &Path) -> Result<Vec<u8>> {
     let cannot_read = || format!("cannot read {}", name(path));
-    // A pipe was opened without waiting for its other end; what comes through it may be late.
-    let flags = fcntl_getfl(&file).with_context(cannot_read)?;
-    fcntl_setfl(&file, flags - OFlags::NONBLOCK).with_context(cannot_read)?;
+    if !output::is_stdin(path) {
+        // The pipe was opened without waiting for its other end; what comes through it may be late.
+        let flags = fcntl_getfl(&file).with_context(cannot_read)?;
+        fcntl_setfl(&file, flags - OFlags::NONBLOCK).with_context(cannot_read)?;
+    }
     let mut bytes = Vec::new();
     let head = super::RECOGNISED_BYTES as u64;
     (&file)

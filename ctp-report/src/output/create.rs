@@ -54,8 +54,14 @@ enum Step {
 
 impl Walk {
     fn to(path: &OsStr) -> io::Result<Self> {
+        // Where the working directory may not be entered, absolute paths still lead somewhere.
+        let start = if Path::new(path).is_absolute() {
+            "/"
+        } else {
+            "."
+        };
         let mut walk = Walk {
-            directory: openat(CWD, ".", LOOK | OFlags::DIRECTORY, Mode::empty())?,
+            directory: openat(CWD, start, LOOK | OFlags::DIRECTORY, Mode::empty())?,
             names: VecDeque::new(),
         };
         walk.redirect(path)?;

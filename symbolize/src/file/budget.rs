@@ -17,8 +17,6 @@ pub struct Refused {
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// What all files together may take.
-    pub limit: u64,
 }
 
 #[derive(Debug)]
@@ -60,7 +58,6 @@ impl Budget {
         let file = |(path, bytes): (&PathBuf, &u64)| Refused {
             path: path.clone(),
             bytes: *bytes,
-            limit: self.limit,
         };
         refused.iter().map(file).collect()
     }
@@ -71,8 +68,8 @@ impl Budget {
     }
 }
 
-/// More than anyone reads.
-const MOST_REFUSED: usize = 64;
+/// No reader needs a longer list.
+const MOST_REFUSED: usize = 4096;
 
 /// What one holder has taken of a budget; given back when it is dropped.
 #[derive(Debug)]

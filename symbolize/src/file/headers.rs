@@ -35,18 +35,17 @@ fn of<Elf: FileHeader<Endian = Endianness>>(image: &Image) -> Result<Headers, ob
         .iter()
         .filter(|it| it.p_type(endian) == elf::PT_LOAD);
     let segments = loaded.map(|it| segment::<Elf>(it, endian)).collect();
-    let build_id = match sections.is_empty() {
+    let build_id = if sections.is_empty() {
+        let short = programs.iter().filter(|it| is_short(it.p_filesz(endian)));
+        short
+            .filter_map(|it| it.notes(endian, image).ok().flatten())
+            .find_map(|notes| build_id::<Elf>(notes, endian))
+    } else {
         // Sections come first: in a separate debug file the segments have no bytes.
-        false => sections
-            .iter()
-            .filter(|it| is_short(it.sh_size(endian)))
+        let short = sections.iter().filter(|it| is_short(it.sh_size(endian)));
+        short
             .filter_map(|it| it.notes(endian, image).ok().flatten())
-            .find_map(|notes| build_id::<Elf>(notes, endian)),
-        true => programs
-            .iter()
-            .filter(|it| is_short(it.p_filesz(endian)))
-            .filter_map(|it| it.notes(endian, image).ok().flatten())
-            .find_map(|notes| build_id::<Elf>(notes, endian)),
+            .find_map(|notes| build_id::<Elf>(notes, endian))
     };
     Ok(Headers {
         build_id: build_id.unwrap_or_default(),
