@@ -97,8 +97,8 @@ impl<'i> Sections<'i> {
 
     /// Whether a section can be what it states, and there is memory for that.
     fn can_unpack(&self, stored: &CompressedFileRange) -> bool {
-        can_hold(stored.compressed_size, stored.uncompressed_size)
-            && self.image.take(stored.uncompressed_size)
+        self.image.take(stored.uncompressed_size)
+            && can_hold(stored.compressed_size, stored.uncompressed_size)
     }
 }
 

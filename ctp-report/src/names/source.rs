@@ -15,7 +15,7 @@ use crate::text;
 const ABOVE: u32 = 2;
 
 /// Of a source file, as far as it is read: a line might have no end.
-const MOST_BYTES: u64 = 64 << 20;
+const MOST_BYTES: u64 = 16 << 20;
 
 /// Where sources lie, and from when on a change of them is later than what was recorded.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,9 @@ pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
 
 fn show(number: u32, source: &str, marked: bool) -> String {
     let mark = if marked { '>' } else { ' ' };
-    let source = text::escape(&source.trim_end().replace('\t', "    "));
+    // A line may be as long as the file, and its escapes several times that.
+    let start: String = source.chars().take(text::WIDTH).collect();
+    let source = text::escape(&start.trim_end().replace('\t', "    "));
     text::cut(&format!("  {mark}{number:>5} | {source}"), text::WIDTH)
 }
 

@@ -88,6 +88,24 @@ fn sections_that_claim_gibibytes_are_refused_by_name() {
 }
 
 #[test]
+fn a_claim_that_cannot_be_true_is_refused_by_name() {
+    let room = Room::new();
+    let sections = DEBUG.map(|name| {
+        let mut section = Section::of_zeros(name, 1000);
+        section.bytes[8..16].copy_from_slice(&(3 * GIB / 2).to_le_bytes());
+        section
+    });
+    let path = room.write("app", &elf::file(sections.into()));
+    let run = page(&room, &path, &[]);
+    assert!(run.peak_bytes < 64 * MIB, "{}", run.peak_bytes);
+    let text = flat(&run);
+    assert!(
+        text.contains("/app (") && text.contains("--max-module"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_plain_section_of_gibibytes_is_refused_by_name() {
     let room = Room::new();
     let program = elf::file(vec![

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ctp_trace::record::Place;
 
-use crate::room::{Room, trace};
+use crate::room::{MIB, Room, trace};
 
 /// What is shown of a coroutine that waits at line 1 of this file.
 fn page(room: &Room, file: &Path) -> String {
@@ -58,4 +58,19 @@ fn a_source_that_is_a_pipe_is_not_waited_for() {
     let mode = rustix::fs::Mode::from(0o600);
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
     assert!(page(&room, &pipe).contains("pipe.rs:1"));
+}
+
+#[test]
+fn a_line_as_long_as_a_file_is_cut_before_it_is_escaped() {
+    let room = Room::new();
+    let path = room.write("long.rs", &vec![1; 60 << 20]);
+    let place = Place::Source {
+        file: path.to_str().unwrap().to_owned(),
+        line: 1,
+        column: 1,
+    };
+    room.write("ctp.data", &trace(Vec::new(), "task", place));
+    let run = room.run(&["--stuck"]);
+    assert!(run.stdout.contains("\\u{1}"), "{run:?}");
+    assert!(run.peak_bytes < 100 * MIB, "{}", run.peak_bytes);
 }
