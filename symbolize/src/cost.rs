@@ -62,7 +62,8 @@ const ARANGES_BYTE: u64 = 8;
 const MOST_UNITS_AT_ONCE: usize = 64;
 
 impl Costs {
-    /// Charges what is made of all units at once, also of a file that others refer to. `None` if there is not so much memory.
+    /// Charges what is made of all units at once, also of a file that others refer to. `None` if there is
+    /// not so much memory.
     pub(crate) fn of_units(sections: &mut Dwarf<'_>, file: &ImageFile) -> Option<Self> {
         let account = file.account();
         admit_abbreviations(sections, &account)?;
