@@ -16,7 +16,7 @@ use ctp_nostd::create::{Plan, Recording};
 use ctp_nostd::doorbell;
 use ctp_nostd::lane::Ring;
 use ctp_nostd::layout::{Header, Station};
-use ctp_nostd::request;
+use ctp_nostd::request::{self, Asked};
 use ctp_trace::record::{Control, Nanos, ProcessId};
 
 use crate::backlog::Backlog;
@@ -66,6 +66,8 @@ struct Held {
     attached: Vec<ProcessId>,
     /// The only process that has it, unless it is the first memory.
     only_pid: Option<u32>,
+    /// What that process asked for.
+    asked: Option<Asked>,
     /// What is kept of it.
     orders: Orders,
 }
@@ -149,6 +151,7 @@ impl Memories {
             number: self.recording.memory,
             attached: Vec::new(),
             only_pid,
+            asked: None,
             orders: self.orders,
         };
         if let Some(drainer) = &self.drainer {
@@ -174,7 +177,7 @@ impl Memories {
     ///
     /// # Errors
     /// Those of the kernel: no memory, too many files. And it has had more than anybody needs.
-    pub fn grant(&mut self, pid: u32) -> io::Result<&Memory> {
+    pub fn grant(&mut self, pid: u32, asked: Asked) -> io::Result<&Memory> {
         let has = self.held.iter().filter(|held| held.only_pid == Some(pid));
         if MOST_EACH <= has.count() || request::MOST_MEMORIES <= self.recording.memory {
             return Err(io::ErrorKind::QuotaExceeded.into());
@@ -182,7 +185,9 @@ impl Memories {
         self.recording.memory += 1;
         let memory = Memory::create(self.plan, &self.recording, false)?;
         self.hold(memory, Some(pid));
-        Ok(&self.held.last().expect("it was just made").memory)
+        let held = self.held.last_mut().expect("it was just made");
+        held.asked = Some(asked);
+        Ok(&held.memory)
     }
 
     /// The one that was granted last could not be given to its process.

@@ -182,7 +182,7 @@ pub fn closing_of<'c>(
             .map(|(_, at)| at),
         stations: launch.stations,
         survivors: survivors::of(&session.rendezvous.path()),
-        turned_away: session.so_far.turned_away,
+        turned_away: session.turned_away(),
         no_bell: launch.no_bell,
         damaged: memories.damaged(),
         doubtful: memories.totals().doubtful,

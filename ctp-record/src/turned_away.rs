@@ -16,6 +16,8 @@ pub struct TurnedAway {
     pub late: u32,
     /// There was no memory left, or they did not wait for the answer, or ended before it.
     pub otherwise: u32,
+    /// They got memory, and ended before they could use it.
+    pub untaken: u32,
 }
 
 impl TurnedAway {
@@ -40,7 +42,7 @@ impl TurnedAway {
 
     /// All of them.
     pub fn count(&self) -> u32 {
-        self.for_descriptors + self.late + self.otherwise
+        self.for_descriptors + self.late + self.otherwise + self.untaken
     }
 }
 

@@ -277,8 +277,10 @@ fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) 
 /// Memory of this process's own, from the recorder.
 fn own(asked: Asked, socket: Option<&Socket>, limit: u32) -> Result<(Mapping, u16), Missing> {
     let file = socket.ok_or(Missing::Unreached)?.ask(asked)?;
-    let mapping = Mapping::new(&file, limit).map_err(|_| Missing::Unreached)?;
-    let number = mapping.region.header.memory_number.load(Ordering::Relaxed);
+    let mapping = Mapping::new(&file, limit).map_err(|_| Missing::Denied)?;
+    let (header, rows) = (mapping.region.header, mapping.region.attaches);
+    take_row(rows.first(), header); // else the recorder takes it that this process has ended first
+    let number = header.memory_number.load(Ordering::Relaxed);
     Ok((mapping, request::attach_id(number)))
 }
 

@@ -41,9 +41,10 @@ pub(super) enum Rung {
 /// Why a process gets no memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The recorder has none for it, or was not waited for any longer: it knows.
+    /// The recorder has none for it, or was not waited for any longer, or what it gave cannot be used: it
+    /// knows, in the last case since nothing is ever done in that memory.
     Denied,
-    /// It could not be asked, or what it gave could not be taken: it knows nothing of that.
+    /// The recorder could not be asked, and knows nothing of that.
     Unreached,
 }
 
@@ -119,7 +120,7 @@ impl Socket {
         let granted = received.is_ok_and(|it| it.bytes == 1) && byte == [GRANTED];
         match granted {
             // Without a number left for it, the kernel drops what was sent.
-            true => descriptors.next().ok_or(Missing::Unreached),
+            true => descriptors.next().ok_or(Missing::Denied),
             false => Err(Missing::Denied),
         }
     }

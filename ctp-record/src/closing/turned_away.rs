@@ -20,6 +20,11 @@ impl Closing<'_> {
                 "there was no room for memory, or the recorder did not answer within half a second",
                 "",
             ),
+            unanswered(
+                away.untaken,
+                "a process may end first, or have no room or no descriptor for the memory",
+                "",
+            ),
         ];
         reasons.into_iter().flatten()
     }

@@ -1,6 +1,7 @@
 //! What is known of all memories together, also of those that were given up.
 
 use ctp_nostd::inspect::Counters;
+use ctp_nostd::request::Asked;
 
 use super::{Held, Memories};
 use crate::harvest::Totals;
@@ -14,6 +15,8 @@ pub(super) struct Account {
     damaged: u32,
     /// Coroutines of which another probe than ours tells.
     foreign: u32,
+    /// Memories of which their process made no use.
+    untaken: u32,
 }
 
 impl Account {
@@ -21,6 +24,7 @@ impl Account {
         let totals = held.harvest.totals();
         self.totals += totals;
         self.foreign += held.foreign();
+        self.untaken += u32::from(held.is_untaken());
         let refused = &mut self.counters.refused;
         *refused = refused.saturating_add(totals.refused);
         match held.memory.region().is_intact() {
@@ -35,6 +39,20 @@ impl Account {
         let unreached = self.counters.unreached;
         self.add(held);
         self.counters.unreached = unreached;
+    }
+}
+
+impl Held {
+    /// Has the process to which this memory was granted neither attached nor, as a probe may that takes no
+    /// row, done anything there? Another one may share the first memory, and is recorded.
+    fn is_untaken(&self) -> bool {
+        let region = self.memory.region();
+        let is_attached = region
+            .attaches
+            .first()
+            .is_some_and(|row| row.pid().is_some());
+        let is_used = !region.allocated().is_empty() || region.used_rings().next().is_some();
+        self.asked == Some(Asked::Own) && region.is_intact() && !is_attached && !is_used
     }
 }
 
@@ -63,6 +81,11 @@ impl Memories {
     /// Coroutines of which another probe than ours tells, as far as that is known.
     pub fn foreign(&self) -> u32 {
         self.account().foreign
+    }
+
+    /// Processes that got memory, and ended before they could use it.
+    pub fn untaken(&self) -> u32 {
+        self.account().untaken
     }
 
     pub(super) fn account(&self) -> Account {

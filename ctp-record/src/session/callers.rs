@@ -9,6 +9,7 @@ use super::Session;
 use crate::calibrate::Calibrator;
 use crate::memories::Memories;
 use crate::rendezvous::{self, Caller};
+use crate::turned_away::TurnedAway;
 use crate::wait::Request;
 
 /// Callers that are heard at the end, at least as many as the kernel ever keeps waiting: more are the work
@@ -84,10 +85,18 @@ impl Session<'_> {
         }
     }
 
+    /// Processes that asked for memory, and could not use any.
+    pub fn turned_away(&self) -> TurnedAway {
+        TurnedAway {
+            untaken: self.memories.untaken(),
+            ..self.so_far.turned_away
+        }
+    }
+
     /// Processes of the program that are not in the trace, as far as that is known, or only in part, since
     /// they have overwritten their memory.
     pub fn unrecorded(&self) -> u64 {
-        let turned_away = self.so_far.turned_away.count();
+        let turned_away = self.turned_away().count();
         let unreached = self.memories.counters().unreached;
         let damaged = self.memories.damaged();
         let counts = [turned_away, unreached, damaged].map(u64::from);
@@ -106,7 +115,7 @@ fn grant(
     let socket = socket.ok_or_else(nobody)?;
     let memory = request.pid.ok_or_else(nobody);
     let memory = memory
-        .and_then(|pid| memories.grant(pid))
+        .and_then(|pid| memories.grant(pid, request.asked))
         .inspect_err(|_| {
             // The process may wait no longer, or be gone.
             let _ = rendezvous::answer(socket, None);

@@ -2,13 +2,12 @@
 //! what the trace says of it, under its own process id.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 use ctp_trace::record::{EventKind, ProcessEnd, ProcessEnding};
 
 use rustix::process::Signal;
 
-use crate::lab::{Lab, Outcome, fixture, program_of, runs, send, wait_until};
+use crate::lab::{Lab, Outcome, fixture, send, wait_until};
 use crate::trace::{Coroutine, Trace};
 
 pub fn record(lab: &Lab, flags: &[&str], steps: &str) -> (Outcome, Trace) {
@@ -275,82 +274,6 @@ fn waits_in_vain(fork: &str) {
     assert_eq!(lab.trace().end().unrecorded, 1);
 }
 
-/// A program that records its coroutine, and takes these steps while the recorder stands still.
-/// `meanwhile` gets the program's process id and comes before the recorder goes on.
-fn while_it_stands_still(script: &str, steps: &str, meanwhile: impl FnOnce(&Lab, u32)) -> Lab {
-    let lab = Lab::new();
-    let mut command = lab.recorder(&["--wait-all"], "sh");
-    command.args(["-c", script]).arg(fixture("family"));
-    let steps = format!("truth work parent 3 1000 await go {steps}");
-    let recorder = command.args(steps.split(' ')).spawn().expect("starts");
-    lab.wait_for_file("truth");
-    send(Signal::STOP, recorder.id());
-    std::fs::write(lab.path("go"), "").expect("can be made");
-    meanwhile(&lab, program_of(recorder.id()));
-    send(Signal::CONT, recorder.id());
-    lab.outcome(recorder);
-    lab
-}
-
-// CTP-32, CTP-34
-#[test]
-fn forks_that_asked_and_ended_are_counted_whatever_else_ends() {
-    for run in 0..runs(3) {
-        let script = "for i in 1 2 3; do \"$0\" other await go & done; exec \"$0\" \"$@\"";
-        let lab = while_it_stands_still(script, "crowd 5 1 0", |lab, _| {
-            wait_until("the end of all forks", || lab.truth("truth").len() == 6);
-        });
-        let trace = lab.trace();
-        assert_eq!(trace.coroutines.len(), 1, "{run}");
-        let said = lab.read("stderr");
-        assert_eq!(trace.end().unrecorded, 5, "{run}: {said}");
-        let doubt = "nothing looks stuck, but whether that is so cannot be told: 5 processes of";
-        assert!(said.contains(doubt), "{run}: {said}");
-    }
-}
-
-// CTP-32, CTP-34
-#[test]
-fn forks_that_are_killed_while_they_ask_are_counted() {
-    for run in 0..runs(3) {
-        let lab = while_it_stands_still("exec \"$0\" \"$@\"", "crowd 5 1 0", |_, program| {
-            let mut forks = Vec::new();
-            wait_until("all forks wait for the answer", || {
-                forks = children_of(program);
-                forks.len() == 5 && forks.iter().all(|fork| is_waiting(*fork))
-            });
-            forks.iter().for_each(|fork| send(Signal::KILL, *fork));
-        });
-        let trace = lab.trace();
-        assert_eq!(trace.coroutines.len(), 1, "{run}");
-        assert_eq!(trace.end().unrecorded, 5, "{run}: {}", lab.read("stderr"));
-    }
-}
-
-// CTP-32, CTP-33
-#[test]
-fn an_image_that_asks_in_vain_is_recorded_and_not_counted() {
-    let steps = "spawn work image 3 1000";
-    let lab = while_it_stands_still("exec \"$0\" \"$@\"", steps, |lab, _| {
-        wait_until("the end of the image", || lab.truth("truth").len() == 2);
-    });
-    let trace = lab.trace();
-    everything_is_there(&lab, &trace);
-    assert_eq!(trace.end().unrecorded, 0, "{}", lab.read("stderr"));
-}
-
-fn children_of(program: u32) -> Vec<u32> {
-    let list = format!("/proc/{program}/task/{program}/children");
-    let text = std::fs::read_to_string(list).unwrap_or_default();
-    text.split_whitespace().flat_map(str::parse).collect()
-}
-
-/// Does it sleep in a system call? A fork does that only while it waits for the answer.
-fn is_waiting(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.contains(") S ")
-}
-
 // CTP-32, LT-19
 #[test]
 fn forks_that_have_dropped_what_reaches_the_recorder_count_themselves() {
@@ -368,61 +291,6 @@ fn forks_that_have_dropped_what_reaches_the_recorder_count_themselves() {
     assert_eq!(trace.end().unrecorded, 2, "{}", outcome.stderr);
     let told = "2 forks could not reach the recorder";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
-}
-
-// CTP-32, CTP-17
-#[test]
-fn forks_that_find_the_queue_full_count_themselves() {
-    let lab = Lab::new();
-    let script = "echo 2 >/proc/sys/net/core/somaxconn; exec \"$@\"";
-    let apart = |lab: &Lab, program: &Command| {
-        let mut command = lab.command("unshare");
-        command.args(["-n", "sh", "-c", script, "sh"]);
-        command.arg(program.get_program()).args(program.get_args());
-        command
-    };
-    if !lab
-        .run(&mut apart(&lab, &Command::new("true")))
-        .status
-        .success()
-    {
-        eprintln!("skipped: a network namespace cannot be made here");
-        return;
-    }
-    let mut recorder = lab.recorder(&["--wait-all"], fixture("family"));
-    recorder.args("truth work parent 3 0 await go crowd 8 1 0".split(' '));
-    let recorder = apart(&lab, &recorder).spawn().expect("starts");
-    lab.wait_for_file("truth");
-    send(Signal::STOP, recorder.id());
-    std::fs::write(lab.path("go"), "").expect("can be made");
-    wait_until("the end of all forks", || lab.truth("truth").len() == 9);
-    send(Signal::CONT, recorder.id());
-    let outcome = lab.outcome(recorder);
-    assert_eq!(lab.trace().end().unrecorded, 8, "{}", outcome.stderr);
-    let told = "5 forks could not reach the recorder";
-    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
-}
-
-// CTP-32, LT-19
-#[test]
-fn a_fork_whose_parent_has_ended_counts_itself() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: it cannot become another user");
-        return;
-    }
-    let lab = Lab::new();
-    let steps = "truth work parent 3 0 fork work child 3 0 daemon await go nobody work orphan 3 0";
-    let mut command = lab.recorder(&["--wait-all"], fixture("family"));
-    let recorder = command.args(steps.split(' ')).spawn().expect("starts");
-    let data = lab.path("ctp.data");
-    wait_until("the end of parent and child", || {
-        data.exists() && Trace::read_any(&data).0.process_ends.len() == 2
-    });
-    std::fs::write(lab.path("go"), "").expect("can be made");
-    let outcome = lab.outcome(recorder);
-    let trace = lab.trace();
-    assert_eq!(trace.coroutines.len(), 2, "{}", outcome.stderr);
-    assert_eq!(trace.end().unrecorded, 1, "{}", outcome.stderr);
 }
 
 // CTP-32, LT-19

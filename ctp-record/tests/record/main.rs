@@ -40,6 +40,7 @@ mod talk;
 mod terminal;
 mod time_namespaces;
 mod trace;
+mod unrecorded;
 mod upstream;
 mod usage;
 mod vandals;
