@@ -68,6 +68,8 @@ pub struct Closing<'c> {
     pub which: Option<String>,
     /// The trace could not be written to its end.
     pub is_cut: bool,
+    /// There is no time left to look at what is in it.
+    pub is_out_of_time: bool,
     /// Why there is nothing that was written.
     pub unwritten: Option<String>,
     /// The memory's own counters.
@@ -102,6 +104,7 @@ impl<'c> Closing<'c> {
             window: None,
             which: None,
             is_cut: false,
+            is_out_of_time: false,
             unwritten: None,
             counters,
         }

@@ -41,6 +41,8 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let mut session = begin(config, launch, (clock, calibrator), signals, &rendezvous)?;
     let (over, at) = session.run().map_err(Error::Wait)?;
     rendezvous.remove_leftovers();
+    // What follows may take long, and the recorder may be killed in it.
+    rendezvous.remove();
     if session.output.flight().is_some() {
         landing::land(config, launch, &mut session, over.ending(), at)?;
         return Ok(over.status());
@@ -56,7 +58,10 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
         )
     };
     let is_said = config.verbosity > Verbosity::Quiet;
-    let closing = is_said.then(|| closing_of(config, launch, &session, end));
+    let mut closing = is_said.then(|| closing_of(config, launch, &session, end));
+    if let Some(closing) = &mut closing {
+        closing.is_out_of_time = over.is_out_of_time();
+    }
     if let Store::Trace(output) = session.output {
         write::close(*output, &end, closing, config.verbosity)?;
     }

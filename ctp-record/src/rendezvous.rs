@@ -94,6 +94,14 @@ impl Rendezvous {
         }
     }
 
+    /// Removes the directory and its sockets. No process connects any more; those that have connected stay so.
+    pub fn remove(&self) {
+        // If it cannot be removed, an empty directory stays behind.
+        let _ = fs::remove_file(self.path());
+        let _ = fs::remove_file(self.directory.join(CONTROL));
+        let _ = fs::remove_dir(&self.directory);
+    }
+
     /// What programs connect to.
     pub fn path(&self) -> PathBuf {
         self.directory.join(SOCK)
@@ -212,10 +220,7 @@ pub fn answer(socket: &OwnedFd, memory: Option<&OwnedFd>) -> io::Result<()> {
 
 impl Drop for Rendezvous {
     fn drop(&mut self) {
-        // If it cannot be removed, an empty directory stays behind.
-        let _ = fs::remove_file(self.path());
-        let _ = fs::remove_file(self.directory.join(CONTROL));
-        let _ = fs::remove_dir(&self.directory);
+        self.remove();
     }
 }
 

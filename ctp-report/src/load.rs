@@ -97,8 +97,9 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
 /// JSON lines are read into memory as a whole: which run a line belongs to depends on those around it.
 fn import(config: &Config, opened: Opened) -> Result<Input<'_>> {
     let path = config.input.as_path();
-    let allowance = Allowance::new(config.most_memory, opened.stored());
-    let lines = opened.lines().with_context(|| name(path))?;
+    let mut allowance = Allowance::new(config.most_memory, opened.stored());
+    let lines = opened.lines(&mut allowance);
+    let lines = lines.with_context(|| name(path))?;
     let (bytes, imported) = import::jsonl(&lines, config.run).with_context(|| name(path))?;
     Ok(Input {
         path,
@@ -202,22 +203,24 @@ impl Opened {
     }
 
     /// All of it, if it consists of lines.
-    fn lines(self) -> Result<Vec<u8>> {
+    fn lines(self, allowance: &mut Allowance) -> Result<Vec<u8>> {
         match self {
             Opened::Stream(bytes) => Ok(bytes),
-            Opened::File(file) => read_lines(&file),
+            Opened::File(file) => read_lines(&file, allowance),
         }
     }
 }
 
-/// The whole file, unless it goes on for ever without the end of a line.
-fn read_lines(file: &TraceFile) -> Result<Vec<u8>> {
+/// The whole file, unless it goes on for ever without the end of a line, or has holes that take far more
+/// memory than the file takes on the disk.
+fn read_lines(file: &TraceFile, allowance: &mut Allowance) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     loop {
         let start = lines.len();
         lines.resize(start + LONGEST_LINE_BYTES, 0);
         let read = file.read_at(start as u64, &mut lines[start..]);
         lines.truncate(start + read);
+        allowance.count(read as u64)?;
         if read < LONGEST_LINE_BYTES {
             return Ok(lines);
         }

@@ -8,10 +8,20 @@ pub const WIDTH: usize = 100;
 /// Where the right edge of a headline is.
 pub const EDGE: usize = 80;
 
-/// Text with everything escaped that a terminal might obey.
+/// Text with everything escaped that a terminal might obey. The end of a text that no page could show is cut
+/// off: escaped, it would take six times as much memory wherever the text stands.
 pub fn escape(text: &str) -> String {
-    escaped(text).into_owned()
+    if text.len() <= LONGEST_BYTES {
+        return escaped(text).into_owned();
+    }
+    let end = (0..=LONGEST_BYTES)
+        .rev()
+        .find(|at| text.is_char_boundary(*at));
+    escaped(&text[..end.unwrap_or(0)]).into_owned() + ".."
 }
+
+/// Longest text that is shown in full, in bytes.
+const LONGEST_BYTES: usize = 16 << 10;
 
 /// Bytes of a target as text; what is no text is escaped byte by byte.
 pub fn escape_bytes(bytes: &[u8]) -> String {

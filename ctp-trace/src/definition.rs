@@ -3,7 +3,7 @@
 //! Each `put_` function has its counterpart without the prefix.
 
 use crate::error::Malformed;
-use crate::format::{MAX_ADDRESSES, MAX_ARGUMENTS};
+use crate::format::{MAX_ADDRESSES, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 use crate::record::{
     Birth, Chain, Control, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place,
     Process, ProcessEnd, ProcessEnding, ProcessId, Site, SiteId, Start,
@@ -53,8 +53,12 @@ fn arguments(input: &mut Input) -> Result<Vec<Vec<u8>>, Malformed> {
     if MAX_ARGUMENTS < count {
         return Err(Malformed("it has too many arguments"));
     }
+    let mut left_bytes = MAX_ARGUMENT_BYTES;
     for _ in 0..count {
-        argv.push(input.bytes()?.to_vec());
+        let argument = input.bytes()?;
+        let left = left_bytes.checked_sub(argument.len());
+        left_bytes = left.ok_or(Malformed("its arguments are too long"))?;
+        argv.push(argument.to_vec());
     }
     Ok(argv)
 }
@@ -149,8 +153,8 @@ pub(crate) fn module(mut input: Input) -> Result<Module, Malformed> {
         start,
         end: start.wrapping_add_signed(input.int()?),
         file_offset: input.uint()?,
-        path: input.bytes()?.to_vec(),
-        build_id: input.bytes()?.to_vec(),
+        path: input.name()?.to_vec(),
+        build_id: input.name()?.to_vec(),
     })
 }
 

@@ -68,6 +68,11 @@ pub const MAX_RECORDS: usize = 4096;
 pub const MAX_ROWS: usize = 16384;
 /// Most arguments of a command that a reader accepts: the kernel takes no longer command either.
 pub const MAX_ARGUMENTS: u64 = 1 << 20;
+/// Most bytes of all arguments together that a reader accepts: more than the kernel takes.
+pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
+/// Longest name or path in bytes that a reader accepts. A probe keeps no more than 512 bytes of a name, and a
+/// path has 4096 at most.
+pub const MAX_NAME_BYTES: usize = 1 << 20;
 /// Most addresses of a chain that a reader accepts.
 pub const MAX_ADDRESSES: u64 = 4096;
 /// Largest definition that the writer accepts, so that it fits behind those that wait.

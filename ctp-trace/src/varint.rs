@@ -3,6 +3,7 @@
 //! Each `put_` function has its counterpart of the same name in [`Input`].
 
 use crate::error::Malformed;
+use crate::format::MAX_NAME_BYTES;
 
 /// Appends `value`, seven bits a byte, lowest first.
 #[inline]
@@ -108,8 +109,17 @@ impl<'a> Input<'a> {
         self.take(length)
     }
 
+    /// Bytes that name something: a path, a function, a coroutine.
+    pub(crate) fn name(&mut self) -> Result<&'a [u8], Malformed> {
+        let name = self.bytes()?;
+        if MAX_NAME_BYTES < name.len() {
+            return Err(Malformed("a name is too long"));
+        }
+        Ok(name)
+    }
+
     pub(crate) fn string(&mut self) -> Result<String, Malformed> {
-        let text = str::from_utf8(self.bytes()?).map_err(|_| Malformed("a text is not UTF-8"))?;
+        let text = str::from_utf8(self.name()?).map_err(|_| Malformed("a text is not UTF-8"))?;
         Ok(text.to_owned())
     }
 

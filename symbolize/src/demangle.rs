@@ -1,5 +1,7 @@
 //! Linker names to names for people: Rust (both manglings), C++ and its coroutines.
 
+use std::fmt::Write as _;
+
 use crate::tidy::tidy;
 
 /// The name for people behind a linker name; a name that is not mangled is only tidied.
@@ -16,9 +18,13 @@ pub fn demangle(name: &str) -> String {
 
 /// Demangled, with closures still spelt as the compiler does.
 pub(crate) fn unmangled(name: &str) -> String {
-    let name = without_clone_suffix(name);
+    let name = without_clone_suffix(bounded(name));
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return format!("{rust:#}");
+        let mut text = Bounded(String::new());
+        return match write!(text, "{rust:#}") {
+            Ok(()) => text.0,
+            Err(_) => name.to_owned(),
+        };
     }
     cpp_coroutine(name)
         .or_else(|| cpp(name))
@@ -77,13 +83,23 @@ fn outside_lambda(name: &str) -> Option<String> {
     (is_call && is_whole).then(|| format!("lambda in {outer}"))
 }
 
-/// A few bytes of C++ mangling can stand for gigabytes of name.
+/// A few bytes of mangling can stand for gigabytes of name.
 struct Bounded(String);
 
-const LONGEST_NAME: usize = 64 * 1024;
+/// Longest name that is shown, in bytes; the rest of a longer one is cut off.
+pub(crate) const LONGEST_NAME: usize = 16 * 1024;
 
-impl cpp_demangle::DemangleWrite for Bounded {
-    fn write_string(&mut self, text: &str) -> std::fmt::Result {
+/// As much of a name as is shown.
+pub(crate) fn bounded(name: &str) -> &str {
+    let mut end = name.len().min(LONGEST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+impl std::fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
         if LONGEST_NAME < self.0.len() + text.len() {
             return Err(std::fmt::Error);
         }
@@ -159,5 +175,33 @@ mod tests {
             bomb = bomb.replace("1aE", "St4pairI1aS_EE");
         }
         assert!(demangle(&bomb).len() <= LONGEST_NAME + bomb.len());
+    }
+
+    /// A tuple of two of the tuple before, 40 times.
+    #[test]
+    fn a_few_bytes_of_rust_mangling_stay_short() {
+        let mut bomb = "INvC1a1fTllllllllE".to_owned();
+        let mut before = 8;
+        for _ in 0..40 {
+            let place = base_62(before);
+            before = bomb.len();
+            bomb += &format!("TB{place}B{place}E");
+        }
+        bomb.push('E');
+        let name = demangle(&format!("_R{bomb}"));
+        assert!(name.len() <= LONGEST_NAME, "{}", name.len());
+        assert!(demangle(&"n".repeat(3 * LONGEST_NAME)).len() <= LONGEST_NAME);
+    }
+
+    /// As Rust's v0 mangling spells a place (RFC 2603).
+    fn base_62(place: usize) -> String {
+        let digits = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        let mut text = "_".to_owned();
+        let mut rest = place.checked_sub(1);
+        while let Some(number) = rest {
+            text.insert(0, char::from(digits[number % 62]));
+            rest = (62 <= number).then_some(number / 62);
+        }
+        text
     }
 }

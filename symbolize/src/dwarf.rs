@@ -11,7 +11,7 @@ use self_cell::self_cell;
 
 use crate::addr::Svma;
 use crate::cost::Costs;
-use crate::demangle::unmangled;
+use crate::demangle::{bounded, unmangled};
 use crate::file::image::Image;
 use crate::name::Name;
 use crate::path::with_last_body;
@@ -206,6 +206,7 @@ impl<'i> Place<'_, 'i> {
     }
 
     fn name_of(&self, raw: &str, entry: Option<UnitOffset>) -> Name {
+        let raw = bounded(raw);
         let name = unmangled(raw);
         if name == raw {
             return Name::Short(name.into());
@@ -227,7 +228,7 @@ impl<'i> Place<'_, 'i> {
             let entry = unit.entry(offset).ok()?;
             if let Some(name) = entry.attr_value(gimli::DW_AT_name) {
                 let name = unit.attr_string(name).ok()?;
-                return Some(name.to_string_lossy().into_owned());
+                return Some(bounded(&name.to_string_lossy()).to_owned());
             }
             offset = origin(&entry, &unit)?;
         }

@@ -27,7 +27,9 @@ pub fn close(
             // A pipe or a device does not tell how much went into it, and cannot be looked at.
             let file = metadata.filter(std::fs::Metadata::is_file);
             closing.bytes = file.map(|metadata| metadata.len());
-            closing.outlook = hindsight::outlook(trace, closing.end.events);
+            if !closing.is_out_of_time {
+                closing.outlook = hindsight::outlook(trace, closing.end.events);
+            }
         }
         say(&closing, verbosity);
     }

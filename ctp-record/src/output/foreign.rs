@@ -40,8 +40,9 @@ impl From<ForeignEntry> for io::Error {
     }
 }
 
-/// A directory in which every user may make files, and may remove only their own.
-const SHARED: u32 = 0o1002;
+/// A directory in which every user may make files; with the sticky bit, or without, where they may even
+/// replace those of others.
+const SHARED: u32 = 0o0002;
 /// All users that a user namespace does not know have this number, so that two of them may differ.
 const UNKNOWN_UID: u32 = 65_534;
 

@@ -12,6 +12,11 @@ pub enum Over {
 }
 
 impl Over {
+    /// Whether the recorder has used its processor time, so that the kernel may kill it soon.
+    pub fn is_out_of_time(self) -> bool {
+        matches!(self, Over::Stopped(libc::SIGXCPU))
+    }
+
     /// For the trace.
     pub fn ending(self) -> Ending {
         match self {

@@ -315,6 +315,27 @@ fn the_limit_of_processor_time_ends_the_recording_alone() {
 
 // CT-02
 #[test]
+fn a_trace_is_not_read_back_without_processor_time() {
+    for (number, is_read) in [(libc::SIGALRM, true), (libc::SIGXCPU, false)] {
+        let lab = Lab::new();
+        let mut command = lab.recorder(&[], fixture("paced"));
+        let recorder = command.args(["truth", "2", "1000000", "1000"]).spawn();
+        let recorder = recorder.expect("can be started");
+        wait_until("there are events", || {
+            fs::metadata(lab.path("ctp.data")).is_ok_and(|file| 1_000 < file.len())
+        });
+        let program = only_child(recorder.id());
+        send_number(number, recorder.id());
+        let outcome = lab.outcome(recorder);
+        send(Signal::KILL, program);
+        let said = &outcome.stderr;
+        assert_eq!(said.contains("nothing looks stuck"), is_read, "{said}");
+        assert!(said.contains("next: ctp-report"), "{said}");
+    }
+}
+
+// CT-02
+#[test]
 fn the_recorder_is_warned_before_the_hard_limit() {
     for (limit, warned) in [("1", "1"), ("5", "4"), ("50", "45"), ("1000", "990")] {
         let lab = Lab::new();

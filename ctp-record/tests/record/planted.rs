@@ -87,6 +87,8 @@ fn a_link_that_another_user_planted_is_refused() {
         assert!(!lab.path("nowhere").exists());
         link(&lab, "/dev/null", "tmp/null", MALLORY);
         is_refused(&lab, mode, "tmp/null");
+        set_mode(&lab.path("tmp"), 0o777);
+        is_refused(&lab, mode, "tmp/ctp.data");
     }
 }
 

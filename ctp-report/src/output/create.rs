@@ -159,8 +159,9 @@ impl Walk {
     }
 }
 
-/// In which every user may make files, and may remove only their own.
-const SHARED: u32 = 0o1002;
+/// In which every user may make files; with the sticky bit, or without, where they may even replace those
+/// of others.
+const SHARED: u32 = 0o0002;
 /// The number of all users that a user namespace does not know, so that two of them may differ.
 const UNKNOWN_UID: u32 = 65_534;
 

@@ -37,6 +37,28 @@ fn name(number: u32) -> String {
 
 // CT-21
 #[test]
+fn names_of_mebibytes_are_no_names() {
+    let room = Room::new();
+    let escapes = "\x1b".repeat(10 << 20);
+    let sites = (1..15).map(|number| {
+        Record::Site(Site {
+            id: SiteId(number),
+            process: ProcessId(1),
+            place: Place::Source {
+                file: format!("{number}{escapes}"),
+                line: 1,
+                column: 1,
+            },
+        })
+    });
+    room.write("ctp.data", &written(sites));
+    let run = room.run(&["--dump"]);
+    assert!(run.peak_bytes < 64 * MIB, "{}", run.peak_bytes);
+    assert!(!run.stdout.contains("1b}"), "no such site is shown");
+}
+
+// CT-21
+#[test]
 fn names_that_expand_a_thousandfold_are_bounded() {
     let room = Room::new();
     let births = (1..20_000).map(|number| {

@@ -71,6 +71,22 @@ fn fed(room: &Room, args: &[&str], first: Vec<u8>, endless: Vec<u8>) -> crate::r
 }
 
 #[test]
+fn lines_with_holes_between_them_are_refused() {
+    let room = Room::new();
+    let line = br#"{"probe_id":1,"tid":9,"addr":"0x00","seq":2,"is_active":true,"ts":100}
+"#;
+    let path = room.write_sparse("lines.jsonl", line, GIB);
+    let file = fs::File::options().write(true).open(path).unwrap();
+    for at in (1..1024).map(|number| number * MIB - 1) {
+        std::os::unix::fs::FileExt::write_all_at(&file, b"\n", at).unwrap();
+    }
+    let run = room.run(&["-i", "lines.jsonl"]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    assert!(run.stderr.contains("--max-memory"), "{run:?}");
+    assert!(run.peak_bytes < 280 * MIB, "{run:?}");
+}
+
+#[test]
 fn a_pipe_that_never_ends_is_refused() {
     let room = Room::new();
     for name in ["-", "/dev/stdin"] {
