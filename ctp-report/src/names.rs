@@ -45,15 +45,17 @@ impl Names {
             ..Names::default()
         };
         let mut symbolizer = Symbolizer::with_places(Vec::new(), places.clone());
-        let processes: BTreeSet<ProcessId> = model.sites.values().map(|it| it.process).collect();
-        for process in processes {
-            let of_it = |module: &&Module| module.process == process;
-            let modules: Vec<Mapping> = model.modules.iter().filter(of_it).map(mapping).collect();
-            let sites: Vec<&Site> = model
-                .sites
-                .values()
-                .filter(|it| it.process == process)
-                .collect();
+        let mut modules: BTreeMap<ProcessId, Vec<Mapping>> = BTreeMap::new();
+        for module in &model.modules {
+            let of_process = modules.entry(module.process).or_default();
+            of_process.push(mapping(module));
+        }
+        let mut sites: BTreeMap<ProcessId, Vec<&Site>> = BTreeMap::new();
+        for site in model.sites.values() {
+            sites.entry(site.process).or_default().push(site);
+        }
+        for (process, sites) in sites {
+            let modules = modules.remove(&process).unwrap_or_default();
             symbolizer.turn_to(modules.clone());
             names.resolve_process(&mut symbolizer, &modules, &sites);
             names.resolve_chains(&mut symbolizer, &sites, &model.chains);

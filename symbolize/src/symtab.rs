@@ -51,7 +51,8 @@ impl SymbolTable {
     /// What stands for the names at an address: where the last symbol before it begins, and how
     /// many of those that begin there reach it. They are the same wherever both are.
     pub(crate) fn group_at(&self, address: Svma) -> (Option<Svma>, usize) {
-        (self.start_at(address), self.names_at(address).count())
+        let names = self.names_at(address).take(MOST_NAMES);
+        (self.start_at(address), names.count())
     }
 
     fn start_at(&self, address: Svma) -> Option<Svma> {
@@ -70,6 +71,9 @@ impl SymbolTable {
             .map(|s| &*s.name)
     }
 }
+
+/// Names of one function that are counted: a table may be made up of symbols that all begin at one address.
+const MOST_NAMES: usize = 1024;
 
 /// False if there is not enough memory for all of them.
 fn read_symbols(image: &Image, symbols: &mut Vec<Symbol>, charge: &mut Charge) -> bool {

@@ -8,6 +8,9 @@ use crate::addr::{FileOffset, Svma};
 use crate::file::image::Image;
 use crate::module::Segment;
 
+/// Segments that are looked at for each address. A linker makes a dozen.
+const MOST_SEGMENTS: usize = 1024;
+
 /// Read from the headers and the notes alone.
 pub(crate) struct Headers {
     /// Empty if there is none.
@@ -34,7 +37,8 @@ fn of<Elf: FileHeader<Endian = Endianness>>(image: &Image) -> Result<Headers, ob
     let loaded = programs
         .iter()
         .filter(|it| it.p_type(endian) == elf::PT_LOAD);
-    let segments = loaded.map(|it| segment::<Elf>(it, endian)).collect();
+    let segments = loaded.map(|it| segment::<Elf>(it, endian));
+    let segments = segments.take(MOST_SEGMENTS).collect();
     let build_id = if sections.is_empty() {
         let short = programs.iter().filter(|it| is_short(it.p_filesz(endian)));
         short
