@@ -21,7 +21,10 @@ const USER: u32 = 61_002;
 fn public_copy(recorder: &Recorder) -> PathBuf {
     let copy = recorder.directory.join("program");
     let original = std::env::current_exe().expect("this program has a path");
-    fs::copy(original, &copy).expect("there is room");
+    // By another process: one that a test beside this one starts meanwhile would inherit a copy that is open
+    // for writing, and as long as it has that, the copy cannot be executed.
+    let copied = Command::new("cp").arg(original).arg(&copy).status();
+    assert!(copied.expect("there is such a program").success());
     allow(&recorder.directory, 0o755);
     allow(&recorder.shm(), 0o666);
     allow(&copy, 0o755);

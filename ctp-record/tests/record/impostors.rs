@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -23,6 +23,13 @@ struct Impostor {
     process: Child,
 }
 
+/// Copies a program by another process. A process that this one starts meanwhile would inherit a copy that
+/// is open for writing, and as long as it has that, the copy cannot be executed.
+fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.expect("there is such a program").success());
+}
+
 impl Impostor {
     /// Runs as this user.
     fn start(manner: &str, user: u32) -> Self {
@@ -30,7 +37,7 @@ impl Impostor {
         fs::set_permissions(lab.path(""), fs::Permissions::from_mode(0o1777)).expect("is ours");
         // Other users may not get to where it was built.
         let program = lab.path("impostor");
-        fs::copy(fixture("impostor"), &program).expect("can be copied");
+        copy_program(&fixture("impostor"), &program);
         let mut command = lab.command(&program);
         if user != rustix::process::geteuid().as_raw() {
             command.uid(user);
@@ -105,7 +112,7 @@ fn root_asks_another_users_recorder_of_the_same_build() {
     let lab = Lab::new();
     fs::set_permissions(lab.path(""), fs::Permissions::from_mode(0o1777)).expect("is ours");
     let copy = lab.path("ctp-record");
-    fs::copy(env!("CARGO_BIN_EXE_ctp-record"), &copy).expect("can be copied");
+    copy_program(Path::new(env!("CARGO_BIN_EXE_ctp-record")), &copy);
     let mut command = lab.command(&copy);
     let recorder = command.args(["--", "sleep", "600"]).uid(MALLORY).spawn();
     let recorder = recorder.expect("can be started");
