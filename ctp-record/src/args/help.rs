@@ -33,8 +33,9 @@ rule is broken. It is an error if the trace or the last snapshot cannot be writt
 recorder that takes none at the end, none of those that were asked for.
 Ctrl-C goes to the program; recording goes on until it ends. A second one ends the wait.
 INT, TERM, HUP, QUIT, USR1 and USR2 that are sent to ctp-record alone are passed on to the program.
-Any other signal that would end ctp-record (ALRM; XCPU at its ulimit -t) ends the recording instead:
-the trace is written to its end, and the program goes on without being recorded.
+Any other signal that would end ctp-record (ALRM; XCPU at its ulimit -t) ends the recording instead,
+except those of faults (SEGV, ILL): the trace is written to its end, and the program goes on without
+being recorded.
 Meanwhile `ctp-report --stuck`, in another terminal, tells what is stuck by then.
 Up to 128 threads of a process have a full buffer at a time, more if --buffer is below 8M (1024 with
 1M or less, where memory allows). Up to 4096 more get a short one, of 64K at most; together these
