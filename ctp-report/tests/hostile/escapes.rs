@@ -12,80 +12,16 @@ use crate::room::{Room, Run, trace, trace_of};
 const EVIL: &str =
     "x\u{1b}[31m\u{9b}2J\r\n\t\u{7f}\u{202e}\u{2066}\u{200b}\u{2028}\u{3164}\u{34f}\u{fffe}y";
 
-/// With such text wherever a trace can have some.
+const PROCESS: ProcessId = ProcessId(1);
+/// An address in the module.
+const ADDRESS: u64 = 0x1800;
+
+/// A trace of three coroutines with such text in every field that can hold text.
 fn evil_trace(module: &str) -> Vec<u8> {
-    let start = Start {
-        recorder: EVIL.to_owned(),
-        host: EVIL.to_owned(),
-        argv: vec![
-            EVIL.into(),
-            format!("-{EVIL}").into(),
-            b"\xff\x1b[2J".to_vec(),
-        ],
-        ..Start::default()
-    };
-    let mut writer = Writer::new(Vec::new(), &start).unwrap();
-    let process = ProcessId(1);
-    let place = |id, place| {
-        let id = SiteId(id);
-        Record::Site(Site { id, process, place })
-    };
-    let address = 0x1800;
-    let mut records = vec![
-        Record::Process(Process {
-            id: process,
-            pid: 7,
-            attached: Nanos(0),
-        }),
-        Record::Module(Module {
-            process,
-            start: 0x1000,
-            end: 0x2000,
-            path: module.into(),
-            build_id: vec![1, 2],
-            ..Module::default()
-        }),
-        place(
-            1,
-            Place::Source {
-                file: format!("src/{EVIL}.rs"),
-                line: 1,
-                column: 1,
-            },
-        ),
-        place(
-            2,
-            Place::Function {
-                address,
-                name: format!("f::{EVIL}"),
-            },
-        ),
-        place(3, Place::Address(address)),
-    ];
-    for number in 1..=3 {
-        let coroutine = CoroutineId(number);
-        records.push(Record::Birth(Birth {
-            coroutine,
-            process,
-            name: format!("{EVIL}{number}"),
-            spawn_site: SiteId(number % 3 + 1),
-            ..Birth::default()
-        }));
-        let kinds = [EventKind::Birth, EventKind::Run, EventKind::Suspend];
-        for (n, kind) in kinds.into_iter().enumerate() {
-            records.push(Record::Event(Event {
-                coroutine,
-                n: n as u64 + 1,
-                at: Nanos(1000 * n as u64),
-                tid: 7,
-                kind,
-                site: SiteId(number),
-                ..Event::default()
-            }));
-        }
-    }
-    for record in &records {
-        writer.write(record).unwrap();
+    let mut writer = Writer::new(Vec::new(), &evil_start()).unwrap();
+    let coroutines = (1..=3).flat_map(evil_coroutine);
+    for record in process(module).chain(evil_sites()).chain(coroutines) {
+        writer.write(&record).unwrap();
     }
     let end = End {
         at: Nanos(9_000_000_000),
@@ -94,6 +30,80 @@ fn evil_trace(module: &str) -> Vec<u8> {
         ..End::default()
     };
     writer.finish(&end).unwrap()
+}
+
+fn evil_start() -> Start {
+    Start {
+        recorder: EVIL.to_owned(),
+        host: EVIL.to_owned(),
+        argv: vec![
+            EVIL.into(),
+            format!("-{EVIL}").into(),
+            b"\xff\x1b[2J".to_vec(),
+        ],
+        ..Start::default()
+    }
+}
+
+/// A process with this file mapped.
+fn process(module: &str) -> impl Iterator<Item = Record> {
+    let process = Process {
+        id: PROCESS,
+        pid: 7,
+        attached: Nanos(0),
+    };
+    let module = Module {
+        process: PROCESS,
+        start: 0x1000,
+        end: 0x2000,
+        path: module.into(),
+        build_id: vec![1, 2],
+        ..Module::default()
+    };
+    [Record::Process(process), Record::Module(module)].into_iter()
+}
+
+/// Sites 1 to 3: a source line, a function, and an address.
+fn evil_sites() -> impl Iterator<Item = Record> {
+    let line = Place::Source {
+        file: format!("src/{EVIL}.rs"),
+        line: 1,
+        column: 1,
+    };
+    let function = Place::Function {
+        address: ADDRESS,
+        name: format!("f::{EVIL}"),
+    };
+    let places = [line, function, Place::Address(ADDRESS)];
+    (1..).map(SiteId).zip(places).map(|(id, place)| {
+        let process = PROCESS;
+        Record::Site(Site { id, process, place })
+    })
+}
+
+/// The birth of a coroutine and its first events; it waits at the site of its own number.
+fn evil_coroutine(number: u32) -> impl Iterator<Item = Record> {
+    let coroutine = CoroutineId(number);
+    let birth = Birth {
+        coroutine,
+        process: PROCESS,
+        name: format!("{EVIL}{number}"),
+        spawn_site: SiteId(number % 3 + 1),
+        ..Birth::default()
+    };
+    let kinds = [EventKind::Birth, EventKind::Run, EventKind::Suspend];
+    let events = (0..).zip(kinds).map(move |(n, kind)| {
+        Record::Event(Event {
+            coroutine,
+            n: n + 1,
+            at: Nanos(1000 * n),
+            tid: 7,
+            kind,
+            site: SiteId(number),
+            ..Event::default()
+        })
+    });
+    [Record::Birth(birth)].into_iter().chain(events)
 }
 
 fn assert_safe(what: &str, text: &str) {
