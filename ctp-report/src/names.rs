@@ -41,6 +41,7 @@ impl Names {
             sources: Sources {
                 places: places.clone(),
                 recorded_unix_ns: model.start.started_unix_ns,
+                ..Sources::default()
             },
             ..Names::default()
         };

@@ -1,21 +1,18 @@
 //! Lines of the user's source file, if it can be read here.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
-use std::os::fd::AsRawFd as _;
+mod files;
+
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use symbolize::{Places, open_regular};
+use symbolize::Places;
 
 use crate::names::label::Label;
 use crate::text;
+use files::{SourceFile, SourceFiles};
 
 /// Lines shown above the one in question.
 const ABOVE: u32 = 2;
-
-/// Of a source file, as far as it is read: a line might have no end.
-const MOST_BYTES: u64 = 16 << 20;
 
 /// Where sources lie, and from when on a change of them is later than what was recorded.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +21,8 @@ pub struct Sources {
     pub places: Places,
     /// When the recording began; 0 if that is not known.
     pub recorded_unix_ns: u64,
+    /// Those that were read.
+    pub files: SourceFiles,
 }
 
 /// A few lines of a file.
@@ -55,57 +54,36 @@ pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
 
 fn show(number: u32, source: &str, marked: bool) -> String {
     let mark = if marked { '>' } else { ' ' };
-    // A line may be as long as the file, and its escapes several times that.
-    let start: String = source.chars().take(text::WIDTH).collect();
-    let source = text::escape(&start.trim_end().replace('\t', "    "));
+    let source = text::escape(&source.trim_end().replace('\t', "    "));
     text::cut(&format!("  {mark}{number:>5} | {source}"), text::WIDTH)
 }
 
 impl Sources {
     /// The wanted line and what stands above it. A file that is shorter is not the one recorded.
     fn read(&self, path: &Path, line: u32) -> Option<Excerpt> {
-        let path = self.places.file(path);
-        let file = open_source(&path)?;
-        let is_newer = self.is_newer(&file);
+        let file = self.files.open(&self.places.file(path))?;
         let first = line.saturating_sub(ABOVE).max(1);
-        let numbered = (1u32..).zip(BufReader::new(file.take(MOST_BYTES)).lines());
-        let wanted = numbered.skip_while(|(number, _)| *number < first);
-        let lines: Vec<_> = wanted
-            .take_while(|(number, text)| *number <= line && text.is_ok())
-            .filter_map(|(number, text)| Some((number, text.ok()?)))
+        let numbered = (first..=line).zip(file.lines_from(first));
+        let lines: Vec<_> = numbered
+            .map(|(number, text)| (number, start(text)))
             .collect();
         let is_there = lines.last().is_some_and(|(number, _)| *number == line);
-        is_there.then_some(Excerpt { lines, is_newer })
+        is_there.then_some(Excerpt {
+            lines,
+            is_newer: self.is_newer(&file),
+        })
     }
 
-    fn is_newer(&self, file: &File) -> bool {
+    fn is_newer(&self, file: &SourceFile) -> bool {
         let recorded = UNIX_EPOCH + Duration::from_nanos(self.recorded_unix_ns);
-        let modified = file.metadata().and_then(|metadata| metadata.modified());
-        self.recorded_unix_ns > 0 && modified.is_ok_and(|modified| recorded < modified)
+        self.recorded_unix_ns > 0 && file.is_newer_than(recorded)
     }
 }
 
-/// Opens a source file. Its name comes from the program or its debug info, and what is read is
-/// printed: it must be the name of a source file, and so must be the name of the file that it leads to.
-fn open_source(path: &Path) -> Option<File> {
-    if !has_name_of_source(path) {
-        return None;
-    }
-    let file = open_regular(path).ok()?;
-    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
-    has_name_of_source(&fs::read_link(opened).ok()?).then_some(file)
-}
-
-/// What names of source files end in, in the languages that can link a probe.
-const EXTENSIONS: [&str; 29] = [
-    "rs", "c", "cc", "cpp", "cxx", "c++", "cppm", "ixx", "h", "hh", "hpp", "hxx", "h++", "inc",
-    "inl", "ipp", "tcc", "tpp", "m", "mm", "zig", "go", "d", "nim", "swift", "s", "asm", "f90",
-    "cu",
-];
-
-fn has_name_of_source(path: &Path) -> bool {
-    let extension = path.extension().and_then(|it| it.to_str());
-    extension.is_some_and(|it| EXTENSIONS.contains(&it.to_ascii_lowercase().as_str()))
+/// As much of a line as can be shown: a line may be as long as the file, and its escapes several
+/// times that.
+fn start(line: &str) -> String {
+    line.chars().take(text::WIDTH).collect()
 }
 
 #[cfg(test)]

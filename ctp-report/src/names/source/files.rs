@@ -1,0 +1,188 @@
+//! Source files of which lines are shown. Each is read once, however many lines are asked for.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io::{BufRead as _, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use symbolize::open_regular;
+
+/// A longer file is read up to here: a line may have no end.
+const MOST_FILE_BYTES: u64 = 16 << 20;
+/// All files of a report together. Lines of further files are not shown.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// The files that were read, until the report ends.
+#[derive(Clone, Debug, Default)]
+pub struct SourceFiles {
+    read: RefCell<FilesRead>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct FilesRead {
+    /// By device and inode: a file may have many paths.
+    files: BTreeMap<(u64, u64), Rc<SourceFile>>,
+    bytes: u64,
+}
+
+impl SourceFiles {
+    /// The file at this path; `None` if it cannot be read, if its name is not that of a source file,
+    /// or if too much was read before.
+    pub fn open(&self, path: &Path) -> Option<Rc<SourceFile>> {
+        let file = open_source(path)?;
+        let metadata = file.metadata().ok()?;
+        let identity = (metadata.dev(), metadata.ino());
+        let mut read = self.read.borrow_mut();
+        if let Some(known) = read.files.get(&identity) {
+            return Some(Rc::clone(known));
+        }
+        let length = metadata.len().min(MOST_FILE_BYTES);
+        if MOST_BYTES < read.bytes + length {
+            return None;
+        }
+        read.bytes += length;
+        let file = Rc::new(SourceFile::read(&file, length, &metadata)?);
+        read.files.insert(identity, Rc::clone(&file));
+        Some(file)
+    }
+}
+
+/// The content of a source file, as far as it is read.
+#[derive(Debug)]
+pub struct SourceFile {
+    bytes: Vec<u8>,
+    /// Where lines 1, 1 + [`LINES_APART`] and so on begin.
+    starts: Vec<usize>,
+    modified: Option<SystemTime>,
+}
+
+const LINES_APART: usize = 256;
+
+impl SourceFile {
+    fn read(file: &File, length: u64, metadata: &Metadata) -> Option<Self> {
+        let mut bytes = Vec::new();
+        file.take(length).read_to_end(&mut bytes).ok()?;
+        Some(SourceFile {
+            starts: starts(&bytes)?,
+            bytes,
+            modified: metadata.modified().ok(),
+        })
+    }
+
+    /// Lines from this one on, which is counted from 1. What is no text ends them.
+    pub fn lines_from(&self, first: u32) -> impl Iterator<Item = &str> {
+        let before = (first as usize).saturating_sub(1);
+        let start = self.starts.get(before / LINES_APART);
+        let bytes = start.map_or(&[][..], |&start| &self.bytes[start..]);
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let wanted = lines.skip(before % LINES_APART);
+        wanted.map_while(|line| std::str::from_utf8(line).ok())
+    }
+
+    /// Whether it was written after this moment.
+    pub fn is_newer_than(&self, moment: SystemTime) -> bool {
+        self.modified.is_some_and(|modified| moment < modified)
+    }
+}
+
+fn starts(bytes: &[u8]) -> Option<Vec<usize>> {
+    let mut starts = Vec::new();
+    let mut rest = bytes;
+    let mut before = 0usize;
+    while !rest.is_empty() {
+        if before.is_multiple_of(LINES_APART) {
+            starts.push(bytes.len() - rest.len());
+        }
+        rest.skip_until(b'\n').ok()?;
+        before += 1;
+    }
+    Some(starts)
+}
+
+/// Opens a source file. Its name comes from the program or its debug info, and what is read is
+/// printed: it must be the name of a source file, and so must be the name of the file that it leads to.
+fn open_source(path: &Path) -> Option<File> {
+    if !has_name_of_source(path) {
+        return None;
+    }
+    let file = open_regular(path).ok()?;
+    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+    has_name_of_source(&fs::read_link(opened).ok()?).then_some(file)
+}
+
+/// What names of source files end in, in the languages that can link a probe.
+const EXTENSIONS: [&str; 29] = [
+    "rs", "c", "cc", "cpp", "cxx", "c++", "cppm", "ixx", "h", "hh", "hpp", "hxx", "h++", "inc",
+    "inl", "ipp", "tcc", "tpp", "m", "mm", "zig", "go", "d", "nim", "swift", "s", "asm", "f90",
+    "cu",
+];
+
+fn has_name_of_source(path: &Path) -> bool {
+    let extension = path.extension().and_then(|it| it.to_str());
+    extension.is_some_and(|it| EXTENSIONS.contains(&it.to_ascii_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::hard_link;
+
+    use super::*;
+
+    fn bytes_read(files: &SourceFiles) -> u64 {
+        files.read.borrow().bytes
+    }
+
+    // CT-21
+    #[test]
+    fn a_file_is_read_once_whatever_it_is_called() {
+        let room = tempfile::tempdir().unwrap();
+        let path = room.path().join("a.rs");
+        fs::write(&path, "line\n".repeat(1000)).unwrap();
+        hard_link(&path, room.path().join("b.rs")).unwrap();
+        let files = SourceFiles::default();
+        for number in 1..=1000 {
+            for name in ["a.rs", "./a.rs", "b.rs"] {
+                let file = files.open(&room.path().join(name)).unwrap();
+                assert_eq!(file.lines_from(number).next(), Some("line\n"));
+            }
+        }
+        assert_eq!(bytes_read(&files), 5000);
+    }
+
+    // CT-21
+    #[test]
+    fn files_are_read_up_to_a_sum() {
+        let room = tempfile::tempdir().unwrap();
+        let files = SourceFiles::default();
+        let large = |number: u32| {
+            let path = room.path().join(format!("{number}.rs"));
+            File::create(&path).unwrap().set_len(1 << 40).unwrap();
+            files.open(&path).is_some()
+        };
+        let read: Vec<bool> = (0..4).map(large).collect();
+        assert_eq!(read, [true, true, false, false]);
+        assert_eq!(bytes_read(&files), MOST_BYTES);
+    }
+
+    #[test]
+    fn lines_are_found_by_number() {
+        let text: Vec<String> = (1..=700).map(|number| format!("{number}")).collect();
+        let bytes = text.join("\n").into_bytes();
+        let file = SourceFile {
+            starts: starts(&bytes).unwrap(),
+            bytes,
+            modified: None,
+        };
+        for number in [1, 2, 256, 257, 512, 513, 700] {
+            let line = file.lines_from(number).next().unwrap();
+            assert_eq!(line.trim_end(), number.to_string());
+        }
+        assert_eq!(file.lines_from(701).count(), 0);
+        assert_eq!(file.lines_from(u32::MAX).count(), 0);
+    }
+}
