@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::file::checksums::Checksums;
+
 /// A file that was not read, or only in part, since it would take too much memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
@@ -25,6 +27,9 @@ pub(crate) struct Budget {
     left: AtomicU64,
     /// The sizes of the files that were refused.
     refused: Mutex<BTreeMap<PathBuf, u64>>,
+    /// Of files that may be debug files. More bytes than may be kept are not read for these: not all
+    /// of those files would fit.
+    pub(crate) checksums: Checksums,
 }
 
 impl Budget {
@@ -37,6 +42,7 @@ impl Budget {
             limit,
             left: AtomicU64::new(limit - limit / 4),
             refused: Mutex::default(),
+            checksums: Checksums::up_to(limit),
         })
     }
 

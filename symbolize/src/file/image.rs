@@ -5,16 +5,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use object::read::{ReadCache, ReadCacheOps, ReadRef};
 
 use crate::file::budget::{Budget, Charge};
+use crate::file::checksums::NoChecksum;
+use crate::file::identity::Identity;
 use crate::file::regular::open_regular;
 
 /// A file that can be opened again to read more of it, if it still is the same file by then.
@@ -23,19 +25,6 @@ pub(crate) struct ImageFile {
     pub(crate) path: PathBuf,
     identity: Identity,
     budget: Arc<Budget>,
-}
-
-/// Device, inode, size, and when the content and the inode were changed.
-type Identity = (u64, u64, u64, (i64, i64), (i64, i64));
-
-fn identity(of: &Metadata) -> Identity {
-    (
-        of.dev(),
-        of.ino(),
-        of.size(),
-        (of.mtime(), of.mtime_nsec()),
-        (of.ctime(), of.ctime_nsec()),
-    )
 }
 
 /// No program comes near it, debug info included. `/proc/kcore` starts like an ELF file, and states the
@@ -94,7 +83,7 @@ impl Image {
         }
         let of = ImageFile {
             path: path.to_owned(),
-            identity: identity(&metadata),
+            identity: Identity::of(&metadata),
             budget: Arc::clone(budget),
         };
         Ok(Self::new(file, of, Some(MOST_HEADER_BYTES)))
@@ -102,7 +91,7 @@ impl Image {
 
     fn new(file: File, of: ImageFile, header_bytes_left: Option<u64>) -> Self {
         let file: SharedFile = Arc::new(Mutex::new(Some(file)));
-        let length = of.identity.2;
+        let length = of.identity.bytes;
         let source = Source {
             file: Arc::clone(&file),
             length,
@@ -154,10 +143,18 @@ impl Image {
 
     /// The CRC-32 of the whole file, which is not kept. `None` if the file is too large or cannot be read.
     pub(crate) fn checksum(&self) -> Option<u32> {
-        if self.file().budget.limit() < self.length {
+        let of = &self.account.of;
+        let sum = of
+            .budget
+            .checksums
+            .get(of.identity, || self.compute_checksum());
+        if sum == Err(NoChecksum::TooLong) {
             self.account.refuse();
-            return None;
         }
+        sum.ok()
+    }
+
+    fn compute_checksum(&self) -> Option<u32> {
         let file = lock(&self.file);
         let mut sum = crc32fast::Hasher::new();
         let mut part = vec![0; 64 << 10];
@@ -199,7 +196,7 @@ impl ImageFile {
     /// Opens it again.
     pub(crate) fn reopen(&self) -> io::Result<Image> {
         let file = open_regular(&self.path)?;
-        if identity(&file.metadata()?) != self.identity {
+        if Identity::of(&file.metadata()?) != self.identity {
             return Err(io::Error::other("it was changed in the meantime"));
         }
         Ok(Image::new(file, self.clone(), None))
@@ -215,11 +212,11 @@ impl ImageFile {
 
     /// Its size.
     pub(crate) fn bytes(&self) -> u64 {
-        self.identity.2
+        self.identity.bytes
     }
 
     fn refuse(&self) {
-        self.budget.refuse(&self.path, self.identity.2);
+        self.budget.refuse(&self.path, self.identity.bytes);
     }
 }
 
@@ -296,4 +293,30 @@ impl ReadCacheOps for Source {
 
 fn lock(file: &SharedFile) -> std::sync::MutexGuard<'_, Option<File>> {
     file.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-21
+    #[test]
+    fn paths_of_one_file_share_its_checksum() {
+        let room = tempfile::tempdir().expect("a directory");
+        let (first, second) = (room.path().join("a"), room.path().join("b"));
+        File::create(&first)
+            .and_then(|it| it.set_len(600))
+            .expect("a file");
+        std::fs::hard_link(&first, &second).expect("another name");
+        let other = room.path().join("c");
+        File::create(&other)
+            .and_then(|it| it.set_len(600))
+            .expect("a file");
+        let budget = Budget::new(1000);
+        let sum = |path| Image::open(path, &budget).expect("it opens").checksum();
+        assert!(sum(&first).is_some());
+        assert_eq!(sum(&first), sum(&second));
+        assert_eq!(sum(&other), None);
+        assert_eq!(budget.refused()[0].path, other);
+    }
 }
