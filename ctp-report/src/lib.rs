@@ -47,4 +47,5 @@ pub use config::{
     TimelineView, TracksView, TreeView, View, WhyView,
 };
 pub use figures::gate::Status;
+pub use memory::end_when_too_large;
 pub use run::{is_broken_pipe, run};

@@ -84,7 +84,7 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
     Ok(Input {
         path,
         imported: None,
-        allowance: Allowance::new(config.most_memory, opened.stored()),
+        allowance: allowance(config, &opened),
         goes_on: file.is_some_and(is_written),
         underway: file.and_then(underway),
         bytes: match opened {
@@ -94,10 +94,16 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
     })
 }
 
+fn allowance(config: &Config, opened: &Opened) -> Allowance {
+    let allowance = Allowance::new(config.most_memory, opened.stored());
+    allowance.enforce(config.most_module.unwrap_or_default());
+    allowance
+}
+
 /// JSON lines are read into memory as a whole: which run a line belongs to depends on those around it.
 fn import(config: &Config, opened: Opened) -> Result<Input<'_>> {
     let path = config.input.as_path();
-    let mut allowance = Allowance::new(config.most_memory, opened.stored());
+    let mut allowance = allowance(config, &opened);
     let lines = opened.lines(&mut allowance);
     let lines = lines.with_context(|| name(path))?;
     let (bytes, imported) = import::jsonl(&lines, config.run).with_context(|| name(path))?;

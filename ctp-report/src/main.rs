@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         Ok(config) => config,
         Err(usage) => return usage.exit_code(),
     };
+    ctp_report::end_when_too_large();
     match run(&config) {
         Ok(Status::Fine) => ExitCode::SUCCESS,
         Ok(Status::CheckFailed) => ExitCode::from(3),

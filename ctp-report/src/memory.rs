@@ -3,7 +3,11 @@
 //! A trace is compressed, and everything in it may have been made up: a few bytes can stand for
 //! thousands of coroutines with long names. What a legitimate trace needs depends on its size.
 
+mod watch;
+
 use anyhow::{Result, bail};
+
+pub use watch::end_when_too_large;
 
 /// The memory that a report may take: twice what the trace takes, and 256 MiB.
 #[derive(Clone, Debug)]
@@ -48,6 +52,12 @@ impl Allowance {
             );
         }
         Ok(())
+    }
+
+    /// From here on [`end_when_too_large`] ends the report at this limit, and at `more` than that where the
+    /// user allowed so much for the files of modules.
+    pub fn enforce(&self, more: u64) {
+        watch::set_limit(self.limit.saturating_add(more));
     }
 
     /// What is left for the files of modules.

@@ -62,7 +62,8 @@ impl Model {
         let mut model = Model::default();
         for record in reader.by_ref() {
             match record {
-                Ok(record) => {
+                Ok(mut record) => {
+                    bound_names(&mut record);
                     allowance.count(weight(&record))?;
                     before(&model.census, &record);
                     model.take(record, &mut each);
@@ -231,6 +232,19 @@ impl Model {
             && self.knows_its_losses()
             && self.census.broken().is_empty()
             && !self.census.is_approximate()
+    }
+}
+
+/// Names that are too long to be shown are not kept in full, since each may stand at many places.
+fn bound_names(record: &mut Record) {
+    match record {
+        Record::Birth(birth) => text::bound(&mut birth.name),
+        Record::Former(former) => text::bound(&mut former.name),
+        Record::Site(site) => match &mut site.place {
+            Place::Source { file: name, .. } | Place::Function { name, .. } => text::bound(name),
+            _ => {}
+        },
+        _ => {}
     }
 }
 

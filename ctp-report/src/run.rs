@@ -181,12 +181,13 @@ fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
 }
 
 fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
-    let model = load::open(config)?.model(|_, _| {}, |_, _| {})?;
+    let input = load::open(config)?;
+    let model = input.model(|_, _| {}, |_, _| {})?;
     match model.check_not_empty() {
         Err(empty) if view.fail => return Ok(Status::Untold(empty.to_string())),
         checked => checked?,
     }
-    let names = Names::resolve(&model, &config.places);
+    let names = Names::resolve(&model, &places(config, &input));
     let members = groups::members(&model, &names, view);
     let groups = groups::groups(&model, &names, &members);
     let deadlocks = deadlocks::deadlocks(&model, &names, &members);

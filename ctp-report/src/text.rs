@@ -8,16 +8,33 @@ pub const WIDTH: usize = 100;
 /// Where the right edge of a headline is.
 pub const EDGE: usize = 80;
 
-/// Text with everything escaped that a terminal might obey. The end of a text that no page could show is cut
-/// off: escaped, it would take six times as much memory wherever the text stands.
+/// Text with everything escaped that a terminal might obey. The end of a text that no page could show is
+/// cut off: escaped, it would take several times as much memory wherever the text stands.
 pub fn escape(text: &str) -> String {
-    if text.len() <= LONGEST_BYTES {
-        return escaped(text).into_owned();
+    let escaped = escaped(beginning(text));
+    let shown = beginning(&escaped);
+    if beginning(text).len() < text.len() || shown.len() < escaped.len() {
+        return format!("{shown}..");
     }
-    let end = (0..=LONGEST_BYTES)
-        .rev()
-        .find(|at| text.is_char_boundary(*at));
-    escaped(&text[..end.unwrap_or(0)]).into_owned() + ".."
+    escaped.into_owned()
+}
+
+/// Cuts off the end of a text that no page could show.
+pub fn bound(text: &mut String) {
+    let length = beginning(text).len();
+    if length < text.len() {
+        text.truncate(length);
+        text.shrink_to_fit();
+    }
+}
+
+/// The text up to [`LONGEST_BYTES`].
+fn beginning(text: &str) -> &str {
+    let mut end = text.len().min(LONGEST_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// Longest text that is shown in full, in bytes.
@@ -157,6 +174,18 @@ mod tests {
         assert_eq!(escape("a\x1b[2Jb\n\u{202e}ü"), "a\\u{1b}[2Jb\\n\\u{202e}ü");
         assert_eq!(escape_bytes(b"a\xffb\x07"), "a\\xffb\\u{7}");
         assert_eq!(escape("\u{ffff}\u{ad}"), "\\u{ffff}\\u{ad}");
+    }
+
+    // CT-21
+    #[test]
+    fn no_text_is_longer_than_a_page_could_show() {
+        for long in ["a", "\x1b", "ü", "\u{e0001}"] {
+            let escaped = escape(&long.repeat(LONGEST_BYTES + 1));
+            assert!(escaped.len() <= LONGEST_BYTES + 2 && escaped.ends_with(".."));
+            let mut bounded = long.repeat(LONGEST_BYTES + 1);
+            bound(&mut bounded);
+            assert!(bounded.len() <= LONGEST_BYTES);
+        }
     }
 
     #[test]
