@@ -240,6 +240,7 @@ fn bound_names(record: &mut Record) {
     match record {
         Record::Birth(birth) => text::bound(&mut birth.name),
         Record::Former(former) => text::bound(&mut former.name),
+        Record::Module(module) => module.path.truncate(LONGEST_PATH),
         Record::Site(site) => match &mut site.place {
             Place::Source { file: name, .. } | Place::Function { name, .. } => text::bound(name),
             _ => {}
@@ -267,4 +268,6 @@ fn weight(record: &Record) -> u64 {
 }
 
 const RECORD_BYTES: u64 = 64;
+/// Linux opens no longer path; the kernel may add ` (deleted)`.
+const LONGEST_PATH: usize = 4096 + 16;
 const ARGUMENT_BYTES: usize = 24;

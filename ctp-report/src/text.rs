@@ -40,9 +40,13 @@ fn beginning(text: &str) -> &str {
 /// Longest text that is shown in full, in bytes.
 const LONGEST_BYTES: usize = 16 << 10;
 
-/// Bytes of a target as text; what is no text is escaped byte by byte.
+/// Bytes of a target as text; what is no text is escaped byte by byte. Cut off like [`escape`].
 pub fn escape_bytes(bytes: &[u8]) -> String {
-    escaped_bytes(bytes).into_owned()
+    let start = &bytes[..bytes.len().min(LONGEST_BYTES)];
+    if start.len() < bytes.len() {
+        return escape(&escaped_bytes(start)) + "..";
+    }
+    escape(&escaped_bytes(start))
 }
 
 /// A word of the command, in quotes where a shell would need them.

@@ -19,7 +19,7 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// The time between two looks. A look takes some microseconds.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// What may be taken between two looks, also where other processes keep all processors busy.
-const SLACK_BYTES: u64 = 16 << 20;
+const SLACK_BYTES: u64 = 24 << 20;
 
 pub(super) fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Relaxed);

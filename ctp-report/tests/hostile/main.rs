@@ -12,3 +12,4 @@ mod input;
 mod modules;
 mod outputs;
 mod sources;
+mod views;

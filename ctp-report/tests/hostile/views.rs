@@ -1,0 +1,155 @@
+//! Traces of which a view could make far more than what is read: rows, names and proofs, for each
+//! coroutine, place or group.
+
+use ctp_trace::Writer;
+use ctp_trace::record::*;
+
+use crate::room::{MIB, Room};
+
+/// Every view, and its document in JSON where there is one.
+const VIEWS: [&[&str]; 20] = [
+    &[],
+    &["--verbose"],
+    &["--json"],
+    &["--stuck"],
+    &["--stuck", "--ids"],
+    &["--stuck", "--json"],
+    &["--tree"],
+    &["--tree", "--json"],
+    &["--why", "1"],
+    &["--histogram"],
+    &["--histogram", "--json"],
+    &["--last-words", "--json"],
+    &["--flame", "-"],
+    &["--folded", "-"],
+    &["--folded", "-", "--json"],
+    &["--timeline", "-"],
+    &["--export", "jsonl"],
+    &["--export", "chrome"],
+    &["--dump"],
+    &["--dump", "--json"],
+];
+
+const PROCESS: ProcessId = ProcessId(1);
+
+/// A trace of so many coroutines, each of which waits at a place of its own.
+fn trace(coroutines: u32, place: impl Fn(u32) -> Place) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
+    for number in 1..=coroutines {
+        let site = Site {
+            id: SiteId(number),
+            process: PROCESS,
+            place: place(number),
+        };
+        writer.write(&Record::Site(site)).unwrap();
+        for record in coroutine(number) {
+            writer.write(&record).unwrap();
+        }
+    }
+    let end = End {
+        at: Nanos(9_000_000_000),
+        ..End::default()
+    };
+    writer.finish(&end).unwrap()
+}
+
+fn coroutine(number: u32) -> [Record; 3] {
+    let coroutine = CoroutineId(number);
+    let birth = Birth {
+        coroutine,
+        process: PROCESS,
+        name: format!("task {number}, of many"),
+        spawn_site: SiteId(number),
+        ..Birth::default()
+    };
+    let run = Event {
+        coroutine,
+        n: 1,
+        at: Nanos(1000),
+        tid: 7,
+        kind: EventKind::Run,
+        ..Event::default()
+    };
+    let suspend = Event {
+        n: 2,
+        kind: EventKind::Suspend,
+        site: SiteId(number),
+        ..run
+    };
+    [
+        Record::Birth(birth),
+        Record::Event(run),
+        Record::Event(suspend),
+    ]
+}
+
+fn line(file: String, line: u32) -> Place {
+    let column = 1;
+    Place::Source { file, line, column }
+}
+
+/// Each view either is written or says that it takes too much.
+fn check(trace: &[u8], views: &[&[&str]], allowed: &[&str], most: u64) {
+    let room = Room::new();
+    room.write("ctp.data", trace);
+    for view in views {
+        let run = room.run(&[view, allowed].concat());
+        assert!(run.peak_bytes < most, "{view:?}: {}", run.peak_bytes);
+        match run.status {
+            Some(0) => {}
+            Some(1) => assert!(run.stderr.contains("--max-memory"), "{view:?} {run:?}"),
+            other => panic!("{view:?} {other:?} {}", run.stderr),
+        }
+    }
+}
+
+// CT-21
+#[test]
+fn each_view_of_long_names_is_bounded() {
+    let long = "n".repeat(16 << 10);
+    let trace = trace(1200, |number| line(format!("{number}{long}.rs"), number));
+    check(&trace, &VIEWS, &["--max-memory", "64M"], 64 * MIB);
+}
+
+// CT-21
+#[test]
+fn each_view_of_many_groups_is_bounded() {
+    let trace = trace(25_000, |number| line("src/main.rs".to_owned(), number));
+    check(&trace, &VIEWS, &["--max-memory", "64M"], 64 * MIB);
+}
+
+// CT-21
+#[test]
+fn names_that_grow_when_escaped_are_bounded() {
+    let long = "\x1b".repeat(16 << 10);
+    let trace = trace(4000, |number| line(format!("{number}{long}.rs"), number));
+    let most = 256 * MIB + 2 * trace.len() as u64;
+    check(&trace, &[&[], &["--stuck", "--json"]], &[], most);
+}
+
+// CT-21
+#[test]
+fn paths_that_no_file_can_have_are_cut() {
+    let long = "/\x1b".repeat(8 << 10);
+    let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
+    for number in 1..4000 {
+        let module = Module {
+            process: PROCESS,
+            start: 0x1000 * number,
+            end: 0x1000 * (number + 1),
+            path: format!("/{number}{long}").into(),
+            ..Module::default()
+        };
+        writer.write(&Record::Module(module)).unwrap();
+    }
+    for record in coroutine(1) {
+        writer.write(&record).unwrap();
+    }
+    let trace = writer.finish(&End::default()).unwrap();
+    check(
+        &trace,
+        &[&["--stuck"]],
+        &["--max-memory", "128M"],
+        128 * MIB,
+    );
+}
