@@ -33,7 +33,8 @@ pub fn end_when_too_large() {
     let _ = watch.spawn(|| {
         loop {
             let limit = LIMIT.load(Relaxed);
-            if resident_bytes().is_some_and(|bytes| limit.saturating_sub(SLACK_BYTES) < bytes) {
+            let most = limit - SLACK_BYTES.min(limit / 4);
+            if resident_bytes().is_some_and(|bytes| most < bytes) {
                 end(limit);
             }
             thread::sleep(BETWEEN_LOOKS);

@@ -68,7 +68,7 @@ impl SourceFile {
         let mut bytes = Vec::new();
         file.take(length).read_to_end(&mut bytes).ok()?;
         Some(SourceFile {
-            starts: starts(&bytes)?,
+            starts: starts(&bytes),
             bytes,
             modified: metadata.modified().ok(),
         })
@@ -79,8 +79,7 @@ impl SourceFile {
         let before = (first as usize).saturating_sub(1);
         let start = self.starts.get(before / LINES_APART);
         let bytes = start.map_or(&[][..], |&start| &self.bytes[start..]);
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let wanted = lines.skip(before % LINES_APART);
+        let wanted = lines(bytes).skip(before % LINES_APART);
         wanted.map_while(|line| std::str::from_utf8(line).ok())
     }
 
@@ -90,18 +89,24 @@ impl SourceFile {
     }
 }
 
-fn starts(bytes: &[u8]) -> Option<Vec<usize>> {
-    let mut starts = Vec::new();
+fn starts(bytes: &[u8]) -> Vec<usize> {
+    let mut end = 0;
+    let starts = lines(bytes).map(|line| {
+        end += line.len();
+        end - line.len()
+    });
+    starts.step_by(LINES_APART).collect()
+}
+
+/// The lines with their ends. A line may have as many bytes as the file, so the end is not looked for
+/// byte by byte.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
-    let mut before = 0usize;
-    while !rest.is_empty() {
-        if before.is_multiple_of(LINES_APART) {
-            starts.push(bytes.len() - rest.len());
-        }
-        rest.skip_until(b'\n').ok()?;
-        before += 1;
-    }
-    Some(starts)
+    std::iter::from_fn(move || {
+        let from = rest;
+        let length = rest.skip_until(b'\n').ok()?;
+        from.get(..length).filter(|line| !line.is_empty())
+    })
 }
 
 /// Opens a source file. Its name comes from the program or its debug info, and what is read is
@@ -174,7 +179,7 @@ mod tests {
         let text: Vec<String> = (1..=700).map(|number| format!("{number}")).collect();
         let bytes = text.join("\n").into_bytes();
         let file = SourceFile {
-            starts: starts(&bytes).unwrap(),
+            starts: starts(&bytes),
             bytes,
             modified: None,
         };
