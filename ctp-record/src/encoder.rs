@@ -32,6 +32,8 @@ pub struct Encoder {
     account: Arc<Account>,
     /// May the caller be kept waiting?
     is_patient: bool,
+    /// Records taken, without the start.
+    records: u64,
 }
 
 /// What has become of the file so far.
@@ -92,6 +94,7 @@ impl Encoder {
             backlog,
             account,
             is_patient: false,
+            records: 0,
         })
     }
 
@@ -116,7 +119,9 @@ impl Encoder {
         if let Some((watch, _)) = &mut self.watched {
             watch.take(record);
         }
-        remember(&mut self.failed, self.composer.add(record));
+        let added = self.composer.add(record);
+        self.records += u64::from(added.is_ok());
+        remember(&mut self.failed, added);
         self.hand_over();
     }
 
@@ -127,6 +132,7 @@ impl Encoder {
             records.for_each(|record| watch.take(&record));
         }
         self.composer.add_events(events);
+        self.records += events.len() as u64;
         self.hand_over();
     }
 
@@ -150,7 +156,10 @@ impl Encoder {
     /// # Errors
     /// The first of those of the file, or that a record was too large.
     pub fn finish(mut self, end: &End) -> io::Result<File> {
-        self.composer.end(end);
+        self.composer.end(&End {
+            records: self.records,
+            ..*end
+        });
         self.hand_over();
         self.send(Message::Finish);
         let ended = self.thread.join();

@@ -43,9 +43,14 @@ pub fn outlook(mut trace: &File, events: u64) -> Option<Outlook> {
     trace.rewind().ok()?;
     trace.read_to_end(&mut bytes).ok()?;
     let mut census = Census::new();
-    for record in Reader::new(&bytes).ok()? {
-        census.feed(&record.ok()?);
+    let mut reader = Reader::new(&bytes).ok()?;
+    for record in reader.by_ref() {
+        match record {
+            Ok(record) => drop(census.feed(&record)),
+            Err(_) => census.damaged(),
+        }
     }
+    census.reconcile(&reader);
     let all = census.judge(THRESHOLD);
     let of = |is: fn(Verdict) -> bool| all.iter().filter(|(_, it)| is(it.verdict)).count();
     Some(Outlook {

@@ -65,5 +65,6 @@ pub fn end_of(totals: Totals, at: Nanos, how: Ending, counters: Counters) -> End
         quarantined: totals.quarantined,
         faulting_tid: 0,
         unrecorded: counters.unreached.into(),
+        records: 0,
     }
 }

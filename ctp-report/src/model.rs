@@ -83,6 +83,7 @@ impl Model {
             model.truncated_at = Some(offset);
             model.lost_so_far = lost_so_far;
         }
+        model.census.reconcile(&reader);
         model.awaited = Awaited::of(&model.census);
         Ok(model)
     }

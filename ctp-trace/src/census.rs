@@ -4,6 +4,7 @@
 //! come to the same verdicts. No event is kept: memory grows with the coroutines that live, the
 //! locks that are held and the sites that exist, not with the length of the recording.
 
+mod accounts;
 mod blocks;
 mod broken;
 mod closings;
@@ -40,6 +41,7 @@ use crate::record::{
     ProcessEnding, ProcessId, Record, SiteId, Tally, WaitKind, Wake, Window,
 };
 use crate::verdict::Past;
+use accounts::Accounts;
 use broken::Breakages;
 use closings::Closings;
 use families::Families;
@@ -82,6 +84,7 @@ pub struct Census {
     /// Of those before which all is told.
     told: Nanos,
     end: Option<End>,
+    accounts: Accounts,
     coroutines: Population,
     places: Places,
     names: Names,
@@ -114,6 +117,7 @@ impl Census {
 
     /// Takes one record into account, in the order of the trace. Returns what an event ended.
     pub fn feed(&mut self, record: &Record) -> Option<Span> {
+        self.accounts.count(record);
         match record {
             Record::Start(start) => self.started_monotonic_ns = start.started_monotonic_ns,
             Record::Birth(birth) => self.birth(birth),
@@ -149,6 +153,7 @@ impl Census {
     /// last seen doing may not be the last that it did.
     pub fn damaged(&mut self) {
         self.damaged = true;
+        self.accounts.unreadable_parts += 1;
         self.shake();
     }
 
@@ -327,13 +332,18 @@ impl Census {
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
     pub fn lost(&self) -> u64 {
-        let all = self.coroutines.all().iter().map(Coroutine::lost);
-        let seen = all.fold(0u64, u64::saturating_add);
         let told = self.end.map_or(0, |end| {
             end.lost
                 .saturating_add(end.events.saturating_sub(self.totals.events))
         });
-        told.max(seen.saturating_add(self.totals.lost_by_the_dead))
+        told.max(self.lost_by_coroutines())
+    }
+
+    /// Events that are missing by the account of the coroutine that had them.
+    fn lost_by_coroutines(&self) -> u64 {
+        let all = self.coroutines.all().iter().map(Coroutine::lost);
+        let seen = all.fold(0u64, u64::saturating_add);
+        seen.saturating_add(self.totals.lost_by_the_dead)
     }
 
     /// The coroutines whose events contradict each other, by id. Of very many, the first thousand.
@@ -442,6 +452,7 @@ impl Census {
         }
         let one = self.coroutines.of(tally.coroutine);
         one.account(tally);
+        self.accounts.inexact |= one.inexact;
         self.totals.filtered = self.totals.filtered.saturating_add(tally.filtered);
         if !one.is_alive() {
             self.forget(tally.coroutine);

@@ -355,8 +355,13 @@ pub(crate) fn put_end(out: &mut Vec<u8>, end: &End) {
     ] {
         put_uint(out, count);
     }
-    if end.unrecorded != 0 {
-        put_uint(out, end.unrecorded);
+    let added_later = [end.unrecorded, end.records];
+    let is_used = added_later.iter().rposition(|count| *count != 0);
+    for count in added_later
+        .into_iter()
+        .take(is_used.map_or(0, |last| last + 1))
+    {
+        put_uint(out, count);
     }
 }
 
@@ -372,6 +377,7 @@ pub(crate) fn end(mut input: Input) -> Result<End, Malformed> {
         quarantined: input.uint()?,
         faulting_tid: added(&mut input)?,
         unrecorded: added(&mut input)?,
+        records: added(&mut input)?,
     })
 }
 

@@ -5,7 +5,7 @@ pub const MAGIC: [u8; 8] = *b"\x89CTP\r\n\x1a\n";
 /// Grows when an older reader would misread a file.
 pub const MAJOR: u16 = 1;
 /// Grows when something is added that an older reader skips.
-pub const MINOR: u16 = 4;
+pub const MINOR: u16 = 5;
 /// Feature bit, since 1.3: a block may have as many rows as [`MAX_ROWS`] says, and not only as many as
 /// [`MAX_RECORDS`].
 pub const LONG_BLOCKS: u64 = 1;

@@ -25,6 +25,7 @@ pub struct Reader<'a> {
     start: Start,
     records: vec::IntoIter<Record>,
     ended: bool,
+    passed_over: u64,
 }
 
 /// Whether a trace has all that was written to it.
@@ -72,6 +73,7 @@ impl<'a> Reader<'a> {
             start,
             records,
             ended: false,
+            passed_over: 0,
         })
     }
 
@@ -94,7 +96,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The most events that any chunk read so far states as lost.
+    #[must_use]
+    pub fn stated_lost(&self) -> u64 {
+        self.chunks.most_lost()
+    }
+
+    /// Chunks read so far whose type a later version added: their records are not given.
+    #[must_use]
+    pub fn passed_over(&self) -> u64 {
+        self.passed_over
+    }
+
     fn open(&mut self, chunk: &Chunk) -> Result<(), Error> {
+        self.passed_over += u64::from(!is_known(chunk.kind));
         let records = records(chunk).map_err(|Malformed(what)| Error::CorruptChunk {
             offset: chunk.offset,
             what,
@@ -130,10 +145,7 @@ fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
 
 /// Nothing, for a type that a later version added.
 fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
-    if !matches!(
-        chunk.kind,
-        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK | WATERMARK
-    ) {
+    if !is_known(chunk.kind) {
         return Ok(Vec::new());
     }
     let payload = chunk.payload()?;
@@ -168,6 +180,13 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),
         _ => Err(Malformed("a second start")),
     }
+}
+
+fn is_known(kind: u16) -> bool {
+    matches!(
+        kind,
+        START..=PROCESS_END | AGGREGATE | CONTROL | FLIGHT | CHAIN | LOOK | WATERMARK
+    )
 }
 
 /// Each record has its length before it; what a later version added at its end is passed over.

@@ -476,4 +476,7 @@ pub struct End {
     /// Processes of the program of which the recorder knows that they are not in this trace, or not all
     /// of them.
     pub unrecorded: u64,
+    /// Records between the start and this one; 0 where the recorder did not count them. A trace with
+    /// fewer is not whole.
+    pub records: u64,
 }

@@ -35,6 +35,7 @@ pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, TraceError
     let writer = Writer::new(BufWriter::new(file), &start).map_err(failed)?;
     let mut sink = FileSink {
         writer,
+        records: 0,
         failed: None,
     };
     let plan = Plan::of(&mut gathered);
@@ -49,6 +50,8 @@ pub fn write(mut gathered: Gathered, path: &Path) -> Result<Snapshot, TraceError
 /// The first failure is kept, and nothing is written after it.
 struct FileSink<W: Write> {
     writer: Writer<W>,
+    /// Records written, without the start.
+    records: u64,
     failed: Option<io::Error>,
 }
 
@@ -57,7 +60,10 @@ impl FileSink<BufWriter<File>> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let file = self.writer.finish(end)?;
+        let file = self.writer.finish(&End {
+            records: self.records,
+            ..*end
+        })?;
         file.into_inner().map_err(io::IntoInnerError::into_error)
     }
 }
@@ -65,6 +71,7 @@ impl FileSink<BufWriter<File>> {
 impl<W: Write> Sink for FileSink<W> {
     fn take(&mut self, record: Record) {
         if self.failed.is_none() {
+            self.records += 1;
             remember(&mut self.failed, self.writer.write(&record));
         }
     }
@@ -72,6 +79,7 @@ impl<W: Write> Sink for FileSink<W> {
     fn take_events(&mut self, events: &[Event]) {
         for event in events {
             if self.failed.is_none() {
+                self.records += 1;
                 remember(&mut self.failed, self.writer.write_event(event));
             }
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ctp_trace::census::Gap;
 use ctp_trace::record::{
-    Aggregate, Birth, CoroutineId, Deed, End, Event, EventKind, Former, Module, Place, Process,
-    ProcessEnd, Record, SiteId, Start, Tally, Wake, Window,
+    Aggregate, Birth, CoroutineId, Deed, End, Event, EventKind, Former, Module, Nanos, Place,
+    Process, ProcessEnd, Record, SiteId, Start, Tally, Wake, Window,
 };
 use ctp_trace::{Census, Completeness, Reader};
 
@@ -21,6 +22,8 @@ pub struct Trace {
     pub window: Option<Window>,
     pub formers: Vec<Former>,
     pub end: Option<End>,
+    /// Records between the start and the end.
+    records: u64,
     census: Census,
 }
 
@@ -72,8 +75,11 @@ impl Trace {
         for record in reader.by_ref() {
             let record = record.expect("no chunk is damaged");
             trace.census.feed(&record);
+            let is_counted = !matches!(record, Record::Start(_) | Record::End(_));
+            trace.records += u64::from(is_counted);
             trace.take(record);
         }
+        trace.census.reconcile(&reader);
         (trace, reader.completeness())
     }
 
@@ -123,6 +129,7 @@ impl Trace {
 
     /// CTP-11: what was recorded and what was lost is all there was, in each coroutine and in sum.
     fn adds_up(&self) {
+        self.has_all_it_counts();
         let sum = |count: fn(&Coroutine) -> u64| self.coroutines.values().map(count).sum::<u64>();
         let end = self.end();
         assert_eq!(end.coroutines, self.coroutines.len() as u64);
@@ -131,6 +138,29 @@ impl Trace {
         assert_eq!(end.lost, sum(Coroutine::lost) + of_formers);
         for coroutine in self.coroutines.values() {
             assert_eq!(coroutine.tally().recorded, coroutine.events.len() as u64);
+        }
+    }
+
+    /// A whole trace has every record that it counts, and every living coroutine its account
+    /// and its wake word.
+    fn has_all_it_counts(&self) {
+        assert_eq!(self.end().records, self.records);
+        let gaps = self.census.gaps(self.census.judge(Nanos(1)), Nanos(1));
+        let is_of_counts = |gap: &Gap| {
+            matches!(
+                gap,
+                Gap::AbsentCoroutines(_)
+                    | Gap::AbsentEvents(_)
+                    | Gap::AbsentRecords(_)
+                    | Gap::UnattributedLosses(_)
+                    | Gap::UnknownChunks(_)
+            )
+        };
+        assert!(!gaps.iter().any(is_of_counts), "{gaps:?}");
+        for one in self.census.coroutines() {
+            let is_woken = one.last.is_some_and(|last| last.wake_seen != 0);
+            let has_wake_word = one.wake.is_some() || !is_woken || self.window.is_some();
+            assert!(one.attempted.is_some() && has_wake_word, "{one:?}");
         }
     }
 

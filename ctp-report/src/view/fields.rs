@@ -442,6 +442,7 @@ fn tally(it: &Tally) -> Fields {
 fn end(it: &End) -> Fields {
     let faulting_tid = (it.faulting_tid != 0).then_some(it.faulting_tid);
     let unrecorded = (it.unrecorded != 0).then_some(it.unrecorded);
+    let records = (it.records != 0).then_some(it.records);
     let how = match it.how {
         Ending::Exited(status) => format!("exited {status}"),
         Ending::Signalled(signal) => format!("signal {signal}"),
@@ -462,6 +463,7 @@ fn end(it: &End) -> Fields {
             ("quarantined", it.quarantined.into()),
             ("faulting_tid", faulting_tid.into()),
             ("unrecorded", unrecorded.into()),
+            ("records", records.into()),
         ],
     )
 }

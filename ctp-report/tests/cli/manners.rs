@@ -93,6 +93,10 @@ fn a_gate_does_not_pass_what_the_trace_would_not_tell() {
         ("holed.data", "1 part of the trace cannot be read"),
         ("crowded.data", "1 coroutine found no station"),
         ("unrecorded.data", "3 processes of the program are not in"),
+        (
+            "short.data",
+            "409 events that the trace counts are not in it",
+        ),
         ("torn.data", "of 2 coroutines records are missing"),
         (
             "robbed_of_others.data",

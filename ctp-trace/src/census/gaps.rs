@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::Census;
+use super::{Census, Coroutine};
 use crate::record::{CoroutineId, Ending, Nanos};
 use crate::verdict::{Judgement, Reason, Verdict};
 
@@ -21,6 +21,20 @@ pub enum Gap {
     OneProcess(u32),
     /// So many records made no sense.
     Nonsense(u64),
+    /// The trace has no end.
+    NoEnd,
+    /// So many parts of the trace cannot be read.
+    Unreadable(u64),
+    /// So many chunks are of types that a later version added.
+    UnknownChunks(u64),
+    /// The trace has so many coroutines fewer than it states.
+    AbsentCoroutines(u64),
+    /// The trace has so many events fewer than it states.
+    AbsentEvents(u64),
+    /// The trace has so many records fewer than it states.
+    AbsentRecords(u64),
+    /// The trace states so many lost events that no coroutine in it had.
+    UnattributedLosses(u64),
     /// A memory image does not say when it was taken, and coroutines in it were not over.
     Image,
     /// So many coroutines have been as they are for long, and records that would tell why are missing.
@@ -52,7 +66,7 @@ impl Census {
 
     /// What concerns the trace as a whole: any coroutine may be stuck there.
     fn gaps_of_all(&self) -> Vec<Gap> {
-        let mut gaps = Vec::new();
+        let mut gaps = self.gaps_of_file();
         let end = self.end().copied().unwrap_or_default();
         if 0 < end.refused {
             gaps.push(Gap::Refused(end.refused));
@@ -73,6 +87,24 @@ impl Census {
         gaps
     }
 
+    /// What is missing of the file. Three counts hide no coroutine and are no gap: sites and names
+    /// without room (`End::unnamed`), events of ended coroutines that a flight recorder could not
+    /// attribute (`Window::unattributed`), and durations that are in no sum (`left_out`).
+    fn gaps_of_file(&self) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        if self.end().is_none() {
+            gaps.push(Gap::NoEnd);
+        }
+        if 0 < self.accounts.unreadable_parts {
+            gaps.push(Gap::Unreadable(self.accounts.unreadable_parts));
+        }
+        if 0 < self.accounts.unknown_chunks {
+            gaps.push(Gap::UnknownChunks(self.accounts.unknown_chunks));
+        }
+        gaps.extend(self.unmatched_counts());
+        gaps
+    }
+
     /// Is a record missing that would tell more of this coroutine? It may be that of a closing, after which
     /// one that waits would be stuck. A timer is not closed.
     fn lacks_records_of(&self, id: CoroutineId, judgement: &Judgement, threshold: Nanos) -> bool {
@@ -89,9 +121,21 @@ impl Census {
         );
         match judgement.verdict {
             Verdict::Unknown => true,
+            Verdict::Waiting | Verdict::Busy if self.lacks_state_of(one) => true,
             Verdict::Waiting if may_be_closed => self.losses.any_since(one.process, since),
             _ => false,
         }
+    }
+}
+
+impl Census {
+    /// Is a record missing that a whole trace has of each coroutine: its account, or its wake word if
+    /// others mention wakes of it? Verdicts rest on both. A flight recorder leaves out the wake word
+    /// of a coroutine that went on after the end of the window.
+    fn lacks_state_of(&self, one: &Coroutine) -> bool {
+        let is_woken = one.woken.is_some() || one.last.is_some_and(|last| last.wake_seen != 0);
+        let has_no_wake_word = one.wake.is_none() && is_woken && self.window().is_none();
+        self.end().is_some() && (one.attempted.is_none() || has_no_wake_word)
     }
 }
 
@@ -120,6 +164,31 @@ impl fmt::Display for Gap {
             Gap::Nonsense(count) => {
                 let records = counted(count, "record", "records");
                 write!(out, "{records} made no sense and were left out")
+            }
+            Gap::NoEnd => out.write_str("the trace is cut off"),
+            Gap::Unreadable(count) => {
+                let parts = counted(count, "part", "parts");
+                write!(out, "{parts} of the trace cannot be read")
+            }
+            Gap::UnknownChunks(count) => {
+                let parts = counted(count, "part of the trace is", "parts of the trace are");
+                write!(out, "{parts} of a later version and cannot be understood")
+            }
+            Gap::AbsentCoroutines(count) => {
+                let are = counted(count, "coroutine that the trace counts is", "coroutines that the trace counts are");
+                write!(out, "{are} not in it")
+            }
+            Gap::AbsentEvents(count) => {
+                let are = counted(count, "event that the trace counts is", "events that the trace counts are");
+                write!(out, "{are} not in it")
+            }
+            Gap::AbsentRecords(count) => {
+                let are = counted(count, "record that the trace counts is", "records that the trace counts are");
+                write!(out, "{are} not in it")
+            }
+            Gap::UnattributedLosses(count) => {
+                let events = counted(count, "lost event belongs", "lost events belong");
+                write!(out, "{events} to no coroutine in the trace")
             }
             Gap::Image => out.write_str(
                 "an image does not say when it was taken, so how long its coroutines have waited is \

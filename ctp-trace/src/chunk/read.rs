@@ -22,6 +22,7 @@ pub(crate) struct Chunks<'a> {
     offset: u64,
     expected: u32,
     lost: u64,
+    most_lost: u64,
     false_marks: u64,
 }
 
@@ -33,6 +34,7 @@ impl<'a> Chunks<'a> {
             source,
             expected: 0,
             lost: 0,
+            most_lost: 0,
             false_marks: 0,
         }
     }
@@ -45,6 +47,11 @@ impl<'a> Chunks<'a> {
     /// What the last whole chunk says was lost before it.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// The most that any whole chunk so far says was lost before it.
+    pub(crate) fn most_lost(&self) -> u64 {
+        self.most_lost
     }
 
     fn skip_damage(&mut self) -> Option<Error> {
@@ -100,6 +107,7 @@ impl Iterator for Chunks<'_> {
         self.expected = expected.wrapping_add(1);
         self.offset += chunk.frame.len() as u64;
         self.lost = chunk.lost;
+        self.most_lost = self.most_lost.max(chunk.lost);
         Some(Ok(chunk))
     }
 }

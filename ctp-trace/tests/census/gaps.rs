@@ -5,12 +5,15 @@ use ctp_trace::census::{Gap, gaps};
 use ctp_trace::record::*;
 
 use super::{SECOND, birth, deed};
-use crate::facts::{census, event};
+use crate::facts::{census, event, tally};
 
 /// A coroutine that has waited for so long, and these records. It looks fine.
 fn waiting_for(ns: u64, more: impl IntoIterator<Item = Record>, end: End) -> Census {
     let mut records = vec![birth(1), event(1, 0, 10, EventKind::Suspend)];
     records.extend(more);
+    let events = records.iter().filter(|it| matches!(it, Record::Event(_)));
+    let events = events.count() as u64;
+    records.push(tally(1, events, events));
     records.push(Record::End(End {
         at: Nanos(10 + ns),
         ..end

@@ -2,11 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod absent;
 mod breaches;
 mod control;
 mod deeds;
 #[path = "../facts/mod.rs"]
 mod facts;
+#[expect(dead_code, reason = "other tests need more of them")]
+#[path = "../roundtrip/frames.rs"]
+mod frames;
 mod gaps;
 mod properties;
 mod spans;

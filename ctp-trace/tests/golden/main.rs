@@ -53,6 +53,9 @@ fn a_field_that_was_added_is_absent_from_old_traces() {
     assert_eq!(end_of("v1.1-everything.ctp").unrecorded, 0);
     assert_eq!(end_of("v1.3-minimal.ctp").unrecorded, 0);
     assert_eq!(end_of("v1.3-unrecorded.ctp").unrecorded, 3);
+    assert_eq!(end_of("v1.4-watermark.ctp").records, 0);
+    let counted = end_of("v1.5-counted.ctp");
+    assert_eq!((counted.unrecorded, counted.records), (0, 1));
     let is_precise = |name: &str| {
         let bytes = fs::read(directory().join(name)).expect("a golden trace");
         let reader = Reader::new(&bytes).expect("a start");
@@ -74,14 +77,14 @@ fn end_of(name: &str) -> End {
 #[test]
 fn what_is_written_has_not_changed() {
     bless();
-    let golden = fs::read(directory().join("v1.4-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.5-minimal.ctp")).expect("a golden trace");
     assert_eq!(make::minimal(), golden);
 }
 
 #[test]
 fn the_example_in_the_format_document_is_a_trace() {
     bless();
-    let golden = fs::read(directory().join("v1.4-minimal.ctp")).expect("a golden trace");
+    let golden = fs::read(directory().join("v1.5-minimal.ctp")).expect("a golden trace");
     let example = FORMAT.split("\n## Example\n").nth(1).expect("a section");
     let lines = example
         .split("```")

@@ -16,7 +16,7 @@ use since_1_2::{
 pub type Make = fn() -> Vec<u8>;
 
 /// Each trace since version 1.2 by its file's name. Those of 1.0 and 1.1 were made in the same way.
-pub const ALL: [(&str, Make); 23] = [
+pub const ALL: [(&str, Make); 25] = [
     ("v1.2-minimal.ctp", minimal),
     ("v1.2-everything.ctp", everything),
     ("v1.2-cut.ctp", cut),
@@ -40,6 +40,8 @@ pub const ALL: [(&str, Make); 23] = [
     ("v1.3-unrecorded.ctp", unrecorded),
     ("v1.4-minimal.ctp", minimal),
     ("v1.4-watermark.ctp", watermark),
+    ("v1.5-minimal.ctp", minimal),
+    ("v1.5-counted.ctp", counted),
 ];
 
 /// The example of the format document: one coroutine that waits for ever.
@@ -139,6 +141,7 @@ fn everything() -> Vec<u8> {
         quarantined: 1,
         faulting_tid: 701,
         unrecorded: 0,
+        records: 0,
     };
     let records = [
         definitions(),
@@ -460,4 +463,13 @@ fn unrecorded() -> Vec<u8> {
         ..End::default()
     };
     written(&Start::default(), &[], &end)
+}
+
+fn counted() -> Vec<u8> {
+    let records = [Record::Watermark(Nanos(7))];
+    let end = End {
+        records: 1,
+        ..End::default()
+    };
+    written(&Start::default(), &records, &end)
 }

@@ -473,33 +473,22 @@ fn end() -> impl Strategy<Value = Record> {
         Just(Ending::Stopped),
         Just(Ending::Image),
     ];
-    let counts = (
-        any_u64(),
-        any_u64(),
-        any_u64(),
-        any_u64(),
-        any_u64(),
-        any_u64(),
-        any_u64(),
-        any_u64(),
-    )
-        .boxed();
-    (any_u64(), how, counts).prop_map(|(at, how, counts)| {
-        let (events, lost, refused, coroutines, unnamed, quarantined, faulting_tid, unrecorded) =
-            counts;
-        let at = Nanos(at);
-        Record::End(End {
-            at,
-            how,
-            events,
-            lost,
-            refused,
-            coroutines,
-            unnamed,
-            quarantined,
-            faulting_tid,
-            unrecorded,
+    let counts = prop::collection::vec(any_u64(), 9);
+    (any_u64(), how, counts)
+        .prop_map(|(at, how, counts)| {
+            Record::End(End {
+                at: Nanos(at),
+                how,
+                events: counts[0],
+                lost: counts[1],
+                refused: counts[2],
+                coroutines: counts[3],
+                unnamed: counts[4],
+                quarantined: counts[5],
+                faulting_tid: counts[6],
+                unrecorded: counts[7],
+                records: counts[8],
+            })
         })
-    })
-    .boxed()
+        .boxed()
 }

@@ -140,6 +140,16 @@ pub fn unrecorded() -> Vec<u8> {
     t.finish()
 }
 
+/// Its end counts more events than there are, as if blocks had been left out.
+pub fn short() -> Vec<u8> {
+    let mut t = Trace::of("./many");
+    let (spawn, read) = (t.source(SESSION, 6), t.source(SESSION, 17));
+    let bee = busy_bee(&mut t, spawn, read, 20);
+    t.tally(bee, None, false);
+    t.end.events += 409;
+    t.finish()
+}
+
 /// Of memory that was dumped while its coroutine waited.
 pub fn idle_in_image() -> Vec<u8> {
     let mut t = Trace::of("./board");

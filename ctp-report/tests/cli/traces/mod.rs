@@ -77,6 +77,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("image", broken::refused_in_image()),
         ("crowded", broken::crowded()),
         ("unrecorded", broken::unrecorded()),
+        ("short", broken::short()),
         ("idle_image", broken::idle_in_image()),
         ("nobody", broken::nobody(true)),
         ("unattached", broken::nobody(false)),
