@@ -162,7 +162,7 @@ fn is_dead_socket(directory: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::{Found, resolve};
+    use crate::output::{Target, resolve};
     use std::io::Write as _;
     use std::process::{Command, id};
 
@@ -203,7 +203,7 @@ mod tests {
         write(2, b"of somebody");
         let elsewhere = write(3, &MAGIC);
         claim(&elsewhere);
-        let Ok(Found::File(place)) = resolve(&directory.join("trace")) else {
+        let Ok(Target::File(place)) = resolve(&directory.join("trace")) else {
             panic!("it is the place of a file");
         };
         remove_drafts(&place);

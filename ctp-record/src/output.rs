@@ -1,9 +1,7 @@
 //! The trace on disk.
 
-mod foreign;
 mod location;
 mod place;
-mod resolve;
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Seek as _};
@@ -19,9 +17,8 @@ use crate::deadlines::ProgramClocks;
 use crate::encoder::{Encoder, Watched};
 use crate::error::TraceError;
 use crate::harvest::{Sink, Standstill};
-pub use location::Location;
+pub use location::{Location, Target, resolve};
 pub use place::Place;
-pub use resolve::{Found, directory_of, resolve};
 
 /// Writes records to a file. The first failure ends the writing but not the recording: the
 /// program is drained all the same.

@@ -14,7 +14,10 @@
 //! - [`Census`], which takes the records in, and [`verdict`], the one rule for what is stuck,
 //! - [`escape`], the one rule for what may be printed of a program's own text.
 //!
-//! It does not open, map or rename files, has no threads and no clock, looks up no names, and does
+//! With the feature `output` it also finds the place of an output file, by the one rule of both tools for
+//! what another user planted on the way.
+//!
+//! Without that feature it does not open files. It does not map or rename any, has no threads and no clock, looks up no names, and does
 //! not check that a coroutine that an event names was ever born: a report has to cope with gaps.
 #![forbid(unsafe_code)]
 
@@ -57,6 +60,9 @@ pub mod histogram;
 pub mod verdict;
 
 pub mod escape;
+
+#[cfg(feature = "output")]
+pub mod output;
 
 pub mod census;
 

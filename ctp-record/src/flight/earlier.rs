@@ -5,10 +5,11 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use ctp_trace::output::directory_of;
 use rustix::fs::{FlockOperation, fcntl_lock};
 
 use crate::leftovers::{is_trace_of_ours, names_in};
-use crate::output::{Found, Location, directory_of, resolve};
+use crate::output::{Location, Target, resolve};
 
 /// Earlier traces `FILE.1`, `FILE.2` and so on are kept as `FILE.1.old`, `FILE.2.old` and so on: beside
 /// the first snapshots of this recording they would look as if they were its later ones.
@@ -24,7 +25,7 @@ pub fn set_aside(output: &Path) {
 /// The trace that is there, open. As long as it is, with a lock that keeps nobody from anything, whoever
 /// reads it can find out that a recorder will put another in its place, and which one.
 pub fn claim(output: &Path) -> Option<File> {
-    let Ok(Found::File(place)) = resolve(output) else {
+    let Ok(Target::File(place)) = resolve(output) else {
         return None;
     };
     let file = place.open_file()?;

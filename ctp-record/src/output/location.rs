@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use ctp_trace::output::{self, Earlier, Existing, Found};
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, openat, renameat, statat, unlinkat,
 };
@@ -19,6 +20,26 @@ pub struct Location {
     directory: Rc<OwnedFd>,
     name: OsString,
     path: PathBuf,
+}
+
+/// What a path of an output leads to.
+#[derive(Debug)]
+pub enum Target {
+    /// The place of a regular file, whether there is one or not.
+    File(Location),
+    /// A device, a pipe or a socket, which is written to as it is.
+    Other(Existing),
+}
+
+/// Where this path leads, without following what another user planted.
+///
+/// # Errors
+/// Those of the kernel, a directory, and [`ForeignEntry`](output::ForeignEntry).
+pub fn resolve(path: &Path) -> io::Result<Target> {
+    Ok(match output::resolve(path, Earlier::Replaced)? {
+        Found::File(found) => Target::File(Location::new(found.directory, found.name, found.path)),
+        Found::Existing(existing) => Target::Other(existing),
+    })
 }
 
 /// Whatever the umask says: a trace names what a program does, and its files.

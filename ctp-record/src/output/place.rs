@@ -2,13 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::fs::{FlockOperation, flock};
 
-use super::location::Location;
-use super::resolve::{Found, resolve};
+use super::location::{Location, Target, resolve};
 use crate::error::TraceError;
 use crate::leftovers;
 
@@ -37,8 +35,8 @@ impl Place {
     /// [`TraceError::Output`].
     pub fn open(path: &Path) -> Result<(Self, File), TraceError> {
         let opened = resolve(path).and_then(|found| match found {
-            Found::File(location) => Place::beside(location),
-            Found::Other(entry) => Ok((Place(None), open_for_writing(&entry)?)),
+            Target::File(location) => Place::beside(location),
+            Target::Other(existing) => Ok((Place(None), existing.open()?)),
         });
         opened.map_err(|error| TraceError::Output(path.to_owned(), error))
     }
@@ -58,9 +56,9 @@ impl Place {
     /// [`TraceError::Output`].
     pub fn check(path: &Path) -> Result<(), TraceError> {
         match resolve(path) {
-            Ok(Found::File(_)) => Place::open(path).map(drop),
+            Ok(Target::File(_)) => Place::open(path).map(drop),
             // Opening a pipe would wait for its reader.
-            Ok(Found::Other(_)) => Ok(()),
+            Ok(Target::Other(_)) => Ok(()),
             Err(error) => Err(TraceError::Output(path.to_owned(), error)),
         }
     }
@@ -90,13 +88,6 @@ impl Place {
             leftovers::remove_drafts(&waiting.location);
         }
     }
-}
-
-/// For writing only, so that a pipe whose reader went away is noticed.
-fn open_for_writing(entry: &OwnedFd) -> io::Result<File> {
-    let path = format!("/proc/self/fd/{}", entry.as_raw_fd());
-    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(open(path, flags, Mode::empty())?.into())
 }
 
 impl Draft {

@@ -287,3 +287,89 @@ fn another_users_file_is_not_written_into() {
     assert_eq!((ours.uid(), ours.mode() & 0o777), (0, 0o600));
     assert_ne!(ours.ino(), held.metadata().expect("is open").ino());
 }
+
+/// A directory `tmp/out` of another user, in a directory where every user may make files.
+fn planted_directory(mode: u32) -> Lab {
+    let lab = shared_directory(0);
+    fs::create_dir(lab.path("tmp/out")).expect("can be made");
+    set_mode(&lab.path("tmp/out"), mode);
+    chown(lab.path("tmp/out"), Some(MALLORY), Some(MALLORY)).expect("is root");
+    lab
+}
+
+// CT-07
+#[test]
+fn links_in_a_planted_directory_are_refused() {
+    if !is_root() {
+        return;
+    }
+    for directory in [0o755, 0o777] {
+        for mode in MODES {
+            let lab = planted_directory(directory);
+            link(&lab, "../../victim", "tmp/out/ctp.data", MALLORY);
+            is_refused(&lab, mode, "tmp/out/ctp.data");
+            link(&lab, "../..", "tmp/out/up", MALLORY);
+            is_refused(&lab, mode, "tmp/out/up/victim");
+            symlink("tmp/out", lab.path("mine")).expect("can be made");
+            is_refused(&lab, mode, "mine/ctp.data");
+        }
+    }
+}
+
+// CT-07
+#[test]
+fn files_and_pipes_in_a_planted_directory_are_refused() {
+    if !is_root() {
+        return;
+    }
+    let lab = planted_directory(0o755);
+    fs::create_dir(lab.path("tmp/out/deep")).expect("can be made");
+    chown(lab.path("tmp/out/deep"), Some(MALLORY), Some(MALLORY)).expect("is root");
+    for name in ["tmp/out/file", "tmp/out/deep/file"] {
+        fs::write(lab.path(name), KEPT).expect("can be written");
+        chown(lab.path(name), Some(MALLORY), Some(MALLORY)).expect("is root");
+        is_refused(&lab, &[], name);
+        assert_eq!(lab.read(name), KEPT);
+    }
+    let pipe = lab.path("tmp/out/pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o666), 0).expect("can be made");
+    chown(&pipe, Some(MALLORY), Some(MALLORY)).expect("is root");
+    is_refused(&lab, &[], "tmp/out/pipe");
+}
+
+// CT-07
+#[test]
+fn a_planted_working_directory_is_known_as_such() {
+    if !is_root() {
+        return;
+    }
+    let lab = planted_directory(0o777);
+    link(&lab, "../../victim", "tmp/out/ctp.data", MALLORY);
+    let mut command = lab.recorder(&["-o", "ctp.data"], fixture("args_echo"));
+    command.current_dir(lab.path("tmp/out"));
+    let outcome = lab.run(command.arg("started"));
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let why = "in a directory that another user (uid 54321) made where every user may make one";
+    assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+    assert_eq!(lab.read("victim"), KEPT);
+}
+
+// CT-07
+#[test]
+fn own_entries_of_a_planted_directory_are_used() {
+    if !is_root() {
+        return;
+    }
+    let lab = planted_directory(0o777);
+    link(&lab, "../../trace", "tmp/out/link", 0);
+    fs::write(lab.path("tmp/out/old"), "earlier").expect("can be written");
+    fs::create_dir(lab.path("tmp/out/own")).expect("can be made");
+    link(&lab, "new", "tmp/out/own/ours", 0);
+    for output in ["link", "old", "new", "own/ours", "own/../../../other"] {
+        let outcome = record(&lab, &[], &format!("tmp/out/{output}"));
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+    }
+    for made in ["trace", "tmp/out/old.old", "tmp/out/own/new", "other"] {
+        assert!(lab.path(made).is_file(), "{made}");
+    }
+}

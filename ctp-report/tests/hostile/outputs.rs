@@ -71,6 +71,58 @@ fn a_planted_file_is_not_written_to() {
     assert_eq!(fs::read(planted).unwrap(), b"theirs");
 }
 
+/// A directory `shared/theirs` of another user, with a link, a file and a pipe of that user.
+fn planted_directory(room: &Room, mode: u32) -> Option<PathBuf> {
+    let directory = shared_directory(room)?.join("theirs");
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(mode)).unwrap();
+    symlink("../../victim", directory.join("link")).unwrap();
+    symlink("../..", directory.join("up")).unwrap();
+    fs::write(directory.join("file"), b"theirs").unwrap();
+    for planted in [".", "link", "up", "file"] {
+        lchown(directory.join(planted), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
+    }
+    Some(directory)
+}
+
+// CT-07
+#[test]
+fn what_is_in_a_planted_directory_is_not_written_to() {
+    for mode in [0o755, 0o777] {
+        let room = Room::new();
+        let victim = room.write("victim", b"precious");
+        let Some(directory) = planted_directory(&room, mode) else {
+            return;
+        };
+        for planted in ["link", "up/victim", "file", "../theirs/link"] {
+            for run in write_to(&room, &format!("shared/theirs/{planted}")) {
+                assert_eq!(run.status, Some(1), "{planted}: {run:?}");
+                let why = "in a directory that another user (uid 4242) made";
+                assert!(run.stderr.contains(why), "{run:?}");
+            }
+        }
+        assert_eq!(fs::read(victim).unwrap(), b"precious");
+        assert_eq!(fs::read(directory.join("file")).unwrap(), b"theirs");
+    }
+}
+
+// CT-07
+#[test]
+fn own_entries_of_a_planted_directory_are_written_to() {
+    let room = Room::new();
+    let Some(directory) = planted_directory(&room, 0o777) else {
+        return;
+    };
+    symlink("../../target", directory.join("ours")).unwrap();
+    fs::write(directory.join("old"), b"ours").unwrap();
+    for path in ["ours", "old", "new"] {
+        for run in write_to(&room, &format!("shared/theirs/{path}")) {
+            assert_eq!(run.status, Some(0), "{run:?}");
+        }
+    }
+    assert!(!fs::read(room.path("target")).unwrap().is_empty());
+}
+
 #[test]
 fn own_links_and_files_are_written_to() {
     let room = Room::new();
