@@ -88,6 +88,9 @@ impl fmt::Display for Outlook {
 
 #[cfg(test)]
 mod tests {
+    use ctp_trace::Writer;
+    use ctp_trace::record::{End, Start};
+
     use super::*;
 
     // CTP-21
@@ -119,5 +122,21 @@ mod tests {
         let busy = "nothing looks stuck, but 1 coroutine keeps its thread";
         assert_eq!(said(0, 1), format!("{busy}; {missing}"));
         assert_eq!(said(1, 0), "1 coroutine looks stuck");
+    }
+
+    // CT-24
+    #[test]
+    fn a_trace_that_lacks_events_is_in_doubt() {
+        let file = tempfile::tempfile().expect("can be made");
+        let end = End {
+            events: 9,
+            ..End::default()
+        };
+        let writer = Writer::new(&file, &Start::default()).expect("can be written");
+        writer.finish(&end).expect("can be written");
+        let said = outlook(&file, 9).expect("it is a file").to_string();
+        let doubt = "nothing looks stuck, but whether that is so cannot be told: 9 events that the \
+                     trace counts are not in it";
+        assert_eq!(said, doubt);
     }
 }
