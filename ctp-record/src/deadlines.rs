@@ -1,7 +1,7 @@
 //! Deadlines of programs in another time namespace, on the clock of the trace.
 //!
-//! Events carry times of the recorder's clock, which the probe reads off the processor's counter.
-//! A deadline is what the program says itself, by its own clock.
+//! Events carry times of the recorder's clock: the probe reads them off the processor's counter, or they
+//! were converted when they were read. A deadline is what the program says itself, by its own clock.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,9 +24,15 @@ impl ProgramClocks {
     pub fn note_process(&mut self, record: &Record) {
         if let Record::Process(process) = record
             && let Some(ahead_ns) = time_namespace::ahead_ns(process.pid)
-            && ahead_ns != 0
         {
-            self.processes.insert(process.id, ahead_ns);
+            self.note_clock(process.id, ahead_ns);
+        }
+    }
+
+    /// Takes note of the clock of a process.
+    pub fn note_clock(&mut self, process: ProcessId, ahead_ns: i64) {
+        if ahead_ns != 0 {
+            self.processes.insert(process, ahead_ns);
         }
     }
 

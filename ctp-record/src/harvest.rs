@@ -20,6 +20,7 @@ mod lanes;
 mod outside;
 mod pass;
 mod places;
+mod program_clock;
 mod queue;
 mod standstill;
 mod station_coroutine;
@@ -48,6 +49,7 @@ use lanes::{Events, Lanes, Reach};
 pub use outside::{Numbers, Outside, Peer};
 pub(crate) use pass::Pass;
 pub(crate) use places::Places;
+use program_clock::KnownClocks;
 use standstill::Standing;
 pub(crate) use standstill::Standstill;
 pub use station_coroutine::StationCoroutine;
@@ -71,6 +73,10 @@ pub trait Sink {
     fn take_event(&mut self, event: &Event) {
         self.take_events(slice::from_ref(event));
     }
+
+    /// Takes by how many nanoseconds the clock of a process is ahead of the recorder's. What the process
+    /// says of times is by that clock; the times of its events are the recorder's already.
+    fn take_clock(&mut self, _process: ProcessId, _ahead_ns: i64) {}
 
     /// Takes what is known of a coroutine that leaves its station. Only a flight recorder's
     /// harvest gives it.
@@ -114,6 +120,7 @@ pub struct Harvest {
     /// Of the latest birth and wake, which may be read before events that are earlier.
     noticed: Nanos,
     horizon: Horizon,
+    clocks: KnownClocks,
     /// What there was when it ended, once it has.
     stop: Option<Stop>,
 }
@@ -141,6 +148,7 @@ impl Harvest {
             told: Nanos(0),
             noticed: Nanos(0),
             horizon: Horizon::new(start_ns),
+            clocks: KnownClocks::default(),
             stop: None,
         }
     }
@@ -204,6 +212,7 @@ impl Harvest {
         let was_full = region.is_full();
         region.header.rein_in(region.stations.len() as u32);
         self.discover(region);
+        self.find_clock(&mut pass);
         let now_ns = self.horizon.now_ns();
         self.ended.clear(); // whose death was read from its station has left that
         if !self.is_flight {

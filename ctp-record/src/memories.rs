@@ -242,12 +242,16 @@ impl Memories {
     /// none.
     pub fn is_anybody_still(&self, after: Duration) -> bool {
         let before_ns = monotonic_ns().saturating_sub(after.as_nanos() as u64);
-        let is_still = |station: &Station| {
+        let is_still = |station: &Station, before_ns: u64| {
             let identity = station.identity();
             identity.is_some_and(|it| !it.is_dead) && station.latest_event_ns() <= before_ns
         };
-        let mut held = self.held.iter();
-        held.any(|held| held.memory.region().allocated().iter().any(is_still))
+        self.held.iter().any(|held| {
+            let before_ns = held.harvest.program_time(before_ns);
+            let region = held.memory.region();
+            let mut stations = region.allocated().iter();
+            stations.any(|station| is_still(station, before_ns))
+        })
     }
 
     /// It is over: what happens from now on is not of this recording. What a flight recorder tells is

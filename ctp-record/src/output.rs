@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use ctp_trace::record::{End, Event, Nanos, Record, Start};
+use ctp_trace::record::{End, Event, Nanos, ProcessId, Record, Start};
 use rustix::fs::fstat;
 
 use crate::backlog::Backlog;
@@ -139,6 +139,10 @@ impl Sink for Output {
         self.flushed = None;
         self.encoder
             .take_events(&self.clocks.corrected_events(events));
+    }
+
+    fn take_clock(&mut self, process: ProcessId, ahead_ns: i64) {
+        self.clocks.note_clock(process, ahead_ns);
     }
 }
 

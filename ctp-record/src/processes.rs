@@ -11,6 +11,7 @@ use crate::file_id::{FileId, FileIds};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::maps::{self, Mapping};
 use crate::namespace;
+use crate::time_namespace;
 use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
 
 /// Looks into `/proc`.
@@ -40,6 +41,8 @@ struct Known {
     id: ProcessId,
     /// What it calls itself.
     own_number: u32,
+    /// By how many nanoseconds its clock was ahead of the recorder's when it was met.
+    ahead_ns: Option<i64>,
     /// Something was read that it wrote.
     has_written: bool,
     /// The program that runs in it.
@@ -110,6 +113,7 @@ impl Processes {
             Known {
                 id,
                 own_number,
+                ahead_ns: time_namespace::ahead_ns(pid),
                 has_written: false,
                 program: None,
                 modules,
@@ -309,6 +313,11 @@ impl Outside for Writers<'_> {
         self.processes.meet_writer(pid, sink)
     }
 
+    fn clocks_ahead_ns(&mut self, peer: Peer) -> Vec<i64> {
+        let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
+        self.processes.clocks_ahead_ns(pid)
+    }
+
     fn program(&self, process: ProcessId) -> u32 {
         self.processes.program(process)
     }
@@ -323,6 +332,15 @@ impl Outside for Writers<'_> {
 }
 
 impl Processes {
+    /// The clock of a process, also if it has ended since it was met. Where the program starts others in
+    /// a time namespace, one of these may have ended before it was met at all.
+    fn clocks_ahead_ns(&self, pid: u32) -> Vec<i64> {
+        let as_met = self.known.get(&pid).and_then(|known| known.ahead_ns);
+        let of_children = time_namespace::of_children_ahead_ns(self.launched);
+        let clocks = [time_namespace::ahead_ns(pid), as_met, of_children];
+        clocks.into_iter().flatten().collect()
+    }
+
     /// A process whose maps could not be read is a program of its own.
     fn program(&self, process: ProcessId) -> u32 {
         let program = self.get(process).and_then(|known| known.program.as_ref());

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use ctp_nostd::layout::LaneRecord;
-use ctp_trace::record::{Event, Record, Start};
+use ctp_trace::record::{Event, ProcessId, Record, Start};
 
 use crate::backlog::Backlog;
 use crate::config::{Config, Launch};
@@ -122,6 +122,13 @@ impl Sink for Store {
     fn take_events(&mut self, events: &[Event]) {
         if let Store::Trace(output) = self {
             output.take_events(events);
+        }
+    }
+
+    fn take_clock(&mut self, process: ProcessId, ahead_ns: i64) {
+        match self {
+            Store::Trace(output) => output.take_clock(process, ahead_ns),
+            Store::Flight(recorder) => recorder.chronicle.take_clock(process, ahead_ns),
         }
     }
 

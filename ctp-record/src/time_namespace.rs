@@ -18,6 +18,12 @@ pub fn ahead_ns(pid: u32) -> Option<i64> {
     offset_ns(pid)?.checked_sub(ours_ns)
 }
 
+/// By how many nanoseconds the clock of this process's future children is ahead of ours.
+pub fn of_children_ahead_ns(pid: u32) -> Option<i64> {
+    let ours_ns = offset_ns(std::process::id())?;
+    parsed(&fs::read_to_string(format!("/proc/{pid}/timens_offsets")).ok()?)?.checked_sub(ours_ns)
+}
+
 /// By how much the clock of this process is ahead of the machine's.
 fn offset_ns(pid: u32) -> Option<i64> {
     let namespace = namespace_of(pid)?;

@@ -56,6 +56,11 @@ impl Copied {
         self.at
     }
 
+    /// Dates the record by another clock, which is so many nanoseconds behind its own.
+    pub fn move_back(&mut self, by_ns: i64) {
+        self.at = self.at.saturating_add_signed(by_ns.saturating_neg());
+    }
+
     /// As its [`Payload`] has them, for who asks only for a part of that.
     #[inline]
     pub fn kind(&self) -> u8 {

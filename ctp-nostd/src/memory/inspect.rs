@@ -273,4 +273,9 @@ impl crate::layout::Attach {
         let pid = self.pid.load(Ordering::Relaxed);
         (self.ready.load(Ordering::Acquire) != 0 && pid != 0).then_some(pid)
     }
+
+    /// When it attached, by the clock of its events: nanoseconds. Meant for a row that has a process.
+    pub fn attached_ns(&self) -> u64 {
+        self.attached_ns.load(Ordering::Relaxed)
+    }
 }

@@ -75,6 +75,7 @@ fn look(
         memory: memory.clone(),
         attached: vec![ProcessId(1)],
         places: harvest.places().clone(),
+        ahead_ns: harvest.ahead_ns(),
         occupants: harvest.occupants(&region).collect(),
     };
     Gathered {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use ctp_trace::record::{Birth, CoroutineId, Look, Record, Seen};
+use ctp_trace::record::{Birth, CoroutineId, Look, ProcessId, Record, Seen};
 
 use super::ended::EndedCoroutines;
 use crate::deadlines::ProgramClocks;
@@ -56,6 +56,10 @@ impl Sink for Chronicle {
             // What else there is stands in the memory too, until its coroutine leaves.
             _ => {}
         }
+    }
+
+    fn take_clock(&mut self, process: ProcessId, ahead_ns: i64) {
+        self.clocks.note_clock(process, ahead_ns);
     }
 
     fn take_leave(&mut self, mut occupant: StationCoroutine) {

@@ -93,7 +93,7 @@ impl Gathered {
         let looks = memories.look();
         let looked_ns = monotonic_ns();
         Gathered {
-            lanes,
+            lanes: lane_copy::by_recorders_clock(lanes, &looks),
             until_ns,
             looked_ns,
             ..Gathered::seen(looks, start, memories, processes, chronicle)
@@ -115,7 +115,7 @@ impl Gathered {
         wait::order();
         let lanes = lane_copy::once(&memories.all());
         Gathered {
-            lanes,
+            lanes: lane_copy::by_recorders_clock(lanes, &looks),
             until_ns,
             looked_ns: until_ns,
             ..Gathered::seen(looks, start, memories, processes, chronicle)

@@ -8,6 +8,7 @@ use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, DeedKind, RecordState, Ring};
 
 use crate::clock::monotonic_ns;
+use crate::memories::Look;
 use crate::shm::Memory;
 
 /// The newest records of one lane.
@@ -63,6 +64,19 @@ pub fn once(memories: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
         follow(copies, &memory.region());
     }
     lanes.iter_mut().flatten().for_each(LaneCopy::doubt);
+    lanes
+}
+
+/// Copies of lanes with the times of the recorder's clock. Each memory has its own look.
+pub fn by_recorders_clock(mut lanes: Vec<Vec<LaneCopy>>, looks: &[Look]) -> Vec<Vec<LaneCopy>> {
+    for (lanes, look) in lanes
+        .iter_mut()
+        .zip(looks)
+        .filter(|(_, look)| look.ahead_ns != 0)
+    {
+        let records = lanes.iter_mut().flat_map(|lane| &mut lane.records);
+        records.for_each(|copied| copied.move_back(look.ahead_ns));
+    }
     lanes
 }
 

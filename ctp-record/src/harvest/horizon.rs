@@ -17,6 +17,8 @@ pub(super) struct Horizon {
     dawn_ns: u64,
     /// It is over: later times are never usual.
     is_over: bool,
+    /// All of these times are of the program's clock, which is so far ahead of the recorder's.
+    ahead_ns: i64,
 }
 
 impl Horizon {
@@ -28,6 +30,7 @@ impl Horizon {
             latest_ns: 0,
             dawn_ns: 0,
             is_over: false,
+            ahead_ns: 0,
         }
     }
 
@@ -42,7 +45,22 @@ impl Horizon {
 
     /// What time it is.
     pub(super) fn now_ns(&self) -> u64 {
-        (self.now_ns)()
+        (self.now_ns)().saturating_add_signed(self.ahead_ns)
+    }
+
+    /// When the recording began and what time it is, on the recorder's clock.
+    pub(super) fn of_recorder(&self) -> (u64, u64) {
+        let start_ns = self.start_ns.saturating_add_signed(-self.ahead_ns);
+        (start_ns, (self.now_ns)())
+    }
+
+    /// From now on times are of a clock that is so far ahead of the recorder's.
+    pub(super) fn follow_clock(&mut self, ahead_ns: i64) {
+        let by_ns = ahead_ns.saturating_sub(self.ahead_ns);
+        for time in [&mut self.start_ns, &mut self.latest_ns, &mut self.dawn_ns] {
+            *time = time.saturating_add_signed(by_ns);
+        }
+        self.ahead_ns = ahead_ns;
     }
 
     /// The trace's zero.

@@ -69,6 +69,10 @@ pub trait Outside {
     fn numbers(&mut self) -> &mut Numbers;
     /// The process of a peer; describes it to the sink when it is new.
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId;
+    /// By how many nanoseconds clocks are ahead of the recorder's that the kernel may show to this peer.
+    fn clocks_ahead_ns(&mut self, _peer: Peer) -> Vec<i64> {
+        Vec::new()
+    }
     /// The program that runs in this process: the same number for the same file.
     fn program(&self, process: ProcessId) -> u32 {
         process.0

@@ -47,6 +47,21 @@ pub struct StationCoroutine {
 }
 
 impl StationCoroutine {
+    /// The same with the times of the recorder's clock, where its own are so far ahead.
+    fn by_recorders_clock(mut self, ahead_ns: i64) -> Self {
+        let events = self
+            .latest
+            .iter_mut()
+            .map(|(_, epoch)| &mut epoch.timestamp);
+        let wakes = self.wakes.iter_mut().map(|wakes| &mut wakes.at_ns);
+        let own = [&mut self.birth_ts, &mut self.last_ts].into_iter();
+        // 0 is a time that is not known.
+        for time in events.chain(wakes).chain(own).filter(|time| **time != 0) {
+            *time = time.saturating_add_signed(ahead_ns.saturating_neg());
+        }
+        self
+    }
+
     /// The first of its latest events that is later than this.
     pub fn first_after(&self, until_ns: u64) -> Option<u64> {
         let mut latest = self.latest.iter();
@@ -101,7 +116,7 @@ impl Harvest {
             (station, station.event_head()),
             region,
         );
-        Some(StationCoroutine {
+        let occupant = StationCoroutine {
             memory: self.memory,
             station: index as u32,
             coroutine: cell.coroutine,
@@ -122,7 +137,8 @@ impl Harvest {
                 ..tally
             },
             latest,
-        })
+        };
+        Some(occupant.by_recorders_clock(self.ahead_ns()))
     }
 
     /// What is known of places, to go on from.

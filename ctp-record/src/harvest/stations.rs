@@ -74,12 +74,13 @@ impl Harvest {
             self.refuse(index, &identity);
             return false;
         };
-        let process = pass
-            .outside
-            .process(pass.peer_of(station, &identity), pass.sink);
+        let peer = pass.peer_of(station, &identity);
+        let process = pass.outside.process(peer, pass.sink);
+        let has_clock = self.is_read_by_clock_of(process, (peer, identity.birth_ts), pass);
         self.totals.coroutines += 1;
         self.totals.plain += u32::from(plain.is_some());
         self.cells[index] = Cell::new(id, process, plain, &identity);
+        self.cells[index].inexact = !has_clock;
         let name = self.places.name(pass.region, identity.meta);
         let spawn_site = self.places.interned(process, name.site, pass);
         let born_ns = match self.horizon.may_have_been(identity.birth_ts) {

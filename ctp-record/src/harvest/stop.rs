@@ -23,6 +23,11 @@ pub(super) struct Stop {
 }
 
 impl Stop {
+    /// The end on a clock that is so far ahead of the recorder's.
+    pub fn follow_clock(&mut self, ahead_ns: i64) {
+        self.at_ns = self.at_ns.saturating_add_signed(ahead_ns);
+    }
+
     pub fn crowded_out(&self) -> u64 {
         self.lost.iter().flatten().copied().map(u64::from).sum()
     }

@@ -15,6 +15,7 @@ impl Memories {
         let before_ns = monotonic_ns().saturating_sub(long.as_nanos() as u64);
         let held = self.held.get(place.0)?;
         let region = held.memory.region();
+        let before_ns = held.harvest.program_time(before_ns);
         held.harvest.descriptor_wait(place.1, &region, before_ns)
     }
 

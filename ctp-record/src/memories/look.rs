@@ -20,6 +20,9 @@ pub struct Look {
     pub attached: Vec<ProcessId>,
     /// The sites that are known.
     pub places: Places,
+    /// By how many nanoseconds the clock of its programs is ahead of the recorder's, and so are the times
+    /// in its lanes.
+    pub ahead_ns: i64,
     /// Those that have a station.
     pub occupants: Vec<StationCoroutine>,
 }
@@ -62,6 +65,7 @@ impl Held {
             memory: self.memory.clone(),
             attached: self.attached.clone(),
             places: self.harvest.places().clone(),
+            ahead_ns: self.harvest.ahead_ns(),
             occupants: self.harvest.occupants(&self.memory.region()).collect(),
         }
     }

@@ -2,7 +2,7 @@
 //! made from the C probes of `docs/write-a-probe.md` by changing one piece of them.
 
 mod breaks;
-mod page;
+pub mod page;
 mod secure;
 
 use std::collections::BTreeSet;

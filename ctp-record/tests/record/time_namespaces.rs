@@ -1,8 +1,11 @@
 //! CTP-26, CT-15: programs whose monotonic clock is not that of the recorder. The program says how
 //! long after the beginning of its wait each timer is due (`examples/timers.rs`).
 
+mod c_probes;
+
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ctp_trace::record::{Nanos, WaitKind};
@@ -23,10 +26,16 @@ const WAYS: [&[&str]; 4] = [
     &["unshare", "-f", "-T", "--monotonic", "5000000"],
 ];
 
+const KINDS: [&[&str]; 4] = [
+    &[],
+    &["--buffer", "0"],
+    &["--summary"],
+    &["--flight-recorder"],
+];
+
 /// Where probes have to ask the kernel for the time of each event, that is by another clock.
 fn has_counter() -> bool {
-    let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let is_source = fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc");
+    let is_source = fs::read_to_string(CLOCK_SOURCE).is_ok_and(|name| name.trim() == "tsc");
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let has = is_source && flags.contains("constant_tsc") && flags.contains("nonstop_tsc");
     if !has {
@@ -35,7 +44,12 @@ fn has_counter() -> bool {
     has
 }
 
+/// Can a program be started in a time namespace, and do probes with a counter not need its clock?
 fn has_time_namespaces() -> bool {
+    can_set_clocks_apart() && has_counter()
+}
+
+fn can_set_clocks_apart() -> bool {
     let status = Command::new("unshare")
         .args(["-f", "-T", "--monotonic", "1", "true"])
         .stderr(Stdio::null())
@@ -44,7 +58,7 @@ fn has_time_namespaces() -> bool {
     if !has {
         eprintln!("skipped: a time namespace cannot be made here");
     }
-    has && has_counter()
+    has
 }
 
 /// When each timer of the trace is due, after the beginning of its wait.
@@ -88,14 +102,18 @@ fn verdicts_are_right(lab: &Lab) {
 
 fn record(flags: &[&str], way: &[&str], arguments: &[&str]) -> Lab {
     let lab = Lab::new();
+    record_in(&lab, flags, way, &fixture("timers"), arguments);
+    lab
+}
+
+/// Records a program that writes `truth`, started in this way.
+fn record_in(lab: &Lab, flags: &[&str], way: &[&str], program: &Path, arguments: &[&str]) {
     let mut words = way.to_vec();
-    let program = fixture("timers");
     words.push(program.to_str().expect("it is text"));
     words.push("truth");
     let mut command = lab.recorder(flags, words[0]);
     let outcome = lab.run(command.args(&words[1..]).args(arguments));
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
-    lab
 }
 
 // CTP-26, CT-15
@@ -164,4 +182,43 @@ fn a_recorder_and_a_program_may_be_in_two_of_them() {
     assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
     deadlines_are_as_the_program_said(&lab);
     verdicts_are_right(&lab);
+}
+
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// Runs a command where the kernel names another clock source than the processor's counter.
+const WITHOUT_COUNTER: &str = r#"mount --bind "$0" "$1" && shift && exec "$@""#;
+
+/// As on a machine whose counter is no clock, on which all probes ask the kernel.
+fn without_counter(lab: &Lab, recorder: &Command) -> Command {
+    fs::write(lab.path("source"), "hpet\n").expect("can be written");
+    let mut command = lab.command("unshare");
+    command
+        .args(["-m", "sh", "-c", WITHOUT_COUNTER, "source", CLOCK_SOURCE])
+        .arg(recorder.get_program())
+        .args(recorder.get_args());
+    command
+}
+
+// CTP-26, CT-15
+#[test]
+fn our_probe_without_a_counter_is_judged_by_its_clock() {
+    let lab = Lab::new();
+    let trial = lab.run(&mut without_counter(&lab, &lab.command("true")));
+    if !trial.status.success() || !can_set_clocks_apart() {
+        eprintln!("skipped: no clock source can be put in place of this machine's");
+        return;
+    }
+    for way in WAYS {
+        for flags in KINDS {
+            let lab = Lab::new();
+            let mut command = without_counter(&lab, &lab.recorder(flags, way[0]));
+            command.args(&way[1..]).arg(fixture("timers"));
+            let outcome = lab.run(command.arg("truth"));
+            assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+            assert!(outcome.stderr.contains(" 0 lost"), "{}", outcome.stderr);
+            deadlines_are_as_the_program_said(&lab);
+            verdicts_are_right(&lab);
+        }
+    }
 }

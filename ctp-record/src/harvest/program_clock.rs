@@ -1,0 +1,92 @@
+//! The clock by which the programs of a memory date what they write.
+//!
+//! Usually that is the recorder's: the probe of this project reads the processor's counter, which the
+//! recorder has calibrated. Other probes ask the kernel, and so does that one where the kernel keeps
+//! time without the counter. In a time namespace, the kernel gives such a program another clock.
+//! Nothing in the memory names the clock, but the first time in it fits only one of the possible clocks.
+
+use std::collections::HashMap;
+
+use ctp_trace::record::ProcessId;
+
+use super::{Harvest, Pass, Peer};
+
+/// Probes may read a coarse clock, and a counter may be ahead of the kernel by a little.
+const LEEWAY_NS: u64 = 10_000_000;
+
+/// The clocks of the processes of a memory, as nanoseconds by which each is ahead of the recorder's.
+#[derive(Debug, Default)]
+pub(super) struct KnownClocks {
+    /// The clock by which the memory is read, once it is known.
+    of_memory: Option<i64>,
+    of_processes: HashMap<ProcessId, i64>,
+}
+
+impl Harvest {
+    /// Finds the clock of the first process that attached, before any of its events is read. Plain v1
+    /// peers do not attach: their clock is found when their first coroutine is.
+    pub(super) fn find_clock(&mut self, pass: &mut Pass<'_>) {
+        if self.clocks.of_memory.is_some() {
+            return;
+        }
+        let first = pass.region.attaches.first();
+        let attached = first.and_then(|row| Some((row.pid()?, row.attached_ns())));
+        if let Some((pid, attached_ns)) = attached {
+            let ahead_ns = self.fitting_clock(Peer::Process(pid), attached_ns, pass);
+            self.read_by(ahead_ns);
+        }
+    }
+
+    /// Finds the clock of a process when its first coroutine, which was born at `birth_ts`, is met.
+    /// False if the memory is read by another clock: then the times of this coroutine are wrong.
+    pub(super) fn is_read_by_clock_of(
+        &mut self,
+        process: ProcessId,
+        (peer, birth_ts): (Peer, u64),
+        pass: &mut Pass<'_>,
+    ) -> bool {
+        if let Some(ahead_ns) = self.clocks.of_processes.get(&process) {
+            return self.clocks.of_memory == Some(*ahead_ns);
+        }
+        let ahead_ns = self.fitting_clock(peer, birth_ts, pass);
+        self.clocks.of_processes.insert(process, ahead_ns);
+        if ahead_ns != 0 {
+            pass.sink.take_clock(process, ahead_ns);
+        }
+        if self.clocks.of_memory.is_none() {
+            self.read_by(ahead_ns);
+        }
+        self.clocks.of_memory == Some(ahead_ns)
+    }
+
+    /// By how much the clock is ahead by which this process wrote this time a short while ago. The
+    /// recorder's clock if none of the possible clocks fits.
+    fn fitting_clock(&self, peer: Peer, written_ns: u64, pass: &mut Pass<'_>) -> i64 {
+        let (start_ns, now_ns) = self.horizon.of_recorder();
+        let possible = start_ns.saturating_sub(LEEWAY_NS)..=now_ns.saturating_add(LEEWAY_NS);
+        let ours = |ahead_ns: i64| written_ns.saturating_add_signed(ahead_ns.saturating_neg());
+        let others = pass.outside.clocks_ahead_ns(peer);
+        let clocks = [0].into_iter().chain(others);
+        let fitting = clocks.filter(|ahead_ns| possible.contains(&ours(*ahead_ns)));
+        let nearest = fitting.min_by_key(|ahead_ns| now_ns.abs_diff(ours(*ahead_ns)));
+        nearest.unwrap_or(0)
+    }
+
+    fn read_by(&mut self, ahead_ns: i64) {
+        self.clocks.of_memory = Some(ahead_ns);
+        self.horizon.follow_clock(ahead_ns);
+        if let Some(stop) = &mut self.stop {
+            stop.follow_clock(ahead_ns);
+        }
+    }
+
+    /// By how many nanoseconds the clock of this memory's programs is ahead of the recorder's.
+    pub(crate) fn ahead_ns(&self) -> i64 {
+        self.clocks.of_memory.unwrap_or(0)
+    }
+
+    /// A time of the recorder's clock by the clock of this memory's programs.
+    pub(crate) fn program_time(&self, recorder_ns: u64) -> u64 {
+        recorder_ns.saturating_add_signed(self.ahead_ns())
+    }
+}
