@@ -270,8 +270,8 @@ impl Harvest {
     /// that it is over, see [`stop`](Harvest::stop).
     pub fn finish(&mut self, region: &Region<'_>, outside: &mut dyn Outside, sink: &mut dyn Sink) {
         self.pass(region, outside, sink);
+        self.meet_silent_peers(region, outside, sink);
         let mut pass = Pass::over(region, outside, sink);
-        self.settle(usize::MAX, &mut pass);
         self.drain_lanes(Reach::End, &mut pass);
         for index in 0..self.cells.len() {
             self.drain_to_the_end(index, &mut pass);

@@ -276,6 +276,15 @@ impl Memories {
         }
     }
 
+    /// Meets the coroutines that have had no event at the end of a flight recorder's recording.
+    pub fn meet_silent_peers(&mut self, processes: &mut Processes, sink: &mut dyn Sink) {
+        for held in &mut self.held {
+            let mut writers = Writers::of(processes, held.only_pid);
+            let region = held.memory.region();
+            held.harvest.meet_silent_peers(&region, &mut writers, sink);
+        }
+    }
+
     /// A process is no more: reads what it left. Memory of its own is given up. Gives the time of the
     /// latest event there; if it had none of its own, of the latest in what it shares.
     pub fn bury(

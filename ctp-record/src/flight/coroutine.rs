@@ -77,7 +77,8 @@ impl SnapshotCoroutine {
         let held = occupant.latest.first().map(|(n, _)| *n);
         let (first, last) = self.in_lanes.unzip();
         self.is_later = until_ns < occupant.birth_ts && first.is_none();
-        let is_of_now = !occupant.has_ended || since_ns <= occupant.last_ts && held.is_some();
+        let is_known = held.is_some() || occupant.is_plain && occupant.end_n == occupant.base_n;
+        let is_of_now = !occupant.has_ended || since_ns <= occupant.last_ts && is_known;
         self.is_told = !self.is_later && (is_of_now || first.is_some());
         let behind = last.map(|last| last.wrapping_add(1));
         self.is_cut = behind.is_some_and(|behind| self.is_apart(behind, until_ns));

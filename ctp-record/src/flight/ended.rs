@@ -24,8 +24,10 @@ impl EndedCoroutines {
         });
         let had = occupant.end_n.wrapping_sub(occupant.base_n);
         sums.coroutines += 1;
-        sums.events = sums.events.saturating_add(had);
-        let nowhere = occupant.tally.attempted.saturating_sub(had);
+        // The death of a v1 coroutine is a mark in its station, and counts as an event that is there.
+        let with_death = had.saturating_add((occupant.is_plain && occupant.has_ended).into());
+        sums.events = sums.events.saturating_add(with_death);
+        let nowhere = occupant.tally.attempted.saturating_sub(with_death);
         sums.lost = sums.lost.saturating_add(nowhere);
         sums.filtered = sums.filtered.saturating_add(occupant.tally.filtered);
         match &occupant.aggregate {

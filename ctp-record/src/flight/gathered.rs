@@ -111,6 +111,7 @@ impl Gathered {
         wait::order();
         let until_ns = monotonic_ns();
         memories.pass(processes, chronicle);
+        memories.meet_silent_peers(processes, chronicle);
         let looks = memories.look();
         wait::order();
         let lanes = lane_copy::once(&memories.all());

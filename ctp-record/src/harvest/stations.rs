@@ -6,7 +6,7 @@ use ctp_nostd::inspect::Identity;
 use ctp_trace::record::{CoroutineId, ProcessId, Record};
 
 use super::cell::{self, Cell};
-use super::{Harvest, Pass, convert};
+use super::{Harvest, Outside, Pass, Sink, convert};
 
 /// Stations without an event that a pass looks at.
 pub(super) const UNWRITTEN_A_PASS: usize = 4096;
@@ -50,6 +50,30 @@ impl Harvest {
                     self.plain.push(index);
                     self.introduce(index as usize, Some(dialect), pass);
                 }
+            }
+        }
+    }
+
+    /// Meets the coroutines of plain v1 peers that have had no event when the recording ends. Before, their
+    /// dialect is not known; now none is needed. False words of a header make many of them.
+    pub(crate) fn meet_silent_peers(
+        &mut self,
+        region: &Region<'_>,
+        outside: &mut dyn Outside,
+        sink: &mut dyn Sink,
+    ) {
+        let mut pass = Pass::over(region, outside, sink);
+        self.settle(usize::MAX, &mut pass);
+        for index in std::mem::take(&mut self.unsettled) {
+            let identity = region.stations[index as usize].identity();
+            let is_silent = |it: &Identity| !it.extended && it.probe_id != 0;
+            match identity.filter(is_silent) {
+                Some(it) if self.is_later(it.birth_ts) => {}
+                Some(_) => {
+                    self.plain.push(index);
+                    self.introduce(index as usize, Some(Dialect::PerSlot), &mut pass);
+                }
+                None => self.unsettled.push_back(index),
             }
         }
     }

@@ -214,3 +214,72 @@ fn deaths_before_the_end_are_in_every_kind_of_trace() {
         deaths_before("exit", 7, &[flag], &[]);
     }
 }
+
+/// Sixteen coroutines without an event, of which `extra` says more; what the trace has of them.
+fn without_events(flags: &[&str], extra: &[&str]) -> Trace {
+    let lab = Lab::new();
+    let words = ["truth", "d2", "16", "0", "1", "0"];
+    let outcome = lab.record(flags, "v1_writer", &[&words[..], extra].concat());
+    assert!(
+        outcome.stderr.contains("16 coroutines, "),
+        "{}",
+        outcome.stderr
+    );
+    assert!(outcome.stderr.contains(" 0 lost"), "{}", outcome.stderr);
+    lab.trace()
+}
+
+const ALL_KINDS: [&[&str]; 4] = [&[], &["--summary"], &["--flight-recorder"], &["--no-bell"]];
+
+// CTP-13, CTP-20
+#[test]
+fn deaths_without_any_event_are_in_the_trace() {
+    for flags in ALL_KINDS {
+        let trace = without_events(flags, &["dead"]);
+        assert_eq!(trace.coroutines.len(), 16);
+        assert!(trace.coroutines.values().all(died));
+        for coroutine in trace.coroutines.values() {
+            assert_eq!(
+                (coroutine.events.len(), coroutine.tally().attempted),
+                (1, 1)
+            );
+        }
+    }
+}
+
+// CTP-13
+#[test]
+fn deaths_before_the_window_of_a_snapshot_are_not_lost() {
+    for events in ["0", "6"] {
+        let lab = Lab::new();
+        let program = crate::lab::fixture("v1_writer");
+        let mut command = lab.recorder(&["--flight-recorder=1us"], "sh");
+        let script = r#""$0" truth d2 16 "$1" 6 0 dead && sleep 0.1"#;
+        let outcome = lab.run(command.args(["-c", script]).arg(program).arg(events));
+        assert_eq!(outcome.status.code(), Some(0), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("16 coroutines, "),
+            "{}",
+            outcome.stderr
+        );
+        assert!(outcome.stderr.contains(" 0 lost"), "{}", outcome.stderr);
+        let trace = lab.trace();
+        assert_eq!((trace.coroutines.len(), trace.end().lost), (0, 0));
+    }
+}
+
+// CTP-13
+#[test]
+fn coroutines_without_any_event_are_in_the_trace() {
+    for flags in ALL_KINDS {
+        let trace = without_events(flags, &[]);
+        assert_eq!(trace.coroutines.len(), 16);
+        for coroutine in trace.coroutines.values() {
+            assert_eq!(
+                (coroutine.events.len(), coroutine.tally().attempted),
+                (0, 0)
+            );
+            assert!(!coroutine.tally().inexact);
+        }
+    }
+}
