@@ -6,9 +6,9 @@ use crate::closing::{Closing, write};
 use crate::config::{Config, Launch, Verbosity};
 use crate::error::TraceError;
 use crate::flight::{Snapshot, Taken};
-use crate::session::Session;
+use crate::recording;
+use crate::session::{Over, Session};
 use crate::words::counted;
-use crate::{hindsight, recording};
 
 /// Takes the last snapshot, if there is to be one, and says what came of it all.
 ///
@@ -18,17 +18,26 @@ pub fn land(
     config: &Config,
     launch: &Launch,
     session: &mut Session<'_>,
-    ending: Ending,
+    over: Over,
     at: Nanos,
 ) -> Result<(), TraceError> {
     let written = session.last_snapshot();
     let before = those_before(session);
     if config.verbosity > Verbosity::Quiet {
         let taken = written.as_ref().ok().and_then(Option::as_ref);
-        let end = taken.map_or(unwritten_end(session, ending, at), |it| it.composed.end);
+        let end = taken.map_or(unwritten_end(session, over.ending(), at), |it| {
+            it.composed.end
+        });
         let closing = recording::closing_of(config, launch, session, end);
         let closing = match (&written, taken) {
-            (_, Some(snapshot)) => of_snapshot(closing, snapshot),
+            (_, Some(snapshot)) => {
+                let is_out_of_time = over.is_out_of_time();
+                let closing = Closing {
+                    is_out_of_time,
+                    ..closing
+                };
+                of_snapshot(closing, snapshot)
+            }
             (Ok(_), None) => Closing {
                 unwritten: Some(none_at_this_end(before)),
                 ..closing
@@ -74,7 +83,7 @@ fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
     let metadata = snapshot.file.metadata().ok();
     Closing {
         bytes: metadata.map(|metadata| metadata.len()),
-        outlook: hindsight::outlook(&snapshot.file, composed.end.events),
+        outlook: closing.outlook_of(&snapshot.file, composed.end.events),
         lanes: (composed.lanes, 0),
         damaged_lanes: composed.damaged_lanes,
         doubtful: composed.doubtful,

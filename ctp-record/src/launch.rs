@@ -22,6 +22,7 @@ use crate::error::{Error, StartError};
 use crate::flight::Reach;
 use crate::inherited;
 use crate::interpreter;
+use crate::processor_limit;
 use crate::rendezvous::Rendezvous;
 use crate::shm::Memory;
 use crate::signals;
@@ -78,7 +79,7 @@ impl Prepared<'_> {
         let child = spawned.map_err(|error| why(program, launch.flight.is_some(), error))?;
         drop(spare);
         raise_descriptor_limit();
-        keep_time_to_finish();
+        processor_limit::keep_time_to_finish();
         let pid = Pid::from_child(&child);
         let handle =
             pidfd_open(pid, PidfdFlags::empty()).map_err(|error| Error::Wait(error.into()))?;
@@ -108,21 +109,6 @@ fn raise_descriptor_limit() {
     // Where it stays as it is, those who are too many are turned away.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
 }
-
-/// At the hard limit of processor time the kernel kills without a warning. It warns at the soft
-/// limit, so the recorder's own is lowered until there is time to write the trace to its end.
-fn keep_time_to_finish() {
-    let limit = getrlimit(Resource::Cpu);
-    let Some(hard) = limit.maximum else { return };
-    let reserve = (hard / 10).clamp(1, MOST_RESERVE_S);
-    let warned = hard.saturating_sub(reserve).max(1);
-    let current = Some(limit.current.map_or(warned, |soft| soft.min(warned)));
-    // Where it stays as it is, a recorder that takes so much is killed.
-    let _ = setrlimit(Resource::Cpu, Rlimit { current, ..limit });
-}
-
-/// Seconds of processor time that writing the rest may take.
-const MOST_RESERVE_S: u64 = 10;
 
 impl Running {
     /// Its process id.

@@ -43,6 +43,7 @@ mod output;
 pub mod pace;
 mod print;
 mod processes;
+mod processor_limit;
 mod promptness;
 mod rate;
 mod recording;

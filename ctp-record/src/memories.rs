@@ -102,6 +102,9 @@ impl Held {
     }
 }
 
+/// Of most records, in copies and in chunks.
+const BACKLOG_BYTES_OF_A_RECORD: u64 = 16;
+
 /// One for each copy of the probe that is linked into a process; more ask without end.
 const MOST_EACH: usize = 4;
 
@@ -477,6 +480,17 @@ impl Memories {
             gone.events.saturating_add(gone.summed_up),
             u64::saturating_add,
         )
+    }
+
+    /// Records that wait in lanes and in the backlog; a flight recorder's only wait to be written over.
+    pub fn waiting_records(&self) -> u64 {
+        if self.recording.mode == MODE_FLIGHT {
+            return 0;
+        }
+        let unread = |ring: Ring<'_>| ring.head().wrapping_sub(ring.tail()).min(ring.capacity());
+        let in_memory = |held: &Held| held.memory.region().used_rings().map(unread).sum::<u64>();
+        let in_lanes: u64 = self.held.iter().map(in_memory).sum();
+        in_lanes.saturating_add(self.backlog.bytes() / BACKLOG_BYTES_OF_A_RECORD)
     }
 
     /// Lanes that threads have had, also where nobody drains them.

@@ -44,7 +44,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     // What follows may take long, and the recorder may be killed in it.
     rendezvous.remove();
     if session.output.flight().is_some() {
-        landing::land(config, launch, &mut session, over.ending(), at)?;
+        landing::land(config, launch, &mut session, over, at)?;
         return Ok(over.status());
     }
     let end = End {

@@ -8,6 +8,7 @@ mod failure;
 mod lookout;
 mod looks;
 mod over;
+mod processor_time;
 mod replaced;
 mod rest;
 mod snapshot;
@@ -168,6 +169,7 @@ impl Session<'_> {
         self.take_wanted();
         self.keep_time();
         self.tell_of_failure();
+        self.mind_processor_time();
     }
 
     fn flush(&mut self) {

@@ -1,13 +1,15 @@
 //! Where the closing lines go, once the trace is whole.
 
+use std::fs::File;
+
 use ctp_trace::record::End;
 
 use super::Closing;
 use crate::config::Verbosity;
 use crate::error::TraceError;
-use crate::hindsight;
+use crate::hindsight::{self, Outlook};
 use crate::output::Output;
-use crate::stderr;
+use crate::{processor_limit, stderr};
 
 /// Ends the trace and says what is in it. Nothing of that is read back where nothing is to be said.
 ///
@@ -27,13 +29,19 @@ pub fn close(
             // A pipe or a device does not tell how much went into it, and cannot be looked at.
             let file = metadata.filter(std::fs::Metadata::is_file);
             closing.bytes = file.map(|metadata| metadata.len());
-            if !closing.is_out_of_time {
-                closing.outlook = hindsight::outlook(trace, closing.end.events);
-            }
+            closing.outlook = closing.outlook_of(trace, closing.end.events);
         }
         say(&closing, verbosity);
     }
     written.map(drop)
+}
+
+impl Closing<'_> {
+    /// What is to be said of a trace of so many events, unless there is no time to read it back.
+    pub fn outlook_of(&self, trace: &File, events: u64) -> Option<Outlook> {
+        let has_time = !self.is_out_of_time && processor_limit::has_time_to_read_back();
+        has_time.then(|| hindsight::outlook(trace, events))?
+    }
 }
 
 /// Says the closing lines, if anything but errors is to be said.

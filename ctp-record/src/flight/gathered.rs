@@ -116,7 +116,7 @@ impl Gathered {
         wait::order();
         let lanes = lane_copy::once(&memories.all());
         Gathered {
-            lanes: lane_copy::by_recorders_clock(lanes, &looks),
+            lanes: lane_copy::by_recorders_clock(lane_copy::within_time(lanes), &looks),
             until_ns,
             looked_ns: until_ns,
             ..Gathered::seen(looks, start, memories, processes, chronicle)

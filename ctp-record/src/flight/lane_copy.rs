@@ -9,6 +9,7 @@ use ctp_nostd::lane::{Copied, DeedKind, RecordState, Ring};
 
 use crate::clock::monotonic_ns;
 use crate::memories::Look;
+use crate::processor_limit;
 use crate::shm::Memory;
 
 /// The newest records of one lane.
@@ -67,6 +68,16 @@ pub fn once(memories: &[Arc<Memory>]) -> Vec<Vec<LaneCopy>> {
     lanes
 }
 
+/// The newest records, as many as the recorder can write before it has used its processor time.
+pub fn within_time(mut lanes: Vec<Vec<LaneCopy>>) -> Vec<Vec<LaneCopy>> {
+    if let Some(most) = processor_limit::records_left() {
+        let each = most as usize / lanes.iter().flatten().count().max(1);
+        let copies = lanes.iter_mut().flatten();
+        copies.for_each(|lane| lane.keep_newest(each));
+    }
+    lanes
+}
+
 /// Copies of lanes with the times of the recorder's clock. Each memory has its own look.
 pub fn by_recorders_clock(mut lanes: Vec<Vec<LaneCopy>>, looks: &[Look]) -> Vec<Vec<LaneCopy>> {
     for (lanes, look) in lanes
@@ -122,6 +133,13 @@ impl LaneCopy {
         self.records.clear();
         self.pending = None;
         self.overwritten = at;
+    }
+
+    /// Leaves out the oldest, as if they had been written over.
+    fn keep_newest(&mut self, most: usize) {
+        let too_many = self.records.len().saturating_sub(most);
+        self.records.drain(..too_many);
+        self.overwritten = self.overwritten.saturating_add(too_many as u64);
     }
 
     /// Where most of what was reserved is not there, nobody has reserved it.

@@ -39,7 +39,7 @@ fn send_number(number: i32, to: u32) {
 }
 
 /// What is left of recorders in their directory.
-fn left_over(lab: &Lab) -> Vec<String> {
+pub fn left_over(lab: &Lab) -> Vec<String> {
     let entries = fs::read_dir(lab.path("")).expect("is there").flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names

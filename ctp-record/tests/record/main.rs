@@ -32,6 +32,7 @@ mod output;
 mod peers;
 mod planted;
 mod privacy;
+mod processor_limit;
 mod recorder_dies;
 mod reuse;
 mod status;
