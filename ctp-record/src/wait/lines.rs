@@ -150,6 +150,10 @@ impl Line {
                 self.spoke = true;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
+            // Without a word, a process that hung up has not asked, and is not counted. Plain v1 peers do
+            // so whose events came while the recorder looked anyway. A process that is killed between
+            // its connection and its request does so too, but nothing of it is missing: it asks
+            // right after it has connected, and before the first event of its own.
             Ok(_) | Err(_) => self.socket = None,
         }
     }
