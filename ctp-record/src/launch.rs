@@ -96,6 +96,7 @@ fn why(program: &OsStr, in_flight: bool, error: io::Error) -> StartError {
             StartError::NoInterpreter(name, interpreter)
         }
         (io::ErrorKind::NotFound, None) if is_reach => StartError::NoProgramButReach(name),
+        (io::ErrorKind::NotFound, None) if name == "control" => StartError::NoProgramButControl,
         (io::ErrorKind::NotFound, None) => StartError::NoProgram(name),
         _ => StartError::NotExecutable(name, error),
     }

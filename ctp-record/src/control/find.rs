@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-use rustix::process::geteuid;
+use rustix::process::{geteuid, getuid};
 
 use super::converse::Deadline;
 use crate::credentials::{self, Peer};
@@ -182,14 +182,33 @@ fn socket_named_to(pid: u32) -> Result<PathBuf, ControlError> {
 
 fn unreadable(pid: u32, error: &io::Error) -> ControlError {
     match error.kind() {
+        ErrorKind::PermissionDenied if is_of_this_user(pid) => ControlError::Unreadable(pid),
         ErrorKind::PermissionDenied => ControlError::NotPermitted(pid),
         _ => ControlError::NoProcess(pid),
     }
 }
 
+/// The kernel says so of every process. The owner of its directory in `/proc` does not: of one that is not
+/// dumpable, that is root.
+fn is_of_this_user(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let real = users.and_then(|users| users.split_whitespace().next()?.parse().ok());
+    real == Some(getuid().as_raw())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_is_not_dumpable_is_not_another_users() {
+        let error = ErrorKind::PermissionDenied.into();
+        let why = unreadable(std::process::id(), &error);
+        assert!(matches!(why, ControlError::Unreadable(_)), "{why}");
+        let of_nobody = unreadable(u32::MAX, &error);
+        assert!(matches!(of_nobody, ControlError::NotPermitted(_)));
+    }
 
     #[test]
     fn a_path_of_a_recorders_form_is_known_among_others() {

@@ -15,6 +15,8 @@ pub enum ControlError {
     NoRecording(u32),
     /// This process is another user's.
     NotPermitted(u32),
+    /// This process is of the same user, but the kernel does not show its environment.
+    Unreadable(u32),
     /// What listens for this process is of this other user, and may be no recorder.
     Foreign(u32, u32),
     /// The recording of this process is over.
@@ -37,6 +39,11 @@ impl fmt::Display for ControlError {
             ControlError::NotPermitted(pid) => write!(
                 out,
                 "not permitted: process {pid} is another user's, and so is its recording"
+            ),
+            ControlError::Unreadable(pid) => write!(
+                out,
+                "process {pid} is not dumpable (prctl, set-user-id or file capabilities), so that the \
+                 kernel does not show which recorder it has: give the process id of its ctp-record"
             ),
             ControlError::Foreign(pid, uid) => write!(
                 out,

@@ -22,6 +22,8 @@ pub enum StartError {
     NoProgram(String),
     /// The program does not exist, and looks like what a flight recorder is to keep.
     NoProgramButReach(String),
+    /// The program does not exist, and has the name of the subcommand, which comes before options.
+    NoProgramButControl,
     /// The program is a script, and what is to run it does not exist.
     NoInterpreter(String, String),
     /// The program cannot be executed.
@@ -34,6 +36,7 @@ impl StartError {
         match self {
             StartError::NoProgram(_)
             | StartError::NoProgramButReach(_)
+            | StartError::NoProgramButControl
             | StartError::NoInterpreter(..) => 127,
             StartError::NotExecutable(..) => 126,
             StartError::Interrupted(signal) => 128 + signal.number as u8,
@@ -71,6 +74,10 @@ impl fmt::Display for StartError {
             StartError::NoProgramButReach(name) => write!(
                 out,
                 "{name}: no such program; for a flight recorder of that: --flight-recorder={name}"
+            ),
+            StartError::NoProgramButControl => out.write_str(
+                "control: no such program; to control a recording, `control` comes before all options: \
+                 ctp-record control PID",
             ),
             StartError::NoInterpreter(name, interpreter) => write!(
                 out,

@@ -44,6 +44,16 @@ fn attaching_is_refused_with_what_to_do_instead() {
 
 // CT-01
 #[test]
+fn control_behind_an_option_is_advised_on() {
+    let lab = Lab::new();
+    let outcome = lab.run(lab.bare_recorder().args(["-q", "control", "1", "status"]));
+    assert_eq!(outcome.status.code(), Some(127), "{}", outcome.stderr);
+    let said = "`control` comes before all options: ctp-record control PID";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
+
+// CT-01
+#[test]
 fn after_the_programs_name_all_words_are_its_own() {
     let words = [
         "--stuckafter",
