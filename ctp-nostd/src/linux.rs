@@ -11,6 +11,8 @@ mod socket;
 pub(crate) mod stack;
 mod stderr;
 mod thread;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod weak_symbol;
 
 use core::panic::Location;
 use core::sync::atomic::AtomicU32;

@@ -1,12 +1,13 @@
 //! The auxiliary vector: what the kernel tells a program when it starts.
 #![allow(unsafe_code, reason = "calls libc's `getauxval` where there is one")]
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use core::arch::asm;
 use core::ffi::c_ulong;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::read;
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::weak_symbol::load_weak;
 
 /// Whether the program has rights that its user lacks (set-user-id, set-group-id, file
 /// capabilities, a security module).
@@ -49,25 +50,8 @@ fn from_kernel(kind: usize) -> Option<usize> {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn getauxval() -> Option<Getauxval> {
     let address: *const ();
-    // SAFETY: loads one address from the global offset table; the symbol is weak, so it is null
-    // rather than a link error in a program without a libc.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        asm!(
-            ".weak getauxval",
-            "mov {p}, qword ptr [rip + getauxval@GOTPCREL]",
-            p = out(reg) address,
-            options(nostack, readonly, preserves_flags),
-        );
-        #[cfg(target_arch = "aarch64")]
-        asm!(
-            ".weak getauxval",
-            "adrp {p}, :got:getauxval",
-            "ldr {p}, [{p}, :got_lo12:getauxval]",
-            p = out(reg) address,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
+    // SAFETY: loads one address from the global offset table, which is there in every program.
+    unsafe { load_weak!("getauxval", address) };
     // SAFETY: null becomes nothing; any other address is that of libc's function.
     unsafe { core::mem::transmute::<*const (), Option<Getauxval>>(address) }
 }

@@ -1,8 +1,6 @@
 //! What the recorder said in the environment, read without std and without an allocator.
 #![allow(unsafe_code, reason = "libc's list of C strings")]
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use core::arch::asm;
 use core::ffi::{CStr, c_char};
 
 use heapless::Vec;
@@ -10,6 +8,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::read;
 
 use super::auxv::{self, AT_SECURE};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use super::weak_symbol::load_weak;
 
 /// Longest value that is of interest: a path.
 type Value = Vec<u8, 1024>;
@@ -103,25 +103,8 @@ impl Settings {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn environ() -> *const *const c_char {
     let variable: *const *const *const c_char;
-    // SAFETY: loads one address from the global offset table; the symbol is weak, so it is null
-    // rather than a link error in a program without a libc.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        asm!(
-            ".weak environ",
-            "mov {p}, qword ptr [rip + environ@GOTPCREL]",
-            p = out(reg) variable,
-            options(nostack, readonly, preserves_flags),
-        );
-        #[cfg(target_arch = "aarch64")]
-        asm!(
-            ".weak environ",
-            "adrp {p}, :got:environ",
-            "ldr {p}, [{p}, :got_lo12:environ]",
-            p = out(reg) variable,
-            options(nostack, readonly, preserves_flags),
-        );
-    }
+    // SAFETY: loads one address from the global offset table, which is there in every program.
+    unsafe { load_weak!("environ", variable) };
     if variable.is_null() {
         return core::ptr::null();
     }
