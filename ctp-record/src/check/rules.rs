@@ -32,6 +32,8 @@ pub struct Pair<'p> {
     pub is_jumbled: bool,
     /// When the program was started, CLOCK_MONOTONIC.
     pub started_ns: u64,
+    /// By how many nanoseconds CLOCK_MONOTONIC of the program is ahead of the recorder's.
+    pub ahead_ns: i64,
     /// Rows of the table of attached processes.
     pub attached: usize,
     /// Where the tables of sites, chains and names are.

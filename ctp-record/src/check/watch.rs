@@ -19,6 +19,7 @@ use crate::clock::monotonic_ns;
 use crate::launch::Running;
 use crate::rendezvous::{self, Rendezvous};
 use crate::signals::Signals;
+use crate::time_namespace;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -53,6 +54,8 @@ pub struct Watch<'w> {
     memory: File,
     looks: u32,
     started_ns: u64,
+    /// By how many nanoseconds the clock of the program is ahead, once it is known.
+    ahead_ns: Option<i64>,
     latest: Vec<Latest>,
     /// The latest use of each station whose occupant was over.
     handed_back: HashMap<usize, u32>,
@@ -78,6 +81,7 @@ impl<'w> Watch<'w> {
             memory,
             looks: 0,
             started_ns,
+            ahead_ns: None,
             latest: Vec::new(),
             handed_back: HashMap::new(),
             world,
@@ -169,7 +173,9 @@ impl<'w> Watch<'w> {
             let began = Instant::now();
             let now = Look::at(station, monotonic_ns);
             let before = self.latest.get(index);
-            let pair = pair_of(&self.region, before, &now, self.started_ns);
+            self.ahead_ns = self.ahead_ns.or_else(|| clock_of_writer(&now));
+            let times = (self.started_ns, self.ahead_ns.unwrap_or(0));
+            let pair = pair_of(&self.region, before, &now, times);
             judge_station(&mut self.judged, &pair, index);
             self.world.note(index, before, &now);
             self.world.note_entries(&self.region, &now);
@@ -218,12 +224,18 @@ impl<'w> Watch<'w> {
     }
 }
 
+/// By how many nanoseconds the clock is ahead of the thread that wrote last, while it is there.
+fn clock_of_writer(look: &Look) -> Option<i64> {
+    let (_, latest) = look.events.last()?;
+    time_namespace::ahead_ns(u32::try_from(latest.tid).ok()?)
+}
+
 /// To be called after the look: a process attaches before its first coroutine is born.
 fn pair_of<'p>(
     region: &Region<'p>,
     before: Option<&'p Latest>,
     now: &'p Look,
-    started_ns: u64,
+    (started_ns, ahead_ns): (u64, i64),
 ) -> Pair<'p> {
     let rows = region.attaches.iter();
     let pair = Pair {
@@ -231,6 +243,7 @@ fn pair_of<'p>(
         now,
         is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
         started_ns,
+        ahead_ns,
         attached: rows.take_while(|row| row.pid().is_some()).count(),
         region: *region,
     };

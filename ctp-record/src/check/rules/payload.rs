@@ -11,13 +11,25 @@ use crate::check::threads::LARGEST_TID;
 /// A coarse clock is late by a tick of the kernel, and one of the probe's own not quite right.
 const LEEWAY_NS: u64 = 10_000_000;
 
+/// In a time namespace, CLOCK_MONOTONIC of the program is another clock.
 pub(super) fn clock(pair: &Pair<'_>) -> Judged {
+    let by_ours = clock_ahead(pair, 0);
+    let by_its_own = || clock_ahead(pair, pair.ahead_ns);
+    match by_ours {
+        Broken(_) if by_its_own() == Kept => Kept,
+        judged => judged,
+    }
+}
+
+fn clock_ahead(pair: &Pair<'_>, ahead_ns: i64) -> Judged {
     let times = pair
         .now
         .events
         .iter()
         .map(|(n, epoch)| (*n, epoch.timestamp));
-    let range = pair.started_ns.saturating_sub(LEEWAY_NS)..=pair.now.now_ns + LEEWAY_NS;
+    let (start_ns, now_ns) = (pair.started_ns, pair.now.now_ns);
+    let [start_ns, now_ns] = [start_ns, now_ns].map(|ns| ns.saturating_add_signed(ahead_ns));
+    let range = start_ns.saturating_sub(LEEWAY_NS)..=now_ns.saturating_add(LEEWAY_NS);
     let mut wrong = times.filter(|(_, at)| !range.contains(at));
     match wrong.next() {
         Some((n, at)) => Broken(format!("event {n} is at {at}, not within {range:?}")),

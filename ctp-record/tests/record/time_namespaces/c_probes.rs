@@ -102,6 +102,24 @@ fn events_of_a_plain_peer_have_the_recorders_time() {
 
 // CTP-26
 #[test]
+fn a_checked_probe_may_have_another_clock() {
+    let lab = Lab::new();
+    let program = page::compile(&lab, &page::plain());
+    let Some(program) = program.filter(|_| can_set_clocks_apart()) else {
+        return;
+    };
+    for (way, _) in C_WAYS {
+        let flags = ["-n", "2048", "--check-probe"];
+        let mut command = lab.recorder(&flags, way[0]);
+        let outcome = lab.run(command.args(&way[1..]).arg(&program));
+        assert!(!outcome.stdout.contains("FAIL"), "{}", outcome.stdout);
+        let verdict = outcome.stdout.lines().find(|it| it.ends_with(" clock"));
+        assert_eq!(verdict, Some("PASS      clock"), "{}", outcome.stdout);
+    }
+}
+
+// CTP-26
+#[test]
 fn two_clocks_in_one_memory_are_in_doubt() {
     let lab = Lab::new();
     let program = page::compile(&lab, &(page::library() + C_PLAIN));
