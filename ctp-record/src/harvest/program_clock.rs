@@ -37,18 +37,18 @@ impl Harvest {
         }
     }
 
-    /// Finds the clock of a process when its first coroutine, which was born at `birth_ts`, is met.
+    /// Finds the clock of a process when its first coroutine is met, whose latest time is `latest_ns`.
     /// False if the memory is read by another clock: then the times of this coroutine are wrong.
     pub(super) fn is_read_by_clock_of(
         &mut self,
         process: ProcessId,
-        (peer, birth_ts): (Peer, u64),
+        (peer, latest_ns): (Peer, u64),
         pass: &mut Pass<'_>,
     ) -> bool {
         if let Some(ahead_ns) = self.clocks.of_processes.get(&process) {
             return self.clocks.of_memory == Some(*ahead_ns);
         }
-        let ahead_ns = self.fitting_clock(peer, birth_ts, pass);
+        let ahead_ns = self.fitting_clock(peer, latest_ns, pass);
         self.clocks.of_processes.insert(process, ahead_ns);
         if ahead_ns != 0 {
             pass.sink.take_clock(process, ahead_ns);

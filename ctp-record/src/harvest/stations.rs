@@ -3,6 +3,7 @@
 use ctp_nostd::Region;
 use ctp_nostd::dialect::Dialect;
 use ctp_nostd::inspect::Identity;
+use ctp_nostd::layout::Station;
 use ctp_trace::record::{CoroutineId, ProcessId, Record};
 
 use super::cell::{self, Cell};
@@ -10,6 +11,13 @@ use super::{Harvest, Outside, Pass, Sink, convert};
 
 /// Stations without an event that a pass looks at.
 pub(super) const UNWRITTEN_A_PASS: usize = 4096;
+
+/// The latest time that is written in a station. Its birth may be long ago, or no time.
+fn latest_time(station: &Station, identity: &Identity) -> u64 {
+    let time = |slot| ctp_nostd::slot::copy(slot).1.timestamp;
+    let latest = station.slots().iter().map(time).max();
+    latest.filter(|at| *at != 0).unwrap_or(identity.birth_ts)
+}
 
 impl Harvest {
     /// Where somebody has overwritten the header, the count is not believed any more.
@@ -100,7 +108,8 @@ impl Harvest {
         };
         let peer = pass.peer_of(station, &identity);
         let process = pass.outside.process(peer, pass.sink);
-        let has_clock = self.is_read_by_clock_of(process, (peer, identity.birth_ts), pass);
+        let has_clock =
+            self.is_read_by_clock_of(process, (peer, latest_time(station, &identity)), pass);
         self.totals.coroutines += 1;
         self.totals.plain += u32::from(plain.is_some());
         self.cells[index] = Cell::new(id, process, plain, &identity);

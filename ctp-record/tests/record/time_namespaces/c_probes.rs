@@ -35,13 +35,14 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Coroutines of plain v1, one of which ends. Writes the number of each, and the program's time of
+/// Coroutines of plain v1 without a time of birth, one of which ends. Writes the number of each, and the program's time of
 /// each event.
 const C_PLAIN: &str = r#"
 int main(int count, char **words) {
     FILE *truth = fopen(words[count - 1], "w");
     attach();
     Coroutine c[3] = {born(), born(), born()};
+    for (int i = 0; i < 3; i++) c[i].station->birth_ts = 0;
     for (int i = 0; i < 18; i++, usleep(20000)) {
         Coroutine *one = &c[i % 3];
         event(one, i / 3 % 2 == 0, 0);
