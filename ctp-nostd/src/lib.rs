@@ -130,7 +130,9 @@ pub use linux::{
 };
 #[cfg(not(loom))]
 pub use memory::Memory;
-pub use memory::{Refused, Region, ShortLanes, alloc, audit, create, inspect, layout, request};
+pub use memory::{
+    Refused, Region, ShortLanes, alloc, audit, create, inspect, layout, request, station_copy,
+};
 pub use platform::{Local, Platform};
 pub use probe::Probe;
 pub use wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};

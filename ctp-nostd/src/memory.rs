@@ -10,6 +10,7 @@ pub mod layout;
 mod raw;
 mod region;
 pub mod request;
+pub mod station_copy;
 
 #[cfg(not(loom))]
 pub use bare::Memory;

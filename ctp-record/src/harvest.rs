@@ -15,6 +15,7 @@ mod filtered;
 mod groundwork;
 mod haste;
 mod horizon;
+pub(crate) mod image;
 mod jump;
 mod lanes;
 mod outside;
@@ -272,11 +273,16 @@ impl Harvest {
         self.pass(region, outside, sink);
         self.meet_silent_peers(region, outside, sink);
         let mut pass = Pass::over(region, outside, sink);
-        self.drain_lanes(Reach::End, &mut pass);
+        self.take_rest(&mut pass);
+    }
+
+    /// Reads lanes and stations to their ends, and closes each coroutine's account.
+    fn take_rest(&mut self, pass: &mut Pass<'_>) {
+        self.drain_lanes(Reach::End, pass);
         for index in 0..self.cells.len() {
-            self.drain_to_the_end(index, &mut pass);
+            self.drain_to_the_end(index, pass);
             if self.cells[index].is_known() {
-                self.close(index, &mut pass);
+                self.close(index, pass);
             }
         }
     }

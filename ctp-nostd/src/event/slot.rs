@@ -179,6 +179,12 @@ pub(crate) fn what_and_where(slot: &Slot) -> (u8, u64) {
     (kind, slot.tid.load(Ordering::Relaxed))
 }
 
+/// The recorder: gives a slot of a copied station its event. No other thread may know the slot.
+pub(crate) fn restore(slot: &Slot, seq: u64, epoch: &Epoch) {
+    store(slot, epoch);
+    slot.seq.store(seq, Ordering::Release);
+}
+
 #[inline]
 fn store(slot: &Slot, epoch: &Epoch) {
     slot.timestamp.store(epoch.timestamp, Ordering::Relaxed);

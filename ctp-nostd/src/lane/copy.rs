@@ -43,6 +43,16 @@ const ARG_BITS: u32 = 16;
 const ARG_PLACE: u64 = ((1 << ARG_BITS) - 1) << ARG_SHIFT;
 
 impl Copied {
+    /// A record of this time and payload.
+    pub fn of(at: u64, payload: &Payload) -> Self {
+        Copied {
+            commit: payload.to_commit(),
+            at,
+            site: payload.to_site(),
+            arg: payload.arg,
+        }
+    }
+
     /// Its time and payload.
     #[inline]
     pub fn read(&self) -> (u64, Payload) {
@@ -175,12 +185,7 @@ mod tests {
     };
 
     fn copied(at: u64, payload: Payload) -> Copied {
-        Copied {
-            commit: payload.to_commit(),
-            at,
-            site: payload.to_site(),
-            arg: payload.arg,
-        }
+        Copied::of(at, &payload)
     }
 
     /// Words that it takes behind this one.

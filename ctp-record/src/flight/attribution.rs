@@ -62,7 +62,10 @@ impl Attribution {
             some_until: 0,
             is_in_turn: false,
         };
-        let mut stays: Vec<_> = occupants.filter(|(_, it)| !it.is_plain).map(stay).collect();
+        let mut stays: Vec<_> = occupants
+            .filter(|(_, it)| !it.is_plain())
+            .map(stay)
+            .collect();
         stays.sort_unstable_by_key(|it| (it.station, it.from, it.base_n));
         stays
             .chunk_by_mut(|one, next| one.station == next.station)

@@ -69,7 +69,7 @@ impl Sink for Chronicle {
         };
         if occupant.has_ended {
             // Lanes have what was last; where they do not, it was long ago.
-            occupant.latest = Vec::new();
+            occupant.forget_slots();
         }
         self.gone
             .push_back(Arc::new(KnownCoroutine { occupant, birth }));

@@ -3,23 +3,17 @@
 
 use std::collections::HashSet;
 
-use ctp_nostd::lane::{Copied, DeedKind};
-use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{
-    Aggregate, CoroutineId, Earlier, End, Ending, Look, Nanos, ProcessId, Record, Wake, Waker,
-    Window,
+    Aggregate, Control, CoroutineId, Earlier, End, Ending, Nanos, Record, Window,
 };
 
-use super::attribution::Whose;
-use super::deeds::processes_with_uncounted_losses;
 use super::gathered::Gathered;
+use super::image::{self, MemoryImage};
 use super::known::Known;
-use super::lane_copy::LaneCopy;
 use super::plan::Plan;
-use super::rows::Rows;
-use super::stream::Stream;
 use crate::deadlines::Corrected;
-use crate::harvest::{Sink, convert};
+use crate::harvest::image::ImageTimes;
+use crate::harvest::{Sink, Totals};
 
 /// What a snapshot came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,26 +36,81 @@ pub struct Composed {
     pub filtered: u64,
 }
 
-/// Tells all but the end, which is in what it gives.
-pub fn compose(mut gathered: Gathered, plan: Plan, sink: &mut dyn Sink) -> Composed {
+/// Emits every record except the end, which is in what is returned.
+pub fn compose(mut gathered: Gathered, mut plan: Plan, sink: &mut dyn Sink) -> Composed {
     let sink = &mut Corrected {
         clocks: std::mem::take(&mut gathered.clocks),
         sink,
     };
-    let known = Known::of(&gathered);
+    let mut known = Known::of(&gathered);
     let mut composed = found_in(&plan, &gathered);
     tell_definitions(&mut gathered, sink);
     tell_window(&plan, &gathered, sink);
     tell_coroutines(&plan, &gathered, &mut composed, sink);
-    let lossy = processes_with_uncounted_losses(&plan, &gathered.parts);
-    let mut rows = rows_of(plan, &mut gathered, known, sink);
-    rows.take_all();
-    rows.tell_uncounted_losses(lossy, gathered.end_at());
-    tell_accounts(&mut rows, &mut composed);
-    tell_looks(&mut rows, &gathered.looks);
-    tell_process_ends(&gathered, rows.sink);
-    composed.end = end_of(&gathered, &rows, composed.end);
+    let times = times_of(&plan, &gathered);
+    let mut images = image::images(&mut plan, &gathered.parts, times);
+    emit_events(&mut images, &controls(&gathered), &mut known, sink);
+    emit_looks(&plan, &gathered, sink);
+    tell_process_ends(&gathered, sink);
+    composed.add(images.iter().map(MemoryImage::totals));
+    composed.end = end_of(&gathered, composed.end);
     composed
+}
+
+impl Composed {
+    /// Adds what was found in the memories.
+    fn add(&mut self, found: impl Iterator<Item = Totals>) {
+        let mut totals = Totals::default();
+        found.for_each(|of_one| totals += of_one);
+        self.end.events = totals.events;
+        self.end.lost = self.end.lost.saturating_add(totals.lost);
+        self.end.quarantined = totals.quarantined;
+        self.doubtful = totals.doubtful;
+        self.filtered = self.filtered.saturating_add(totals.filtered);
+    }
+}
+
+fn times_of(plan: &Plan, gathered: &Gathered) -> ImageTimes {
+    let is_over = gathered.ended.is_some();
+    ImageTimes {
+        start_ns: gathered.start.started_monotonic_ns,
+        latest_ns: plan.latest_ns,
+        until_ns: if is_over {
+            plan.until_ns
+        } else {
+            gathered.looked_ns
+        },
+        dated_ns: plan.dated_ns,
+    }
+}
+
+/// The changes of what is kept, in the order of time.
+fn controls(gathered: &Gathered) -> Vec<Control> {
+    let controls = gathered.marks.iter().filter_map(|mark| match mark {
+        Record::Control(control) => Some(*control),
+        _ => None,
+    });
+    let mut controls: Vec<Control> = controls.collect();
+    controls.sort_by_key(|control| control.at);
+    controls
+}
+
+/// Emits the events of all memories and what threads did, each memory's in the order of time, and the
+/// changes of what is kept where they took place.
+fn emit_events(
+    images: &mut [MemoryImage],
+    controls: &[Control],
+    known: &mut Known,
+    sink: &mut dyn Sink,
+) {
+    images.iter_mut().for_each(|it| it.read_held(known, sink));
+    for control in controls {
+        for image in images.iter_mut() {
+            image.read_lanes_until(control.at, known, sink);
+        }
+        sink.take(Record::Control(*control));
+    }
+    images.iter_mut().for_each(|it| it.read_all(known, sink));
 }
 
 /// What is known before anything is told.
@@ -93,24 +142,6 @@ fn tell_window(plan: &Plan, gathered: &Gathered, sink: &mut dyn Sink) {
     }));
 }
 
-fn rows_of<'r>(
-    mut plan: Plan,
-    gathered: &mut Gathered,
-    known: Known,
-    sink: &'r mut dyn Sink,
-) -> Rows<'r> {
-    Rows {
-        streams: streams(&mut plan, gathered),
-        plan,
-        parts: std::mem::take(&mut gathered.parts),
-        known,
-        zero_ns: gathered.start.started_monotonic_ns,
-        sink,
-        events: 0,
-        quarantined: 0,
-    }
-}
-
 fn tell_process_ends(gathered: &Gathered, sink: &mut dyn Sink) {
     let ends = gathered.marks.iter();
     ends.filter(|mark| matches!(mark, Record::ProcessEnd(_)))
@@ -118,14 +149,12 @@ fn tell_process_ends(gathered: &Gathered, sink: &mut dyn Sink) {
 }
 
 /// The last record, with what was counted in `counted`.
-fn end_of(gathered: &Gathered, rows: &Rows<'_>, counted: End) -> End {
+fn end_of(gathered: &Gathered, counted: End) -> End {
     End {
         at: gathered.end_at(),
         how: gathered.ended.map_or(Ending::Stopped, |(how, _)| how),
-        events: rows.events,
         refused: gathered.counters.refused.into(),
         unnamed: gathered.counters.unnamed.into(),
-        quarantined: rows.quarantined,
         faulting_tid: gathered.faulting_tid,
         unrecorded: gathered.unrecorded,
         ..counted
@@ -171,118 +200,12 @@ fn tell_coroutines(plan: &Plan, gathered: &Gathered, composed: &mut Composed, si
     }
 }
 
-/// The lanes from the beginning of the window on, and what stations hold.
-fn streams(plan: &mut Plan, gathered: &Gathered) -> Vec<Stream> {
-    let mut streams = Vec::new();
-    for (part, lanes) in std::mem::take(&mut plan.lanes).into_iter().enumerate() {
-        let lanes = lanes.into_iter();
-        streams.extend(lanes.map(|lane| lane_stream(plan, gathered, part, lane)));
-    }
-    let zero_ns = gathered.start.started_monotonic_ns;
-    let held = plan.coroutines.iter().enumerate().flat_map(|(which, one)| {
-        let told = one.occupant().latest.iter().filter(|_| one.is_told);
-        told.map(move |(n, epoch)| (epoch.timestamp, which, *n, *epoch))
-    });
-    streams.push(Stream::of_stations(
-        held.collect::<Vec<(u64, usize, u64, Epoch)>>(),
-    ));
-    let controls = gathered.marks.iter().filter_map(|mark| match mark {
-        Record::Control(control) => Some((zero_ns.saturating_add(control.at.0), *control)),
-        _ => None,
-    });
-    streams.push(Stream::of_controls(controls.collect()));
-    streams
-}
-
-fn lane_stream(plan: &Plan, gathered: &Gathered, index: usize, lane: LaneCopy) -> Stream {
-    let part = &gathered.parts[index];
-    let is_of_now = |copied: &Copied| plan.since_ns <= copied.read().0;
-    let first = lane.records.iter().position(is_of_now);
-    let first = first.unwrap_or(lane.records.len());
-    let (tid, attach_id) = lane.author_at(first);
-    let process = attach_id.and_then(|id| part.process(id));
-    let of_its_coroutines = || process_of(plan, index, &lane.records[first..]);
-    let process = process.or_else(of_its_coroutines);
-    let (refused, told) = (lane.refused, (lane.overwritten == 0).then_some(0));
-    let mut stream = Stream::of_lane(index, lane.records, first);
-    stream.author = (
-        tid,
-        process
-            .or(part.attached.first().copied())
-            .unwrap_or_default(),
-    );
-    (stream.refused, stream.told_refused) = (refused, told);
-    stream
-}
-
-/// A thread is of the process of the coroutines that run on it.
-fn process_of(plan: &Plan, part: usize, records: &[Copied]) -> Option<ProcessId> {
-    records.iter().find_map(|copied| {
-        let (at, payload) = copied.read();
-        let is_deed = DeedKind::from_code(payload.kind).is_some();
-        match plan.attributions[part].of_event(at, &payload) {
-            Whose::Of(which, _) if !is_deed => Some(plan.coroutines[which].occupant().process),
-            _ => None,
-        }
-    })
-}
-
-/// The latest wakes and the closing accounts.
-fn tell_accounts(rows: &mut Rows<'_>, composed: &mut Composed) {
-    for which in 0..rows.plan.coroutines.len() {
-        if !rows.plan.coroutines[which].is_told {
-            continue;
-        }
-        tell_wakes(rows, which);
-        tell_plain_death(rows, which);
-        let one = &rows.plan.coroutines[which];
-        let tally = one.tally();
-        composed.end.lost = composed.end.lost.saturating_add(one.lost());
-        composed.doubtful += u32::from(tally.inexact);
-        composed.filtered = composed.filtered.saturating_add(tally.filtered);
-        rows.sink.take(Record::Tally(tally));
-    }
-}
-
-/// What was seen of those who are told of.
-fn tell_looks(rows: &mut Rows<'_>, looks: &[Look]) {
-    let coroutines = rows.plan.coroutines.iter().filter(|one| one.is_told);
-    let told: HashSet<CoroutineId> = coroutines.map(|it| it.occupant().coroutine).collect();
-    for look in looks.iter().filter(|look| told.contains(&look.coroutine)) {
-        rows.sink.take(Record::Look(*look));
-    }
-}
-
-fn tell_wakes(rows: &mut Rows<'_>, which: usize) {
-    let occupant = rows.plan.coroutines[which].occupant();
-    let (coroutine, memory, birth_ts) = (occupant.coroutine, occupant.memory, occupant.birth_ts);
-    let Some(wakes) = rows.plan.coroutines[which].wakes() else {
-        return;
-    };
-    let wakes = convert::own_wakes(wakes, birth_ts);
-    let part = rows.parts.iter().position(|part| part.number == memory);
-    let waker = part.map_or(Waker::Foreign, |part| {
-        rows.waker(part, wakes.at_ns, wakes.by)
-    });
-    rows.sink.take(Record::Wake(Wake {
-        coroutine,
-        count: wakes.count,
-        waker,
-        at: Nanos(wakes.at_ns.saturating_sub(rows.zero_ns)),
-    }));
-}
-
-/// Tells that a v1 peer's station is dead.
-fn tell_plain_death(rows: &mut Rows<'_>, which: usize) {
-    let one = &mut rows.plan.coroutines[which];
-    let occupant = one.occupant();
-    if !(occupant.is_plain && occupant.has_ended) {
-        return;
-    }
-    let (n, at_ns) = (one.number_of(occupant.end_n), occupant.last_ts);
-    let at = Nanos(at_ns.saturating_sub(rows.zero_ns));
-    let death = convert::plain_death(occupant.coroutine, n, at);
-    one.recorded += 1;
-    rows.events += 1;
-    rows.sink.take_event(&death);
+/// Emits what was seen from outside of the coroutines that are told of.
+fn emit_looks(plan: &Plan, gathered: &Gathered, sink: &mut dyn Sink) {
+    let told = plan.coroutines.iter().filter(|one| one.is_told);
+    let told: HashSet<CoroutineId> = told.map(|one| one.occupant().coroutine).collect();
+    let looks = gathered.looks.iter();
+    looks
+        .filter(|look| told.contains(&look.coroutine))
+        .for_each(|look| sink.take(Record::Look(*look)));
 }

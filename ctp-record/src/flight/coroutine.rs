@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use ctp_nostd::inspect::WakeState;
-use ctp_nostd::lane::Payload;
-use ctp_nostd::slot::Epoch;
-use ctp_trace::record::Tally;
-
 use super::chronicle::KnownCoroutine;
-use crate::harvest::{StationCoroutine, convert};
+use crate::harvest::StationCoroutine;
+use crate::harvest::image::ImageCoroutine;
 
-/// A coroutine, and how far its events have been told.
+/// A coroutine, and which of its events are told.
 #[derive(Debug)]
 pub struct SnapshotCoroutine {
     /// What is known of it besides.
@@ -23,20 +19,12 @@ pub struct SnapshotCoroutine {
     pub is_later: bool,
     /// It went on after the lanes were copied, and too far for its station to tell how.
     is_cut: bool,
-    /// Its station tells of a later time than all that is told.
-    is_ahead: bool,
     /// It is told of one by one.
     pub is_told: bool,
-    /// The next event to tell.
-    pub next_n: u64,
+    /// The first event to tell.
+    first_n: u64,
     /// Events before the first that is told.
     pub earlier: u64,
-    /// Events that were told.
-    pub recorded: u64,
-    /// Events that were told to come after some that were kept out: each group has one index.
-    pub breaks: u64,
-    /// Wakes that its latest run had seen, if that was just before.
-    pub wakes_seen: Option<u16>,
 }
 
 impl SnapshotCoroutine {
@@ -49,13 +37,9 @@ impl SnapshotCoroutine {
             end_n,
             is_later: false,
             is_cut: false,
-            is_ahead: false,
             is_told: false,
-            next_n: 0,
+            first_n: 0,
             earlier: 0,
-            recorded: 0,
-            breaks: 0,
-            wakes_seen: None,
         }
     }
 
@@ -74,20 +58,19 @@ impl SnapshotCoroutine {
     /// on, and at least those that its station holds.
     pub fn settle(&mut self, since_ns: u64, until_ns: u64) {
         let occupant = &self.known.occupant;
-        let held = occupant.latest.first().map(|(n, _)| *n);
+        let held = occupant.held.first().map(|(n, _)| *n);
         let (first, last) = self.in_lanes.unzip();
         self.is_later = until_ns < occupant.birth_ts && first.is_none();
-        let is_known = held.is_some() || occupant.is_plain && occupant.end_n == occupant.base_n;
+        let is_known = held.is_some() || occupant.is_plain() && occupant.end_n == occupant.base_n;
         let is_of_now = !occupant.has_ended || since_ns <= occupant.last_ts && is_known;
         self.is_told = !self.is_later && (is_of_now || first.is_some());
         let behind = last.map(|last| last.wrapping_add(1));
         self.is_cut = behind.is_some_and(|behind| self.is_apart(behind, until_ns));
-        self.is_ahead = self.is_cut;
         let held = held.filter(|_| !self.is_cut);
         self.end_n = behind.filter(|_| self.is_cut).unwrap_or(occupant.end_n);
         let known = [first, held].into_iter().flatten();
-        self.next_n = known.min().unwrap_or(self.end_n);
-        self.earlier = self.next_n.wrapping_sub(occupant.base_n);
+        self.first_n = known.min().unwrap_or(self.end_n);
+        self.earlier = self.first_n.wrapping_sub(occupant.base_n);
     }
 
     /// It was over then: what the coroutine did later, of which its station tells, is not told.
@@ -97,9 +80,7 @@ impl SnapshotCoroutine {
         let behind = self.in_lanes.map(|(_, last)| last.wrapping_add(1));
         let left_later = || behind.filter(|_| until_ns < occupant.last_ts);
         let later = occupant.first_after(until_ns).or_else(left_later);
-        let is_woken_later = occupant.wakes.is_some_and(|it| until_ns < it.at_ns);
-        self.is_ahead |= later.is_some() || is_woken_later;
-        let Some(later) = later.filter(|later| self.ahead_of(*later).is_some()) else {
+        let Some(later) = later.filter(|later| self.is_to_tell(*later)) else {
             return;
         };
         self.end_n = later;
@@ -109,61 +90,29 @@ impl SnapshotCoroutine {
     /// Does its station know only of later times than those of which lanes told?
     fn is_apart(&self, behind: u64, until_ns: u64) -> bool {
         let occupant = self.occupant();
-        let first = occupant.latest.first();
-        let known = first.map(|(n, epoch)| (*n, epoch.timestamp));
-        let (n, at) = known.unwrap_or((occupant.end_n, occupant.last_ts));
+        let first = occupant.held.first().copied();
+        let (n, at) = first.unwrap_or((occupant.end_n, occupant.last_ts));
         behind < n && until_ns < at
     }
 
-    /// Its wakes, unless they are of a later time.
-    pub fn wakes(&self) -> Option<WakeState> {
-        self.occupant().wakes.filter(|_| !self.is_ahead)
-    }
-    /// Events that are neither told nor came before those that are. Asked once all are told.
-    pub fn lost(&self) -> u64 {
-        let attempted = self.tally().attempted;
-        attempted
-            .saturating_sub(self.recorded)
-            .saturating_sub(self.earlier)
+    /// Is this event neither before the first one to tell nor after the last?
+    fn is_to_tell(&self, n: u64) -> bool {
+        let ahead = n.wrapping_sub(self.first_n);
+        ahead < self.end_n.wrapping_sub(self.first_n)
     }
 
-    /// How far this event is ahead of the next one to tell; nothing if it was told, or came before
-    /// or after all that are to be.
-    pub fn ahead_of(&self, n: u64) -> Option<u64> {
-        let ahead = n.wrapping_sub(self.next_n);
-        let left = self.end_n.wrapping_sub(self.next_n);
-        (ahead < left).then_some(ahead)
+    /// The first of its events that lanes have in the window, or the event behind the last one to tell.
+    pub fn first_in_lanes(&self) -> u64 {
+        self.in_lanes.map_or(self.end_n, |(first, _)| first)
     }
 
-    /// The index of a record's event, of which some bits are known: it is near the next one.
-    pub fn index_of(&self, payload: &Payload) -> u64 {
-        self.next_n
-            .wrapping_add_signed(convert::distance(self.next_n, payload))
-    }
-
-    /// The number of event `n` in the trace.
-    pub fn number_of(&self, n: u64) -> u64 {
-        n.wrapping_sub(self.occupant().base_n)
-            .wrapping_add(self.breaks)
-    }
-
-    /// The event of this index as its station has it.
-    pub fn held(&self, n: u64) -> Option<&Epoch> {
-        let held = self.occupant().latest.iter();
-        let mut held = held.filter(|(known, _)| *known == n);
-        held.next().map(|(_, epoch)| epoch)
-    }
-
-    /// Its account, once all is told.
-    pub fn tally(&self) -> Tally {
-        let tally = self.occupant().tally;
-        let later = self.occupant().end_n.wrapping_sub(self.end_n);
-        Tally {
-            attempted: tally.attempted.saturating_sub(later),
-            recorded: self.recorded,
-            torn: tally.torn.filter(|_| !self.is_ahead),
-            wakers: tally.wakers.filter(|_| !self.is_ahead),
-            ..tally
+    /// For a harvest.
+    pub fn to_image(&self) -> ImageCoroutine<'_> {
+        let is_cut = self.end_n != self.occupant().end_n;
+        ImageCoroutine {
+            coroutine: self.occupant(),
+            first_n: self.first_n,
+            end_n: is_cut.then_some(self.end_n),
         }
     }
 }
@@ -179,19 +128,12 @@ mod tests {
     /// Of events 0 to `end`, its station holds the last eight, one every 10 ns up to `last`.
     fn coroutine(end: u64, last: u64, has_ended: bool) -> SnapshotCoroutine {
         let held = (end - 8)..end;
-        let epoch = |n: u64| Epoch {
-            timestamp: last - 10 * (end - 1 - n),
-            ..Epoch::default()
-        };
+        let at = |n: u64| last - 10 * (end - 1 - n);
         let occupant = StationCoroutine {
             end_n: end,
             last_ts: last,
             has_ended,
-            latest: held.map(|n| (n, epoch(n))).collect(),
-            tally: Tally {
-                attempted: end,
-                ..Tally::default()
-            },
+            held: held.map(|n| (n, at(n))).collect(),
             ..StationCoroutine::default()
         };
         let birth = Arc::new(Birth::default());
@@ -228,22 +170,19 @@ mod tests {
         assert_eq!(told(&one), Some((30, 50)));
         // It went on by four events since lanes were copied.
         let one = settled(coroutine(50, 2_020, false), 30..46);
-        assert_eq!((told(&one), one.tally().attempted), (Some((30, 50)), 50));
+        assert_eq!(told(&one), Some((30, 50)));
     }
 
     #[test]
     fn one_that_went_on_too_far_is_told_as_of_when_lanes_were_copied() {
         let one = settled(coroutine(90, 3_000, false), 30..46);
-        assert_eq!((told(&one), one.tally().attempted), (Some((30, 46)), 46));
-        assert_eq!(one.lost(), 16, "while none is told");
+        assert_eq!(told(&one), Some((30, 46)));
     }
 
     #[test]
     fn what_is_missing_before_lanes_were_copied_is_lost() {
-        let mut one = settled(coroutine(90, 1_900, false), 30..46);
+        let one = settled(coroutine(90, 1_900, false), 30..46);
         assert_eq!(told(&one), Some((30, 90)));
-        one.recorded = 16 + 8;
-        assert_eq!(one.lost(), 60 - 24);
     }
 
     // CT-02
@@ -260,9 +199,6 @@ mod tests {
             let mut one = settled(one, in_lanes);
             one.stop(UNTIL);
             assert_eq!(told(&one), Some(expected));
-            assert_eq!(one.tally().attempted, expected.1);
-            one.recorded = expected.1 - expected.0;
-            assert_eq!(one.lost(), 0);
         }
     }
 

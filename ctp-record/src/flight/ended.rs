@@ -25,7 +25,7 @@ impl EndedCoroutines {
         let had = occupant.end_n.wrapping_sub(occupant.base_n);
         sums.coroutines += 1;
         // The death of a v1 coroutine is a mark in its station, and counts as an event that is there.
-        let with_death = had.saturating_add((occupant.is_plain && occupant.has_ended).into());
+        let with_death = had.saturating_add((occupant.is_plain() && occupant.has_ended).into());
         sums.events = sums.events.saturating_add(with_death);
         let nowhere = occupant.tally.attempted.saturating_sub(with_death);
         sums.lost = sums.lost.saturating_add(nowhere);

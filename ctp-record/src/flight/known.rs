@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use ctp_nostd::layout::Attach;
 use ctp_trace::record::{ProcessId, Record};
 
 use super::gathered::Gathered;
@@ -35,23 +36,38 @@ impl Known {
     }
 }
 
-impl Outside for Known {
+/// What is known of the processes of one memory.
+#[derive(Debug)]
+pub struct OfMemory<'k> {
+    /// Of all memories.
+    pub known: &'k mut Known,
+    /// The table of the processes that attached to the memory.
+    pub attaches: &'k [Attach],
+    /// Their numbers, in the order of that table.
+    pub attached: &'k [ProcessId],
+}
+
+impl Outside for OfMemory<'_> {
     fn numbers(&mut self) -> &mut Numbers {
-        &mut self.numbers
+        &mut self.known.numbers
     }
 
-    /// Those that write were all met before.
-    fn process(&mut self, _: Peer, _: &mut dyn Sink) -> ProcessId {
-        ProcessId::default()
+    /// All that write were met before. What does not tell its process is of the first one.
+    fn process(&mut self, peer: Peer, _: &mut dyn Sink) -> ProcessId {
+        let rows = self.attaches.iter().zip(self.attached);
+        let is_it = |row: &Attach| row.pid().map(Peer::Process) == Some(peer);
+        let mut met = rows.filter(|(row, _)| is_it(row));
+        let known = met.next_back().map(|(_, process)| *process);
+        known.or(self.attached.first().copied()).unwrap_or_default()
     }
 
     fn program(&self, process: ProcessId) -> u32 {
-        let known = self.programs.get(&process);
+        let known = self.known.programs.get(&process);
         known.copied().unwrap_or(u32::MAX - process.0)
     }
 
     fn is_text(&mut self, process: ProcessId, address: u64, _: &mut dyn Sink) -> bool {
-        let mut modules = self.modules.get(&process).into_iter().flatten();
+        let mut modules = self.known.modules.get(&process).into_iter().flatten();
         modules.any(|(start, end)| (*start..*end).contains(&address))
     }
 }

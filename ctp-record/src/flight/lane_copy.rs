@@ -161,6 +161,12 @@ impl LaneCopy {
         times.find(is_sane).filter(|_| self.overwritten > 0)
     }
 
+    /// How many records claim to be later than this.
+    pub fn later_than(&self, latest_ns: u64) -> u64 {
+        let later = self.records.iter().filter(|copied| latest_ns < copied.at());
+        later.count() as u64
+    }
+
     /// When the latest record was that is not later than this.
     pub fn latest(&self, until_ns: u64) -> Option<u64> {
         let mut times = self.records.iter().rev().map(|copied| copied.read().0);

@@ -10,7 +10,7 @@ use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record,
 
 use super::lanes::Lanes;
 use super::tell::Source;
-use super::{Harvest, Pass, convert};
+use super::{Harvest, Pass, StationCoroutine, convert};
 
 /// One station. Coroutine 0 is one that is not known yet.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +99,23 @@ impl Cell {
             birth_ts: identity.birth_ts,
             base_n,
             next_n: base_n,
+            ..Cell::default()
+        }
+    }
+
+    /// Of a coroutine of an image, of which the events before `first_n` are counted elsewhere.
+    pub(super) fn of_image(coroutine: &StationCoroutine, first_n: u64) -> Self {
+        Cell {
+            coroutine: coroutine.coroutine,
+            process: coroutine.process,
+            plain: coroutine.plain,
+            generation: coroutine.generation,
+            birth_ts: coroutine.birth_ts,
+            base_n: coroutine.base_n,
+            next_n: first_n,
+            unrecorded: first_n.wrapping_sub(coroutine.base_n),
+            inexact: coroutine.tally.inexact,
+            filtered: coroutine.tally.filtered,
             ..Cell::default()
         }
     }

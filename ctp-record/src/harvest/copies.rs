@@ -6,7 +6,7 @@ use std::ops::{AddAssign, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
-use ctp_nostd::lane::Ring;
+use ctp_nostd::lane::{Copied, Ring};
 use ctp_nostd::layout::SLOTS;
 
 use super::groundwork::{Ground, Groundwork, LANES_AHEAD, RECORDS_OF_A_PAGE};
@@ -110,6 +110,21 @@ impl Copies {
         }
         self.is_fresh = true;
         all
+    }
+
+    /// Adds a lane of an image: its records, and how many found no room; nothing if its words cannot be true.
+    /// Records for which there is no memory are lost.
+    pub(super) fn add_lane(&mut self, lost: Option<u32>, records: Vec<Copied>) {
+        let (count, mut records) = (records.len(), records.into_iter());
+        let mut queue = Queue::default();
+        queue.fill(count, &mut self.spare, || records.next());
+        let left_out = (count - queue.len()) as u32;
+        self.readers.push(Reader {
+            queue,
+            lost: lost.unwrap_or(0).wrapping_add(left_out),
+            is_damaged: lost.is_none(),
+            ..Reader::default()
+        });
     }
 
     /// The places whose pages are to be there before threads come to them, see `groundwork.rs`: not

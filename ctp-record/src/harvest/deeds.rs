@@ -12,18 +12,35 @@ use super::lanes::Record;
 use super::{Harvest, Pass, convert};
 
 /// The thread that has a lane, and what it has told of its losses.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Author {
     pub tid: u64,
     pub process: ProcessId,
-    told_lost: u32,
+    /// Nothing while its first count of losses is yet to come, in an image of a lane that was written over.
+    told_lost: Option<u32>,
+}
+
+impl Default for Author {
+    fn default() -> Self {
+        Author::new(0, ProcessId::default(), Some(0))
+    }
 }
 
 impl Author {
-    /// What is new in the count of losses.
-    fn newly_lost(&mut self, lost: u32) -> u32 {
-        let records = convert::newly_lost(self.told_lost, lost);
-        self.told_lost = self.told_lost.wrapping_add(records);
+    /// The thread, its process, and how many losses were told of before the lane's first record.
+    pub fn new(tid: u64, process: ProcessId, told_lost: Option<u32>) -> Self {
+        Author {
+            tid,
+            process,
+            told_lost,
+        }
+    }
+
+    /// What is new in the count of losses; at least `least` if what was told before is not known.
+    fn newly_lost(&mut self, lost: u32, least: u32) -> u32 {
+        let told = self.told_lost;
+        let records = told.map_or(least, |told| convert::newly_lost(told, lost));
+        self.told_lost = Some(told.map_or(lost, |told| told.wrapping_add(records)));
         records
     }
 }
@@ -43,7 +60,8 @@ impl Harvest {
         let (at, payload) = (self.horizon.nanos(record.at), &record.payload);
         self.told = self.told.max(at);
         if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
-            self.tell_loss(lane, payload.n as u32, at, pass);
+            let least = u32::from(deed == DeedKind::Loss);
+            self.tell_loss(lane, (payload.n as u32, least), at, pass);
         }
         if deed == DeedKind::Begin {
             self.change_author(lane, payload, pass);
@@ -65,8 +83,15 @@ impl Harvest {
         (author.tid, author.process) = (payload.arg, process);
     }
 
-    fn tell_loss(&mut self, lane: usize, lost: u32, at: Nanos, pass: &mut Pass<'_>) {
-        let records = self.lanes.author(lane).newly_lost(lost);
+    /// Tells what is new in a lane's count of losses, at least `least`.
+    fn tell_loss(
+        &mut self,
+        lane: usize,
+        (lost, least): (u32, u32),
+        at: Nanos,
+        pass: &mut Pass<'_>,
+    ) {
+        let records = self.lanes.author(lane).newly_lost(lost, least);
         if records > 0 {
             self.tell_deed(lane, at, Act::Loss(records.into()), pass);
         }
@@ -78,8 +103,8 @@ impl Harvest {
         let losses = self.lanes.losses().into_iter().enumerate();
         let losses: Vec<_> = losses.filter_map(|(lane, it)| Some((lane, it?))).collect();
         let untold = |(lane, lost): (usize, u32)| {
-            let author = *self.lanes.author(lane);
-            let records = convert::newly_lost(author.told_lost, lost);
+            let mut author = *self.lanes.author(lane);
+            let records = author.newly_lost(lost, 0);
             let deed = record::Deed {
                 process: author.process,
                 tid: author.tid,
@@ -122,7 +147,7 @@ impl Harvest {
                 .as_ref()
                 .map_or(lost, |stop| stop.lost(lane, lost));
             if let Some(lost) = until_stop {
-                self.tell_loss(lane, lost, self.told, pass);
+                self.tell_loss(lane, (lost, 0), self.told, pass);
             }
         }
         for loss in self.uncounted_losses(pass.region, self.told) {

@@ -43,6 +43,16 @@ impl Horizon {
         }
     }
 
+    /// Of an image: nothing in it can be later than `latest_ns`.
+    pub(super) fn of_image(start_ns: u64, latest_ns: u64) -> Self {
+        Horizon {
+            now_ns: || 0,
+            latest_ns,
+            is_over: true,
+            ..Horizon::new(start_ns)
+        }
+    }
+
     /// What time it is.
     pub(super) fn now_ns(&self) -> u64 {
         (self.now_ns)().saturating_add_signed(self.ahead_ns)

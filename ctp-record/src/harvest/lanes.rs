@@ -24,6 +24,7 @@ use super::LEEWAY_NS;
 use super::ahead::Ahead;
 use super::copies::{Copies, locked};
 use super::deeds::Author;
+use super::image::ImageLane;
 use super::queue::{Queue, Spare, Window};
 use crate::backlog::Backlog;
 pub(super) use usual::Events;
@@ -99,6 +100,8 @@ pub(super) struct Record {
 pub(super) enum Reach {
     /// What is older than this.
     Before(u64),
+    /// What is no later than this, of an image, to which nothing more comes.
+    Until(u64),
     /// All that is there; nothing more comes.
     End,
 }
@@ -108,15 +111,21 @@ impl Reach {
     fn last(self) -> u64 {
         match self {
             Reach::Before(horizon) => horizon.saturating_sub(1),
+            Reach::Until(at) => at,
             Reach::End => u64::MAX,
         }
+    }
+
+    /// Does nothing more come?
+    fn is_over(self) -> bool {
+        !matches!(self, Reach::Before(_))
     }
 
     /// Is this a time at which nobody can have been yet?
     fn is_far_from(self, at: u64) -> bool {
         match self {
             Reach::Before(now) => now.saturating_add(LEEWAY_NS) < at,
-            Reach::End => false,
+            Reach::Until(_) | Reach::End => false,
         }
     }
 }
@@ -159,6 +168,24 @@ impl Lanes {
         Lanes {
             copies: Arc::new(Mutex::new(Copies::within(backlog.clone()))),
             backlog,
+            ..Lanes::default()
+        }
+    }
+
+    /// Of an image: records that were copied, and the threads that wrote them.
+    pub fn of_image(lanes: Vec<ImageLane>) -> Self {
+        let mut copies = Copies::default();
+        let mut cursors = Vec::new();
+        for lane in lanes {
+            cursors.push(Cursor {
+                author: Author::new(lane.tid, lane.process, lane.told_lost),
+                ..Cursor::default()
+            });
+            copies.add_lane((!lane.is_damaged).then_some(lane.lost), lane.records);
+        }
+        Lanes {
+            cursors,
+            copies: Arc::new(Mutex::new(copies)),
             ..Lanes::default()
         }
     }
@@ -230,12 +257,12 @@ impl Lanes {
     fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
         self.round = self.round.wrapping_add(1);
         (self.taken, self.taken_bytes) = (0, 0);
-        self.is_held = reach != Reach::End && self.backlog.has_too_many_chunks();
+        self.is_held = !reach.is_over() && self.backlog.has_too_many_chunks();
         let has_enough = self.was_cut_short || self.is_held;
-        let looks = reach == Reach::End || !(self.is_helped && has_enough);
+        let looks = reach.is_over() || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
         if looks {
-            copies.copy(region, reach == Reach::End);
+            copies.copy(region, reach.is_over());
         }
         self.cursors.resize_with(copies.lanes(), Cursor::default);
         self.is_all_copied = looks;
@@ -288,7 +315,7 @@ impl Lanes {
     /// How many records this round may still take.
     fn left(&self, reach: Reach) -> u64 {
         match reach {
-            Reach::End => u64::MAX,
+            Reach::Until(_) | Reach::End => u64::MAX,
             Reach::Before(_) if self.is_held => 0,
             Reach::Before(_) => MOST_A_ROUND.saturating_sub(self.taken),
         }
@@ -313,7 +340,7 @@ impl Lanes {
     /// What is next, the earliest first. Nothing before the next look if what comes after that may be
     /// earlier.
     fn next(&mut self, reach: Reach) -> Option<Step> {
-        let is_over = reach == Reach::End;
+        let is_over = reach.is_over();
         if self.has_run_dry && !is_over {
             return None;
         }

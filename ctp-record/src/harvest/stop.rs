@@ -28,6 +28,24 @@ impl Stop {
         self.at_ns = self.at_ns.saturating_add_signed(ahead_ns);
     }
 
+    /// Of an image of which nothing after `at_ns` is wanted. Each station comes with the number of events
+    /// of a probe of ours that are, if not all are.
+    pub fn of_image<'s>(
+        stations: impl Iterator<Item = (&'s Station, Option<u64>)>,
+        lost: Vec<Option<u32>>,
+        at_ns: u64,
+    ) -> Self {
+        let mark = |(station, end_n): (&Station, Option<u64>)| {
+            let mark = Mark::of(station);
+            end_n.map_or(mark, |end_n| mark.before(end_n))
+        };
+        Stop {
+            marks: stations.map(mark).collect(),
+            lost,
+            at_ns,
+        }
+    }
+
     pub fn crowded_out(&self) -> u64 {
         self.lost.iter().flatten().copied().map(u64::from).sum()
     }
@@ -63,6 +81,18 @@ impl Mark {
             head,
             seqs,
             was_dead,
+        }
+    }
+}
+
+impl Mark {
+    /// As it was before this event.
+    fn before(self, end_n: u64) -> Self {
+        Mark {
+            head: if self.head == 0 { 0 } else { end_n },
+            // Any other number says that the station has gone on since.
+            seqs: !self.seqs,
+            ..self
         }
     }
 }
