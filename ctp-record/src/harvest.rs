@@ -4,10 +4,9 @@
 //! reads each event once, in order, and counts exactly what was overwritten before it came.
 
 mod account;
-pub(crate) mod acts;
 mod ahead;
 mod cell;
-pub(crate) mod convert;
+mod convert;
 mod copies;
 mod deeds;
 mod descriptors;
@@ -48,7 +47,7 @@ use horizon::Horizon;
 pub(crate) use horizon::LEEWAY_NS;
 use lanes::{Events, Lanes, Reach};
 pub use outside::{Numbers, Outside, Peer};
-pub(crate) use pass::Pass;
+use pass::Pass;
 pub(crate) use places::Places;
 use program_clock::KnownClocks;
 use standstill::Standing;

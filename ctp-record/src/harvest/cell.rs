@@ -5,11 +5,9 @@ use std::num::NonZeroU64;
 use ctp_nostd::dialect::{self, Dialect, Fetched};
 use ctp_nostd::inspect::{Identity, WakeState, WokenBy};
 use ctp_nostd::layout::{SLOTS, Station, seat_word, station_of};
-use ctp_nostd::slot::Epoch;
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, Wake, Waker};
 
 use super::lanes::Lanes;
-use super::tell::Source;
 use super::{Harvest, Pass, StationCoroutine, convert};
 
 /// One station. Coroutine 0 is one that is not known yet.
@@ -297,38 +295,36 @@ impl Cell {
         self.unrecorded = self.unrecorded.wrapping_add(1);
     }
 
-    /// What becomes of an event that was read, but for what it waits for.
+    /// Event `n`, which was read, with what all events have. It was at `at_ns` on the monotonic clock.
     #[inline]
     pub(super) fn event(
         &mut self,
         n: u64,
-        at: Nanos,
+        (at_ns, at): (u64, Nanos),
         kind: EventKind,
-        epoch: &Epoch,
-        source: Source,
+        after_filtered: bool,
     ) -> Event {
-        let plain = source == Source::Plain;
-        let after_filtered = !plain && convert::is_after_filtered(epoch);
         self.next_n = n.wrapping_add(1);
         self.recorded += 1;
         self.breaks += u64::from(after_filtered);
-        match kind {
-            EventKind::Run => self.wakes_seen = Some(epoch.tail.wake_seen),
-            EventKind::Death => self.has_ended = !plain,
-            _ => {}
+        if kind == EventKind::Death {
+            self.has_ended = self.plain.is_none();
         }
-        self.last_ts = epoch.timestamp;
+        self.last_ts = at_ns;
         Event {
             coroutine: self.coroutine,
             n: self.index_of(n),
             at,
-            tid: epoch.tid,
             kind,
-            arg: convert::given_out(kind, epoch),
-            wake_seen: convert::wakes_seen_by_a_run(kind, epoch, plain),
             after_filtered,
             ..Event::default()
         }
+    }
+
+    /// Its latest run, which was just read, had seen so many wakes.
+    #[inline]
+    pub(super) fn note_wakes_seen(&mut self, wakes_seen: u16) {
+        self.wakes_seen = Some(wakes_seen);
     }
 
     /// The number of event `n` in the trace.
@@ -387,7 +383,7 @@ impl Harvest {
                 return;
             }
             match found {
-                Fetched::Whole(epoch) => self.emit(index, n, &epoch, pass),
+                Fetched::Whole(epoch) => self.emit_of_slot(index, n, &epoch, pass),
                 Fetched::Torn => return,
                 absent => match self.cells[index].get_past(absent, station) {
                     Some(lost) => self.miss(index, lost),
@@ -406,7 +402,7 @@ impl Harvest {
             let beyond_slots = ahead.saturating_sub(SLOTS as u64).max(1);
             let lost = match cell.dialect().fetch(station, n) {
                 Fetched::Whole(epoch) => {
-                    self.emit(index, n, &epoch, pass);
+                    self.emit_of_slot(index, n, &epoch, pass);
                     continue;
                 }
                 Fetched::Overwritten(oldest) => cell.ahead(oldest).clamp(beyond_slots, ahead),

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use ctp_nostd::Region;
 use ctp_nostd::inspect::WokenBy;
-use ctp_nostd::lane::{DeedKind, Payload};
-use ctp_trace::record::{self, Act, CoroutineId, Nanos, ProcessId, Record as Fact, SiteId, Waker};
+use ctp_nostd::lane::{DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, Payload};
+use ctp_trace::record::{
+    self, Act, Close, CoroutineId, Hold, Nanos, ProcessId, Record as Fact, SiteId, WakeCall, Waker,
+};
 
-use super::acts::{self, Witness};
 use super::lanes::Record;
 use super::{Harvest, Pass, convert};
 
@@ -71,7 +72,7 @@ impl Harvest {
             harvest: self,
             pass,
         };
-        if let Some(act) = acts::act(deed, payload, &mut live) {
+        if let Some(act) = live.act(deed, payload) {
             self.tell_deed(lane, at, act, pass);
         }
     }
@@ -174,21 +175,67 @@ struct Live<'l, 'p> {
     pass: &'l mut Pass<'p>,
 }
 
-impl Witness for Live<'_, '_> {
-    fn tid(&self) -> u64 {
-        self.author.tid
+impl Live<'_, '_> {
+    /// What the thread did. Nothing if that is told elsewhere, or it is not known any more which coroutine
+    /// it woke.
+    fn act(&mut self, deed: DeedKind, payload: &Payload) -> Option<Act> {
+        Some(match deed {
+            DeedKind::Begin => Act::Begin,
+            DeedKind::End => Act::End,
+            DeedKind::Loss | DeedKind::Void => return None,
+            DeedKind::Wake => Act::Wake(self.wake_call(payload)?),
+            DeedKind::Close => Act::Close(self.closing(payload)),
+            DeedKind::Acquire => Act::Acquire(self.hold(payload)),
+            DeedKind::Release => Act::Release(self.hold(payload)),
+        })
     }
 
+    fn wake_call(&mut self, payload: &Payload) -> Option<WakeCall> {
+        Some(WakeCall {
+            coroutine: self.coroutine(payload)?,
+            count: payload.n as u32,
+            by: self.harvest.waker(WokenBy::from_word(payload.arg as u32)),
+            site: self.site(payload.site),
+        })
+    }
+
+    fn closing(&mut self, payload: &Payload) -> Close {
+        Close {
+            wait: convert::wait_kind(payload.wait_kind),
+            arg: payload.arg,
+            site: self.site(payload.site),
+        }
+    }
+
+    fn hold(&mut self, payload: &Payload) -> Hold {
+        let by = self.holder(payload);
+        let Close { wait, arg, site } = self.closing(payload);
+        Hold {
+            wait,
+            arg,
+            by,
+            site,
+        }
+    }
+
+    /// The coroutine or thread that ran where the record was written.
+    fn holder(&mut self, payload: &Payload) -> Waker {
+        let coroutine = match payload.n {
+            HELD_BY_THREAD => return Waker::Thread(self.author.tid as u32),
+            HELD_BY_COROUTINE => self.coroutine(payload),
+            _ => None,
+        };
+        coroutine.map_or(Waker::Foreign, Waker::Coroutine)
+    }
+
+    /// The coroutine that the record names, if anything else is told of that.
     fn coroutine(&mut self, payload: &Payload) -> Option<CoroutineId> {
         let index = payload.station as usize;
         let is_known = self.harvest.is_of_its_coroutine(index, payload, self.pass);
         is_known.then(|| self.harvest.cells[index].coroutine)
     }
 
-    fn waker(&self, by: WokenBy) -> Waker {
-        self.harvest.waker(by)
-    }
-
+    /// The site that this word of the thread's program means.
     fn site(&mut self, word: u64) -> SiteId {
         let places = &mut self.harvest.places;
         places.word(self.author.process, word, self.pass)

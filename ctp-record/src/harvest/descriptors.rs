@@ -5,6 +5,7 @@ use ctp_nostd::dialect::Fetched;
 use ctp_trace::record::{CoroutineId, EventKind, Nanos, ProcessId, WaitKind};
 use ctp_trace::verdict::wakes_since;
 
+use super::tell::Source;
 use super::{Harvest, convert};
 
 /// A wait for a descriptor that goes on, and that nobody has ended by a wake.
@@ -39,7 +40,7 @@ impl Harvest {
             return None;
         };
         let is_its_own = epoch.generation == cell.generation();
-        let is_suspend = convert::event_kind(&epoch, false) == Some(EventKind::Suspend);
+        let is_suspend = convert::kind_of_slot(&epoch, Source::Ours) == Some(EventKind::Suspend);
         let reads = match convert::wait_kind(epoch.tail.wait_kind) {
             WaitKind::Readable => true,
             WaitKind::Writable => false,

@@ -1,11 +1,16 @@
-//! What was read of an event, in a slot or a lane, becomes one of the trace.
+//! What was read of an event, in a slot or in a lane, becomes an event of the trace.
 
+use ctp_nostd::control::AFTER_FILTERED;
+use ctp_nostd::dialect::Fetched;
+use ctp_nostd::lane::Payload;
 use ctp_nostd::slot::Epoch;
-use ctp_trace::record::{Event, EventKind, ProcessId};
+use ctp_trace::record::{Event, EventKind, Nanos, SiteId};
 
-use super::{Harvest, Pass, Places, convert};
+use super::cell::Cell;
+use super::lanes::Record;
+use super::{Harvest, Pass, convert};
 
-/// In whose way an event is written.
+/// Which probe writes a station, and so its slots.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Ours,
@@ -13,71 +18,168 @@ pub(super) enum Source {
 }
 
 impl Harvest {
-    /// Event `n` of this station was read, whatever it says: it goes to the sink if it can be one.
+    /// Event `n` of a station, as its slot has it, goes to the sink if it can be an event.
     #[inline(never)]
-    pub(super) fn emit(&mut self, index: usize, n: u64, epoch: &Epoch, pass: &mut Pass<'_>) {
-        let may_be = self.horizon.may_have_been(epoch.timestamp);
-        let cell = &mut self.cells[index];
-        cell.inexact |= self.horizon.is_before_dawn(epoch.timestamp);
-        let plain = cell.plain.is_some();
-        let is_its_own = plain || epoch.generation == cell.generation();
-        let kind = convert::event_kind(epoch, plain).filter(|_| is_its_own && may_be);
-        let Some(kind) = kind else {
-            cell.go_past(n);
-            self.totals.quarantined += 1;
-            self.miss(index, 1);
+    pub(super) fn emit_of_slot(
+        &mut self,
+        index: usize,
+        n: u64,
+        epoch: &Epoch,
+        pass: &mut Pass<'_>,
+    ) {
+        let cell = &self.cells[index];
+        let source = cell.source();
+        let is_its_own = source == Source::Plain || epoch.generation == cell.generation();
+        let kind = convert::kind_of_slot(epoch, source).filter(|_| is_its_own);
+        let Some(kind) = self.credible(index, n, epoch.timestamp, kind) else {
             return;
         };
-        let source = match plain {
-            true => Source::Plain,
-            false => Source::Ours,
-        };
-        let event = self.tell((index, n), kind, epoch, source, pass);
-        pass.sink.take_event(&event);
-    }
-
-    /// What the trace says of event `n` of a station, which is of this kind.
-    fn tell(
-        &mut self,
-        (index, n): (usize, u64),
-        kind: EventKind,
-        epoch: &Epoch,
-        source: Source,
-        pass: &mut Pass<'_>,
-    ) -> Event {
         let at = self.horizon.nanos(epoch.timestamp);
         let cell = &mut self.cells[index];
         let process = cell.process;
-        let mut event = cell.event(n, at, kind, epoch, source);
-        self.told = self.told.max(at);
-        self.totals.events += 1;
-        match kind {
-            EventKind::Suspend => {
-                self.places
-                    .describe_wait(&mut event, process, epoch, source, pass);
+        let mut event = cell.event_of_slot((n, at), kind, epoch, source);
+        if kind == EventKind::Suspend {
+            event.site = match source {
+                Source::Plain => self.places.plain(process, epoch.addr, pass),
+                Source::Ours => self.places.word(process, epoch.site, pass),
+            };
+            if source == Source::Plain && event.site == SiteId(0) {
+                event.arg = epoch.addr;
             }
-            EventKind::Death => self.ended.push(index as u32),
-            EventKind::Birth | EventKind::Run => {}
         }
-        event
+        self.note_and_emit(index, &event, pass);
+    }
+
+    /// The next event of a station, as a lane of this thread has it, goes to the sink if it can be an event.
+    #[inline(never)]
+    pub(super) fn emit_of_lane(
+        &mut self,
+        index: usize,
+        tid: u64,
+        record: &Record,
+        pass: &mut Pass<'_>,
+    ) {
+        let n = self.cells[index].next_n();
+        let kind = convert::kind_of_lane(record.payload.kind).filter(|_| record.at != 0);
+        let Some(kind) = self.credible(index, n, record.at, kind) else {
+            return;
+        };
+        let at = self.horizon.nanos(record.at);
+        let cell = &mut self.cells[index];
+        let process = cell.process;
+        let mut event = cell.event_of_lane((tid, at), kind, record, pass);
+        if kind == EventKind::Suspend {
+            event.site = self.places.word(process, record.payload.site, pass);
+        }
+        self.note_and_emit(index, &event, pass);
+    }
+
+    /// The kind of event `n`, unless the event makes no sense: then it is left out, and counted.
+    fn credible(
+        &mut self,
+        index: usize,
+        n: u64,
+        at_ns: u64,
+        kind: Option<EventKind>,
+    ) -> Option<EventKind> {
+        let may_be = self.horizon.may_have_been(at_ns);
+        let cell = &mut self.cells[index];
+        cell.inexact |= self.horizon.is_before_dawn(at_ns);
+        let kind = kind.filter(|_| may_be);
+        if kind.is_none() {
+            cell.go_past(n);
+            self.totals.quarantined += 1;
+            self.miss(index, 1);
+        }
+        kind
+    }
+
+    fn note_and_emit(&mut self, index: usize, event: &Event, pass: &mut Pass<'_>) {
+        self.told = self.told.max(event.at);
+        self.totals.events += 1;
+        if event.kind == EventKind::Death {
+            self.ended.push(index as u32);
+        }
+        pass.sink.take_event(event);
     }
 }
 
-impl Places {
-    /// What a suspend says of its wait, and where that is.
-    #[inline(always)]
-    pub(super) fn describe_wait(
+impl Cell {
+    fn source(&self) -> Source {
+        match self.plain {
+            Some(_) => Source::Plain,
+            None => Source::Ours,
+        }
+    }
+
+    /// Event `n` as its slot has it, but for the site.
+    fn event_of_slot(
         &mut self,
-        event: &mut Event,
-        process: ProcessId,
+        (n, at): (u64, Nanos),
+        kind: EventKind,
         epoch: &Epoch,
         source: Source,
-        pass: &mut Pass<'_>,
-    ) {
-        let site = match source {
-            Source::Plain => self.plain(process, epoch.addr, pass),
-            Source::Ours => self.word(process, epoch.site, pass),
+    ) -> Event {
+        let is_ours = source == Source::Ours;
+        let after_filtered = is_ours && epoch.tail.kind & AFTER_FILTERED != 0;
+        let mut event = self.event(n, (epoch.timestamp, at), kind, after_filtered);
+        event.tid = epoch.tid;
+        if kind == EventKind::Run {
+            self.note_wakes_seen(epoch.tail.wake_seen);
+        }
+        if is_ours {
+            convert::describe(
+                &mut event,
+                epoch.arg,
+                epoch.tail.wait_kind,
+                epoch.tail.wake_seen,
+            );
+        }
+        event
+    }
+
+    /// The next event as a lane of this thread has it, but for the site.
+    #[inline(always)]
+    pub(super) fn event_of_lane(
+        &mut self,
+        (tid, at): (u64, Nanos),
+        kind: EventKind,
+        record: &Record,
+        pass: &Pass<'_>,
+    ) -> Event {
+        let payload = &record.payload;
+        let after_filtered = payload.kind & AFTER_FILTERED != 0;
+        let wakes_seen = match kind {
+            EventKind::Run => payload.arg as u16,
+            EventKind::Suspend => self.wakes_seen_by_suspend(payload, pass),
+            EventKind::Birth | EventKind::Death => 0,
         };
-        convert::describe_wait(event, epoch, source == Source::Plain, site);
+        let n = self.next_n();
+        let mut event = self.event(n, (record.at, at), kind, after_filtered);
+        event.tid = tid;
+        if kind == EventKind::Run {
+            self.note_wakes_seen(wakes_seen);
+        }
+        convert::describe(&mut event, payload.arg, payload.wait_kind, wakes_seen);
+        event
+    }
+
+    /// What a suspend has seen of wakes is what the run before it saw, which its record does not repeat.
+    #[inline(always)]
+    fn wakes_seen_by_suspend(&self, payload: &Payload, pass: &Pass<'_>) -> u16 {
+        let is_next = payload.kind & AFTER_FILTERED == 0;
+        let run = self.wakes_seen().filter(|_| is_next);
+        run.unwrap_or_else(|| wakes_seen_in_slot(self, payload.station, pass))
+    }
+}
+
+/// What a suspend has seen, where the run before it is missing or was kept out. If the slot has been
+/// written over, then a later event tells.
+#[cold]
+fn wakes_seen_in_slot(cell: &Cell, station: u32, pass: &Pass<'_>) -> u16 {
+    let station = &pass.region.stations[station as usize];
+    match cell.dialect().fetch(station, cell.next_n()) {
+        Fetched::Whole(epoch) => epoch.tail.wake_seen,
+        _ => 0,
     }
 }

@@ -1,11 +1,8 @@
 //! Records of lanes become events, the earliest first.
 
-use ctp_nostd::control::AFTER_FILTERED;
-use ctp_nostd::dialect::Fetched;
 use ctp_nostd::inspect::Identity;
 use ctp_nostd::lane::{Copied, DeedKind, Payload};
 use ctp_nostd::layout::SLOTS;
-use ctp_nostd::slot::Epoch;
 
 use super::{Reach, Record, Step};
 use crate::harvest::cell::Cell;
@@ -140,8 +137,7 @@ impl Harvest {
         match cell.ahead_of(payload) {
             Some(0) => {
                 let tid = self.lanes.cursors[lane].author.tid;
-                let (n, epoch) = (cell.next_n(), cell.epoch(tid, record, pass));
-                self.emit(index, n, &epoch, pass);
+                self.emit_of_lane(index, tid, record, pass);
                 Outcome::Taken
             }
             Some(_) => Outcome::Early,
@@ -193,32 +189,10 @@ fn uses(generation: u32) -> u8 {
     (generation / 2) as u8
 }
 
-/// What a suspend has seen, where the run before it is missing or was kept out. If the slot has been
-/// written over, then a later event tells.
-#[cold]
-fn wakes_seen_in_slot(cell: &Cell, station: u32, pass: &Pass<'_>) -> u16 {
-    let station = &pass.region.stations[station as usize];
-    match cell.dialect().fetch(station, cell.next_n()) {
-        Fetched::Whole(epoch) => epoch.tail.wake_seen,
-        _ => 0,
-    }
-}
-
 impl Cell {
     /// Is it of this use of the station?
     fn is_meant(&self, payload: &Payload) -> bool {
         self.is_ours() && uses(self.generation()) == payload.uses
-    }
-
-    /// What a record of its coroutine, by this thread, tells.
-    #[inline]
-    pub(super) fn epoch(&self, tid: u64, record: &Record, pass: &Pass<'_>) -> Epoch {
-        let payload = &record.payload;
-        // What a suspend has seen is what the run before it saw.
-        let is_next = payload.kind & AFTER_FILTERED == 0;
-        let run = self.wakes_seen().filter(|_| is_next);
-        let seen = || run.unwrap_or_else(|| wakes_seen_in_slot(self, payload.station, pass));
-        convert::epoch(record.at, payload, tid, self.generation(), seen)
     }
 
     /// Is it the next event of this coroutine, which is known?

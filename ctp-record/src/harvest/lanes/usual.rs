@@ -10,7 +10,6 @@ use super::Record;
 use crate::harvest::cell::Cell;
 use crate::harvest::horizon::Horizon;
 use crate::harvest::queue::MOST_SHOWN;
-use crate::harvest::tell::Source;
 use crate::harvest::{Harvest, Pass, Places, Sink};
 
 /// Events on their way to the sink; none between two rounds. Nothing but definitions goes to the sink
@@ -116,13 +115,10 @@ impl Desk<'_> {
         let mut record = Record::of(copied);
         record.payload.kind = stored; // as it is, but known where this is compiled
         let cell = &mut self.cells[copied.station() as usize];
-        let epoch = cell.epoch(self.tid, &record, pass);
-        let (n, process) = (cell.next_n(), cell.process);
-        let at = self.horizon.nanos(record.at);
-        let mut event = cell.event(n, at, kind, &epoch, Source::Ours);
+        let (process, at) = (cell.process, self.horizon.nanos(record.at));
+        let mut event = cell.event_of_lane((self.tid, at), kind, &record, pass);
         if kind == EventKind::Suspend {
-            self.places
-                .describe_wait(&mut event, process, &epoch, Source::Ours, pass);
+            event.site = self.places.word(process, record.payload.site, pass);
         }
         event
     }
