@@ -19,15 +19,15 @@ use std::os::unix::fs::MetadataExt as _;
 
 use ctp_nostd::create::Plan;
 
-use crate::clock::Clock;
-use crate::config::Launch;
+use crate::cli::config::Launch;
+use crate::cli::print::print;
+use crate::closing::start_and_end::{recording_of, start_of};
+use crate::connect::rendezvous::Rendezvous;
 use crate::error::{Error, StartError};
 use crate::launch::Prepared;
-use crate::print::print;
-use crate::rendezvous::Rendezvous;
-use crate::shm::Memory;
-use crate::signals::Signals;
-use crate::start_and_end::{recording_of, start_of};
+use crate::launch::signals::Signals;
+use crate::memory::clock::Clock;
+use crate::memory::shm::Memory;
 use rules::{Judged, RULES};
 use watch::{File, Watch};
 

@@ -1,7 +1,11 @@
 //! The closing lines: how it ended, what was recorded, what was lost, and what to type next.
 
+pub mod cost;
+pub mod hindsight;
+pub mod landing;
 mod laneless;
 mod refused;
+pub mod start_and_end;
 mod turned_away;
 pub mod write;
 
@@ -12,10 +16,10 @@ use std::time::Duration;
 use ctp_nostd::inspect::Counters;
 use ctp_trace::record::{End, Ending, Nanos};
 
-use crate::backlog::Backlog;
-use crate::hindsight::Outlook;
-use crate::turned_away::TurnedAway;
-use crate::words::{counted, grouped, seconds, shell_word, shown, size};
+use crate::cli::words::{counted, grouped, seconds, shell_word, shown, size};
+use crate::closing::hindsight::Outlook;
+use crate::connect::turned_away::TurnedAway;
+use crate::output::backlog::Backlog;
 
 /// What there is to say.
 #[derive(Clone, Debug)]

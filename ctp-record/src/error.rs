@@ -9,7 +9,7 @@ mod trace;
 use std::fmt;
 use std::io;
 
-use crate::rendezvous::is_no_descriptor_left;
+use crate::connect::rendezvous::is_no_descriptor_left;
 
 pub use control::ControlError;
 pub use image::ImageError;

@@ -37,8 +37,8 @@ use std::sync::{Arc, Mutex};
 use ctp_nostd::Region;
 use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
-use crate::backlog::Backlog;
-use crate::pace::PassOutcome;
+use crate::output::backlog::Backlog;
+use crate::session::pace::PassOutcome;
 use cell::Cell;
 pub(crate) use copies::{Copies, Copying, locked};
 pub(crate) use descriptors::DescriptorWait;

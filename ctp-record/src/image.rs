@@ -13,10 +13,10 @@ use ctp_nostd::layout::Station;
 use ctp_trace::record::{Module, Nanos, Process, ProcessId, Record};
 use object::{BinaryFormat, Object as _, ObjectSegment as _, SegmentFlags};
 
-use crate::config::Image;
+use crate::cli::config::Image;
 use crate::error::{Error, ImageError, StartError};
 use crate::harvest::{Numbers, Outside, Peer, Sink};
-use crate::shm::Copy;
+use crate::memory::shm::Copy;
 use place::{Place, memory_in};
 pub use read::read;
 

@@ -4,6 +4,12 @@
 //! Memory and socket exist before the program's first instruction, so that it need not be
 //! stopped to be attached to.
 
+pub mod environment;
+pub mod inherited;
+pub mod interpreter;
+pub mod signals;
+pub mod survivors;
+
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,15 +23,12 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal, setrlimit,
 };
 
-use crate::config::Launch;
+use crate::cli::config::Launch;
+use crate::connect::rendezvous::Rendezvous;
 use crate::error::{Error, StartError};
 use crate::flight::Reach;
-use crate::inherited;
-use crate::interpreter;
-use crate::processor_limit;
-use crate::rendezvous::Rendezvous;
-use crate::shm::Memory;
-use crate::signals;
+use crate::memory::shm::Memory;
+use crate::session::processor_limit;
 
 /// All that the program needs is there.
 #[derive(Debug)]

@@ -1,7 +1,14 @@
 //! The trace on disk.
 
+pub mod backlog;
+pub mod deadlines;
+pub mod encoder;
 mod location;
 mod place;
+pub mod rate;
+pub mod rush;
+pub mod store;
+pub mod watermark;
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Seek as _};
@@ -12,11 +19,11 @@ use std::path::{Path, PathBuf};
 use ctp_trace::record::{End, Event, Nanos, ProcessId, Record, Start};
 use rustix::fs::fstat;
 
-use crate::backlog::Backlog;
-use crate::deadlines::ProgramClocks;
-use crate::encoder::{Encoder, Watched};
 use crate::error::TraceError;
 use crate::harvest::{Sink, Standstill};
+use crate::output::backlog::Backlog;
+use crate::output::deadlines::ProgramClocks;
+use crate::output::encoder::{Encoder, Watched};
 pub use location::{Location, Target, resolve};
 pub use place::Place;
 

@@ -1,9 +1,13 @@
 //! From what was asked for to who does it.
 
-use crate::config::{Config, Task};
+use crate::check;
+use crate::cli::config::{Config, Task};
+use crate::cli::print;
+use crate::cli::stderr;
 use crate::control::ask;
 use crate::error::Error;
-use crate::{check, image, print, recording, stderr};
+use crate::image;
+use crate::session::recording;
 
 /// Does what was asked for. The exit status is the program's, 128+n if signal n ended it.
 ///

@@ -7,8 +7,8 @@ use ctp_nostd::{Region, doorbell};
 
 use super::look::Look;
 use super::watch::Latest;
-use crate::clock::monotonic_ns;
-use crate::wait;
+use crate::memory::clock::monotonic_ns;
+use crate::session::wait;
 
 /// Looks for which the bell stays off after it rang, so that one rung without need is noticed.
 const AWAKE_LOOKS: u32 = 10;

@@ -15,11 +15,11 @@ use super::look::Look;
 use super::procfs;
 use super::rules::{Judged, Pair, RULES, Scope};
 use super::world::World;
-use crate::clock::monotonic_ns;
+use crate::connect::rendezvous::{self, Rendezvous};
 use crate::launch::Running;
-use crate::rendezvous::{self, Rendezvous};
-use crate::signals::Signals;
-use crate::time_namespace;
+use crate::launch::signals::Signals;
+use crate::memory::clock::monotonic_ns;
+use crate::proc::time_namespace;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_micros(200);

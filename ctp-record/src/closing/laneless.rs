@@ -1,8 +1,8 @@
 //! What is said of threads that found no lane.
 
 use super::Closing;
-use crate::size::typed;
-use crate::words::{counted, grouped};
+use crate::cli::size::typed;
+use crate::cli::words::{counted, grouped};
 
 impl Closing<'_> {
     pub(super) fn laneless(&self) -> Option<String> {

@@ -6,7 +6,7 @@ use ctp_nostd::layout::MOST_STATIONS;
 use ctp_trace::record::Ending;
 
 use super::Closing;
-use crate::words::{counted, grouped};
+use crate::cli::words::{counted, grouped};
 
 impl Closing<'_> {
     pub(super) fn refused(&self) -> Option<String> {

@@ -3,7 +3,7 @@
 use ctp_trace::record::Ending;
 
 use super::Closing;
-use crate::words::grouped;
+use crate::cli::words::grouped;
 
 impl Closing<'_> {
     pub(super) fn turned_away(&self) -> impl Iterator<Item = String> {
@@ -95,7 +95,7 @@ mod tests {
     use ctp_trace::record::{End, Nanos};
 
     use super::*;
-    use crate::turned_away::TurnedAway;
+    use crate::connect::turned_away::TurnedAway;
 
     fn of(turned_away: TurnedAway) -> Closing<'static> {
         Closing {

@@ -5,11 +5,12 @@ use std::fs::File;
 use ctp_trace::record::End;
 
 use super::Closing;
-use crate::config::Verbosity;
+use crate::cli::config::Verbosity;
+use crate::cli::stderr;
+use crate::closing::hindsight::{self, Outlook};
 use crate::error::TraceError;
-use crate::hindsight::{self, Outlook};
 use crate::output::Output;
-use crate::{processor_limit, stderr};
+use crate::session::processor_limit;
 
 /// Ends the trace and says what is in it. Nothing of that is read back where nothing is to be said.
 ///

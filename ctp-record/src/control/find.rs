@@ -21,11 +21,11 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use rustix::process::{geteuid, getuid};
 
 use super::converse::Deadline;
-use crate::credentials::{self, Peer};
-use crate::environment;
+use crate::connect::credentials::{self, Peer};
+use crate::connect::rendezvous::CONTROL;
 use crate::error::ControlError;
-use crate::namespace;
-use crate::rendezvous::CONTROL;
+use crate::launch::environment;
+use crate::proc::namespace;
 
 /// What came of an attempt to reach a recorder.
 enum Attempt {

@@ -6,7 +6,7 @@ use std::path::Path;
 use ctp_trace::escape::{escaped, is_unsafe};
 
 use super::Orders;
-use crate::words::shell_word;
+use crate::cli::words::shell_word;
 
 /// Figures of a recording that goes on.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ctp_nostd::Refused;
 
-use crate::words::shown;
+use crate::cli::words::shown;
 
 /// Why there is no dump that can be read.
 #[derive(Debug)]

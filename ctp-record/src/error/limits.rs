@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::rendezvous::is_no_descriptor_left;
+use crate::connect::rendezvous::is_no_descriptor_left;
 
 /// Neither a file nor memory is refused so: it is the thread that works on it.
 pub fn is_no_thread_left(error: &io::Error) -> bool {

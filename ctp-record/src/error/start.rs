@@ -4,9 +4,9 @@ use std::fmt;
 use std::io;
 
 use super::limits::{is_no_thread_left, no_thread, remedy};
-use crate::rendezvous::is_no_descriptor_left;
-use crate::signals::Arrived;
-use crate::words::size;
+use crate::cli::words::size;
+use crate::connect::rendezvous::is_no_descriptor_left;
+use crate::launch::signals::Arrived;
 
 /// Why nothing could begin.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::limits::{is_no_thread_left, no_thread, remedy};
-use crate::words::shown;
+use crate::cli::words::shown;
 
 /// Why a trace is not there, or not all of it.
 #[derive(Debug)]

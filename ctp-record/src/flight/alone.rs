@@ -9,10 +9,10 @@ use super::compose::{Composed, compose};
 use super::gathered::{Gathered, Part};
 use super::lane_copy;
 use super::plan::Plan;
-use crate::clock::monotonic_ns;
 use crate::harvest::{Harvest, Outside, Sink};
-use crate::memories::Look;
-use crate::shm::Memory;
+use crate::memory::clock::monotonic_ns;
+use crate::memory::memories::Look;
+use crate::memory::shm::Memory;
 
 /// What is known of the end of a recording, in its own time, which begins at 0.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ctp_trace::record::{Birth, CoroutineId, Look, ProcessId, Record, Seen};
 
 use super::ended::EndedCoroutines;
-use crate::deadlines::ProgramClocks;
 use crate::harvest::{Sink, StationCoroutine};
+use crate::output::deadlines::ProgramClocks;
 
 /// A coroutine with all that is known of it.
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@ use super::gathered::Gathered;
 use super::image::{self, MemoryImage};
 use super::known::Known;
 use super::plan::Plan;
-use crate::deadlines::Corrected;
 use crate::harvest::image::ImageTimes;
 use crate::harvest::{Sink, Totals};
+use crate::output::deadlines::Corrected;
 
 /// What a snapshot came to.
 #[derive(Clone, Copy, Debug, Default)]

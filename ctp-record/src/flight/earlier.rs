@@ -8,7 +8,7 @@ use std::path::Path;
 use ctp_trace::output::directory_of;
 use rustix::fs::{FlockOperation, fcntl_lock};
 
-use crate::leftovers::{is_trace_of_ours, names_in};
+use crate::connect::leftovers::{is_trace_of_ours, names_in};
 use crate::output::{Location, Target, resolve};
 
 /// Earlier traces `FILE.1`, `FILE.2` and so on are kept as `FILE.1.old`, `FILE.2.old` and so on: beside

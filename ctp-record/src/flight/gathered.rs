@@ -11,14 +11,14 @@ use ctp_trace::record::{Ending, Look, Nanos, ProcessId, Record, Start};
 use super::chronicle::{Chronicle, KnownCoroutine};
 use super::ended::EndedCoroutines;
 use super::lane_copy::{self, LaneCopy};
-use crate::clock::monotonic_ns;
-use crate::deadlines::ProgramClocks;
 use crate::harvest::{Numbers, Places};
-use crate::memories::{Look as Contents, Memories};
-use crate::processes::Processes;
+use crate::memory::clock::monotonic_ns;
+use crate::memory::memories::{Look as Contents, Memories};
+use crate::memory::shm::Memory;
+use crate::output::deadlines::ProgramClocks;
+use crate::proc::processes::Processes;
 use crate::session::vigil;
-use crate::shm::Memory;
-use crate::wait;
+use crate::session::wait;
 
 /// What there is, and at which time.
 #[derive(Debug)]

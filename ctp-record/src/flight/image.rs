@@ -17,7 +17,7 @@ use super::plan::Plan;
 use super::renumbering::Renumbering;
 use crate::harvest::image::{ImageLane, ImageTimes};
 use crate::harvest::{Harvest, Sink, Totals};
-use crate::shm::Memory;
+use crate::memory::shm::Memory;
 
 /// The image of one memory, and how far it was read.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use ctp_nostd::Region;
 use ctp_nostd::lane::{Copied, DeedKind, RecordState, Ring};
 
-use crate::clock::monotonic_ns;
-use crate::memories::Look;
-use crate::processor_limit;
-use crate::shm::Memory;
+use crate::memory::clock::monotonic_ns;
+use crate::memory::memories::Look;
+use crate::memory::shm::Memory;
+use crate::session::processor_limit;
 
 /// The newest records of one lane.
 #[derive(Debug, Default)]

@@ -19,11 +19,11 @@ use super::file::{self, Snapshot};
 use super::gathered::Gathered;
 use super::told;
 use super::when::Trigger;
-use crate::config::Verbosity;
+use crate::cli::config::Verbosity;
+use crate::cli::stderr::say;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
-use crate::promptness;
-use crate::stderr::say;
+use crate::session::promptness;
 
 /// All of it.
 #[derive(Debug)]

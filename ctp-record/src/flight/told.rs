@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::file::Snapshot;
+use crate::cli::words::{grouped, shell_word, shown, size};
 use crate::control::wire::Answer;
 use crate::error::TraceError;
-use crate::words::{grouped, shell_word, shown, size};
 
 /// The lines on stderr; with `threshold` for a snapshot that is taken of what the report would still
 /// take for young.

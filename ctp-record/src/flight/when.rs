@@ -8,8 +8,8 @@ use ctp_trace::escape::escaped;
 use ctp_trace::record::Ending;
 use rustix::process::Signal;
 
-use crate::duration::{self, NoDuration};
-use crate::size::{self, NoSize};
+use crate::cli::duration::{self, NoDuration};
+use crate::cli::size::{self, NoSize};
 
 /// How far back a snapshot goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use ctp_nostd::layout::SLOTS;
 
 use super::groundwork::{Ground, Groundwork, LANES_AHEAD, RECORDS_OF_A_PAGE};
 use super::queue::{Block, MOST_BYTES, MOST_SPARE, Queue, Spare};
-use crate::backlog::Backlog;
+use crate::output::backlog::Backlog;
 
 /// Of all lanes of a memory.
 #[derive(Debug, Default)]

@@ -26,7 +26,7 @@ use super::copies::{Copies, locked};
 use super::deeds::Author;
 use super::image::ImageLane;
 use super::queue::{Queue, Spare, Window};
-use crate::backlog::Backlog;
+use crate::output::backlog::Backlog;
 pub(super) use usual::Events;
 
 /// After so many records it is time to empty the stations of the dead: they are wanted.

@@ -5,7 +5,7 @@ use ctp_nostd::inspect::Identity;
 use ctp_nostd::layout::Station;
 
 use super::{Outside, Peer, Sink};
-use crate::pace::PassOutcome;
+use crate::session::pace::PassOutcome;
 
 /// What one pass works with.
 pub(crate) struct Pass<'p> {

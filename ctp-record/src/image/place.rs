@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::shm::Copy;
+    use crate::memory::shm::Copy;
 
     /// With these words of the header.
     fn memory(bytes: usize, words: &[(&str, u64)]) -> Vec<u8> {

@@ -4,14 +4,14 @@ use ctp_nostd::Region;
 use ctp_trace::record::Ending;
 
 use super::{Firmware, first_birth_ns, load};
-use crate::clock::Clock;
+use crate::cli::config::{Config, Image, Verbosity};
+use crate::cli::words::shown;
+use crate::closing::start_and_end::{end_of, start_of};
 use crate::closing::{Closing, write};
-use crate::config::{Config, Image, Verbosity};
 use crate::error::{Error, ImageError};
 use crate::harvest::Harvest;
+use crate::memory::clock::Clock;
 use crate::output::Output;
-use crate::start_and_end::{end_of, start_of};
-use crate::words::shown;
 
 /// Reads a dump into a trace and says what is in it.
 ///

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::location::{Location, Target, resolve};
+use crate::connect::leftovers;
 use crate::error::TraceError;
-use crate::leftovers;
 
 /// Where a file is to lie. A device or a pipe is written to as it is, and has no such place.
 #[derive(Debug)]

@@ -6,11 +6,12 @@ use ctp_trace::record::{Nanos, ProcessEnding};
 use signal_hook::consts::SIGXCPU;
 
 use super::{Over, Session, vigil};
-use crate::config::Verbosity;
-use crate::signals::Arrived;
-use crate::status::Status;
-use crate::wait::Happened;
-use crate::{stderr, survivors};
+use crate::cli::config::Verbosity;
+use crate::cli::stderr;
+use crate::launch::signals::Arrived;
+use crate::launch::survivors;
+use crate::monitor::status::Status;
+use crate::session::wait::Happened;
 
 impl Session<'_> {
     /// Does what follows from what has happened. Gives why and when it is over, if it is.

@@ -1,22 +1,22 @@
 //! A session before its first look.
 
 use super::{Options, Session, SoFar};
-use crate::backlog::Backlog;
-use crate::calibrate::Calibrator;
-use crate::clock::Clock;
-use crate::config::{Launch, Verbosity};
+use crate::cli::config::{Launch, Verbosity};
+use crate::connect::rendezvous::Rendezvous;
 use crate::crash::Crashes;
 use crate::launch::Running;
-use crate::lookout::Lookout;
-use crate::looks::Looks;
-use crate::memories::Memories;
-use crate::processes::Processes;
-use crate::rendezvous::Rendezvous;
-use crate::signals::Signals;
-use crate::status::Status;
-use crate::store::Store;
-use crate::wait::Wait;
-use crate::watermark::Watermark;
+use crate::launch::signals::Signals;
+use crate::memory::calibrate::Calibrator;
+use crate::memory::clock::Clock;
+use crate::memory::memories::Memories;
+use crate::monitor::lookout::Lookout;
+use crate::monitor::status::Status;
+use crate::observe::Looks;
+use crate::output::backlog::Backlog;
+use crate::output::store::Store;
+use crate::output::watermark::Watermark;
+use crate::proc::processes::Processes;
+use crate::session::wait::Wait;
 
 /// What is there before the program's first instruction, and then the program.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use ctp_trace::record::ProcessEnding;
 use rustix::io::Errno;
 
 use super::Session;
-use crate::calibrate::Calibrator;
-use crate::memories::Memories;
-use crate::rendezvous::{self, Caller};
-use crate::turned_away::TurnedAway;
-use crate::wait::Request;
+use crate::connect::rendezvous::{self, Caller};
+use crate::connect::turned_away::TurnedAway;
+use crate::memory::calibrate::Calibrator;
+use crate::memory::memories::Memories;
+use crate::session::wait::Request;
 
 /// Callers that are heard at the end, at least as many as the kernel ever keeps waiting: more are the work
 /// of a program that connects without end.

@@ -12,8 +12,8 @@ use crate::control::desk::Reply;
 use crate::control::status::Status;
 use crate::control::wire::{Answer, Errand, Question};
 use crate::harvest::Sink as _;
-use crate::memories::Memories;
-use crate::wait;
+use crate::memory::memories::Memories;
+use crate::session::wait;
 
 /// So long may events that began before a command take to be written. One whose thread is stopped
 /// or was killed may take for ever.

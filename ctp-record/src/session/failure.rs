@@ -1,11 +1,11 @@
 //! A trace that takes no more: told when it happens, since the recording goes on, and for nothing.
 
 use super::Session;
-use crate::encoder::same;
+use crate::cli::stderr;
+use crate::cli::words::seconds;
 use crate::error::TraceError;
-use crate::status::Status;
-use crate::stderr;
-use crate::words::seconds;
+use crate::monitor::status::Status;
+use crate::output::encoder::same;
 
 impl Session<'_> {
     /// Once, and also where nothing but errors is to be said.

@@ -5,13 +5,13 @@ use std::time::Duration;
 use ctp_trace::record::Nanos;
 
 use super::Session;
-use crate::clock::processor_time;
-use crate::config::Verbosity;
-use crate::lookout::{Finding, Lookout, Purpose, flight, told};
-use crate::pace::PassOutcome;
-use crate::status::Status;
-use crate::stderr;
-use crate::store::Store;
+use crate::cli::config::Verbosity;
+use crate::cli::stderr;
+use crate::memory::clock::processor_time;
+use crate::monitor::lookout::{Finding, Lookout, Purpose, flight, told};
+use crate::monitor::status::Status;
+use crate::output::store::Store;
+use crate::session::pace::PassOutcome;
 
 impl Session<'_> {
     /// Tells what the latest look has found, and begins the next one when it is time, and nothing

@@ -3,10 +3,10 @@
 use ctp_trace::record::Record;
 
 use super::Session;
-use crate::clock::processor_time;
 use crate::harvest::{DescriptorWait, Sink as _};
-use crate::looks::{LONG, MOST_STATIONS, MOST_WAITS};
-use crate::memories::StationPlace;
+use crate::memory::clock::processor_time;
+use crate::memory::memories::StationPlace;
+use crate::observe::{LONG, MOST_STATIONS, MOST_WAITS};
 
 impl Session<'_> {
     /// Looks at what those wait for that have waited long, if it is time.

@@ -3,7 +3,7 @@
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::Session;
-use crate::processor_limit;
+use crate::session::processor_limit;
 
 impl Session<'_> {
     /// Ends the recording, as the kernel does at the soft limit, where what waits to be written takes

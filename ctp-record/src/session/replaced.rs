@@ -3,7 +3,7 @@
 use ctp_trace::record::ProcessEnding;
 
 use super::Session;
-use crate::namespace;
+use crate::proc::namespace;
 
 impl Session<'_> {
     /// Buries those whose connections an exec has closed.

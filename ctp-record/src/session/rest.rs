@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use super::Session;
-use crate::lookout::Lookout;
-use crate::pace::Next;
-use crate::wait::{self, Happened};
+use crate::monitor::lookout::Lookout;
+use crate::session::pace::Next;
+use crate::session::wait::{self, Happened};
 
 /// How often a sleeping memory is looked at all the same.
 const SAFETY_TICK: Duration = Duration::from_secs(1);

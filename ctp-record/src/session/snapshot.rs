@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use ctp_trace::record::{Ending, Start};
 
 use super::Session;
-use crate::config::Verbosity;
+use crate::cli::config::Verbosity;
+use crate::cli::stderr;
 use crate::control::desk::Reply;
 use crate::error::TraceError;
 use crate::flight::{Chronicle, Gathered, Snapshot};
-use crate::memories::Memories;
-use crate::namespace;
-use crate::processes::Processes;
-use crate::status::Status;
-use crate::stderr;
-use crate::store::Store;
+use crate::memory::memories::Memories;
+use crate::monitor::status::Status;
+use crate::output::store::Store;
+use crate::proc::namespace;
+use crate::proc::processes::Processes;
 
 /// How to gather what a snapshot is made of.
 type Take = fn(&Start, &mut Memories, &mut Processes, &mut Chronicle) -> Gathered;

@@ -1,0 +1,269 @@
+//! What the user types, and what it means.
+
+mod control;
+mod help;
+mod usage;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+use ctp_nostd::layout::{LaneRecord, MOST_STATIONS};
+
+use crate::cli::config::{Config, Flight, Image, Launch, Task, Verbosity};
+use crate::cli::duration;
+use crate::cli::size;
+use crate::flight::{BadReach, Reach, Trigger};
+use crate::memory::capacity;
+use control::ControlArgs;
+pub use usage::{answer, command};
+
+/// Runs a program and records what its coroutines do, from outside.
+#[derive(Parser, Debug)]
+#[command(
+    name = "ctp-record",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (cTP v1, trace format 1)"),
+    before_help = help::EXAMPLES,
+    after_help = help::AFTER,
+    override_usage = help::USAGE,
+    disable_help_subcommand = true,
+    args_conflicts_with_subcommands = true
+)]
+pub struct Args {
+    #[command(subcommand)]
+    subcommand: Option<Sub>,
+
+    /// The trace; an earlier one is kept as FILE.old
+    #[arg(short, long, value_name = "FILE", default_value = "ctp.data")]
+    output: PathBuf,
+
+    /// Keep totals and the latest events, not history: the trace stays small
+    #[arg(help_heading = help::KEPT, long, conflicts_with_all = ["buffer", "check_probe", "image"])]
+    summary: bool,
+
+    /// Keep what came last and totals of the rest; write it when it is wanted
+    #[arg(help_heading = help::KEPT, long,
+          value_name = "DURATION|SIZE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "all", value_parser = reach,
+          conflicts_with_all = ["summary", "check_probe", "image"])]
+    flight_recorder: Option<Reach>,
+
+    /// Take a snapshot at: exit, exit:nonzero, signal:NAME, stuck:DURATION [default: exit]
+    #[arg(
+        help_heading = help::KEPT,
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        requires = "flight_recorder"
+    )]
+    snapshot_on: Vec<Trigger>,
+
+    /// Go on until every process that came from the program has ended
+    #[arg(help_heading = help::KEPT, long)]
+    wait_all: bool,
+
+    /// Room for so many coroutines; costs nothing unused
+    #[arg(help_heading = help::ROOM, short = 'n', long, value_name = "N", default_value_t = 65_536,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STATIONS)))]
+    stations: u32,
+
+    /// A thread's history, up to 256M; 0: 8 events a coroutine [default: up to 16M]
+    #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::buffer)]
+    buffer: Option<u64>,
+
+    /// Room for what waits to be written [default: 1/8 of memory, up to 512M]
+    #[arg(help_heading = help::ROOM, long, value_name = "SIZE", value_parser = size::backlog)]
+    backlog: Option<u64>,
+
+    #[arg(help_heading = help::SAID, help = help::STUCK_AFTER, long,
+          value_name = "DURATION", value_parser = duration::parse,
+          conflicts_with_all = ["check_probe", "image"])]
+    stuck_after: Option<Duration>,
+
+    /// Say nothing but errors
+    #[arg(help_heading = help::SAID, short, long)]
+    quiet: bool,
+
+    /// Say more: processes, counters, how often the recorder was woken
+    #[arg(help_heading = help::SAID, short, long, conflicts_with = "quiet")]
+    verbose: bool,
+
+    /// Never make the program ring: for one that filters its system calls
+    #[arg(help_heading = help::REACHED, long)]
+    no_bell: bool,
+
+    /// Find who awaits whom in each wait; costs the program clones of wakers
+    #[arg(help_heading = help::REACHED, long, conflicts_with_all = ["no_bell", "image"])]
+    precise_chains: bool,
+
+    /// Hand the memory over by descriptor (to another user or a container)
+    #[arg(help_heading = help::REACHED, long)]
+    inherit_fd: bool,
+
+    /// Judge the program's probe by the rules of cTP instead of recording it
+    #[arg(help_heading = help::INSTEAD, long, conflicts_with_all = ["output", "image"])]
+    check_probe: bool,
+
+    /// Read a dump of a program's memory instead of running a program
+    #[arg(help_heading = help::INSTEAD, long, value_name = "FILE", conflicts_with = "command")]
+    image: Option<PathBuf>,
+
+    /// The program that the dump was taken from, for names
+    #[arg(
+        help_heading = help::INSTEAD,
+        long,
+        value_name = "ELF",
+        requires = "image",
+        conflicts_with = "command"
+    )]
+    elf: Option<PathBuf>,
+
+    #[arg(
+        help_heading = help::INSTEAD,
+        help = help::COMPLETIONS,
+        long,
+        value_name = "SHELL",
+        exclusive = true,
+        hide_possible_values = true
+    )]
+    completions: Option<Shell>,
+
+    /// Print the man page
+    #[arg(help_heading = help::INSTEAD, long, exclusive = true)]
+    man: bool,
+
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Sub {
+    Control(ControlArgs),
+}
+
+const NO_STDOUT: &str = "\
+-o - is no place for a trace: stdout is the program's; for a file of that name: -o ./-";
+
+impl Args {
+    /// What was typed.
+    ///
+    /// # Errors
+    /// Usage; the help and the version are such errors too.
+    pub fn from_command_line() -> Result<Self, clap::Error> {
+        usage::parse(std::env::args_os().collect())
+    }
+
+    /// What it means.
+    ///
+    /// # Errors
+    /// Usage: there is nothing to record.
+    pub fn into_config(self) -> Result<Config, clap::Error> {
+        let verbosity = match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        };
+        let output = self.output.clone();
+        if output == Path::new("-") {
+            return Err(command().error(ErrorKind::ValueValidation, NO_STDOUT));
+        }
+        let backlog_bytes = self.backlog;
+        let task = self.task()?;
+        Ok(Config {
+            task,
+            output,
+            backlog_bytes,
+            verbosity,
+        })
+    }
+
+    fn task(self) -> Result<Task, clap::Error> {
+        if let Some(Sub::Control(control)) = self.subcommand {
+            return control.ask().map(Task::Control);
+        }
+        if let Some(shell) = self.completions {
+            return Ok(Task::Completions(shell));
+        }
+        if self.man {
+            return Ok(Task::Man);
+        }
+        if let Some(dump) = self.image {
+            let elf = self.elf;
+            return Ok(Task::Image(Image { dump, elf }));
+        }
+        if self.command.is_empty() {
+            return Err(command().error(
+                ErrorKind::MissingRequiredArgument,
+                "no program to record; try: ctp-record -- ./app",
+            ));
+        }
+        let flight = self.flight()?;
+        let usual = || capacity::buffer(capacity::memory_bytes());
+        let buffer = self.buffer.unwrap_or_else(usual);
+        let launch = Launch {
+            command: self.command,
+            stations: self.stations,
+            lane_records: match self.summary {
+                true => 0,
+                false => lane_records(flight.as_ref().map_or(buffer, |it| it.room(buffer))),
+            },
+            summary: self.summary,
+            flight,
+            stuck_after: self.stuck_after,
+            inherit_fd: self.inherit_fd,
+            wait_all: self.wait_all,
+            no_bell: self.no_bell,
+            precise_chains: self.precise_chains,
+        };
+        Ok(match self.check_probe {
+            true => Task::CheckProbe(launch),
+            false => Task::Launch(launch),
+        })
+    }
+}
+
+impl Args {
+    fn flight(&self) -> Result<Option<Flight>, clap::Error> {
+        let Some(reach) = self.flight_recorder else {
+            return Ok(None);
+        };
+        let refused = |why: &str| Err(command().error(ErrorKind::ArgumentConflict, why));
+        match (reach, self.buffer) {
+            (_, Some(0)) => {
+                refused("a flight recorder keeps what threads write: --buffer 0 leaves no room")
+            }
+            (Reach::Bytes(_), Some(_)) => {
+                refused("--flight-recorder=SIZE and --buffer say the same: leave out one of them")
+            }
+            _ => {
+                let triggers = match self.snapshot_on.is_empty() {
+                    true => vec![Trigger::Exit],
+                    false => self.snapshot_on.clone(),
+                };
+                Ok(Some(Flight { reach, triggers }))
+            }
+        }
+    }
+}
+
+/// As much as there is, if nothing is said.
+fn reach(text: &str) -> Result<Reach, BadReach> {
+    match text {
+        "all" => Ok(Reach::All),
+        text => text.parse(),
+    }
+}
+
+/// At least so many bytes of records, or none.
+fn lane_records(bytes: u64) -> u32 {
+    match bytes {
+        0 => 0,
+        bytes => (bytes as u32 / size_of::<LaneRecord>() as u32)
+            .max(2)
+            .next_power_of_two(),
+    }
+}

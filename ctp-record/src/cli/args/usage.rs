@@ -1,0 +1,105 @@
+//! Wrong usage, and what is said of it.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+
+use clap::builder::{StyledStr, Styles};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _, FromArgMatches as _};
+use ctp_trace::escape::{escaped, escaped_bytes};
+
+use super::Args;
+use crate::cli::stderr;
+
+const NO_ATTACHING: &str = "\
+a process that runs already cannot be recorded; start the program under the recorder:
+ctp-record -- PROGRAM [ARGS]...";
+
+/// The command line as clap knows it. Where what was typed has to be escaped, messages are plain:
+/// their own escape sequences could not be distinguished from typed ones.
+pub fn command() -> Command {
+    if is_typed_unsafe() {
+        Args::command().styles(Styles::plain())
+    } else {
+        Args::command()
+    }
+}
+
+fn is_typed_unsafe() -> bool {
+    let mut words = std::env::args_os();
+    words.any(|word| matches!(escaped_bytes(word.as_bytes()), Cow::Owned(_)))
+}
+
+/// Says what is wrong, or prints the help that was asked for. Gives the exit status.
+pub fn answer(mut error: clap::Error) -> u8 {
+    if is_typed_unsafe() && error.use_stderr() {
+        escape_context(&mut error);
+        stderr::say(&error.render().ansi().to_string());
+    } else {
+        // Where that stream takes nothing, the status has to do.
+        let _ = error.print();
+    }
+    error.exit_code() as u8
+}
+
+/// What was typed stays in its line.
+fn escape_context(error: &mut clap::Error) {
+    let context: Vec<_> = error
+        .context()
+        .map(|(kind, it)| (kind, it.clone()))
+        .collect();
+    for (kind, value) in context {
+        let value = match value {
+            ContextValue::String(text) => ContextValue::String(escaped(&text).into_owned()),
+            ContextValue::Strings(all) => {
+                let all = all.iter().map(|text| escaped(text).into_owned());
+                ContextValue::Strings(all.collect())
+            }
+            other => other,
+        };
+        error.insert(kind, value);
+    }
+}
+
+/// Takes a command line apart. Options end at the program's name, or at `--`: what comes then is
+/// the program's, byte for byte.
+///
+/// # Errors
+/// Usage; the help and the version are such errors too.
+pub fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
+    let mut command = command();
+    // The subcommand is known by its place: anywhere else the word is an argument.
+    let is_control = words.get(1).is_some_and(|word| word == "control");
+    let matches = command.try_get_matches_from_mut(words);
+    let matches = matches.map_err(|error| match unknown_option(&error) {
+        Some(option) if !is_control => advised(error, &option, &mut command),
+        _ => error,
+    })?;
+    Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+fn unknown_option(error: &clap::Error) -> Option<String> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) => Some(option.clone()),
+        _ => None,
+    }
+}
+
+/// Says what may have been meant by an option that the recorder does not have.
+fn advised(mut error: clap::Error, option: &str, command: &mut Command) -> clap::Error {
+    if ["-p", "--pid"].contains(&option) {
+        return command.error(ErrorKind::UnknownArgument, NO_ATTACHING);
+    }
+    let mut tips = Vec::new();
+    if let Some(similar) = error.remove(ContextKind::SuggestedArg) {
+        tips.push(format!("did you mean '{similar}'?"));
+    }
+    tips.push(format!(
+        "to run a program of that name: ctp-record -- {}",
+        escaped(option)
+    ));
+    let tips = tips.into_iter().map(StyledStr::from).collect();
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    error
+}

@@ -1,0 +1,47 @@
+//! What goes to stdout and is no trace: answers, the man page, and completions.
+
+use std::io::{ErrorKind, Write as _};
+
+use clap_complete::Shell;
+use ctp_trace::escape::escaped_lines;
+
+use crate::cli::args;
+use crate::error::Error;
+
+/// Prints these lines, of which what a terminal would obey is escaped.
+///
+/// # Errors
+/// [`Error::Print`].
+pub fn print(lines: &str) -> Result<u8, Error> {
+    print_as_it_is(escaped_lines(lines).as_bytes())
+}
+
+/// A reader that has seen enough is no error.
+fn print_as_it_is(text: &[u8]) -> Result<u8, Error> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Print(error)),
+        _ => Ok(0),
+    }
+}
+
+/// Prints a completion script.
+///
+/// # Errors
+/// [`Error::Print`].
+pub fn completions(shell: Shell) -> Result<u8, Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut args::command(), "ctp-record", &mut script);
+    print_as_it_is(&script)
+}
+
+/// Prints the man page.
+///
+/// # Errors
+/// [`Error::Print`].
+pub fn man_page() -> Result<u8, Error> {
+    let mut page = Vec::new();
+    let rendered = clap_mangen::Man::new(args::command()).render(&mut page);
+    rendered.map_err(Error::Print)?;
+    print_as_it_is(&page)
+}

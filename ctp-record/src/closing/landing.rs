@@ -1,0 +1,106 @@
+//! The end of a flight recorder's recording: the last snapshot, and the closing lines.
+
+use ctp_trace::record::{End, Ending, Nanos};
+
+use crate::cli::config::{Config, Launch, Verbosity};
+use crate::cli::words::counted;
+use crate::closing::{Closing, write};
+use crate::error::TraceError;
+use crate::flight::{Snapshot, Taken};
+use crate::session::recording;
+use crate::session::{Over, Session};
+
+/// Takes the last snapshot, if there is to be one, and says what came of it all.
+///
+/// # Errors
+/// It could not be written, or is not to be taken and none of those before could.
+pub fn land(
+    config: &Config,
+    launch: &Launch,
+    session: &mut Session<'_>,
+    over: Over,
+    at: Nanos,
+) -> Result<(), TraceError> {
+    let written = session.last_snapshot();
+    let before = those_before(session);
+    if config.verbosity > Verbosity::Quiet {
+        let taken = written.as_ref().ok().and_then(Option::as_ref);
+        let end = taken.map_or(unwritten_end(session, over.ending(), at), |it| {
+            it.composed.end
+        });
+        let closing = recording::closing_of(config, launch, session, end);
+        let closing = match (&written, taken) {
+            (_, Some(snapshot)) => {
+                let is_out_of_time = over.is_out_of_time();
+                let closing = Closing {
+                    is_out_of_time,
+                    ..closing
+                };
+                of_snapshot(closing, snapshot)
+            }
+            (Ok(_), None) => Closing {
+                unwritten: Some(none_at_this_end(before)),
+                ..closing
+            },
+            (Err(_), None) => Closing {
+                unwritten: Some("the last snapshot could not be written".to_owned()),
+                ..closing
+            },
+        };
+        write::say(&closing, config.verbosity);
+    }
+    match written? {
+        Some(_) => Ok(()),
+        None => before.any(),
+    }
+}
+
+/// What became of the snapshots before the last, once that is known of all of them.
+fn those_before(session: &mut Session<'_>) -> Taken {
+    let recorder = session.output.flight();
+    recorder.map_or(Taken::default(), |recorder| {
+        recorder.wait();
+        recorder.taken()
+    })
+}
+
+/// Each of those taken before was told of when it was written, or could not be.
+fn none_at_this_end(before: Taken) -> String {
+    let those_before = match before {
+        Taken { asked: 0, .. } => ", and none was asked for before".to_owned(),
+        Taken { asked, written: 0 } => format!(
+            "; of {} that {} asked for before, none could be written",
+            counted(asked.into(), "snapshot"),
+            if asked == 1 { "was" } else { "were" }
+        ),
+        _ => "; those taken before are named above".to_owned(),
+    };
+    format!("no snapshot at this end, as --snapshot-on says{those_before}")
+}
+
+fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
+    let composed = &snapshot.composed;
+    let metadata = snapshot.file.metadata().ok();
+    Closing {
+        bytes: metadata.map(|metadata| metadata.len()),
+        outlook: closing.outlook_of(&snapshot.file, composed.end.events),
+        lanes: (composed.lanes, 0),
+        damaged_lanes: composed.damaged_lanes,
+        doubtful: composed.doubtful,
+        filtered: composed.filtered,
+        summed_up: composed.earlier,
+        ended_before: composed.ended_before,
+        window: Some(composed.since.until(composed.end.at)),
+        ..closing
+    }
+}
+
+fn unwritten_end(session: &Session<'_>, how: Ending, at: Nanos) -> End {
+    End {
+        at,
+        how,
+        refused: session.memories.counters().refused.into(),
+        coroutines: session.memories.totals().coroutines.into(),
+        ..End::default()
+    }
+}

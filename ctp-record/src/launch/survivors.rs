@@ -1,0 +1,50 @@
+//! Processes of the program that outlive it: they still hold the memory, and are no longer read.
+
+use std::fs;
+use std::path::Path;
+
+use ctp_trace::escape::escaped_bytes;
+
+use crate::launch::environment;
+
+/// So often at most is the list made until it stays the same.
+const TRIES: usize = 4;
+
+/// Living processes that were started with this socket in their environment: (id, name).
+///
+/// A list may miss a process whose parent was on it and ended before it was looked at. The next
+/// list has it.
+pub fn of(socket: &Path) -> Vec<(u32, String)> {
+    let mut wanted = b"CTP_SOCK_PATH=".to_vec();
+    wanted.extend_from_slice(socket.as_os_str().as_encoded_bytes());
+    let mut survivors = list(&wanted);
+    for _ in 1..TRIES {
+        let before = std::mem::replace(&mut survivors, list(&wanted));
+        if before == survivors {
+            break;
+        }
+    }
+    survivors
+        .into_iter()
+        .map(|pid| (pid, name_of(pid)))
+        .collect()
+}
+
+fn list(wanted: &[u8]) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| has_in_environment(*pid, wanted))
+        .collect()
+}
+
+fn has_in_environment(pid: u32, wanted: &[u8]) -> bool {
+    environment::of(pid)
+        .is_ok_and(|text| text.split(|&byte| byte == 0).any(|entry| entry == wanted))
+}
+
+fn name_of(pid: u32) -> String {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    escaped_bytes(name).into_owned()
+}

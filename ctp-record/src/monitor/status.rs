@@ -1,0 +1,219 @@
+//! One line on the terminal that says how it goes, written over itself.
+//!
+//! The program owns the terminal, so the line is only there while the program's own output goes
+//! elsewhere: stderr is a terminal and stdout is none. The cursor waits at its beginning, so that
+//! what the program says on stderr all the same goes over it.
+
+use std::io::{self, IsTerminal as _};
+use std::time::{Duration, Instant};
+
+use ctp_trace::escape::escaped;
+use rustix::termios::tcgetwinsize;
+
+use crate::cli::config::Verbosity;
+use crate::cli::size::typed;
+use crate::cli::stderr;
+use crate::cli::words::{counted, grouped, seconds, size};
+
+/// The line.
+#[derive(Debug)]
+pub struct Status {
+    begun: Instant,
+}
+
+/// What there is to say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress<'p> {
+    /// Events so far, as `ctp-record control PID status` tells them.
+    pub events: u64,
+    /// Events a second, in the latest second or two.
+    pub events_per_s: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// Where they go.
+    pub whereabouts: Whereabouts,
+    /// Why no more of them can be.
+    pub failure: Option<&'p io::Error>,
+}
+
+/// Where events are.
+#[derive(Clone, Copy, Debug)]
+pub enum Whereabouts {
+    /// In a file.
+    Trace {
+        /// Bytes that wait to be written.
+        backlog_bytes: u64,
+        /// Bytes that are written.
+        written_bytes: u64,
+    },
+    /// In memory, until somebody wants them.
+    Flight {
+        /// Those of so many nanoseconds at most.
+        length_ns: Option<u64>,
+        /// Of each thread so many bytes.
+        room_bytes: u64,
+        /// Snapshots of it so far.
+        snapshots: u32,
+    },
+}
+
+impl Default for Whereabouts {
+    fn default() -> Self {
+        Whereabouts::Trace {
+            backlog_bytes: 0,
+            written_bytes: 0,
+        }
+    }
+}
+
+impl Status {
+    /// Where somebody may look at it.
+    pub fn where_seen(verbosity: Verbosity) -> Option<Self> {
+        let is_seen = io::stderr().is_terminal() && !io::stdout().is_terminal();
+        (Verbosity::Quiet < verbosity && is_seen).then(|| Status {
+            begun: Instant::now(),
+        })
+    }
+
+    /// Shows it anew.
+    pub fn show(&self, progress: Progress<'_>) {
+        let line = line(self.begun.elapsed(), progress);
+        let line = escaped(&line);
+        stderr::say_over(cut(&line, columns()));
+    }
+
+    /// Takes the line away, for another one.
+    pub fn make_room(&self) {
+        stderr::clear_line();
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        self.make_room();
+    }
+}
+
+/// As wide as the terminal is; 0 if it does not tell.
+fn columns() -> usize {
+    tcgetwinsize(io::stderr()).map_or(0, |it| it.ws_col.into())
+}
+
+/// Who wrote in the last column might be on the next line, from where no return leads back.
+fn cut(line: &str, columns: usize) -> &str {
+    if columns == 0 {
+        return line;
+    }
+    let end = line.char_indices().nth(columns - 1);
+    end.map_or(line, |(end, _)| &line[..end])
+}
+
+fn line(running: Duration, progress: Progress<'_>) -> String {
+    let failure = progress.failure;
+    let failure = failure.map_or(String::new(), |it| format!("cannot write ({it}), "));
+    format!(
+        "{} s: {failure}{} events, {}/s, {} lost, {}",
+        running.as_secs(),
+        grouped(progress.events),
+        grouped(progress.events_per_s),
+        grouped(progress.lost),
+        whereabouts(progress.whereabouts),
+    )
+}
+
+fn whereabouts(whereabouts: Whereabouts) -> String {
+    match whereabouts {
+        Whereabouts::Trace {
+            backlog_bytes,
+            written_bytes,
+        } => {
+            let (waiting, written) = (size(backlog_bytes), size(written_bytes));
+            format!("{waiting} waiting, {written} written")
+        }
+        Whereabouts::Flight {
+            length_ns,
+            room_bytes,
+            snapshots,
+        } => {
+            let latest = latest(length_ns, room_bytes);
+            let snapshots = match snapshots {
+                0 => String::new(),
+                some => format!(", {}", counted(some.into(), "snapshot")),
+            };
+            format!("{latest} kept{snapshots}")
+        }
+    }
+}
+
+/// A busy thread fills its room sooner than in the time that was asked for.
+fn latest(length_ns: Option<u64>, room_bytes: u64) -> String {
+    match length_ns {
+        Some(ns) => format!("at most the last {}", seconds(ns)),
+        None => format!("the last {} of each thread", typed(room_bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_recording_fits_on_a_line() {
+        let progress = Progress {
+            events: 3_000_000_000,
+            events_per_s: 20_000_000,
+            lost: 12_000_000,
+            whereabouts: Whereabouts::Trace {
+                backlog_bytes: 512 << 20,
+                written_bytes: 9 << 30,
+            },
+            failure: None,
+        };
+        let line = line(Duration::from_secs(3600), progress);
+        assert_eq!(
+            line,
+            "3600 s: 3 000 000 000 events, 20 000 000/s, 12 000 000 lost, 536.9 MB waiting, 9.7 GB written"
+        );
+        assert_eq!(cut(&line, 9), "3600 s: ");
+        assert_eq!(cut(&line, 0), line);
+    }
+
+    #[test]
+    fn of_a_flight_recorder_it_says_what_is_kept_in_place_of_what_is_written() {
+        let line_of = |length_ns, snapshots| {
+            let progress = Progress {
+                events: 4_612_987,
+                events_per_s: 1_942_357,
+                whereabouts: Whereabouts::Flight {
+                    length_ns,
+                    room_bytes: 16 << 20,
+                    snapshots,
+                },
+                ..Progress::default()
+            };
+            line(Duration::from_secs(2), progress)
+        };
+        assert_eq!(
+            line_of(Some(30_000_000_000), 0),
+            "2 s: 4 612 987 events, 1 942 357/s, 0 lost, at most the last 30.0 s kept"
+        );
+        assert_eq!(
+            line_of(None, 1),
+            "2 s: 4 612 987 events, 1 942 357/s, 0 lost, the last 16M of each thread kept, \
+             1 snapshot"
+        );
+    }
+
+    // CT-08
+    #[test]
+    fn a_file_that_takes_no_more_is_told_first() {
+        let failure = io::Error::from_raw_os_error(28);
+        let progress = Progress {
+            failure: Some(&failure),
+            ..Progress::default()
+        };
+        let line = line(Duration::from_secs(2), progress);
+        let begin = "2 s: cannot write (No space left on device (os error 28)), 0 events";
+        assert!(line.starts_with(begin), "{line}");
+    }
+}

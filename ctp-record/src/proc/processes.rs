@@ -1,0 +1,443 @@
+//! The processes that write into the memory, and the files that are mapped into them.
+//!
+//! Their maps are read when a process is first seen and when an address lies in no known file:
+//! at the end it is too late, for a zombie has no maps.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use crate::harvest::{Numbers, Outside, Peer, Sink};
+use crate::memory::clock::Clock;
+use crate::proc::file_id::{FileId, FileIds};
+use crate::proc::maps::{self, Mapping};
+use crate::proc::namespace;
+use crate::proc::time_namespace;
+use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
+
+/// Looks into `/proc`.
+#[derive(Debug)]
+pub struct Processes {
+    clock: Clock,
+    /// The process that was launched: who writes when nothing else is known.
+    launched: u32,
+    /// The memory that every program finds.
+    inode: u64,
+    /// How often somebody was searched for there.
+    searches: u32,
+    known: HashMap<u32, Known>,
+    gone: HashSet<u32>,
+    /// The number of each program.
+    programs: HashMap<(Vec<u8>, FileId), u32>,
+    /// The program of each process, also of those that are gone.
+    program_of: HashMap<ProcessId, u32>,
+    /// How many there were.
+    met: u32,
+    numbers: Numbers,
+    file_ids: FileIds,
+}
+
+#[derive(Debug)]
+struct Known {
+    id: ProcessId,
+    /// What it calls itself.
+    own_number: u32,
+    /// By how many nanoseconds its clock was ahead of the recorder's when it was met.
+    ahead_ns: Option<i64>,
+    /// Something was read that it wrote.
+    has_written: bool,
+    /// The program that runs in it.
+    program: Option<Program>,
+    modules: HashSet<Mapping>,
+    /// Pages that were looked for in vain.
+    elsewhere: HashSet<u64>,
+}
+
+/// A file that is run.
+#[derive(Clone, Debug)]
+struct Program {
+    /// Equal for the same file.
+    number: u32,
+    path: Vec<u8>,
+    /// Where another process runs it too, that is the same file.
+    is_proven: bool,
+}
+
+/// Pages that are remembered as no program code, in each process.
+const MOST_ELSEWHERE: usize = 4096;
+
+/// A program that writes numbers of nobody is not searched for without end.
+const MOST_SEARCHES: u32 = 1024;
+
+impl Processes {
+    /// Nothing seen yet of the process that was launched. `inode` is that of the memory that every
+    /// program finds.
+    pub fn new(clock: Clock, launched: u32, inode: u64) -> Self {
+        Processes {
+            clock,
+            launched,
+            inode,
+            searches: 0,
+            known: HashMap::new(),
+            gone: HashSet::new(),
+            programs: HashMap::new(),
+            program_of: HashMap::new(),
+            met: 0,
+            numbers: Numbers::default(),
+            file_ids: FileIds::default(),
+        }
+    }
+
+    /// A process attached, or is about to: describes it while it is there.
+    pub fn meet(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
+        self.meet_while(pid, || true, sink)
+    }
+
+    /// Describes an image that called. What is mapped is told only if it `is_there` still after
+    /// the look: else it may be another one's.
+    pub fn meet_while(
+        &mut self,
+        pid: u32,
+        is_there: impl Fn() -> bool,
+        sink: &mut dyn Sink,
+    ) -> ProcessId {
+        if let Some(known) = self.known.get(&pid) {
+            return known.id;
+        }
+        self.met += 1;
+        let id = ProcessId(self.met);
+        let modules = HashSet::new();
+        let elsewhere = HashSet::new();
+        let own_number = namespace::own_number(pid).unwrap_or(pid);
+        self.known.insert(
+            pid,
+            Known {
+                id,
+                own_number,
+                ahead_ns: time_namespace::ahead_ns(pid),
+                has_written: false,
+                program: None,
+                modules,
+                elsewhere,
+            },
+        );
+        let attached: Nanos = self.clock.now();
+        sink.take(Record::Process(Process { id, pid, attached }));
+        self.look_while(pid, is_there, sink);
+        id
+    }
+
+    fn meet_writer(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
+        let id = self.meet(pid, sink);
+        if let Some(known) = self.known.get_mut(&pid) {
+            known.has_written = true;
+        }
+        id
+    }
+
+    /// The numbers that were given out so far.
+    pub fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// The program of each process, also of those that are gone.
+    pub fn program_of(&self) -> &HashMap<ProcessId, u32> {
+        &self.program_of
+    }
+
+    /// Looks what is mapped now into those that are there.
+    pub fn look_at_all(&mut self, sink: &mut dyn Sink) {
+        let pids: Vec<u32> = self.known.keys().copied().collect();
+        pids.into_iter().for_each(|pid| self.look_again(pid, sink));
+    }
+
+    /// How many were met and are there.
+    pub fn count(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Is each of them stopped, by a signal or a debugger?
+    pub fn are_all_stopped(&self) -> bool {
+        !self.known.is_empty() && self.known.keys().all(|pid| is_stopped(*pid))
+    }
+
+    /// A process that was met, while it is there.
+    pub fn id_of(&self, pid: u32) -> Option<ProcessId> {
+        self.known.get(&pid).map(|known| known.id)
+    }
+
+    /// Was anything read that this process wrote, while it is there?
+    pub fn has_written(&self, pid: u32) -> bool {
+        self.known.get(&pid).is_some_and(|known| known.has_written)
+    }
+
+    /// The kernel's id of a process that is there.
+    pub fn pid_of(&self, process: ProcessId) -> Option<u32> {
+        let known = self.known.iter().find(|(_, known)| known.id == process);
+        known.map(|(pid, _)| *pid)
+    }
+
+    /// It is no more, since then. The next one with its number is another.
+    pub fn part_with(&mut self, pid: u32, at: Nanos, how: ProcessEnding, sink: &mut dyn Sink) {
+        if let Some(known) = self.known.remove(&pid) {
+            self.gone.insert(pid);
+            sink.take(Record::ProcessEnd(ProcessEnd {
+                process: known.id,
+                at,
+                how,
+            }));
+        }
+    }
+
+    /// Reads a process's maps once more and describes what is new in them.
+    pub fn look_again(&mut self, pid: u32, sink: &mut dyn Sink) {
+        self.look_while(pid, || true, sink);
+    }
+
+    /// Reads its maps once more, and describes what is new unless it is not there any more after the
+    /// look.
+    pub fn look_while(&mut self, pid: u32, is_there: impl Fn() -> bool, sink: &mut dyn Sink) {
+        let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        if !is_there() {
+            return;
+        }
+        for mapping in maps::executable(&text) {
+            self.describe(pid, mapping, sink);
+        }
+    }
+
+    /// Whether this one was met, be it gone or not.
+    pub fn has_met(&self, pid: u32) -> bool {
+        self.known.contains_key(&pid) || self.gone.contains(&pid)
+    }
+
+    fn describe(&mut self, pid: u32, mapping: Mapping, sink: &mut dyn Sink) {
+        let Some(known) = self.known.get_mut(&pid) else {
+            return;
+        };
+        if !known.modules.insert(mapping.clone()) {
+            return;
+        }
+        let process = known.id;
+        let file = self.file_ids.of(pid, &mapping.path);
+        self.note_program(pid, (mapping.path.clone(), file.clone()));
+        sink.take(Record::Module(Module {
+            process,
+            start: mapping.start,
+            end: mapping.end,
+            file_offset: mapping.file_offset,
+            path: mapping.path,
+            build_id: file.build_id,
+        }));
+    }
+
+    /// The kernel lists the program before its libraries.
+    fn note_program(&mut self, pid: u32, file: (Vec<u8>, FileId)) {
+        let next = self.programs.len() as u32 + 1;
+        if let Some(known) = self.known.get_mut(&pid) {
+            let program = known.program.get_or_insert_with(|| Program {
+                path: file.0.clone(),
+                is_proven: file.1.is_proof(),
+                number: *self.programs.entry(file).or_insert(next),
+            });
+            self.program_of.insert(known.id, program.number);
+        }
+    }
+
+    fn owner(&mut self, peer: Peer) -> u32 {
+        match peer {
+            Peer::Process(number) => self.called(number),
+            Peer::Thread(tid) => self.of_thread(tid).unwrap_or(self.launched),
+            Peer::Unknown => self.launched,
+        }
+    }
+
+    /// The process that calls itself so: one that was met, else one that has the memory.
+    fn called(&mut self, number: u32) -> u32 {
+        if let Some(pid) = self.met_as(number) {
+            return pid;
+        }
+        if self.searches == MOST_SEARCHES {
+            return number;
+        }
+        self.searches += 1;
+        namespace::process(number, self.inode).unwrap_or(number)
+    }
+
+    fn met_as(&self, number: u32) -> Option<u32> {
+        let mut known = self.known.iter();
+        let met = known.find(|(_, known)| known.own_number == number);
+        met.map(|(pid, _)| *pid)
+    }
+
+    /// A process's first thread is known by its number, also when both are gone. Where another
+    /// namespace numbers the threads, this one's here may be of a process that has no part in this.
+    fn of_thread(&self, tid: u64) -> Option<u32> {
+        let number = u32::try_from(tid).ok()?;
+        self.met_as(number).or_else(|| {
+            let pid = process_of_thread(tid)?;
+            let is_apart = namespace::has_mapped(pid, self.inode) == Some(false);
+            (self.known.contains_key(&pid) || !is_apart).then_some(pid)
+        })
+    }
+
+    fn covers(&self, pid: u32, address: u64) -> bool {
+        self.known.get(&pid).is_some_and(|known| {
+            let mut modules = known.modules.iter();
+            modules.any(|module| module.covers(address))
+        })
+    }
+}
+
+/// The processes, for the pass over one memory.
+#[derive(Debug)]
+pub struct Writers<'p> {
+    processes: &'p mut Processes,
+    /// The only one that has this memory.
+    only: Option<u32>,
+}
+
+impl<'p> Writers<'p> {
+    /// For memory that only this process has, or any.
+    pub fn of(processes: &'p mut Processes, only: Option<u32>) -> Self {
+        Writers { processes, only }
+    }
+}
+
+impl Outside for Writers<'_> {
+    fn numbers(&mut self) -> &mut Numbers {
+        &mut self.processes.numbers
+    }
+
+    fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
+        let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
+        self.processes.meet_writer(pid, sink)
+    }
+
+    fn clocks_ahead_ns(&mut self, peer: Peer) -> Vec<i64> {
+        let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
+        self.processes.clocks_ahead_ns(pid)
+    }
+
+    fn program(&self, process: ProcessId) -> u32 {
+        self.processes.program(process)
+    }
+
+    fn offset_in_program(&self, process: ProcessId, address: u64) -> Option<u64> {
+        self.processes.offset_in_program(process, address)
+    }
+
+    fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
+        self.processes.is_text(process, address, sink)
+    }
+}
+
+impl Processes {
+    /// The clock of a process, also if it has ended since it was met. Where the program starts others in
+    /// a time namespace, one of these may have ended before it was met at all.
+    fn clocks_ahead_ns(&self, pid: u32) -> Vec<i64> {
+        let as_met = self.known.get(&pid).and_then(|known| known.ahead_ns);
+        let of_children = time_namespace::of_children_ahead_ns(self.launched);
+        let clocks = [time_namespace::ahead_ns(pid), as_met, of_children];
+        clocks.into_iter().flatten().collect()
+    }
+
+    /// A process whose maps could not be read is a program of its own.
+    fn program(&self, process: ProcessId) -> u32 {
+        let program = self.get(process).and_then(|known| known.program.as_ref());
+        program.map_or(u32::MAX - process.0, |program| program.number)
+    }
+
+    fn offset_in_program(&self, process: ProcessId, address: u64) -> Option<u64> {
+        let known = self.get(process)?;
+        let program = known.program.as_ref().filter(|it| it.is_proven)?;
+        let module = known.modules.iter().find(|it| it.covers(address))?;
+        (module.path == program.path)
+            .then(|| (address - module.start).wrapping_add(module.file_offset))
+    }
+
+    fn get(&self, process: ProcessId) -> Option<&Known> {
+        self.known.values().find(|known| known.id == process)
+    }
+
+    fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
+        let of_process = |(pid, known): (&u32, &Known)| (known.id == process).then_some(*pid);
+        let Some(pid) = self.known.iter().find_map(of_process) else {
+            return false;
+        };
+        if self.covers(pid, address) {
+            return true;
+        }
+        let page = address >> 12;
+        let is_new = self.known.get_mut(&pid).is_some_and(|known| {
+            known.elsewhere.len() < MOST_ELSEWHERE && known.elsewhere.insert(page)
+        });
+        if is_new {
+            self.look_again(pid, sink);
+        }
+        is_new && self.covers(pid, address)
+    }
+}
+
+/// The process that a thread belongs to, while it is there.
+fn process_of_thread(tid: u64) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    behind_name.starts_with(['T', 't'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nowhere;
+
+    impl Sink for Nowhere {
+        fn take(&mut self, _: Record) {}
+    }
+
+    #[test]
+    fn a_first_thread_is_known_when_it_is_gone_and_nobody_elses_is_taken_for_ours() {
+        let mut child = std::process::Command::new("true").spawn().expect("starts");
+        let launched = std::process::id();
+        let mut processes = Processes::new(Clock::start(), launched, u64::MAX);
+        processes.meet(child.id(), &mut Nowhere);
+        child.wait().expect("it is ours");
+        let tid = |pid: u32| Peer::Thread(pid.into());
+        assert_eq!(processes.owner(tid(child.id())), child.id());
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(
+            processes.owner(tid(parent)),
+            launched,
+            "it has no such memory"
+        );
+    }
+
+    /// How many modules were told.
+    struct Modules(usize);
+
+    impl Sink for Modules {
+        fn take(&mut self, record: Record) {
+            self.0 += usize::from(matches!(record, Record::Module(_)));
+        }
+    }
+
+    // CTP-33
+    #[test]
+    fn what_may_be_mapped_by_the_next_image_is_not_told() {
+        let told = |is_there: bool| {
+            let pid = std::process::id();
+            let mut processes = Processes::new(Clock::start(), pid, u64::MAX);
+            let mut modules = Modules(0);
+            processes.meet_while(pid, || is_there, &mut modules);
+            modules.0
+        };
+        assert_eq!(told(false), 0);
+        assert!(told(true) > 0);
+    }
+}

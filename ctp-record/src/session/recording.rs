@@ -1,0 +1,216 @@
+//! A recording from its begin to its end.
+
+use std::io;
+
+use ctp_nostd::aggregate::{MODE_FLIGHT, MODE_HISTORY, MODE_SUMMARY};
+use ctp_nostd::create::{Plan, Recording};
+use ctp_trace::record::{End, Start};
+
+use crate::cli::config::{Config, Launch, Verbosity};
+use crate::cli::stderr;
+use crate::closing::cost;
+use crate::closing::landing;
+use crate::closing::start_and_end::{end_of, recording_of, start_of};
+use crate::closing::{Closing, write};
+use crate::connect::rendezvous::Rendezvous;
+use crate::crash::Crashes;
+use crate::error::{Error, StartError};
+use crate::flight::Trigger;
+use crate::launch::Prepared;
+use crate::launch::signals;
+use crate::launch::signals::Signals;
+use crate::launch::survivors;
+use crate::memory::calibrate::Calibrator;
+use crate::memory::capacity;
+use crate::memory::clock::Clock;
+use crate::memory::memories::Memories;
+use crate::monitor::lookout::{Lookout, Wish};
+use crate::output;
+use crate::output::backlog::Backlog;
+use crate::output::store::Store;
+use crate::session::wait::Wait;
+use crate::session::{Parts, Session};
+
+/// The sequence of a recording: memory, socket, file, signals, program, loop, closing lines.
+///
+/// # Errors
+/// [`Error`], when there is nothing to record or it could not be written.
+pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
+    let clock = Clock::start();
+    // It measures while all else is made.
+    let calibrator = Calibrator::start();
+    output::check_apart(&config.output)?;
+    signals::survive_file_limit().map_err(Error::Wait)?;
+    // Before anything is made that would stay behind.
+    let signals = Signals::watch(&snapshot_signals(launch)).map_err(Error::Wait)?;
+    let rendezvous = Rendezvous::open().map_err(StartError::Socket)?;
+    let mut session = begin(config, launch, (clock, calibrator), signals, &rendezvous)?;
+    let (over, at) = session.run().map_err(Error::Wait)?;
+    rendezvous.remove_leftovers();
+    // What follows may take long, and the recorder may be killed in it.
+    rendezvous.remove();
+    if session.output.flight().is_some() {
+        landing::land(config, launch, &mut session, over, at)?;
+        return Ok(over.status());
+    }
+    let end = End {
+        faulting_tid: session.faulting_tid(),
+        unrecorded: session.unrecorded(),
+        ..end_of(
+            session.memories.totals(),
+            at,
+            over.ending(),
+            session.memories.counters(),
+        )
+    };
+    let is_said = config.verbosity > Verbosity::Quiet;
+    let mut closing = is_said.then(|| closing_of(config, launch, &session, end));
+    if let Some(closing) = &mut closing {
+        closing.is_out_of_time = over.is_out_of_time();
+    }
+    if let Store::Trace(output) = session.output {
+        write::close(*output, &end, closing, config.verbosity)?;
+    }
+    Ok(over.status())
+}
+
+/// All that must be there before the program's first instruction, and then the program.
+fn begin<'r>(
+    config: &Config,
+    launch: &Launch,
+    (clock, mut calibrator): (Clock, Calibrator),
+    mut signals: Signals,
+    rendezvous: &'r Rendezvous,
+) -> Result<Session<'r>, Error> {
+    let start = Start {
+        precise_chains: launch.precise_chains,
+        ..start_of(clock, &launch.command, launch.stations)
+    };
+    let backlog = config.backlog();
+    let memories = memories_of(launch, &start, backlog.clone())?;
+    let lookout = Lookout::of(wish(launch), launch.flight.is_some());
+    let mut output = Store::open(config, launch, &start, backlog.clone(), lookout.as_ref())?;
+    let mut wait = Wait::new(rendezvous.listener(), &signals).map_err(Error::Wait)?;
+    let crashes = Crashes::listen();
+    let prepared = Prepared {
+        memory: memories.first(),
+        rendezvous,
+    };
+    calibrator.draw_first(memories.headers());
+    signals.check_none_ends_it()?;
+    let running = prepared.launch(launch)?;
+    wait.watch_program(&running).map_err(Error::Wait)?;
+    match rendezvous.control() {
+        Ok(control) => wait.watch_control(control).map_err(Error::Wait)?,
+        Err(error) => say_uncontrolled(config, error),
+    }
+    output.take_place();
+    let parts = Parts {
+        clock,
+        backlog,
+        memories,
+        lookout,
+        output,
+        signals,
+        wait,
+        calibrator,
+        crashes,
+        rendezvous,
+        running,
+    };
+    Ok(Session::new(parts, launch, config.verbosity))
+}
+
+/// A recording does without control.
+fn say_uncontrolled(config: &Config, error: &io::Error) {
+    if config.verbosity > Verbosity::Quiet {
+        stderr::say(&format!(
+            "ctp-record: ctp-record control cannot reach this recording: {error}\n"
+        ));
+    }
+}
+
+/// Room for what was asked for.
+fn memories_of(launch: &Launch, start: &Start, backlog: Backlog) -> Result<Memories, StartError> {
+    let memory_bytes = capacity::memory_bytes();
+    let plan = Plan {
+        stations: launch.stations,
+        lanes: capacity::lanes(launch.lane_records, memory_bytes),
+        lane_records: launch.lane_records,
+        short_lanes: capacity::short_lanes(launch.lane_records, memory_bytes),
+    };
+    let recording = Recording {
+        no_calls: launch.no_bell,
+        precise_chains: launch.precise_chains,
+        mode: match launch.flight {
+            Some(_) => MODE_FLIGHT,
+            None if launch.summary => MODE_SUMMARY,
+            None => MODE_HISTORY,
+        },
+        ..recording_of(start)
+    };
+    let memories = Memories::open(plan, recording, launch.inherit_fd, backlog);
+    memories.map_err(|error| StartError::Memory(plan.bytes(), error))
+}
+
+/// Those that ask a flight recorder for a snapshot.
+fn snapshot_signals(launch: &Launch) -> Vec<i32> {
+    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let signal = |trigger: &Trigger| match trigger {
+        Trigger::Signal(signal) => Some(signal.as_raw()),
+        Trigger::Exit | Trigger::ExitNonzero | Trigger::Stuck(_) => None,
+    };
+    triggers.filter_map(signal).collect()
+}
+
+/// What is to be done about what becomes stuck.
+fn wish(launch: &Launch) -> Wish {
+    let triggers = launch.flight.iter().flat_map(|it| &it.triggers);
+    let after = |trigger: &Trigger| match trigger {
+        Trigger::Stuck(after) => Some(*after),
+        _ => None,
+    };
+    Wish {
+        say_after: launch.stuck_after,
+        snapshot_after: triggers.filter_map(after).min(),
+    }
+}
+
+/// What there is to say in the end.
+pub fn closing_of<'c>(
+    config: &'c Config,
+    launch: &Launch,
+    session: &Session<'_>,
+    end: End,
+) -> Closing<'c> {
+    let memories = &session.memories;
+    Closing {
+        event_cost: cost::of_one_event(memories.first().region().header),
+        program_ended: session
+            .so_far
+            .ended
+            .filter(|_| launch.wait_all)
+            .map(|(_, at)| at),
+        stations: launch.stations,
+        survivors: survivors::of(&session.rendezvous.path()),
+        turned_away: session.turned_away(),
+        no_bell: launch.no_bell,
+        damaged: memories.damaged(),
+        doubtful: memories.totals().doubtful,
+        lanes: (memories.totals().lanes, memories.totals().crowded_out),
+        damaged_lanes: memories.totals().damaged_lanes,
+        roomier: roomier(memories),
+        backlog: Some(session.backlog.clone()),
+        summed_up: memories.totals().summed_up,
+        filtered: memories.totals().filtered,
+        foreign: memories.foreign(),
+        ..Closing::new(launch.name(), &config.output, end, memories.counters())
+    }
+}
+
+/// The size of buffer that more threads could have had, and how many.
+fn roomier(memories: &Memories) -> Option<(u64, u32)> {
+    let had = memories.first().region().pool().count();
+    let roomiest = capacity::roomiest(capacity::memory_bytes());
+    Some(roomiest).filter(|(_, threads)| had < *threads as usize)
+}

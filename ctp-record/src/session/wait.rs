@@ -1,0 +1,217 @@
+//! Where the recorder waits: one epoll for the program's end, its bells, and signals.
+
+mod lines;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::thread::{MembarrierCommand, MembarrierQuery, membarrier, membarrier_query};
+
+use crate::connect::rendezvous::Caller;
+use lines::Lines;
+pub use lines::Request;
+
+/// What happened while waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Happened {
+    /// Somebody rang, asked, or hung up.
+    pub rang: bool,
+    /// Somebody connects.
+    pub knocked: bool,
+    /// The program ended.
+    pub ended: bool,
+    /// A signal arrived.
+    pub signalled: bool,
+    /// Another process ended.
+    pub departed: bool,
+    /// Somebody wants to control the recording, or asks.
+    pub asked: bool,
+}
+
+/// What to wait for.
+#[derive(Debug)]
+pub struct Wait {
+    epoll: OwnedFd,
+    lines: Lines,
+    /// Processes whose end is waited for.
+    watched: Vec<(u32, OwnedFd)>,
+    departed: Vec<u32>,
+}
+
+/// Can this kernel run a fence on every processor that runs a traced program?
+pub fn can_order() -> bool {
+    membarrier_query().contains(MembarrierQuery::GLOBAL_EXPEDITED)
+}
+
+/// The recorder's half of an event without a fence, see [`ctp_nostd::doorbell`]: between the
+/// announcement of sleep and the last look.
+pub fn order() {
+    // Where it fails it was not declared either, and programs use fences of their own.
+    let _ = membarrier(MembarrierCommand::GlobalExpedited);
+}
+
+const KNOCK: u64 = 0;
+const END: u64 = 1;
+const SIGNAL: u64 = 2;
+const CONTROL: u64 = 3;
+/// With the number of a line in the low half.
+const LINE: u64 = 1 << 32;
+/// With a process id in the low half.
+const PROCESS: u64 = 2 << 32;
+const LOW_HALF: u64 = u32::MAX as u64;
+
+impl Wait {
+    /// For connections and signals.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn new(listener: impl AsFd, signals: impl AsFd) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let flags = EventFlags::IN;
+        epoll::add(&epoll, listener, EventData::new_u64(KNOCK), flags)?;
+        epoll::add(&epoll, signals, EventData::new_u64(SIGNAL), flags)?;
+        Ok(Wait {
+            epoll,
+            lines: Lines::default(),
+            watched: Vec::new(),
+            departed: Vec::new(),
+        })
+    }
+
+    /// From now on also for this one, who wants to control the recording, or for those who knock
+    /// for that.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn watch_control(&self, socket: impl AsFd) -> io::Result<()> {
+        let data = EventData::new_u64(CONTROL);
+        Ok(epoll::add(&self.epoll, socket, data, EventFlags::IN)?)
+    }
+
+    /// From now on also for the end of the program.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn watch_program(&mut self, program: impl AsFd) -> io::Result<()> {
+        let data = EventData::new_u64(END);
+        Ok(epoll::add(&self.epoll, program, data, EventFlags::IN)?)
+    }
+
+    /// From now on also for what this one sends.
+    ///
+    /// # Errors
+    /// Nothing will be heard of it: no descriptor was left for it, or the kernel waits for no more.
+    pub fn add(&mut self, caller: Caller) -> io::Result<()> {
+        let socket = caller.socket.ok_or(Errno::MFILE)?;
+        let data = EventData::new_u64(LINE | u64::from(self.lines.next()));
+        epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
+        self.lines.add(socket, caller.pid);
+        Ok(())
+    }
+
+    /// From now on also for the end of this process; one that is there no more has departed.
+    pub fn watch(&mut self, pid: u32) {
+        if self.watched.iter().any(|(watched, _)| *watched == pid) {
+            return;
+        }
+        match self.handle_of(pid) {
+            Ok(handle) => self.watched.push((pid, handle)),
+            Err(Errno::SRCH) => self.departed.push(pid),
+            // Too many files, say: its end is not noticed.
+            Err(_) => {}
+        }
+    }
+
+    /// Becomes readable, here too, when the process ends.
+    fn handle_of(&self, pid: u32) -> rustix::io::Result<OwnedFd> {
+        let process = Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
+        let handle = pidfd_open(process, PidfdFlags::empty())?;
+        let data = EventData::new_u64(PROCESS | u64::from(pid));
+        epoll::add(&self.epoll, &handle, data, EventFlags::IN)?;
+        Ok(handle)
+    }
+
+    /// The program has ended, once for all.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn forget_program(&self, program: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, program)?)
+    }
+
+    /// The connections.
+    pub fn lines(&mut self) -> &mut Lines {
+        &mut self.lines
+    }
+
+    /// Processes whose end is waited for.
+    pub fn watched(&self) -> usize {
+        self.watched.len()
+    }
+
+    /// Processes that ended since the last call.
+    pub fn departed(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.departed)
+    }
+
+    /// What has happened, without waiting.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn look(&mut self) -> io::Result<Happened> {
+        let mut events = Vec::with_capacity(16);
+        let spare = rustix::buffer::spare_capacity(&mut events);
+        match epoll::wait(&self.epoll, spare, Some(&Timespec::default())) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut happened = Happened::default();
+        for event in events {
+            self.note(event.data.u64(), &mut happened);
+        }
+        happened.departed = !self.departed.is_empty();
+        Ok(happened)
+    }
+
+    /// Waits until something happened, for at most so long. Waiting in `epoll` itself would round
+    /// up to milliseconds (before Linux 5.11), which is too long for eight slots.
+    ///
+    /// # Errors
+    /// Those of the kernel.
+    pub fn sit_out(&self, at_most: Duration) -> io::Result<()> {
+        let timeout = Timespec {
+            tv_sec: at_most.as_secs() as i64,
+            tv_nsec: i64::from(at_most.subsec_nanos()),
+        };
+        let mut something = [PollFd::new(&self.epoll, PollFlags::IN)];
+        match poll(&mut something, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn note(&mut self, what: u64, happened: &mut Happened) {
+        match what {
+            KNOCK => happened.knocked = true,
+            END => happened.ended = true,
+            SIGNAL => happened.signalled = true,
+            CONTROL => happened.asked = true,
+            line if line & LINE != 0 => {
+                happened.rang = true;
+                self.lines.hear((line & LOW_HALF) as u32);
+            }
+            process => self.saw_the_end_of((process & LOW_HALF) as u32),
+        }
+    }
+
+    fn saw_the_end_of(&mut self, pid: u32) {
+        // Closing its handle takes it out of the epoll.
+        self.watched.retain(|(watched, _)| *watched != pid);
+        self.departed.push(pid);
+    }
+}
