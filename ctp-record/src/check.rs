@@ -1,11 +1,10 @@
 //! `--check-probe`: runs a program and says which rules of the protocol its probe keeps.
 //!
 //! Looking ([`watch`] and what it notes: [`look`], [`world`], [`threads`], [`unfinished`],
-//! [`bell`], all of the kernel by [`procfs`]), judging ([`rules`]) and printing (here) are apart.
+//! [`bell`], all of the kernel by [`process`](crate::proc::process)), judging ([`rules`]) and printing (here) are apart.
 
 mod bell;
 mod look;
-mod procfs;
 mod rules;
 mod threads;
 mod unfinished;

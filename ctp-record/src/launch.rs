@@ -4,7 +4,6 @@
 //! Memory and socket exist before the program's first instruction, so that it need not be
 //! stopped to be attached to.
 
-pub mod environment;
 pub mod inherited;
 pub mod interpreter;
 pub mod signals;

@@ -10,13 +10,8 @@
 //! The work is bounded: some hundred descriptors a second, in turns, and none while nobody waits long.
 
 mod changed;
-mod descriptor;
 mod followed;
 mod sight;
-mod sockets;
-mod tables;
-mod unix;
-mod watched;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -25,8 +20,8 @@ use ctp_trace::record::{CoroutineId, Look, Nanos, ProcessId, Seen};
 
 use crate::harvest::DescriptorWait;
 use crate::memory::memories::StationPlace;
+use crate::proc::descriptor::{self, Held};
 use changed::Changed;
-use descriptor::Held;
 use followed::Followed;
 use sight::{
     Lists, MOST_LISTS, Sight, ended_of, is_watched, seen_of, tables_for, unwatched, watched_for,
@@ -249,8 +244,8 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::process::{Child, Command};
 
-    use super::descriptor::Descriptor;
     use super::*;
+    use crate::proc::descriptor::Descriptor;
 
     /// A process whose input is a socket that has something to read.
     struct Reader(RefCell<Child>);

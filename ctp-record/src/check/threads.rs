@@ -4,10 +4,10 @@
 //! one look: only who was no thread of such a process *before* an event began, as is known when
 //! the event was not there yet at a later look, cannot have written it.
 
+use crate::proc::namespace;
+use crate::proc::process;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
-
-use super::procfs;
 
 /// For so long what is known of an id holds: the kernel does not come round to it sooner.
 const HOLDS: Duration = Duration::from_millis(20);
@@ -75,7 +75,7 @@ impl Threads {
     /// This process has attached.
     pub fn attach(&mut self, pid: u32) {
         if self.attached.insert(pid) {
-            self.is_apart |= procfs::has_ids_of_its_own(pid);
+            self.is_apart |= namespace::has_ids_of_its_own(pid);
         }
     }
 
@@ -121,7 +121,7 @@ impl Threads {
     }
 
     fn look_up(&mut self, tid: u64) -> Standing {
-        let Some(process) = procfs::process_of(tid) else {
+        let Some(process) = process::process_of_thread(tid) else {
             return Standing::Stranger("which no thread has".to_owned());
         };
         if process == std::process::id() {
@@ -130,13 +130,13 @@ impl Threads {
         if self.attached.contains(&process) {
             return Standing::Member(process);
         }
-        match procfs::maps(process, self.inode) {
+        match namespace::has_mapped(process, self.inode) {
             Some(true) => {
                 self.attach(process);
                 Standing::Member(process)
             }
             Some(false) => Standing::Stranger(stranger(process)),
-            None if procfs::is_older(process) => Standing::Stranger(stranger(process)),
+            None if process::is_older(process) => Standing::Stranger(stranger(process)),
             None => Standing::Unknown,
         }
     }
@@ -146,8 +146,8 @@ impl Threads {
             station, n, tid, ..
         } = seen;
         // One that did not connect may be in a namespace of its own.
-        let others = procfs::holders(self.inode);
-        self.is_apart |= others.into_iter().any(procfs::has_ids_of_its_own);
+        let others = namespace::holders(self.inode);
+        self.is_apart |= others.into_iter().any(namespace::has_ids_of_its_own);
         if !self.is_apart {
             self.stranger
                 .get_or_insert(format!("station {station}: event {n} has tid {tid}, {why}"));

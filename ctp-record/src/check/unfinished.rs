@@ -12,8 +12,9 @@ use ctp_nostd::dialect::Dialect;
 use ctp_nostd::layout::Interned;
 
 use super::look::Look;
-use super::procfs;
 use super::rules::Judged::{self, Broken, Kept, NotSeen};
+use crate::proc::namespace;
+use crate::proc::process;
 
 /// For so long nobody is suspected.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -149,7 +150,7 @@ impl Unfinished {
         let mut late = late
             .filter(|suspect| suspect.since.elapsed() > PATIENCE)
             .peekable();
-        if late.peek().is_none() || !attached.iter().all(|pid| procfs::is_alive(*pid)) {
+        if late.peek().is_none() || !attached.iter().all(|pid| process::is_alive(*pid)) {
             return;
         }
         let mut late: Vec<_> = late.collect();
@@ -181,7 +182,7 @@ impl Suspect {
             return;
         }
         let awake = self.awake.get_or_insert_with(|| all.clone());
-        awake.retain(|thread| procfs::is_asleep(*thread) == Some(false));
+        awake.retain(|thread| process::is_asleep(*thread) == Some(false));
         if awake.is_empty() {
             let since = *self.quiet_since.get_or_insert_with(Instant::now);
             self.is_left = since.elapsed() > PATIENCE;
@@ -191,8 +192,8 @@ impl Suspect {
 
 /// All threads of the processes that map the memory.
 fn threads_with(inode: u64) -> BTreeSet<(u32, u32)> {
-    let holders = procfs::holders(inode).into_iter();
-    holders.flat_map(procfs::threads_of).collect()
+    let holders = namespace::holders(inode).into_iter();
+    holders.flat_map(process::threads_of).collect()
 }
 
 fn odd_of(look: &Look) -> Option<Odd> {

@@ -12,13 +12,13 @@ use ctp_trace::record::Ending;
 use rustix::io::read;
 
 use super::look::Look;
-use super::procfs;
 use super::rules::{Judged, Pair, RULES, Scope};
 use super::world::World;
 use crate::connect::rendezvous::{self, Rendezvous};
 use crate::launch::Running;
 use crate::launch::signals::Signals;
 use crate::memory::clock::monotonic_ns;
+use crate::proc::namespace;
 use crate::proc::time_namespace;
 
 /// Between two looks.
@@ -147,7 +147,7 @@ impl<'w> Watch<'w> {
         for (&pid, &calls) in &self.calls {
             self.world
                 .look_at_descriptors(pid, &self.memory.path, calls);
-            self.world.mapped |= procfs::maps(pid, self.memory.inode) == Some(true);
+            self.world.mapped |= namespace::has_mapped(pid, self.memory.inode) == Some(true);
         }
     }
 

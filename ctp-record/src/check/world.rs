@@ -1,7 +1,6 @@
 //! What is seen of a program as a whole: claims, processes, descriptors, the bell.
 
 use std::collections::HashMap;
-use std::fs;
 
 use ctp_nostd::Region;
 
@@ -10,6 +9,7 @@ use super::look::Look;
 use super::threads::{Seen, Threads};
 use super::unfinished::{Place, Unfinished};
 use super::watch::Latest;
+use crate::proc::{descriptor, unix_sockets};
 
 /// Counts and first proofs.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl World {
     /// Looks at the descriptors of a process that lead to the memory or the socket. With more
     /// sockets that may be ours than it made connections, nobody can tell which are.
     pub fn look_at_descriptors(&mut self, pid: u32, memory: &str, connections: usize) {
-        let all = descriptors_of(pid);
+        let all = descriptor::all_of(pid);
         let sockets = all.iter().filter(|(_, target)| may_be_ours(pid, target));
         let sockets: Vec<_> = sockets.collect();
         let sockets = if sockets.len() > connections {
@@ -124,7 +124,7 @@ impl World {
         let mut seen = 0;
         for (number, target) in memory.chain(sockets) {
             seen += 1;
-            if is_inherited(pid, number) == Some(true) {
+            if descriptor::is_inherited(pid, number) == Some(true) {
                 self.inheritable.get_or_insert(format!(
                     "process {pid}: descriptor {number} ({target}) lacks FD_CLOEXEC"
                 ));
@@ -134,21 +134,6 @@ impl World {
     }
 }
 
-/// Number and target of each descriptor but the standard streams.
-fn descriptors_of(pid: u32) -> Vec<(String, String)> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd"))
-        .into_iter()
-        .flatten();
-    let descriptor = |entry: fs::DirEntry| {
-        let number = entry.file_name().to_string_lossy().into_owned();
-        let target = fs::read_link(entry.path()).unwrap_or_default();
-        (number, target.to_string_lossy().into_owned())
-    };
-    let all = entries.flatten().map(descriptor);
-    all.filter(|(number, _)| !matches!(number.as_str(), "0" | "1" | "2"))
-        .collect()
-}
-
 /// The program's end of a connection has no name, so that any connected stream socket without
 /// one may be it.
 fn may_be_ours(pid: u32, target: &str) -> bool {
@@ -156,17 +141,5 @@ fn may_be_ours(pid: u32, target: &str) -> bool {
         return false;
     }
     let inode = target.trim_start_matches("socket:[").trim_end_matches(']');
-    let list = fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
-    list.lines().any(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        words.len() == 7 && words[4] == "0001" && words[5] == "03" && words[6] == inode
-    })
-}
-
-/// Bit 0o2000000 of a descriptor's flags is O_CLOEXEC.
-fn is_inherited(pid: u32, number: &str) -> Option<bool> {
-    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
-    let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
-    Some(flags & 0o2_000_000 == 0)
+    unix_sockets::is_nameless_stream(pid, inode)
 }

@@ -6,7 +6,7 @@
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixDatagram;
@@ -21,6 +21,7 @@ use rustix::process::{Pid, geteuid, test_kill_process};
 
 use crate::connect::rendezvous::{CONTROL, SOCK};
 use crate::output::Location;
+use crate::proc::process;
 
 /// Only its owner enters it, and it is a directory.
 const PRIVATE_DIRECTORY: u32 = 0o040_700;
@@ -153,7 +154,7 @@ pub fn names_in(directory: impl AsFd) -> rustix::io::Result<Vec<CString>> {
 /// Its process may live in another namespace, where it has another number. A socket of the wrong
 /// sort is refused before it disturbs a listener, and with another error than if there is none.
 fn is_dead_socket(directory: &OwnedFd) -> bool {
-    let path = format!("/proc/self/fd/{}/sock", directory.as_raw_fd());
+    let path = process::own_descriptor(directory).join("sock");
     let is_socket = fs::symlink_metadata(&path).is_ok_and(|it| it.file_type().is_socket());
     let asked = UnixDatagram::unbound().and_then(|socket| socket.connect(path));
     is_socket && asked.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)

@@ -5,11 +5,9 @@
 //! listens. The recorder of another user is asked by root only, and only if it is this program.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -24,8 +22,10 @@ use super::converse::Deadline;
 use crate::connect::credentials::{self, Peer};
 use crate::connect::rendezvous::CONTROL;
 use crate::error::ControlError;
-use crate::launch::environment;
+use crate::proc::environment;
 use crate::proc::namespace;
+use crate::proc::process::{self, status_of};
+use crate::proc::unix_sockets;
 
 /// What came of an attempt to reach a recorder.
 enum Attempt {
@@ -118,7 +118,7 @@ fn private_directory(socket: &Path) -> Option<(OwnedFd, u32)> {
 
 /// Connects without waiting, to the socket in the directory that was looked at.
 fn dial(directory: &OwnedFd) -> rustix::io::Result<UnixStream> {
-    let path = format!("/proc/self/fd/{}/{CONTROL}", directory.as_raw_fd());
+    let path = process::own_descriptor(directory).join(CONTROL);
     let address = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -132,7 +132,7 @@ fn is_recorder(peer: Peer, owner: u32, recorder: u32) -> bool {
     let is_named_so = peer
         .pid
         .is_none_or(|pid| pid == recorder || namespace::own_number(pid) == Some(recorder));
-    let is_like_us = || geteuid().is_root() && peer.pid.is_some_and(runs_this_program);
+    let is_like_us = || geteuid().is_root() && peer.pid.is_some_and(process::runs_this_program);
     peer.uid == owner && is_named_so && (is_trusted(peer.uid) || is_like_us())
 }
 
@@ -141,15 +141,9 @@ fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == geteuid().as_raw()
 }
 
-fn runs_this_program(pid: u32) -> bool {
-    let program = |path: String| fs::metadata(path).map(|file| (file.dev(), file.ino()));
-    let ours = program("/proc/self/exe".to_owned());
-    ours.is_ok_and(|ours| program(format!("/proc/{pid}/exe")).is_ok_and(|its| its == ours))
-}
-
 /// The paths that are bound and called like the control socket of the recorder with this id.
 fn sockets_of(pid: u32) -> Vec<PathBuf> {
-    let list = fs::read("/proc/net/unix").unwrap_or_default();
+    let list = unix_sockets::table();
     let paths = list.split(|&byte| byte == b'\n').filter_map(path_of);
     let its = paths.filter(|path| {
         let is_control = path.file_name().is_some_and(|name| name == CONTROL);
@@ -191,8 +185,7 @@ fn unreadable(pid: u32, error: &io::Error) -> ControlError {
 /// The kernel says so of every process. The owner of its directory in `/proc` does not: of one that is not
 /// dumpable, that is root.
 fn is_of_this_user(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let users = status_of(pid.into(), "Uid:");
     let real = users.and_then(|users| users.split_whitespace().next()?.parse().ok());
     real == Some(getuid().as_raw())
 }

@@ -14,6 +14,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use rustix::process::Signal;
+
+use crate::proc::process::own_status;
 use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
     SIGUSR2, SIGVTALRM, SIGXCPU,
@@ -172,8 +174,8 @@ pub fn notice_children(program: &mut Command) -> io::Result<()> {
 
 /// Bit n−1 for each signal n that is ignored, as inherited.
 fn ignored_mask() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
+    let digits = own_status("SigIgn:");
+    digits
+        .and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok())
         .unwrap_or(0)
 }

@@ -1,11 +1,11 @@
 //! Processes of the program that outlive it: they still hold the memory, and are no longer read.
 
-use std::fs;
 use std::path::Path;
 
 use ctp_trace::escape::escaped_bytes;
 
-use crate::launch::environment;
+use crate::proc::environment;
+use crate::proc::process;
 
 /// So often at most is the list made until it stays the same.
 const TRIES: usize = 4;
@@ -26,14 +26,12 @@ pub fn of(socket: &Path) -> Vec<(u32, String)> {
     }
     survivors
         .into_iter()
-        .map(|pid| (pid, name_of(pid)))
+        .map(|pid| (pid, escaped_bytes(&process::name_of(pid)).into_owned()))
         .collect()
 }
 
 fn list(wanted: &[u8]) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    process::all()
         .filter(|pid| has_in_environment(*pid, wanted))
         .collect()
 }
@@ -41,10 +39,4 @@ fn list(wanted: &[u8]) -> Vec<u32> {
 fn has_in_environment(pid: u32, wanted: &[u8]) -> bool {
     environment::of(pid)
         .is_ok_and(|text| text.split(|&byte| byte == 0).any(|entry| entry == wanted))
-}
-
-fn name_of(pid: u32) -> String {
-    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let name = name.strip_suffix(b"\n").unwrap_or(&name);
-    escaped_bytes(name).into_owned()
 }

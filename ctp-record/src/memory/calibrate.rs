@@ -9,7 +9,6 @@
 //! guest), it is withdrawn.
 
 use std::fs;
-use std::io::Read as _;
 use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use ctp_nostd::clock::{self, Calibration};
 use ctp_nostd::layout::Header;
 
 use crate::memory::clock::monotonic_ns;
+use crate::proc::system;
 
 /// The counter and the time at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -194,23 +194,15 @@ fn ns_of(at: Instant) -> u64 {
     }
 }
 
-/// The flags alone are some 2 000 bytes.
-const A_FEW_PROCESSORS_BYTES: u64 = 8_192;
-
 /// The kernel keeps time with it.
 fn is_source() -> bool {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc")
 }
 
-/// It runs on at one rate whatever the processors do. Asked of the first one: telling of all takes
-/// the kernel milliseconds on a large machine, while events are to be read.
+/// It runs on at one rate whatever the processors do. Asked of the first one.
 fn is_invariant() -> bool {
-    let mut text = Vec::new();
-    let file = fs::File::open("/proc/cpuinfo");
-    // What was read before an error counts.
-    let _ = file.and_then(|file| file.take(A_FEW_PROCESSORS_BYTES).read_to_end(&mut text));
-    let text = String::from_utf8_lossy(&text);
+    let text = system::first_processor();
     let flags = text.lines().find(|line| line.starts_with("flags"));
     flags.is_some_and(|line| line.contains(" constant_tsc") && line.contains(" nonstop_tsc"))
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 use ctp_nostd::create::SHORT_RECORDS;
 use ctp_nostd::layout::LaneRecord;
 
+use crate::proc::system;
+
 /// Where groups of processes have their limits, see cgroups(7).
 const GROUPS: &str = "/sys/fs/cgroup";
 /// A part of the memory that may fill up with what is not needed for long.
@@ -28,7 +30,7 @@ const MOST_SHORT_LANES: u64 = 4096;
 pub fn memory_bytes() -> u64 {
     let machine = rustix::system::sysinfo();
     let machine_bytes = (machine.totalram as u64).saturating_mul(machine.mem_unit.into());
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let groups = system::own_groups();
     let limit = limit_of(Path::new(GROUPS), &groups);
     limit.map_or(machine_bytes, |limit| limit.min(machine_bytes))
 }

@@ -5,13 +5,14 @@
 //! Where the kernel does not allow it, as where it lets nobody but a debugger look at a program, threads
 //! wait themselves.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use ctp_nostd::layout::{Attach, LaneRecord};
 
 use crate::memory::shm::Memory;
 use crate::proc::maps;
+use crate::proc::process;
 
 /// In the process that attached last, which is looked for once.
 #[derive(Debug, Default)]
@@ -52,8 +53,8 @@ fn latest(attached: &[Attach]) -> Option<(usize, u32)> {
 
 impl There {
     fn find(pid: u32, inode: u64) -> Option<Self> {
-        let addresses = File::open(format!("/proc/{pid}/mem")).ok()?;
-        let text = fs::read(format!("/proc/{pid}/maps")).ok()?;
+        let addresses = process::open_memory(pid).ok()?;
+        let text = maps::text_of(pid).ok()?;
         let begin = maps::begin_of(&text, inode)?;
         Some(There { addresses, begin })
     }
@@ -70,7 +71,7 @@ mod tests {
 
     /// So many KiB of the memory's own mapping are in this process's page tables.
     fn mapped_kib(inode: u64) -> u64 {
-        let text = fs::read_to_string("/proc/self/smaps").expect("own maps");
+        let text = std::fs::read_to_string("/proc/self/smaps").expect("own maps");
         let is_it = |line: &&str| line.split_ascii_whitespace().nth(4) == Some(&inode.to_string());
         let mut lines = text.lines().skip_while(|line| !is_it(line));
         let rss = lines.find_map(|line| line.strip_prefix("Rss:"));

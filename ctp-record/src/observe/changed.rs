@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 
-use super::descriptor::{Descriptor, Held};
-use super::tables::Tables;
+use crate::proc::descriptor::{Descriptor, Held};
+use crate::proc::descriptor_tables::Tables;
 
 /// Links of one process that are read in one go, for some 40 ms. Of one that has more it is not known
 /// what else stands for the same thing.
@@ -84,7 +84,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::observe::descriptor::look;
+    use crate::proc::descriptor::look;
 
     /// What is found of a number that is open in this process, once it is closed.
     fn once_closed(fd: impl AsFd) -> Held {

@@ -2,7 +2,7 @@
 
 use ctp_trace::record::{Look, Nanos, Seen};
 
-use super::descriptor::{Descriptor, Held};
+use crate::proc::descriptor::{Descriptor, Held};
 
 /// A wait that was looked at.
 #[derive(Clone, Copy, Debug)]

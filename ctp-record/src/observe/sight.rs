@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use ctp_trace::record::{Nanos, Seen};
 
-use super::descriptor::{self, Descriptor, Held};
-use super::sockets::Sockets;
-use super::watched::Watched;
 use crate::harvest::DescriptorWait;
 use crate::memory::memories::StationPlace;
+use crate::proc::descriptor::{self, Descriptor, Held};
+use crate::proc::epoll::Watched;
+use crate::proc::sockets::Sockets;
 
 /// What watches a descriptor is asked after so long: that takes a lock of the program's.
 const LONGER: Duration = Duration::from_secs(2);

@@ -1,5 +1,8 @@
 //! The text of `/proc/<pid>/maps`, read into mappings.
 
+use std::fs;
+use std::io;
+
 /// One mapping of a process that can be executed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
@@ -25,13 +28,29 @@ pub fn executable(text: &[u8]) -> Vec<Mapping> {
     text.split(|&byte| byte == b'\n').filter_map(line).collect()
 }
 
+/// What the kernel says of the mappings of this process: empty of one that has ended.
+///
+/// # Errors
+/// There is no such process, or it is another user's.
+pub fn text_of(pid: u32) -> io::Result<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/maps"))
+}
+
+/// Is a file of memory with this inode mapped?
+pub fn has_memory(text: &[u8], inode: u64) -> bool {
+    memory_lines(text, inode).next().is_some()
+}
+
 /// The address at which a file of memory with this inode is mapped from its beginning.
 pub fn begin_of(text: &[u8], inode: u64) -> Option<u64> {
+    let mut lines = memory_lines(text, inode);
+    lines.find(|line| hex(line.offset) == Some(0))?.start()
+}
+
+fn memory_lines(text: &[u8], inode: u64) -> impl Iterator<Item = Line<'_>> {
     let inode = inode.to_string();
-    let mut lines = text.split(|&byte| byte == b'\n').filter_map(Line::read);
-    let is_it = |line: &Line| line.inode == inode.as_bytes() && line.path.starts_with(b"/memfd:");
-    let its = lines.find(|line| is_it(line) && hex(line.offset) == Some(0))?;
-    its.start()
+    let lines = text.split(|&byte| byte == b'\n').filter_map(Line::read);
+    lines.filter(move |line| line.inode == inode.as_bytes() && line.path.starts_with(b"/memfd:"))
 }
 
 /// `start-end perms offset dev inode   path`

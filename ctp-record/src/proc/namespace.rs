@@ -4,69 +4,54 @@
 
 use std::fs;
 
+use crate::proc::maps;
+use crate::proc::process::{self, is_alive, is_kernel_thread, status_of};
+
 /// What this process calls itself, while it is there.
 pub fn own_number(pid: u32) -> Option<u32> {
-    let numbers = status(pid, "NSpid:")?;
+    let numbers = status_of(pid.into(), "NSpid:")?;
     numbers.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// Has a signal or a debugger stopped it?
-pub fn is_stopped(pid: u32) -> bool {
-    is_in_state(pid, &['T', 't'])
-}
-
-fn is_zombie(pid: u32) -> bool {
-    is_in_state(pid, &['Z'])
-}
-
-fn is_in_state(pid: u32, letters: &[char]) -> bool {
-    status(pid, "State:").is_some_and(|state| state.trim_start().starts_with(letters))
-}
-
-/// One line of what the kernel tells of a process.
-fn status(pid: u32, name: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let mut lines = text.lines();
-    lines.find_map(|line| line.strip_prefix(name).map(str::to_owned))
+/// Do its threads have other ids for themselves than for this process? Yes, unless the kernel says no.
+pub fn has_ids_of_its_own(pid: u32) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    is_alive(pid) && namespace(&pid.to_string()) != namespace("self")
 }
 
 /// The process that calls itself so and has mapped the file with this inode: our id of it.
-pub fn process(number: u32, inode: u64) -> Option<u32> {
+pub fn process_with_number(number: u32, inode: u64) -> Option<u32> {
     let is_it =
         |pid: &u32| own_number(*pid) == Some(number) && has_mapped(*pid, inode) == Some(true);
     if is_it(&number) {
         return Some(number);
     }
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.find(is_it)
+    process::all().find(is_it)
+}
+
+/// All processes but this one that have mapped the memory with this inode.
+pub fn holders(inode: u64) -> Vec<u32> {
+    let others = process::all().filter(|pid| *pid != std::process::id());
+    others
+        .filter(|pid| has_mapped(*pid, inode) == Some(true))
+        .collect()
 }
 
 /// Has this process mapped the memory with this inode? Nothing if that may not be looked at, or
 /// not any more.
 pub fn has_mapped(pid: u32, inode: u64) -> Option<bool> {
-    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
-    if maps.is_empty() && is_zombie(pid) {
-        return None;
+    let maps = maps::text_of(pid).ok()?;
+    if maps.is_empty() && !is_kernel_thread(pid) {
+        return None; // it has ended, or is about to
     }
-    Some(is_in(&maps, inode))
+    Some(maps::has_memory(&maps, inode))
 }
 
 /// Does it have maps, but none of the memories with these inodes? Who ends has no maps any more, and of
 /// those that may not be looked at nothing is known.
 pub fn has_other_maps(pid: u32, mut inodes: impl Iterator<Item = u64>) -> bool {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    !maps.is_empty() && !inodes.any(|inode| is_in(&maps, inode))
-}
-
-fn is_in(maps: &[u8], inode: u64) -> bool {
-    let inode = inode.to_string();
-    let mut lines = maps.split(|&byte| byte == b'\n');
-    // start-end perms offset dev inode path
-    lines.any(|line| {
-        let mut words = line.split(|&byte| byte == b' ');
-        words.nth(4) == Some(inode.as_bytes()) && line.windows(7).any(|word| word == b"/memfd:")
-    })
+    let maps = maps::text_of(pid).unwrap_or_default();
+    !maps.is_empty() && !inodes.any(|inode| maps::has_memory(&maps, inode))
 }
 
 #[cfg(test)]
@@ -82,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_process_that_has_not_mapped_the_file_is_not_it() {
-        assert_eq!(process(std::process::id(), u64::MAX), None);
+        assert_eq!(process_with_number(std::process::id(), u64::MAX), None);
     }
 
     // CTP-33
@@ -90,7 +75,7 @@ mod tests {
     fn who_has_ended_has_no_other_maps() {
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let pid = child.id();
-        let is_over = || is_zombie(pid);
+        let is_over = || process::is_zombie(pid);
         while !is_over() {
             std::thread::yield_now();
         }

@@ -11,6 +11,7 @@ use crate::memory::clock::Clock;
 use crate::proc::file_id::{FileId, FileIds};
 use crate::proc::maps::{self, Mapping};
 use crate::proc::namespace;
+use crate::proc::process::{is_stopped, process_of_thread};
 use crate::proc::time_namespace;
 use ctp_trace::record::{Module, Nanos, Process, ProcessEnd, ProcessEnding, ProcessId, Record};
 
@@ -260,7 +261,7 @@ impl Processes {
             return number;
         }
         self.searches += 1;
-        namespace::process(number, self.inode).unwrap_or(number)
+        namespace::process_with_number(number, self.inode).unwrap_or(number)
     }
 
     fn met_as(&self, number: u32) -> Option<u32> {
@@ -376,19 +377,6 @@ impl Processes {
         }
         is_new && self.covers(pid, address)
     }
-}
-
-/// The process that a thread belongs to, while it is there.
-fn process_of_thread(tid: u64) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
-}
-
-fn is_stopped(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    behind_name.starts_with(['T', 't'])
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::flight::{Chronicle, Gathered, Snapshot};
 use crate::memory::memories::Memories;
 use crate::monitor::status::Status;
 use crate::output::store::Store;
-use crate::proc::namespace;
+use crate::proc::process;
 use crate::proc::processes::Processes;
 
 /// How to gather what a snapshot is made of.
@@ -59,7 +59,7 @@ impl Session<'_> {
     /// Else all of it looks as if it was stuck.
     fn tell_if_stopped(&self) {
         let pid = self.running.pid();
-        if self.options.verbosity > Verbosity::Quiet && namespace::is_stopped(pid) {
+        if self.options.verbosity > Verbosity::Quiet && process::is_stopped(pid) {
             self.status.iter().for_each(Status::make_room);
             stderr::say(&format!(
                 "ctp-record: process {pid} is stopped, by a signal or a debugger: nothing in it \

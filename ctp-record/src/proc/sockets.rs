@@ -7,11 +7,11 @@ use std::io::{BufRead, BufReader, ErrorKind};
 
 use ctp_trace::record::Seen;
 
-use super::unix;
+use crate::proc::unix_sockets;
 
 /// Sockets of one process, by inode. Of others than these it says nothing.
 #[derive(Debug, Default)]
-pub(super) struct Sockets {
+pub struct Sockets {
     seen: HashMap<u64, Seen>,
     /// A table could not be read, or not to its end.
     is_cut: bool,
@@ -89,7 +89,7 @@ impl Sockets {
         if self.seen.len() == wanted.len() {
             return;
         }
-        match unix::seen_of(pid, wanted) {
+        match unix_sockets::seen_of(pid, wanted) {
             Some(answer) => {
                 self.seen.extend(answer.seen);
                 self.is_cut |= answer.is_cut;

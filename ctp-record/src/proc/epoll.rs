@@ -7,8 +7,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::descriptor::Descriptor;
-use super::tables::Tables;
+use crate::proc::descriptor::Descriptor;
+use crate::proc::descriptor_tables::Tables;
 
 /// Descriptors of a process that is asked, at most: an epoll has about as many entries, for each of
 /// which its lock is held for a microsecond or less.
@@ -21,7 +21,7 @@ const WRITE: u32 = 0x4 | 0x100;
 
 /// All that the epolls of one process watch.
 #[derive(Debug)]
-pub(super) struct Watched(Vec<Entry>);
+pub struct Watched(Vec<Entry>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::descriptor::{Descriptor, Held, look_in};
+use crate::proc::descriptor::{Descriptor, Held, look_in};
 
 /// Threads of a process that are asked for their table. Of one that has more, nothing is known.
 const MOST_THREADS: usize = 1 << 10;
@@ -17,7 +17,7 @@ const FILES: libc::c_int = 2;
 
 /// All tables of a process, as directories in `/proc`.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub struct Tables {
     /// That of the process first. Others may be the same, where the kernel does not tell.
     pub directories: Vec<PathBuf>,
     /// A thread is known to have one of its own.

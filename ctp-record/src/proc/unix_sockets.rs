@@ -41,16 +41,31 @@ const RECEIVES_NO_MORE: u8 = 1;
 
 /// What the kernel told of local sockets.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub struct Answer {
     /// Of those that are wanted, by inode.
     pub seen: Vec<(u64, Seen)>,
     /// There are more than were read.
     pub is_cut: bool,
 }
 
+/// The kernel's table of local sockets in the network of this process: a line for each, which ends with
+/// its path.
+pub fn table() -> Vec<u8> {
+    fs::read("/proc/net/unix").unwrap_or_default()
+}
+
+/// Is the local socket with this inode, in the network of this process, a connected stream without a name?
+pub fn is_nameless_stream(pid: u32, inode: &str) -> bool {
+    let list = fs::read_to_string(format!("/proc/{pid}/net/unix")).unwrap_or_default();
+    list.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.len() == 7 && words[4] == "0001" && words[5] == "03" && words[6] == inode
+    })
+}
+
 /// What is known of those with these inodes of a process, or nothing where the kernel does not tell:
 /// the process is in another network, or this cannot be asked here.
-pub(super) fn seen_of(pid: u32, wanted: &HashSet<u64>) -> Option<Answer> {
+pub fn seen_of(pid: u32, wanted: &HashSet<u64>) -> Option<Answer> {
     if !is_of_our_network(pid) {
         return None;
     }
@@ -177,8 +192,8 @@ mod tests {
     use std::os::linux::net::SocketAddrExt as _;
     use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 
-    use super::super::descriptor::{self, Descriptor, Held};
     use super::*;
+    use crate::proc::descriptor::{self, Descriptor, Held};
 
     /// What is seen of this one; nothing where the kernel does not tell.
     fn look(socket: impl AsFd) -> Option<Seen> {

@@ -9,7 +9,7 @@ use ctp_trace::record::{Seen, Thing};
 
 /// What the kernel says of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub enum Held {
     /// It stands for this.
     Open(Descriptor),
     /// It stands for nothing, while others do.
@@ -24,7 +24,7 @@ pub(super) enum Held {
 
 /// What a descriptor is, as far as two of the same sort can be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Descriptor {
+pub enum Descriptor {
     /// The socket of this inode.
     Socket(u64),
     /// The pipe of this inode, and for what this end was opened: [`READ`], [`WRITE`].
@@ -87,13 +87,13 @@ impl Descriptor {
 }
 
 /// What a number is in a process.
-pub(super) fn look(pid: u32, fd: u64) -> Held {
+pub fn look(pid: u32, fd: u64) -> Held {
     look_in(&PathBuf::from(format!("/proc/{pid}/fd")), fd)
 }
 
 /// What a number is in a table of descriptors. A process that is dead, or about to be, has no numbers at all: the
 /// kernel takes them all at once, before it closes what they stood for.
-pub(super) fn look_in(directory: &Path, fd: u64) -> Held {
+pub fn look_in(directory: &Path, fd: u64) -> Held {
     match Descriptor::at(&directory.join(fd.to_string())) {
         Ok(descriptor) => Held::Open(descriptor),
         Err(error) => match error.kind() {
@@ -110,7 +110,7 @@ fn has_any(directory: &Path) -> bool {
 }
 
 /// Whether an eventfd could be read.
-pub(super) fn seen_of_event(pid: u32, fd: u64) -> Seen {
+pub fn seen_of_event(pid: u32, fd: u64) -> Seen {
     let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
     match count_in(&text) {
         Some(0) => Seen::Empty,
@@ -123,6 +123,30 @@ fn count_in(text: &str) -> Option<u64> {
     let mut lines = text.lines();
     let count = lines.find_map(|line| line.strip_prefix("eventfd-count:"))?;
     u64::from_str_radix(count.trim(), 16).ok()
+}
+
+/// Number and target of each descriptor but the standard streams.
+pub fn all_of(pid: u32) -> Vec<(String, String)> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten();
+    let descriptor = |entry: fs::DirEntry| {
+        let number = entry.file_name().to_string_lossy().into_owned();
+        let target = fs::read_link(entry.path()).unwrap_or_default();
+        (number, target.to_string_lossy().into_owned())
+    };
+    let all = entries.flatten().map(descriptor);
+    all.filter(|(number, _)| !matches!(number.as_str(), "0" | "1" | "2"))
+        .collect()
+}
+
+/// Is a program that the process executes given this descriptor?
+pub fn is_inherited(pid: u32, number: &str) -> Option<bool> {
+    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
+    let close_on_exec = 0o2_000_000; // O_CLOEXEC
+    Some(flags & close_on_exec == 0)
 }
 
 #[cfg(test)]

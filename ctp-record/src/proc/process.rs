@@ -1,0 +1,158 @@
+//! What the kernel says of one process or thread: whether it is alive, asleep or stopped, and whose it is.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+// Fields of `/proc/PID/stat`, counted from the state: see proc_pid_stat(5).
+/// The kernel's flags of the process.
+const FLAGS: usize = 6;
+/// When the process was started, in ticks since boot.
+const STARTED: usize = 19;
+
+/// The flag of threads that run only in the kernel and so have no memory of their own.
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// The ids of all processes.
+pub fn all() -> impl Iterator<Item = u32> {
+    numbers_in("/proc")
+}
+
+/// The id of the process and of each of its threads.
+pub fn threads_of(pid: u32) -> impl Iterator<Item = (u32, u32)> {
+    numbers_in(&format!("/proc/{pid}/task")).map(move |tid| (pid, tid))
+}
+
+/// The name of the process, which may have any bytes; empty if there is no such process.
+pub fn name_of(pid: u32) -> Vec<u8> {
+    let mut name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.pop_if(|last| *last == b'\n');
+    name
+}
+
+/// Opens the memory of the process, to be read at its addresses.
+///
+/// # Errors
+/// There is no such process, or this one may not read its memory.
+pub fn open_memory(pid: u32) -> io::Result<File> {
+    File::open(format!("/proc/{pid}/mem"))
+}
+
+/// Does the process run the same program file as this one?
+pub fn runs_this_program(pid: u32) -> bool {
+    let program = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    let ours = program("/proc/self/exe");
+    ours.is_ok_and(|ours| program(&format!("/proc/{pid}/exe")).is_ok_and(|other| other == ours))
+}
+
+/// The path of what this descriptor of this process stands for, also of what has no path of its own.
+pub fn own_descriptor(descriptor: &impl AsRawFd) -> PathBuf {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd()).into()
+}
+
+/// The value of a line of the `status` of a process or thread, such as `Uid:`.
+pub fn status_of(id: u64, name: &str) -> Option<String> {
+    status_in(&format!("/proc/{id}/status"), name)
+}
+
+/// The value of a line of this process's own `status`.
+pub fn own_status(name: &str) -> Option<String> {
+    status_in("/proc/self/status", name)
+}
+
+/// The process that a thread belongs to, while the thread is there.
+pub fn process_of_thread(tid: u64) -> Option<u32> {
+    status_of(tid, "Tgid:")?.trim().parse().ok()
+}
+
+/// Is the process there, and not a zombie?
+pub fn is_alive(pid: u32) -> bool {
+    is_in_state(pid, |state| !matches!(state, "Z" | "X"))
+}
+
+/// Has the process ended, but its parent has not yet waited for it?
+#[cfg(test)]
+pub fn is_zombie(pid: u32) -> bool {
+    is_in_state(pid, |state| state == "Z")
+}
+
+/// Does it run only in the kernel?
+pub fn is_kernel_thread(pid: u32) -> bool {
+    let flags = fields_of(pid).and_then(|fields| fields.get(FLAGS)?.parse::<u64>().ok());
+    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
+}
+
+/// Has a signal or a debugger stopped the process?
+pub fn is_stopped(pid: u32) -> bool {
+    is_in_state(pid, |state| matches!(state, "T" | "t"))
+}
+
+/// Does the thread sleep in the kernel? Nothing if it is gone.
+pub fn is_asleep((pid, tid): (u32, u32)) -> Option<bool> {
+    let fields = stat_fields(&format!("/proc/{pid}/task/{tid}/stat"))?;
+    Some(fields.first()? == "S")
+}
+
+/// Was the process started before this one?
+pub fn is_older(pid: u32) -> bool {
+    let started = |pid: u32| -> Option<u64> { fields_of(pid)?.get(STARTED)?.parse().ok() };
+    let both = started(pid).zip(started(std::process::id()));
+    both.is_some_and(|(other, this)| other < this)
+}
+
+fn is_in_state(pid: u32, is_it: impl FnOnce(&str) -> bool) -> bool {
+    fields_of(pid).is_some_and(|fields| fields.first().is_some_and(|state| is_it(state)))
+}
+
+fn fields_of(pid: u32) -> Option<Vec<String>> {
+    stat_fields(&format!("/proc/{pid}/stat"))
+}
+
+/// The fields that follow the name. A name may contain anything, so they begin behind its last parenthesis.
+fn stat_fields(path: &str) -> Option<Vec<String>> {
+    let text = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let (_, fields) = text.rsplit_once(") ")?;
+    Some(fields.split(' ').map(str::to_owned).collect())
+}
+
+fn status_in(path: &str, name: &str) -> Option<String> {
+    let text = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix(name).map(str::to_owned))
+}
+
+fn numbers_in(directory: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_its_thread_belongs_to_it() {
+        let pid = std::process::id();
+        assert!(is_alive(pid) && !is_zombie(pid) && !is_stopped(pid));
+        assert!(all().any(|other| other == pid));
+        assert!(
+            threads_of(pid).all(|(process, tid)| process_of_thread(tid.into()) == Some(process))
+        );
+        assert!(is_older(1) && !is_older(pid) && !is_kernel_thread(pid));
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_is_in_no_state() {
+        let none = u32::MAX;
+        assert!(!is_alive(none) && !is_zombie(none) && !is_stopped(none));
+        assert_eq!(
+            (is_asleep((none, none)), process_of_thread(none.into())),
+            (None, None)
+        );
+        assert_eq!(name_of(none), b"");
+    }
+}
