@@ -6,6 +6,7 @@
 mod account;
 mod ahead;
 mod cell;
+mod cells;
 mod convert;
 mod copies;
 mod deeds;
@@ -17,6 +18,7 @@ mod horizon;
 pub(crate) mod image;
 mod jump;
 mod lanes;
+mod latest;
 mod outside;
 mod pass;
 mod places;
@@ -30,7 +32,6 @@ mod summary;
 mod tell;
 mod totals;
 
-use std::collections::VecDeque;
 use std::slice;
 use std::sync::{Arc, Mutex};
 
@@ -39,13 +40,15 @@ use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 
 use crate::output::backlog::Backlog;
 use crate::session::pace::PassOutcome;
-use cell::Cell;
+use cells::Cells;
 pub(crate) use copies::{Copies, Copying, locked};
 pub(crate) use descriptors::DescriptorWait;
 pub(crate) use groundwork::{Ground, MOST_LAID};
+use haste::SinceLook;
 use horizon::Horizon;
 pub(crate) use horizon::LEEWAY_NS;
 use lanes::{Events, Lanes, Reach};
+use latest::Latest;
 pub use outside::{Numbers, Outside, Peer};
 use pass::Pass;
 pub(crate) use places::Places;
@@ -88,37 +91,22 @@ pub trait Sink {
 /// The reader's memory of all stations.
 #[derive(Debug)]
 pub struct Harvest {
-    /// `event_head` of each station at its last visit: all that a pass over idle stations reads.
-    heads: Vec<u64>,
-    cells: Vec<Cell>,
-    /// Stations whose writer is not known yet.
-    unsettled: VecDeque<u32>,
-    /// Stations of v1 peers, which keep no `event_head`.
-    plain: Vec<u32>,
+    cells: Cells,
     lanes: Lanes,
     events: Events,
-    /// Stations of which lanes have told the death since they were last emptied.
-    ended: Vec<u32>,
-    /// Records that lanes gave since all stations were looked at, and records for which lanes had no
-    /// room until then.
-    unseen: u64,
-    crowded_out: u64,
+    since_look: SinceLook,
     /// Set if totals are recorded instead of history.
     summary: Option<Summary>,
-    /// Lanes are left as they are, for snapshots; who leaves a station is told of.
-    is_flight: bool,
-    /// Which of the recording's memories it is, of a flight recorder's.
-    memory: u32,
+    /// Set for a flight recorder, whose lanes are left as they are for snapshots: which of the recording's
+    /// memories it is.
+    flight_memory: Option<u32>,
     places: Places,
     /// Somebody has controlled what is kept: each pass counts what is not.
     is_controlled: bool,
     /// What was told last of those who stand still, by station; only if somebody asks.
     standing: Vec<Standing>,
     totals: Totals,
-    /// Time of the latest event, and of what a thread did last.
-    told: Nanos,
-    /// Of the latest birth and wake, which may be read before events that are earlier.
-    noticed: Nanos,
+    latest: Latest,
     horizon: Horizon,
     clocks: KnownClocks,
     /// What there was when it ended, once it has.
@@ -129,24 +117,17 @@ impl Harvest {
     /// Nothing read yet; `start_ns` of the monotonic clock is the trace's zero.
     pub fn new(start_ns: u64) -> Self {
         Harvest {
-            heads: Vec::new(),
-            cells: Vec::new(),
-            unsettled: VecDeque::new(),
-            plain: Vec::new(),
+            cells: Cells::default(),
             lanes: Lanes::default(),
             events: Events::default(),
-            ended: Vec::new(),
-            unseen: 0,
-            crowded_out: 0,
+            since_look: SinceLook::default(),
             summary: None,
-            is_flight: false,
-            memory: 0,
+            flight_memory: None,
             places: Places::default(),
             is_controlled: false,
             standing: Vec::new(),
             totals: Totals::default(),
-            told: Nanos(0),
-            noticed: Nanos(0),
+            latest: Latest::default(),
             horizon: Horizon::new(start_ns),
             clocks: KnownClocks::default(),
             stop: None,
@@ -192,13 +173,13 @@ impl Harvest {
 
     /// Time of the latest of what was told.
     pub fn latest(&self) -> Nanos {
-        self.told.max(self.noticed)
+        self.latest.any()
     }
 
     /// Time of the latest event, and of what threads did: while only births and wakes are later, the trace
     /// does not tell by itself how time goes by.
     pub fn told(&self) -> Nanos {
-        self.told
+        self.latest.event()
     }
 
     /// Reads what is new.
@@ -214,8 +195,8 @@ impl Harvest {
         self.discover(region);
         self.find_clock(&mut pass);
         let now_ns = self.horizon.now_ns();
-        self.ended.clear(); // whose death was read from its station has left that
-        if !self.is_flight {
+        self.cells.take_ended(); // whose death was read from its station has left that
+        if self.flight_memory.is_none() {
             self.drain_lanes(Reach::Before(now_ns), &mut pass);
         }
         if self.lanes.backlog.has_too_many_chunks() {
@@ -224,8 +205,7 @@ impl Harvest {
             return pass.found;
         }
         self.settle(stations::UNWRITTEN_A_PASS, &mut pass);
-        self.plain
-            .retain(|&index| self.cells[index as usize].plain.is_some());
+        self.cells.retain_plain();
         let have_more = pass.found.is_cut_short || pass.found.has_untold;
         if have_more && self.can_look_later(region) {
             self.clear_out(&mut pass);
@@ -249,7 +229,7 @@ impl Harvest {
     ) {
         let mut pass = Pass::over(region, outside, sink);
         // Of a thread that lives nothing is the last: what it is amid will be there later.
-        if !self.is_flight && self.lanes.have_told_of(process) {
+        if self.flight_memory.is_none() && self.lanes.have_told_of(process) {
             self.drain_lanes(Reach::End, &mut pass);
         }
         self.count_filtered(&mut pass);
@@ -301,7 +281,7 @@ impl Harvest {
         match cell.plain {
             Some(_) => None,
             // Lanes are left as they are, or there are none.
-            None if self.is_flight || self.summary.is_some() => Some(head),
+            None if self.flight_memory.is_some() || self.summary.is_some() => Some(head),
             None if Lanes::are_used(region) => Some(cell.owed(head, &self.lanes)),
             None => Lanes::are_there(region).then_some(head),
         }
@@ -332,10 +312,11 @@ impl Harvest {
         pass.found.lost |= self.totals.lost > before.lost;
         self.look_at_line_0(index, station, was_dead, pass);
         // What is still unread is come back to, and so is who has ended but is not marked as dead.
-        self.heads[index] = match self.cells[index].has_ended() {
+        let visited = match self.cells[index].has_ended() {
             true => head.wrapping_sub(1),
             false => head.min(self.cells[index].next_n()),
         };
+        self.cells.set_head(index, visited);
         if was_dead && self.cells[index].is_over(station) {
             self.vacate(index, pass);
         }

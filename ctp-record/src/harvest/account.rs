@@ -12,8 +12,10 @@ impl Harvest {
     pub(super) fn close(&mut self, index: usize, pass: &mut Pass<'_>) {
         self.count_filtered_of(index, pass);
         let is_summed_up = self.tell_totals_at_last(index, pass);
-        if let Some(occupant) = self.is_flight.then(|| self.occupant_of(index, pass.region)) {
-            occupant.into_iter().for_each(|it| pass.sink.take_leave(it));
+        if self.flight_memory.is_some()
+            && let Some(occupant) = self.occupant_of(index, pass.region)
+        {
+            pass.sink.take_leave(occupant);
         }
         let station = &pass.region.stations[index];
         let head = self.head_to_read(index, station.event_head());

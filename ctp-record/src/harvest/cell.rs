@@ -440,7 +440,7 @@ impl Harvest {
             true => self.horizon.nanos(state.at_ns),
             false => self.latest(),
         };
-        self.noticed = self.noticed.max(at);
+        self.latest.note(at);
         self.cells[index].wakes = Some(state);
         pass.sink.take(Record::Wake(Wake {
             coroutine: self.cells[index].coroutine,

@@ -59,7 +59,7 @@ impl Harvest {
             return;
         }
         let (at, payload) = (self.horizon.nanos(record.at), &record.payload);
-        self.told = self.told.max(at);
+        self.latest.note_event(at);
         if matches!(deed, DeedKind::Begin | DeedKind::Loss) {
             let least = u32::from(deed == DeedKind::Loss);
             self.tell_loss(lane, (payload.n as u32, least), at, pass);
@@ -148,10 +148,10 @@ impl Harvest {
                 .as_ref()
                 .map_or(lost, |stop| stop.lost(lane, lost));
             if let Some(lost) = until_stop {
-                self.tell_loss(lane, (lost, 0), self.told, pass);
+                self.tell_loss(lane, (lost, 0), self.latest.event(), pass);
             }
         }
-        for loss in self.uncounted_losses(pass.region, self.told) {
+        for loss in self.uncounted_losses(pass.region, self.latest.event()) {
             pass.sink.take(loss);
         }
     }

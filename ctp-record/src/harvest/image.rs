@@ -10,8 +10,10 @@ use ctp_nostd::layout::Station;
 use ctp_trace::record::{Nanos, ProcessId};
 
 use super::cell::Cell;
+use super::cells::Cells;
 use super::horizon::Horizon;
 use super::lanes::{Lanes, Reach};
+use super::latest::Latest;
 use super::stop::Stop;
 use super::{Harvest, Outside, Pass, Places, Sink, StationCoroutine};
 
@@ -74,17 +76,16 @@ impl Harvest {
             .collect();
         let horizon = Horizon::of_image(times.start_ns, times.latest_ns);
         let mut harvest = Harvest {
-            heads: vec![0; cells.len()],
             lanes: Lanes::of_image(lanes),
             places,
             // It is known of each coroutine whether anybody but the recorder kept events out.
             is_controlled: true,
-            told: horizon.nanos(times.dated_ns),
+            latest: Latest::at(horizon.nanos(times.dated_ns)),
             stop: Some(stop),
             ..Harvest::new(times.start_ns)
         };
         harvest.totals.filtered = cells.iter().map(Cell::filtered).sum();
-        (harvest.cells, harvest.horizon) = (cells, horizon);
+        (harvest.cells, harvest.horizon) = (Cells::of_image(cells), horizon);
         harvest
     }
 

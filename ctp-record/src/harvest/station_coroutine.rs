@@ -165,7 +165,7 @@ impl Harvest {
             region,
         );
         let occupant = StationCoroutine {
-            memory: self.memory,
+            memory: self.flight_memory.unwrap_or_default(),
             station: index as u32,
             coroutine: cell.coroutine,
             process: cell.process,

@@ -25,11 +25,7 @@ impl Harvest {
         if !region.is_intact() {
             return;
         }
-        let allocated = region.allocated().len();
-        let known = self.heads.len();
-        self.unsettled.extend(known as u32..allocated as u32);
-        self.heads.resize(allocated.max(known), 0);
-        self.cells.resize_with(allocated.max(known), Cell::default);
+        self.cells.discover(region.allocated().len());
     }
 
     /// Finds out who writes the stations that are new. One of ours is known by its first event;
@@ -37,11 +33,11 @@ impl Harvest {
     /// `unwritten` are looked at, and the others in the next pass: a count of stations that was
     /// overwritten makes them many.
     pub(super) fn settle(&mut self, mut unwritten: usize, pass: &mut Pass<'_>) {
-        for _ in 0..self.unsettled.len() {
+        for _ in 0..self.cells.unsettled() {
             if unwritten == 0 {
                 return;
             }
-            let Some(index) = self.unsettled.pop_front() else {
+            let Some(index) = self.cells.next_unsettled() else {
                 return;
             };
             if self.cells[index as usize].is_known() {
@@ -51,11 +47,11 @@ impl Harvest {
             match cell::writer_of(station) {
                 None => {
                     unwritten -= 1;
-                    self.unsettled.push_back(index);
+                    self.cells.put_back_unsettled(index);
                 }
                 Some(cell::Writer::Ours) => {}
                 Some(cell::Writer::Plain(dialect)) => {
-                    self.plain.push(index);
+                    self.cells.note_plain(index);
                     self.introduce(index as usize, Some(dialect), pass);
                 }
             }
@@ -72,16 +68,19 @@ impl Harvest {
     ) {
         let mut pass = Pass::over(region, outside, sink);
         self.settle(usize::MAX, &mut pass);
-        for index in std::mem::take(&mut self.unsettled) {
+        for _ in 0..self.cells.unsettled() {
+            let Some(index) = self.cells.next_unsettled() else {
+                return;
+            };
             let identity = region.stations[index as usize].identity();
             let is_silent = |it: &Identity| !it.extended && it.probe_id != 0;
             match identity.filter(is_silent) {
                 Some(it) if self.is_later(it.birth_ts) => {}
                 Some(_) => {
-                    self.plain.push(index);
+                    self.cells.note_plain(index);
                     self.introduce(index as usize, Some(Dialect::PerSlot), &mut pass);
                 }
-                None => self.unsettled.push_back(index),
+                None => self.cells.put_back_unsettled(index),
             }
         }
     }
@@ -122,7 +121,7 @@ impl Harvest {
         };
         let born = self.horizon.nanos(born_ns);
         // Of its events there may be none: they may have been kept out.
-        self.noticed = self.noticed.max(born);
+        self.latest.note(born);
         let mut birth = convert::birth(&identity, plain, born);
         birth.coroutine = id;
         birth.process = process;
@@ -159,7 +158,7 @@ impl Harvest {
         self.close(index, pass);
         let next_n = self.cells[index].next_n();
         self.cells[index] = self.cells[index].vacant();
-        self.heads[index] = next_n;
+        self.cells.set_head(index, next_n);
         pass.region.put_back(index as u32, next_n);
         pass.found.short = true;
     }

@@ -63,8 +63,7 @@ impl Harvest {
     #[must_use]
     pub fn in_flight(self, memory: u32) -> Self {
         Harvest {
-            is_flight: true,
-            memory,
+            flight_memory: Some(memory),
             ..self
         }
     }
@@ -98,7 +97,7 @@ impl Harvest {
         if !is_known || !station.is_counting() {
             return self.drain(index, pass);
         }
-        self.heads[index] = head;
+        self.cells.set_head(index, head);
         pass.found.events += 1;
         pass.found.most = pass.found.most.max(1);
     }
@@ -160,7 +159,7 @@ impl Harvest {
         Aggregate {
             coroutine: self.cells[index].coroutine,
             at: self.as_of(index, last_ts),
-            stands_for_events: !self.is_flight,
+            stands_for_events: self.flight_memory.is_none(),
             left_out: station.nested().into(),
             bins: summary.bins,
             waiting,

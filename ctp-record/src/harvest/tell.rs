@@ -95,10 +95,10 @@ impl Harvest {
     }
 
     fn note_and_emit(&mut self, index: usize, event: &Event, pass: &mut Pass<'_>) {
-        self.told = self.told.max(event.at);
+        self.latest.note_event(event.at);
         self.totals.events += 1;
         if event.kind == EventKind::Death {
-            self.ended.push(index as u32);
+            self.cells.note_ended(index);
         }
         pass.sink.take_event(event);
     }

@@ -39,7 +39,7 @@ impl Harvest {
         }
         self.events.hand_over(pass.sink);
         pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
-        self.unseen = self.unseen.saturating_add(self.lanes.taken);
+        self.since_look.add(self.lanes.taken);
         self.lanes.end();
         if reach == Reach::End {
             self.tell_last_losses(pass);

@@ -67,7 +67,7 @@ impl Harvest {
         pass: &mut Pass<'_>,
     ) -> usize {
         let mut desk = Desk {
-            cells: &mut self.cells,
+            cells: self.cells.as_mut_slice(),
             places: &mut self.places,
             horizon: &self.horizon,
             tid: self.lanes.cursors[lane].author.tid,
@@ -84,7 +84,7 @@ impl Harvest {
         }
         self.events.length += count;
         self.totals.events += count as u64;
-        self.told = self.told.max(latest);
+        self.latest.note_event(latest);
         count
     }
 }
