@@ -19,6 +19,7 @@ use ctp_trace::record::{End, Ending, Nanos};
 use crate::cli::words::{counted, grouped, seconds, shell_word, shown, size};
 use crate::closing::hindsight::Outlook;
 use crate::connect::turned_away::TurnedAway;
+use crate::harvest::Totals;
 use crate::output::backlog::Backlog;
 
 /// What there is to say.
@@ -30,54 +31,74 @@ pub struct Closing<'c> {
     pub output: &'c Path,
     /// Its closing record.
     pub end: End,
-    /// When the program ended, if others were waited for.
-    pub program_ended: Option<Nanos>,
-    /// Its size; nothing if it could not be written.
-    pub bytes: Option<u64>,
+    /// What became of the file.
+    pub written: Written,
     /// Coroutines that look stuck or busy, if they were counted.
     pub outlook: Option<Outlook>,
     /// What one event costs the program here.
     pub event_cost: Duration,
-    /// Room for coroutines.
-    pub stations: u32,
-    /// Processes that live on, with their names.
-    pub survivors: Vec<(u32, String)>,
-    /// Processes that got no memory of their own.
-    pub turned_away: TurnedAway,
+    /// The room that there was.
+    pub room: Room,
+    /// Processes other than the program.
+    pub processes: OtherProcesses,
     /// The program was to make no system call.
     pub no_bell: bool,
     /// Memories that a program has overwritten.
     pub damaged: u32,
-    /// Coroutines of which the counts cannot be trusted.
-    pub doubtful: u32,
-    /// Events that were kept out on purpose.
-    pub filtered: u64,
-    /// Lanes that threads have had, and records that found one full.
-    pub lanes: (u32, u64),
-    /// Lanes that somebody has overwritten.
-    pub damaged_lanes: u32,
-    /// A size of buffer that more threads can have, and how many.
-    pub roomier: Option<(u64, u32)>,
-    /// What waited in memory to be written.
-    pub backlog: Option<Backlog>,
-    /// Events of which only totals tell, as asked for.
-    pub summed_up: u64,
-    /// Coroutines of which only totals tell.
-    pub ended_before: u64,
+    /// What was found in the memories.
+    pub totals: Totals,
     /// Coroutines of another probe than ours, which keeps no totals.
     pub foreign: u32,
-    /// How far back a flight recorder's snapshot goes.
-    pub window: Option<Nanos>,
+    /// What a flight recorder's snapshot has.
+    pub snapshot: SnapshotExtent,
     /// Which of several memories of a dump it is.
     pub which: Option<String>,
-    /// The trace could not be written to its end.
+    /// The memory's own counters.
+    pub counters: Counters,
+}
+
+/// What became of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    /// Its size; nothing if it could not be written.
+    pub bytes: Option<u64>,
+    /// It could not be written to its end.
     pub is_cut: bool,
     /// There is no time left to look at what is in it.
     pub is_out_of_time: bool,
     /// Why there is nothing that was written.
     pub unwritten: Option<String>,
-    /// The memory's own counters.
-    pub counters: Counters,
+}
+
+/// The room that a recording had.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// For so many coroutines.
+    pub stations: u32,
+    /// A size of buffer that more threads can have, and how many.
+    pub roomier: Option<(u64, u32)>,
+    /// What waited in memory to be written.
+    pub backlog: Option<Backlog>,
+}
+
+/// Processes other than the program.
+#[derive(Clone, Debug, Default)]
+pub struct OtherProcesses {
+    /// When the program ended, if others were waited for.
+    pub program_ended: Option<Nanos>,
+    /// Processes that live on, with their names.
+    pub survivors: Vec<(u32, String)>,
+    /// Processes that got no memory of their own.
+    pub turned_away: TurnedAway,
+}
+
+/// What a flight recorder's snapshot has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SnapshotExtent {
+    /// How far back it goes; nothing for another recording.
+    pub window: Option<Nanos>,
+    /// Coroutines of which only totals tell.
+    pub ended_before: u64,
 }
 
 impl<'c> Closing<'c> {
@@ -87,29 +108,17 @@ impl<'c> Closing<'c> {
             subject,
             output,
             end,
-            program_ended: None,
-            bytes: None,
+            written: Written::default(),
             outlook: None,
             event_cost: Duration::ZERO,
-            stations: 0,
-            survivors: Vec::new(),
-            turned_away: TurnedAway::default(),
+            room: Room::default(),
+            processes: OtherProcesses::default(),
             no_bell: false,
             damaged: 0,
-            doubtful: 0,
-            filtered: 0,
-            lanes: (0, 0),
-            damaged_lanes: 0,
-            roomier: None,
-            backlog: None,
-            summed_up: 0,
-            ended_before: 0,
+            totals: Totals::default(),
             foreign: 0,
-            window: None,
+            snapshot: SnapshotExtent::default(),
             which: None,
-            is_cut: false,
-            is_out_of_time: false,
-            unwritten: None,
             counters,
         }
     }
@@ -120,7 +129,7 @@ impl<'c> Closing<'c> {
         lines.extend(self.which.clone());
         match self.coroutines() {
             0 => lines.push(self.nothing_attached()),
-            _ if self.unwritten.is_some() => {}
+            _ if self.written.unwritten.is_some() => {}
             _ => lines.push(self.what_was_recorded()),
         }
         lines.extend(self.end_of_image());
@@ -137,7 +146,7 @@ impl<'c> Closing<'c> {
         if verbose {
             lines.push(self.details());
         }
-        lines.extend(self.unwritten.clone());
+        lines.extend(self.written.unwritten.clone());
         lines.extend(self.what_was_written());
         lines.extend(self.what_next());
         let mut text = String::new();
@@ -149,7 +158,9 @@ impl<'c> Closing<'c> {
     }
 
     fn coroutines(&self) -> u64 {
-        self.end.coroutines.saturating_add(self.ended_before)
+        self.end
+            .coroutines
+            .saturating_add(self.snapshot.ended_before)
     }
 
     fn how_it_ended(&self) -> String {
@@ -170,7 +181,7 @@ impl<'c> Closing<'c> {
     /// When it ended, and for how long the recording went on if that was longer.
     fn after(&self) -> String {
         let recorded = seconds(self.end.at.0);
-        let program = seconds(self.program_ended.unwrap_or(self.end.at).0);
+        let program = seconds(self.processes.program_ended.unwrap_or(self.end.at).0);
         match program == recorded {
             true => format!("after {recorded}"),
             false => format!("after {program} (recorded for {recorded})"),
@@ -179,7 +190,7 @@ impl<'c> Closing<'c> {
 
     fn what_was_recorded(&self) -> String {
         let end = &self.end;
-        let events = end.events.saturating_add(self.summed_up);
+        let events = end.events.saturating_add(self.totals.summed_up);
         let mut line = format!(
             "{}, {}{}, {} lost, {} refused",
             counted(self.coroutines(), "coroutine"),
@@ -188,7 +199,7 @@ impl<'c> Closing<'c> {
             grouped(end.lost),
             grouped(end.refused)
         );
-        let is_sound = self.doubtful == 0 && !matches!(end.how, Ending::Image);
+        let is_sound = self.totals.doubtful == 0 && !matches!(end.how, Ending::Image);
         // What another probe takes was not measured.
         if is_sound && self.foreign == 0 && end.at.0 > 0 {
             let cost = self.event_cost.as_nanos() as f64;
@@ -202,8 +213,8 @@ impl<'c> Closing<'c> {
     }
 
     fn what_became_of_them(&self) -> String {
-        match (self.summed_up, self.window) {
-            _ if self.is_cut => " seen, not all of them written".to_owned(),
+        match (self.totals.summed_up, self.snapshot.window) {
+            _ if self.written.is_cut => " seen, not all of them written".to_owned(),
             (0, _) => String::new(),
             _ if self.coroutines() <= self.foreign.into() => format!(
                 " ({} kept: the latest 8 of each coroutine, since this probe keeps no totals)",
@@ -243,7 +254,7 @@ impl<'c> Closing<'c> {
     /// It ended, and what it started was not waited for.
     fn went_into_the_background(&self) -> bool {
         let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
-        has_ended && self.program_ended.is_none() && !self.survivors.is_empty()
+        has_ended && self.processes.program_ended.is_none() && !self.processes.survivors.is_empty()
     }
 
     /// Nothing in a dump tells when it was taken.
@@ -258,18 +269,18 @@ impl<'c> Closing<'c> {
     }
 
     fn filtered(&self) -> Option<String> {
-        (self.filtered > 0).then(|| {
+        (self.totals.filtered > 0).then(|| {
             format!(
                 "{} kept out by ctp-record control",
-                counted(self.filtered, "event")
+                counted(self.totals.filtered, "event")
             )
         })
     }
 
     /// Some of those slots still had, so that fewer are lost.
     fn crowded_out(&self) -> Option<String> {
-        let (_, records) = self.lanes;
-        let remedy = match &self.backlog {
+        let records = self.totals.crowded_out;
+        let remedy = match &self.room.backlog {
             Some(backlog) if backlog.was_full() => format!(
                 "since the backlog of {} was full too: a larger --backlog would keep longer \
                  bursts, a quicker disk more",
@@ -277,7 +288,7 @@ impl<'c> Closing<'c> {
             ),
             _ => "a larger --buffer would keep longer bursts".to_owned(),
         };
-        (records > 0 && self.doubtful == 0).then(|| {
+        (records > 0 && self.totals.doubtful == 0).then(|| {
             let records = counted(records, "record");
             format!("{records} (events, wakes, locks) found a thread's buffer full; {remedy}")
         })
@@ -296,7 +307,7 @@ impl<'c> Closing<'c> {
     }
 
     fn damaged_lanes(&self) -> Option<String> {
-        let whose = match self.damaged_lanes {
+        let whose = match self.totals.damaged_lanes {
             0 => return None,
             1 => "a thread's buffer was".to_owned(),
             many => format!("{many} threads' buffers were"),
@@ -307,17 +318,18 @@ impl<'c> Closing<'c> {
     }
 
     fn doubtful(&self) -> Option<String> {
-        (self.doubtful > 0).then(|| {
+        (self.totals.doubtful > 0).then(|| {
             format!(
                 "the memory of {} held numbers that cannot be: what is counted there, and in all, \
                  is in doubt",
-                counted(self.doubtful.into(), "coroutine")
+                counted(self.totals.doubtful.into(), "coroutine")
             )
         })
     }
 
     fn survivors(&self) -> Option<String> {
         let names = self
+            .processes
             .survivors
             .iter()
             .map(|(pid, name)| format!("{name} (pid {pid})"));
@@ -337,15 +349,15 @@ impl<'c> Closing<'c> {
             counters.wakes_rescued,
             self.end.quarantined,
             self.end.unnamed,
-            counted(self.lanes.0.into(), "lane"),
-            size(self.backlog.as_ref().map_or(0, Backlog::most_bytes))
+            counted(self.totals.lanes.into(), "lane"),
+            size(self.room.backlog.as_ref().map_or(0, Backlog::most_bytes))
         )
     }
 
     fn what_was_written(&self) -> Option<String> {
-        let bytes = self.bytes?;
+        let bytes = self.written.bytes?;
         let mut line = format!("wrote {} ({}", shown(self.output), size(bytes));
-        if self.end.events > 0 && self.summed_up == 0 {
+        if self.end.events > 0 && self.totals.summed_up == 0 {
             let each = bytes as f64 / self.end.events as f64;
             let _ = write!(line, ", {each:.1} B an event");
         }
@@ -354,7 +366,7 @@ impl<'c> Closing<'c> {
     }
 
     fn what_next(&self) -> Option<String> {
-        if self.coroutines() == 0 || self.bytes.is_none() {
+        if self.coroutines() == 0 || self.written.bytes.is_none() {
             return None;
         }
         let input = match self.output == Path::new("ctp.data") {
@@ -388,7 +400,11 @@ mod tests {
     #[test]
     fn what_found_no_room_is_told_in_records_of_which_an_event_is_but_one_kind() {
         let closing = Closing {
-            lanes: (1, 41_710),
+            totals: Totals {
+                lanes: 1,
+                crowded_out: 41_710,
+                ..Totals::default()
+            },
             ..of(End::default())
         };
         let said = closing.crowded_out().expect("there are such records");
@@ -401,7 +417,10 @@ mod tests {
     #[test]
     fn coroutines_of_which_only_sums_are_left_were_recorded() {
         let closing = Closing {
-            ended_before: 1_001,
+            snapshot: SnapshotExtent {
+                window: None,
+                ended_before: 1_001,
+            },
             ..of(End::default())
         };
         let said = closing.text(false);
@@ -432,8 +451,14 @@ mod tests {
         };
         let closing = Closing {
             foreign: 4,
-            summed_up: 9_570,
-            window: Some(Nanos(500_000_000)),
+            totals: Totals {
+                summed_up: 9_570,
+                ..Totals::default()
+            },
+            snapshot: SnapshotExtent {
+                window: Some(Nanos(500_000_000)),
+                ended_before: 0,
+            },
             ..of(end)
         };
         let its = "4 coroutines, 9 602 events (32 kept: the latest 8 of each coroutine, \

@@ -4,9 +4,10 @@ use ctp_trace::record::{End, Ending, Nanos};
 
 use crate::cli::config::{Config, Launch, Verbosity};
 use crate::cli::words::counted;
-use crate::closing::{Closing, write};
+use crate::closing::{Closing, SnapshotExtent, Written, write};
 use crate::error::TraceError;
 use crate::flight::{Snapshot, Taken};
+use crate::harvest::Totals;
 use crate::session::recording;
 use crate::session::{Over, Session};
 
@@ -28,24 +29,16 @@ pub fn land(
         let end = taken.map_or(unwritten_end(session, over.ending(), at), |it| {
             it.composed.end
         });
-        let closing = recording::closing_of(config, launch, session, end);
+        let mut closing = recording::closing_of(config, launch, session, end);
         let closing = match (&written, taken) {
             (_, Some(snapshot)) => {
-                let is_out_of_time = over.is_out_of_time();
-                let closing = Closing {
-                    is_out_of_time,
-                    ..closing
-                };
+                closing.written.is_out_of_time = over.is_out_of_time();
                 of_snapshot(closing, snapshot)
             }
-            (Ok(_), None) => Closing {
-                unwritten: Some(none_at_this_end(before)),
-                ..closing
-            },
-            (Err(_), None) => Closing {
-                unwritten: Some("the last snapshot could not be written".to_owned()),
-                ..closing
-            },
+            (Ok(_), None) => unwritten(closing, none_at_this_end(before)),
+            (Err(_), None) => {
+                unwritten(closing, "the last snapshot could not be written".to_owned())
+            }
         };
         write::say(&closing, config.verbosity);
     }
@@ -78,19 +71,32 @@ fn none_at_this_end(before: Taken) -> String {
     format!("no snapshot at this end, as --snapshot-on says{those_before}")
 }
 
+fn unwritten(mut closing: Closing<'_>, why: String) -> Closing<'_> {
+    closing.written.unwritten = Some(why);
+    closing
+}
+
 fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
     let composed = &snapshot.composed;
     let metadata = snapshot.file.metadata().ok();
     Closing {
-        bytes: metadata.map(|metadata| metadata.len()),
         outlook: closing.outlook_of(&snapshot.file, composed.end.events),
-        lanes: (composed.lanes, 0),
-        damaged_lanes: composed.damaged_lanes,
-        doubtful: composed.doubtful,
-        filtered: composed.filtered,
-        summed_up: composed.earlier,
-        ended_before: composed.ended_before,
-        window: Some(composed.since.until(composed.end.at)),
+        written: Written {
+            bytes: metadata.map(|metadata| metadata.len()),
+            ..closing.written
+        },
+        totals: Totals {
+            lanes: composed.lanes,
+            damaged_lanes: composed.damaged_lanes,
+            doubtful: composed.doubtful,
+            filtered: composed.filtered,
+            summed_up: composed.earlier,
+            ..Totals::default()
+        },
+        snapshot: SnapshotExtent {
+            window: Some(composed.since.until(composed.end.at)),
+            ended_before: composed.ended_before,
+        },
         ..closing
     }
 }

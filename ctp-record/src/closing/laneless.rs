@@ -7,7 +7,7 @@ use crate::cli::words::{counted, grouped};
 impl Closing<'_> {
     pub(super) fn laneless(&self) -> Option<String> {
         let threads = self.counters.laneless;
-        let remedy = self.roomier.map_or(String::new(), |(bytes, most)| {
+        let remedy = self.room.roomier.map_or(String::new(), |(bytes, most)| {
             let (buffer, most) = (typed(bytes), grouped(most.into()));
             format!("; with --buffer {buffer} up to {most} threads of a process have one")
         });
@@ -26,7 +26,7 @@ impl Closing<'_> {
     /// Where lanes were to be, no thread has had any: the program could not map them. Those of a flight
     /// recorder are counted in its snapshot only.
     pub(super) fn has_no_lane(&self) -> bool {
-        0 < self.counters.laneless && self.lanes.0 == 0 && self.unwritten.is_none()
+        0 < self.counters.laneless && self.totals.lanes == 0 && self.written.unwritten.is_none()
     }
 }
 
@@ -46,6 +46,9 @@ mod tests {
     use ctp_nostd::inspect::Counters;
     use ctp_trace::record::{End, Nanos};
 
+    use crate::closing::{SnapshotExtent, Written};
+    use crate::harvest::Totals;
+
     use super::*;
 
     // LT-12
@@ -60,14 +63,14 @@ mod tests {
                 ..Counters::default()
             },
         );
-        closing.lanes = (1, 0);
+        closing.totals.lanes = 1;
         let said = closing.laneless().expect("there are such threads");
         assert!(
             said.starts_with("2 threads found no buffer: until"),
             "{said}"
         );
         assert!(said.ends_with("the recorder to the next"), "{said}");
-        closing.roomier = Some((1 << 20, 5120));
+        closing.room.roomier = Some((1 << 20, 5120));
         let said = closing.laneless().expect("there are such threads");
         let remedy = "; with --buffer 1M up to 5 120 threads of a process have one";
         assert!(said.ends_with(remedy), "{said}");
@@ -81,8 +84,14 @@ mod tests {
             ..End::default()
         };
         let closing = Closing {
-            summed_up: 43_514,
-            window: Some(Nanos(3_900_000_000)),
+            totals: Totals {
+                summed_up: 43_514,
+                ..Totals::default()
+            },
+            snapshot: SnapshotExtent {
+                window: Some(Nanos(3_900_000_000)),
+                ended_before: 0,
+            },
             counters: Counters {
                 laneless: 3,
                 ..Counters::default()
@@ -95,7 +104,10 @@ mod tests {
         assert!(said.contains("no room to map any"), "{said}");
         assert!(!said.contains("until one is free"), "{said}");
         let unwritten = Closing {
-            unwritten: Some("no snapshot".to_owned()),
+            written: Written {
+                unwritten: Some("no snapshot".to_owned()),
+                ..Written::default()
+            },
             ..closing
         };
         let said = unwritten.laneless().expect("there are such threads");

@@ -13,8 +13,11 @@ impl Closing<'_> {
         if self.end.refused == 0 {
             return None;
         }
-        let needed = u64::from(self.stations) + self.end.refused;
-        let (places, refused) = (grouped(self.stations.into()), grouped(self.end.refused));
+        let needed = u64::from(self.room.stations) + self.end.refused;
+        let (places, refused) = (
+            grouped(self.room.stations.into()),
+            grouped(self.end.refused),
+        );
         let remedy = match self.end.how {
             Ending::Image => format!("Memory<{needed}>"),
             _ if u64::from(MOST_STATIONS) < needed => return Some(self.far_too_many()),
@@ -29,10 +32,10 @@ impl Closing<'_> {
     fn far_too_many(&self) -> String {
         let mut line = format!(
             "all {} places were taken, and {} refused",
-            grouped(self.stations.into()),
+            grouped(self.room.stations.into()),
             counted(self.end.refused, "coroutine")
         );
-        if self.stations < MOST_STATIONS {
+        if self.room.stations < MOST_STATIONS {
             let _ = write!(line, "; -n {MOST_STATIONS} would have kept more of them");
         }
         if self.has_history() {
@@ -43,7 +46,7 @@ impl Closing<'_> {
 
     /// Is each event read from a lane before a place is given back?
     fn has_history(&self) -> bool {
-        self.window.is_none() && 0 < self.lanes.0
+        self.snapshot.window.is_none() && 0 < self.totals.lanes
     }
 }
 
@@ -55,6 +58,7 @@ mod tests {
     use ctp_trace::record::End;
 
     use super::*;
+    use crate::closing::Room;
 
     // CTP-05
     #[test]
@@ -65,7 +69,10 @@ mod tests {
                 ..End::default()
             };
             let closing = Closing {
-                stations,
+                room: Room {
+                    stations,
+                    ..Room::default()
+                },
                 ..Closing::new("app".to_owned(), Path::new("x"), end, Counters::default())
             };
             closing.refused().expect("some were refused")

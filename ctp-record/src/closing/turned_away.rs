@@ -7,7 +7,7 @@ use crate::cli::words::grouped;
 
 impl Closing<'_> {
     pub(super) fn turned_away(&self) -> impl Iterator<Item = String> {
-        let away = &self.turned_away;
+        let away = &self.processes.turned_away;
         let reasons = [
             for_descriptors(away.for_descriptors),
             unanswered(
@@ -52,7 +52,7 @@ impl Closing<'_> {
     /// It is of use only where they came from one that ended by itself, and were not waited for.
     fn how_to_wait(&self, count: u32) -> &'static str {
         let has_ended = matches!(self.end.how, Ending::Exited(_) | Ending::Signalled(_));
-        match has_ended && self.program_ended.is_none() {
+        match has_ended && self.processes.program_ended.is_none() {
             true if count == 1 => "; --wait-all waits for it",
             true => "; --wait-all waits for them",
             false => "",
@@ -95,11 +95,15 @@ mod tests {
     use ctp_trace::record::{End, Nanos};
 
     use super::*;
+    use crate::closing::OtherProcesses;
     use crate::connect::turned_away::TurnedAway;
 
     fn of(turned_away: TurnedAway) -> Closing<'static> {
         Closing {
-            turned_away,
+            processes: OtherProcesses {
+                turned_away,
+                ..OtherProcesses::default()
+            },
             ..Closing::new(
                 "app".to_owned(),
                 Path::new("x"),
@@ -155,7 +159,7 @@ mod tests {
         closing.end.how = Ending::Exited(0);
         let says_wait = |it: &Closing<'_>| it.turned_away().any(|line| line.contains("--wait-all"));
         assert!(says_wait(&closing));
-        closing.program_ended = Some(Nanos(1));
+        closing.processes.program_ended = Some(Nanos(1));
         assert!(!says_wait(&closing));
     }
 }

@@ -24,12 +24,12 @@ pub fn close(
 ) -> Result<(), TraceError> {
     let written = output.finish(end);
     if let Some(mut closing) = closing {
-        closing.is_cut = written.is_err();
+        closing.written.is_cut = written.is_err();
         if let Ok(trace) = &written {
             let metadata = trace.metadata().ok();
             // A pipe or a device does not tell how much went into it, and cannot be looked at.
             let file = metadata.filter(std::fs::Metadata::is_file);
-            closing.bytes = file.map(|metadata| metadata.len());
+            closing.written.bytes = file.map(|metadata| metadata.len());
             closing.outlook = closing.outlook_of(trace, closing.end.events);
         }
         say(&closing, verbosity);
@@ -40,7 +40,7 @@ pub fn close(
 impl Closing<'_> {
     /// What is to be said of a trace of so many events, unless there is no time to read it back.
     pub fn outlook_of(&self, trace: &File, events: u64) -> Option<Outlook> {
-        let has_time = !self.is_out_of_time && processor_limit::has_time_to_read_back();
+        let has_time = !self.written.is_out_of_time && processor_limit::has_time_to_read_back();
         has_time.then(|| hindsight::outlook(trace, events))?
     }
 }

@@ -7,9 +7,9 @@ use super::{Firmware, first_birth_ns, load};
 use crate::cli::config::{Config, Image, Verbosity};
 use crate::cli::words::shown;
 use crate::closing::start_and_end::{end_of, start_of};
-use crate::closing::{Closing, write};
+use crate::closing::{Closing, Room, write};
 use crate::error::{Error, ImageError};
-use crate::harvest::Harvest;
+use crate::harvest::{Harvest, Totals};
 use crate::memory::clock::Clock;
 use crate::output::Output;
 
@@ -39,9 +39,15 @@ pub fn read(config: &Config, image: &Image) -> Result<u8, Error> {
     let end = end_of(totals, harvest.latest(), Ending::Image, counters);
     let subject = shown(&image.dump);
     let closing = Closing {
-        stations: region.stations.len() as u32,
-        doubtful: totals.doubtful,
-        summed_up: totals.summed_up,
+        room: Room {
+            stations: region.stations.len() as u32,
+            ..Room::default()
+        },
+        totals: Totals {
+            doubtful: totals.doubtful,
+            summed_up: totals.summed_up,
+            ..Totals::default()
+        },
         which: found.which,
         ..Closing::new(subject, &config.output, end, counters)
     };

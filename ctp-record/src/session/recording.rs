@@ -11,7 +11,7 @@ use crate::cli::stderr;
 use crate::closing::cost;
 use crate::closing::landing;
 use crate::closing::start_and_end::{end_of, recording_of, start_of};
-use crate::closing::{Closing, write};
+use crate::closing::{Closing, OtherProcesses, Room, write};
 use crate::connect::rendezvous::Rendezvous;
 use crate::crash::Crashes;
 use crate::error::{Error, StartError};
@@ -66,7 +66,7 @@ pub fn record(config: &Config, launch: &Launch) -> Result<u8, Error> {
     let is_said = config.verbosity > Verbosity::Quiet;
     let mut closing = is_said.then(|| closing_of(config, launch, &session, end));
     if let Some(closing) = &mut closing {
-        closing.is_out_of_time = over.is_out_of_time();
+        closing.written.is_out_of_time = over.is_out_of_time();
     }
     if let Store::Trace(output) = session.output {
         write::close(*output, &end, closing, config.verbosity)?;
@@ -186,23 +186,23 @@ pub fn closing_of<'c>(
     let memories = &session.memories;
     Closing {
         event_cost: cost::of_one_event(memories.first().region().header),
-        program_ended: session
-            .so_far
-            .ended
-            .filter(|_| launch.wait_all)
-            .map(|(_, at)| at),
-        stations: launch.stations,
-        survivors: survivors::of(&session.rendezvous.path()),
-        turned_away: session.turned_away(),
+        room: Room {
+            stations: launch.stations,
+            roomier: roomier(memories),
+            backlog: Some(session.backlog.clone()),
+        },
+        processes: OtherProcesses {
+            program_ended: session
+                .so_far
+                .ended
+                .filter(|_| launch.wait_all)
+                .map(|(_, at)| at),
+            survivors: survivors::of(&session.rendezvous.path()),
+            turned_away: session.turned_away(),
+        },
         no_bell: launch.no_bell,
         damaged: memories.damaged(),
-        doubtful: memories.totals().doubtful,
-        lanes: (memories.totals().lanes, memories.totals().crowded_out),
-        damaged_lanes: memories.totals().damaged_lanes,
-        roomier: roomier(memories),
-        backlog: Some(session.backlog.clone()),
-        summed_up: memories.totals().summed_up,
-        filtered: memories.totals().filtered,
+        totals: memories.totals(),
         foreign: memories.foreign(),
         ..Closing::new(launch.name(), &config.output, end, memories.counters())
     }
