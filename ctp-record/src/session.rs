@@ -51,7 +51,8 @@ pub use begin::Parts;
 pub use over::Over;
 use vigil::Vigil;
 
-/// Everything that takes part.
+/// Everything that takes part in a recording, in one place for the loop that lets each part have its turn.
+/// Each part owns its fields.
 #[derive(Debug)]
 pub struct Session<'s> {
     /// What is read.

@@ -21,6 +21,7 @@ use crate::memory::capacity;
 use control::ControlArgs;
 pub use usage::{answer, command};
 
+// One field for each option, as clap wants it.
 /// Runs a program and records what its coroutines do, from outside.
 #[derive(Parser, Debug)]
 #[command(

@@ -8,7 +8,7 @@ use ctp_trace::escape::{escaped, is_unsafe};
 use super::Orders;
 use crate::cli::words::shell_word;
 
-/// Figures of a recording that goes on.
+/// Figures of a recording that goes on: a field for each figure of the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
     /// Its process.

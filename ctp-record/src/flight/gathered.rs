@@ -21,6 +21,8 @@ use crate::session::vigil;
 use crate::session::wait;
 
 /// What there is, and at which time.
+///
+/// Everything that the thread which writes is handed over at once: no field changes after that.
 #[derive(Debug)]
 pub struct Gathered {
     /// The first record of the trace.

@@ -11,6 +11,8 @@ use super::lanes::Lanes;
 use super::{Harvest, Pass, StationCoroutine, convert};
 
 /// One station. Coroutine 0 is one that is not known yet.
+///
+/// All that an event needs of its station lies side by side, so that an event takes two cache lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     pub coroutine: CoroutineId,
@@ -223,7 +225,7 @@ impl Cell {
         let owed = self.owed;
         let is_paid = self.ahead(owed) == 0;
         if is_paid {
-            (self.owed, self.owed_since) = (head, lanes.round);
+            (self.owed, self.owed_since) = (head, lanes.round());
         }
         let is_due = !is_paid && lanes.have_told_since(self.owed_since);
         if is_due { owed } else { self.next_n }

@@ -40,34 +40,46 @@ pub(super) struct Lanes {
     ready: BinaryHeap<Reverse<(u64, usize)>>,
     /// Those whose first record waits for another lane.
     waiting: Vec<usize>,
-    /// Rounds so far, modulo 2^32.
-    pub round: u32,
-    /// All that was there when this round began has become events.
-    told_as_of: u32,
-    /// All that was there when this round began is marked, but for what has become events since.
-    marked_at: u32,
-    /// So many records.
-    marked: u64,
-    /// Records that this round has taken.
-    taken: u64,
-    /// Room that their copies took.
-    taken_bytes: u64,
-    /// There are chunks enough for now: copies stay what they are.
-    is_held: bool,
+    marks: Marks,
+    round: Round,
     /// Another thread copies too.
     is_helped: bool,
-    /// The latest round ended before it had taken everything.
-    was_cut_short: bool,
-    /// Nothing is left in any lane of what was there when this round began.
-    is_all_copied: bool,
-    /// Of some lane nothing is copied, though there is more in it: what comes next may be there.
-    has_run_dry: bool,
     /// For who takes records.
     window: Window,
     spare: Spare,
     ahead: Ahead,
     copies: Arc<Mutex<Copies>>,
     pub backlog: Backlog,
+}
+
+/// Which records have become events, by rounds.
+#[derive(Debug, Default)]
+struct Marks {
+    /// Rounds so far, modulo 2^32.
+    round: u32,
+    /// All that was there when this round began has become events.
+    told_as_of: u32,
+    /// All that was there when this round began is marked, but for what has become events since.
+    marked_at: u32,
+    /// So many records.
+    marked: u64,
+}
+
+/// The latest round.
+#[derive(Debug, Default)]
+struct Round {
+    /// Records that it has taken.
+    taken: u64,
+    /// Room that their copies took.
+    taken_bytes: u64,
+    /// There are chunks enough for now: copies stay what they are.
+    is_held: bool,
+    /// It ended before it had taken everything.
+    was_cut_short: bool,
+    /// Nothing is left in any lane of what was there when it began.
+    is_all_copied: bool,
+    /// Of some lane nothing is copied, though there is more in it: what comes next may be there.
+    has_run_dry: bool,
 }
 
 /// What came out of one lane.
@@ -255,21 +267,21 @@ impl Lanes {
     /// the thread that helps is kept waiting for no longer than that takes. Gives how full the fullest
     /// lane was, in eighths.
     fn begin(&mut self, region: &Region<'_>, reach: Reach) -> u64 {
-        self.round = self.round.wrapping_add(1);
-        (self.taken, self.taken_bytes) = (0, 0);
-        self.is_held = !reach.is_over() && self.backlog.has_too_many_chunks();
-        let has_enough = self.was_cut_short || self.is_held;
+        self.marks.round = self.marks.round.wrapping_add(1);
+        (self.round.taken, self.round.taken_bytes) = (0, 0);
+        self.round.is_held = !reach.is_over() && self.backlog.has_too_many_chunks();
+        let has_enough = self.round.was_cut_short || self.round.is_held;
         let looks = reach.is_over() || !(self.is_helped && has_enough);
         let mut copies = locked(&self.copies);
         if looks {
             copies.copy(region, reach.is_over());
         }
         self.cursors.resize_with(copies.lanes(), Cursor::default);
-        self.is_all_copied = looks;
+        self.round.is_all_copied = looks;
         let (mut most, is_fresh) = (0, copies.is_fresh());
         copies.collect(&mut self.spare, |index, reader| {
             let cursor = &mut self.cursors[index];
-            self.is_all_copied &= reader.is_complete();
+            self.round.is_all_copied &= reader.is_complete();
             if is_fresh {
                 cursor.settled = cursor.queue.len();
             }
@@ -278,7 +290,7 @@ impl Lanes {
             cursor.look();
         });
         drop(copies);
-        self.has_run_dry = self.cursors.iter().any(Cursor::has_run_dry);
+        self.round.has_run_dry = self.cursors.iter().any(Cursor::has_run_dry);
         self.mark(reach);
         self.waiting.clear();
         let fronts = self.cursors.iter().enumerate();
@@ -290,25 +302,30 @@ impl Lanes {
     /// Marks what was there when this round began, once nothing is marked any more. Nobody waits for
     /// what is behind a time that cannot be.
     fn mark(&mut self, reach: Reach) {
-        let is_anew = self.is_all_copied && self.marked == 0;
+        let is_anew = self.round.is_all_copied && self.marks.marked == 0;
         if is_anew {
-            self.marked_at = self.round;
+            self.marks.marked_at = self.marks.round;
         }
         for cursor in &mut self.cursors {
             if is_anew {
                 cursor.marked = cursor.queue.len() as u64;
-                self.marked += cursor.marked;
+                self.marks.marked += cursor.marked;
             }
             if cursor.front_at.is_some_and(|at| reach.is_far_from(at)) {
-                self.marked -= std::mem::take(&mut cursor.marked);
+                self.marks.marked -= std::mem::take(&mut cursor.marked);
             }
         }
+    }
+
+    /// Rounds so far, modulo 2^32.
+    pub fn round(&self) -> u32 {
+        self.marks.round
     }
 
     /// Has all become events that was there when a later round than this one began? By whatever clock
     /// its times are: one that is ahead of ours has records wait for many rounds.
     pub fn have_told_since(&self, round: u32) -> bool {
-        let later = self.told_as_of.wrapping_sub(round);
+        let later = self.marks.told_as_of.wrapping_sub(round);
         (1..=u32::MAX / 2).contains(&later)
     }
 
@@ -316,8 +333,8 @@ impl Lanes {
     fn left(&self, reach: Reach) -> u64 {
         match reach {
             Reach::Until(_) | Reach::End => u64::MAX,
-            Reach::Before(_) if self.is_held => 0,
-            Reach::Before(_) => MOST_A_ROUND.saturating_sub(self.taken),
+            Reach::Before(_) if self.round.is_held => 0,
+            Reach::Before(_) => MOST_A_ROUND.saturating_sub(self.round.taken),
         }
     }
 
@@ -327,21 +344,21 @@ impl Lanes {
         let cursor = &mut self.cursors[index];
         let bytes = cursor.queue.bytes();
         cursor.queue.take(count, window, &mut self.spare);
-        self.taken_bytes += bytes - cursor.queue.bytes();
+        self.round.taken_bytes += bytes - cursor.queue.bytes();
         cursor.look();
         cursor.settled = cursor.settled.saturating_sub(count);
-        self.has_run_dry |= cursor.has_run_dry();
+        self.round.has_run_dry |= cursor.has_run_dry();
         let marked = cursor.marked.min(count as u64);
         cursor.marked -= marked;
-        self.marked -= marked;
-        self.taken += count as u64;
+        self.marks.marked -= marked;
+        self.round.taken += count as u64;
     }
 
     /// What is next, the earliest first. Nothing before the next look if what comes after that may be
     /// earlier.
     fn next(&mut self, reach: Reach) -> Option<Step> {
         let is_over = reach.is_over();
-        if self.has_run_dry && !is_over {
+        if self.round.has_run_dry && !is_over {
             return None;
         }
         let Some((at, index)) = self.first_waiting() else {
@@ -401,10 +418,10 @@ impl Lanes {
 
     /// Remembers what it came to.
     fn end(&mut self) {
-        self.backlog.copies_taken(self.taken_bytes);
-        self.was_cut_short = !self.is_held && MOST_A_ROUND <= self.taken;
-        if self.marked == 0 {
-            self.told_as_of = self.marked_at;
+        self.backlog.copies_taken(self.round.taken_bytes);
+        self.round.was_cut_short = !self.round.is_held && MOST_A_ROUND <= self.round.taken;
+        if self.marks.marked == 0 {
+            self.marks.told_as_of = self.marks.marked_at;
         }
     }
 

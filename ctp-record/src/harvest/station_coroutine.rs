@@ -12,6 +12,8 @@ use super::cell::{Cell, MOST_AT_ONCE};
 use super::{Harvest, Places};
 
 /// Whose station it is, or was.
+///
+/// Plain data that are copied at one moment: no field changes after that.
 #[derive(Clone, Debug, Default)]
 pub struct StationCoroutine {
     /// In which of the recording's memories.

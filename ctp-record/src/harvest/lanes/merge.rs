@@ -38,13 +38,13 @@ impl Harvest {
             }
         }
         self.events.hand_over(pass.sink);
-        pass.found.is_held |= self.lanes.is_held && !self.lanes.are_empty();
-        self.since_look.add(self.lanes.taken);
+        pass.found.is_held |= self.lanes.round.is_held && !self.lanes.are_empty();
+        self.since_look.add(self.lanes.round.taken);
         self.lanes.end();
         if reach == Reach::End {
             self.tell_last_losses(pass);
         }
-        pass.found.is_cut_short |= self.lanes.was_cut_short;
+        pass.found.is_cut_short |= self.lanes.round.was_cut_short;
         pass.found.has_untold |= self.lanes.have_untold(reach);
         pass.found.events += self.totals.events - before.events;
         pass.found.lost |= self.totals.lost > before.lost;

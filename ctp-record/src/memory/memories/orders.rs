@@ -1,0 +1,88 @@
+//! What is kept of which process: commands go to the memories that they mean.
+
+use super::{Held, Memories};
+use crate::control::{Orders, Verb};
+
+impl Memories {
+    /// From now on other events are kept, of this process or of all. It is in force once all have
+    /// left who were [`inside`](Memories::inside).
+    pub fn order(&mut self, verb: Verb, pid: Option<u32>) {
+        self.generation += 1;
+        let meant: Vec<bool> = self.held.iter().map(|it| self.is_of(it, pid)).collect();
+        for (held, _) in self.held.iter_mut().zip(meant).filter(|(_, meant)| *meant) {
+            held.orders = held.orders.after(verb);
+        }
+        if pid.is_none() {
+            self.orders = self.orders.after(verb);
+        }
+        self.pass_on_orders();
+    }
+
+    pub(super) fn pass_on_orders(&mut self) {
+        let only_process = |held: &Held| match held.orders.filter.only_process {
+            0 => None,
+            pid => Some(pid),
+        };
+        let of = |held| self.is_of(held, only_process(held));
+        let chosen: Vec<bool> = self.held.iter().map(of).collect();
+        for (held, is_chosen) in self.held.iter_mut().zip(chosen) {
+            held.header().command(held.orders.of_process(is_chosen));
+            held.harvest.note_control();
+        }
+    }
+
+    /// Is this the memory of that process? The first memory is that of all that have none of their
+    /// own.
+    pub(super) fn is_of(&self, held: &Held, pid: Option<u32>) -> bool {
+        let has_own = |pid| self.held.iter().any(|it| it.only_pid == Some(pid));
+        match (pid, held.only_pid) {
+            (None, _) => true,
+            (Some(pid), Some(only_pid)) => pid == only_pid,
+            (Some(pid), None) => !has_own(pid),
+        }
+    }
+
+    /// The coroutines of this process, or of all, that are amid an event, which may have been judged
+    /// by earlier orders: memory and station of each.
+    pub fn inside(&self, pid: Option<u32>) -> Vec<(usize, usize)> {
+        let stations = |(number, held): (usize, &Held)| {
+            let all = held.memory.region().allocated().iter().enumerate();
+            let inside = all.filter(|(_, station)| station.is_inside());
+            let inside: Vec<_> = inside.map(|(index, _)| (number, index)).collect();
+            inside
+        };
+        let held = self.held.iter().enumerate();
+        let meant = held.filter(|(_, held)| self.is_of(held, pid));
+        meant.flat_map(stations).collect()
+    }
+
+    /// Forgets those that have left the event in which they were: the next one is judged anew.
+    pub fn dismiss_those_outside(&self, inside: &mut Vec<(usize, usize)>) {
+        inside.retain(|(number, index)| {
+            let held = self.held.get(*number);
+            held.is_some_and(|held| held.memory.region().stations[*index].is_inside())
+        });
+    }
+
+    /// Events of this process, or of all, if each is read from its slot since the probe has no lanes.
+    pub fn events_without_lanes(&self, pid: Option<u32>) -> Option<u64> {
+        let meant = || self.held.iter().filter(|held| self.is_of(held, pid));
+        let totals = |held: &Held| held.harvest.totals();
+        let has_lanes = |held: &Held| held.foreign() < totals(held).coroutines;
+        let events = |held: &Held| totals(held).events + totals(held).lost;
+        let all = (!meant().any(has_lanes)).then(|| meant().map(events).sum());
+        all.filter(|events| 0 < *events)
+    }
+
+    /// Are any events kept out?
+    pub fn are_controlled(&self) -> bool {
+        self.held.iter().any(|held| held.orders.are_in_force())
+    }
+
+    /// What is kept of this process, or of one that comes new.
+    pub fn orders_of(&self, pid: Option<u32>) -> Orders {
+        let mut held = self.held.iter().filter(|_| pid.is_some());
+        let found = held.find(|held| self.is_of(held, pid));
+        found.map_or(self.orders, |held| held.orders)
+    }
+}
