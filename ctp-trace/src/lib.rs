@@ -23,55 +23,33 @@
 
 pub mod record;
 
-mod composer;
-mod writer;
-
-mod source;
-
 mod reader;
-
-mod duration;
-
-mod error;
+mod source;
+mod writer;
 
 pub mod format;
 
-mod hash;
-mod header;
+mod codec;
 
-mod chunk;
-mod payload;
-
-mod deed;
-mod definition;
-
-mod aggregate;
-
-mod flight;
-
-mod look;
-
-mod block;
-
-mod varint;
-
-pub mod histogram;
+pub mod model;
 
 pub mod verdict;
 
 pub mod escape;
+pub mod histogram;
+
+mod duration;
+mod error;
+mod hash;
 
 #[cfg(feature = "output")]
 pub mod output;
 
-pub mod census;
-
-pub use census::Census;
-pub use chunk::{ChunkWriter, RawChunk};
-pub use composer::Composer;
+pub use codec::chunk::{ChunkWriter, RawChunk};
+pub use codec::header::check_header;
 pub use duration::BadDuration;
 pub use error::Error;
-pub use header::check_header;
+pub use model::{self as census, Census};
 pub use reader::{Completeness, Reader};
 pub use source::Source;
-pub use writer::Writer;
+pub use writer::{Composer, Writer};

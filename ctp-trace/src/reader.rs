@@ -2,19 +2,19 @@
 
 use std::vec;
 
-use crate::block;
-use crate::chunk::{Chunk, Chunks};
-use crate::definition::{self, Births};
+use crate::codec::block;
+use crate::codec::chunk::{Chunk, Chunks};
+use crate::codec::definition::{self, Births};
+use crate::codec::header;
+use crate::codec::varint::Input;
 use crate::error::{Error, Malformed};
-use crate::flight;
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, LOOK, MAX_RECORDS,
     MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
-use crate::header;
+use crate::record::flight;
 use crate::record::{Aggregate, Look, Nanos, Record, Start};
 use crate::source::Source;
-use crate::varint::Input;
 
 /// Reads a trace: an iterator over its records, the start first.
 ///

@@ -1,9 +1,14 @@
 //! What a trace says: one [`Record`] per fact, in the order in which the recorder learnt it.
 
-pub use crate::aggregate::{Aggregate, Bins, Durations};
-pub use crate::deed::{Act, Close, Deed, Hold, WakeCall};
-pub use crate::flight::{Earlier, Former, Window};
-pub use crate::look::{Look, Seen, Thing};
+mod aggregate;
+mod deed;
+pub(crate) mod flight;
+mod look;
+
+pub use aggregate::{Aggregate, Bins, Durations};
+pub use deed::{Act, Close, Deed, Hold, WakeCall};
+pub use flight::{Earlier, Former, Window};
+pub use look::{Look, Seen, Thing};
 
 /// Nanoseconds since the start of the recording, on the target's monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

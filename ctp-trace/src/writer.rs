@@ -1,10 +1,12 @@
 //! Records to bytes.
 
+mod composer;
+
 use std::io::{self, Write};
 
-use crate::chunk::ChunkWriter;
-use crate::composer::Composer;
+use crate::codec::chunk::ChunkWriter;
 use crate::record::{End, Event, Record, Start};
+pub use composer::Composer;
 
 /// Writes a trace, one record after the other.
 ///

@@ -2,13 +2,13 @@
 //!
 //! Each `put_` function has its counterpart without the prefix.
 
+use crate::codec::varint::{Input, put_bytes, put_int, put_uint};
 use crate::error::Malformed;
 use crate::format::{MAX_ADDRESSES, MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 use crate::record::{
     Birth, Chain, Control, CoroutineId, CoroutineKind, Dialect, End, Ending, Module, Nanos, Place,
     Process, ProcessEnd, ProcessEnding, ProcessId, Site, SiteId, Start,
 };
-use crate::varint::{Input, put_bytes, put_int, put_uint};
 
 pub(crate) fn put_start(out: &mut Vec<u8>, start: &Start) {
     out.extend_from_slice(&start.trace_id);

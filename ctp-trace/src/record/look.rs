@@ -1,8 +1,8 @@
 //! Looks from outside at what coroutines wait for.
 
+use crate::codec::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{CoroutineId, Nanos};
-use crate::varint::{Input, put_uint};
 
 /// The recorder looked at a descriptor, without touching it, while a coroutine waited for it. Only
 /// what is remarkable is told, and what that was before; and, ever more seldom, that there is nothing

@@ -1,8 +1,8 @@
 //! Rows that are in no column yet: one word is kept of each, and the columns take many at once.
 
 use super::{COLUMNS, Column};
+use crate::codec::varint::{put_uint, zigzag};
 use crate::record::Nanos;
-use crate::varint::{put_uint, zigzag};
 
 /// Control bytes, and times since the rows before.
 #[derive(Default)]

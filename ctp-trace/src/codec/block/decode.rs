@@ -6,10 +6,10 @@ use super::{
     Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, marks, marks_code,
     wait, wait_code,
 };
+use crate::codec::varint::{Input, unzigzag};
 use crate::error::Malformed;
 use crate::format::MAX_ROWS;
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Record, SiteId, Tally, Wake, Waker};
-use crate::varint::{Input, unzigzag};
 
 /// The rows of a block, in their order.
 pub(crate) fn decode(payload: &[u8]) -> Result<Vec<Record>, Malformed> {

@@ -3,12 +3,12 @@
 use super::decode::{Decoder, small, waker};
 use super::encode::{Encoder, waker_code};
 use super::{Column, wait, wait_code};
+use crate::codec::varint::{put_int, put_uint};
 use crate::error::Malformed;
 use crate::hash::Map;
 use crate::record::{
     Act, Close, CoroutineId, Deed, Hold, Nanos, ProcessId, Record, SiteId, WaitKind, WakeCall,
 };
-use crate::varint::{put_int, put_uint};
 
 const BEGIN: u8 = 0;
 const END: u8 = 1;

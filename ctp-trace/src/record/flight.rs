@@ -1,10 +1,10 @@
 //! What only the trace of a flight recorder tells: from when on it has events, and what those come
 //! to that were before.
 
-use crate::aggregate::{Bins, Durations};
+use super::aggregate::{Bins, Durations};
+use crate::codec::varint::{Input, put_bytes, put_uint};
 use crate::error::Malformed;
 use crate::record::{CoroutineId, Nanos, ProcessId, Record, SiteId};
-use crate::varint::{Input, put_bytes, put_uint};
 
 /// This is the trace of a flight recorder: of all threads and coroutines it has what came since a
 /// moment, and of each coroutine at least its latest events.

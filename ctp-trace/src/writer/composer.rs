@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::io;
 use std::slice;
 
-use crate::block;
-use crate::chunk::RawChunk;
-use crate::definition::{self, Births};
+use crate::codec::block;
+use crate::codec::chunk::RawChunk;
+use crate::codec::definition::{self, Births};
+use crate::codec::payload::Payload;
+use crate::codec::varint::{put_bytes, put_uint};
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, LOOK,
     MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
-use crate::payload::Payload;
 use crate::record::{Birth, End, Event, Record, Start};
-use crate::varint::{put_bytes, put_uint};
 
 /// Half of a [`Writer`](crate::Writer): what becomes of records until they are compressed. With a
 /// [`ChunkWriter`](crate::ChunkWriter) as the other half, each may have a thread of its own.

@@ -4,11 +4,11 @@ mod read;
 
 use std::io::{self, Write};
 
+use crate::codec::header;
+use crate::codec::payload::{Compressors, Payload};
 use crate::format::{
     CHUNK_HEADER_BYTES, CHUNK_MARK, COMPRESSED, MAX_PAYLOAD_BYTES, SMALL_PAYLOAD_BYTES,
 };
-use crate::header;
-use crate::payload::{Compressors, Payload};
 
 pub(crate) use read::{Chunk, Chunks};
 

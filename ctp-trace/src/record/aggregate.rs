@@ -1,9 +1,9 @@
 //! Aggregates: what the program itself summed up of all waits and runs of a coroutine, exact
 //! however few of its events are in the trace. The record, its figures, and its bytes.
 
+use crate::codec::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{CoroutineId, Nanos};
-use crate::varint::{Input, put_uint};
 
 /// Bins of an aggregate.
 pub const BINS: usize = 16;

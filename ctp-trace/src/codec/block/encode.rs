@@ -6,11 +6,11 @@ use super::{
     BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
     RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
+use crate::codec::payload::{Payload, Sort};
+use crate::codec::varint::{put_bytes, put_int, put_uint};
 use crate::format::{FULL_PAYLOAD_BYTES, MAX_ROWS};
 use crate::hash::Map;
-use crate::payload::{Payload, Sort};
 use crate::record::{CoroutineId, Event, EventKind, Nanos, Tally, Wake, Waker};
-use crate::varint::{put_bytes, put_int, put_uint};
 
 /// How often its length is looked at, in records: they are of less than a hundred bytes.
 const RECORDS_A_LOOK: usize = 64;

@@ -1,0 +1,8 @@
+//! The bytes of a trace: the file header, chunks, and what stands in their payloads.
+
+pub(crate) mod block;
+pub(crate) mod chunk;
+pub(crate) mod definition;
+pub(crate) mod header;
+pub(crate) mod payload;
+pub(crate) mod varint;
