@@ -3,6 +3,8 @@
 pub(crate) mod block;
 pub(crate) mod chunk;
 pub(crate) mod definition;
+pub(crate) mod fields;
 pub(crate) mod header;
 pub(crate) mod payload;
+pub(crate) mod plain;
 pub(crate) mod varint;

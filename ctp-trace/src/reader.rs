@@ -5,15 +5,16 @@ use std::vec;
 use crate::codec::block;
 use crate::codec::chunk::{Chunk, Chunks};
 use crate::codec::definition::{self, Births};
+use crate::codec::fields::Codec;
 use crate::codec::header;
+use crate::codec::plain::Plain;
 use crate::codec::varint::Input;
 use crate::error::{Error, Malformed};
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FILE_HEADER_BYTES, FLIGHT, LOOK, MAX_RECORDS,
     MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
 };
-use crate::record::flight;
-use crate::record::{Aggregate, Look, Nanos, Record, Start};
+use crate::record::{Record, Start};
 use crate::source::Source;
 
 /// Reads a trace: an iterator over its records, the start first.
@@ -140,7 +141,7 @@ impl Iterator for Reader<'_> {
 
 fn first(chunk: Result<Chunk, Error>) -> Option<Start> {
     let chunk = chunk.ok().filter(|chunk| chunk.kind == START)?;
-    definition::start(Input::new(&chunk.payload().ok()?)).ok()
+    Plain.get(&mut Input::new(&chunk.payload().ok()?)).ok()
 }
 
 /// Nothing, for a type that a later version added.
@@ -149,35 +150,23 @@ fn records(chunk: &Chunk) -> Result<Vec<Record>, Malformed> {
         return Ok(Vec::new());
     }
     let payload = chunk.payload()?;
-    let mut births = Births::default();
     match chunk.kind {
-        PROCESS => each(&payload, |input| {
-            definition::process(input).map(Record::Process)
-        }),
-        MODULE => each(&payload, |input| {
-            definition::module(input).map(Record::Module)
-        }),
-        SITE => each(&payload, |input| definition::site(input).map(Record::Site)),
-        BIRTH => each(&payload, |input| births.get(input).map(Record::Birth)),
-        PROCESS_END => each(&payload, |input| {
-            definition::process_end(input).map(Record::ProcessEnd)
-        }),
-        AGGREGATE => each(&payload, |input| {
-            Aggregate::get(input).map(|it| Record::Aggregate(it.into()))
-        }),
-        CONTROL => each(&payload, |input| {
-            definition::control(input).map(Record::Control)
-        }),
-        FLIGHT => each(&payload, flight::get),
-        CHAIN => each(&payload, |input| {
-            definition::chain(input).map(Record::Chain)
-        }),
-        LOOK => each(&payload, |input| Look::get(input).map(Record::Look)),
-        WATERMARK => each(&payload, |mut input| {
-            Ok(Record::Watermark(Nanos(input.uint()?)))
-        }),
+        PROCESS => each_plain(&payload, Record::Process),
+        MODULE => each_plain(&payload, Record::Module),
+        SITE => each_plain(&payload, Record::Site),
+        BIRTH => births(&payload),
+        PROCESS_END => each_plain(&payload, Record::ProcessEnd),
+        AGGREGATE => each_plain(&payload, Record::Aggregate),
+        CONTROL => each_plain(&payload, Record::Control),
+        FLIGHT => each(&payload, definition::flight),
+        CHAIN => each_plain(&payload, Record::Chain),
+        LOOK => each_plain(&payload, Record::Look),
+        WATERMARK => each_plain(&payload, Record::Watermark),
         BLOCK => block::decode(&payload),
-        END => definition::end(Input::new(&payload)).map(|end| vec![Record::End(end)]),
+        END => {
+            let end = Plain.get(&mut Input::new(&payload))?;
+            Ok(vec![Record::End(end)])
+        }
         _ => Err(Malformed("a second start")),
     }
 }
@@ -189,10 +178,26 @@ fn is_known(kind: u16) -> bool {
     )
 }
 
+fn each_plain<T>(payload: &[u8], record: fn(T) -> Record) -> Result<Vec<Record>, Malformed>
+where
+    Plain: Codec<T>,
+{
+    each(payload, |input| Plain.get(input).map(record))
+}
+
+fn births(payload: &[u8]) -> Result<Vec<Record>, Malformed> {
+    let mut before = Births::default();
+    each(payload, |input| {
+        let birth = before.get(input)?;
+        before = Births::after(&birth);
+        Ok(Record::Birth(birth))
+    })
+}
+
 /// Each record has its length before it; what a later version added at its end is passed over.
 fn each(
     payload: &[u8],
-    mut decode: impl FnMut(Input) -> Result<Record, Malformed>,
+    mut decode: impl FnMut(&mut Input) -> Result<Record, Malformed>,
 ) -> Result<Vec<Record>, Malformed> {
     let mut input = Input::new(payload);
     let mut records = Vec::new();
@@ -200,7 +205,7 @@ fn each(
         if records.len() == MAX_RECORDS {
             return Err(Malformed("it has too many records"));
         }
-        records.push(decode(Input::new(input.bytes()?))?);
+        records.push(decode(&mut Input::new(input.bytes()?))?);
     }
     Ok(records)
 }

@@ -2,7 +2,7 @@
 
 mod aggregate;
 mod deed;
-pub(crate) mod flight;
+mod flight;
 mod look;
 
 pub use aggregate::{Aggregate, Bins, Durations};

@@ -1,8 +1,6 @@
 //! Aggregates: what the program itself summed up of all waits and runs of a coroutine, exact
-//! however few of its events are in the trace. The record, its figures, and its bytes.
+//! however few of its events are in the trace. The record, and its figures.
 
-use crate::codec::varint::{Input, put_uint};
-use crate::error::Malformed;
 use crate::record::{CoroutineId, Nanos};
 
 /// Bins of an aggregate.
@@ -126,43 +124,6 @@ impl Durations {
             *mine = mine.saturating_add(*theirs);
         }
     }
-
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        put_uint(out, self.count);
-        if self.count == 0 {
-            return;
-        }
-        [self.sum, self.min, self.max]
-            .iter()
-            .for_each(|figure| put_uint(out, figure.0));
-        let used = self
-            .bins
-            .iter()
-            .rposition(|n| *n > 0)
-            .map_or(0, |at| at + 1);
-        put_uint(out, used as u64);
-        self.bins[..used].iter().for_each(|n| put_uint(out, *n));
-    }
-
-    pub(crate) fn get(input: &mut Input) -> Result<Self, Malformed> {
-        let count = input.uint()?;
-        if count == 0 {
-            return Ok(Durations::default());
-        }
-        let mut durations = Durations {
-            count,
-            sum: Nanos(input.uint()?),
-            min: Nanos(input.uint()?),
-            max: Nanos(input.uint()?),
-            ..Durations::default()
-        };
-        let used: usize = input.small()?;
-        let bins = durations.bins.get_mut(..used);
-        for bin in bins.ok_or(Malformed("an aggregate has too many bins"))? {
-            *bin = input.uint()?;
-        }
-        Ok(durations)
-    }
 }
 
 /// What a coroutine's program summed up of it so far. Each one replaces those before it.
@@ -182,44 +143,6 @@ pub struct Aggregate {
     pub waiting: Durations,
     /// Runs that ended.
     pub running: Durations,
-}
-
-impl Bins {
-    pub(crate) fn put(self, out: &mut Vec<u8>) {
-        out.extend([self.lo, self.step]);
-    }
-
-    pub(crate) fn get(input: &mut Input) -> Result<Self, Malformed> {
-        Ok(Bins {
-            lo: input.byte()?,
-            step: input.byte()?,
-        })
-    }
-}
-
-impl Aggregate {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        put_uint(out, self.coroutine.0.into());
-        put_uint(out, self.at.0);
-        out.push(self.stands_for_events.into());
-        put_uint(out, self.left_out);
-        self.bins.put(out);
-        self.waiting.put(out);
-        self.running.put(out);
-    }
-
-    pub(crate) fn get(mut input: Input) -> Result<Self, Malformed> {
-        let input = &mut input;
-        Ok(Aggregate {
-            coroutine: CoroutineId(input.small()?),
-            at: Nanos(input.uint()?),
-            stands_for_events: input.byte()? & 1 == 1,
-            left_out: input.uint()?,
-            bins: Bins::get(input)?,
-            waiting: Durations::get(input)?,
-            running: Durations::get(input)?,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 //! to that were before.
 
 use super::aggregate::{Bins, Durations};
-use crate::codec::varint::{Input, put_bytes, put_uint};
-use crate::error::Malformed;
-use crate::record::{CoroutineId, Nanos, ProcessId, Record, SiteId};
+use crate::record::{CoroutineId, Nanos, ProcessId, SiteId};
 
 /// This is the trace of a flight recorder: of all threads and coroutines it has what came since a
 /// moment, and of each coroutine at least its latest events.
@@ -57,80 +55,4 @@ pub struct Former {
     pub waiting: Durations,
     /// Runs that ended.
     pub running: Durations,
-}
-
-impl Window {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        out.push(0);
-        put_uint(out, self.since.0);
-        put_uint(out, self.overwritten);
-        put_uint(out, self.unattributed);
-        out.push(self.goes_on.into());
-    }
-
-    fn get(input: &mut Input) -> Result<Self, Malformed> {
-        Ok(Window {
-            since: Nanos(input.uint()?),
-            overwritten: input.uint()?,
-            unattributed: input.uint()?,
-            goes_on: input.byte()? & 1 == 1,
-        })
-    }
-}
-
-impl Earlier {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        out.push(1);
-        put_uint(out, self.coroutine.0.into());
-        put_uint(out, self.events);
-    }
-
-    fn get(input: &mut Input) -> Result<Self, Malformed> {
-        Ok(Earlier {
-            coroutine: CoroutineId(input.small()?),
-            events: input.uint()?,
-        })
-    }
-}
-
-impl Former {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        out.push(2);
-        put_uint(out, self.process.0.into());
-        put_bytes(out, self.name.as_bytes());
-        put_uint(out, self.spawn_site.0.into());
-        let events = [self.events, self.lost, self.filtered];
-        put_uint(out, self.coroutines);
-        events.iter().for_each(|count| put_uint(out, *count));
-        put_uint(out, self.left_out);
-        self.bins.put(out);
-        self.waiting.put(out);
-        self.running.put(out);
-    }
-
-    fn get(input: &mut Input) -> Result<Self, Malformed> {
-        Ok(Former {
-            process: ProcessId(input.small()?),
-            name: input.string()?,
-            spawn_site: SiteId(input.small()?),
-            coroutines: input.uint()?,
-            events: input.uint()?,
-            lost: input.uint()?,
-            filtered: input.uint()?,
-            left_out: input.uint()?,
-            bins: Bins::get(input)?,
-            waiting: Durations::get(input)?,
-            running: Durations::get(input)?,
-        })
-    }
-}
-
-/// Any of the three.
-pub(crate) fn get(mut input: Input) -> Result<Record, Malformed> {
-    match input.byte()? {
-        0 => Window::get(&mut input).map(Record::Window),
-        1 => Earlier::get(&mut input).map(Record::Earlier),
-        2 => Former::get(&mut input).map(|it| Record::Former(Box::new(it))),
-        _ => Err(Malformed("an unknown record of a flight recorder")),
-    }
 }

@@ -1,7 +1,5 @@
 //! Looks from outside at what coroutines wait for.
 
-use crate::codec::varint::{Input, put_uint};
-use crate::error::Malformed;
 use crate::record::{CoroutineId, Nanos};
 
 /// The recorder looked at a descriptor, without touching it, while a coroutine waited for it. Only
@@ -71,55 +69,6 @@ impl Seen {
     /// Whether both say the same but for an amount.
     pub fn is_like(self, other: Seen) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
-    }
-}
-
-impl Look {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        put_uint(out, self.coroutine.0.into());
-        put_uint(out, self.since.0);
-        put_uint(out, self.at.0);
-        put_uint(out, self.fd);
-        let (seen, amount) = match self.seen {
-            Seen::Open => (0, 0),
-            Seen::Closed => (1, 0),
-            Seen::Replaced => (2, 0),
-            Seen::Readable(amount) => (3, amount),
-            Seen::HungUp => (4, 0),
-            Seen::Hidden => (5, 0),
-            Seen::NumberClosed => (6, 0),
-            Seen::Empty => (7, 0),
-            Seen::Unwatched(amount) => (8, amount),
-        };
-        out.extend([self.thing as u8, seen]);
-        put_uint(out, amount);
-    }
-
-    /// A thing or a finding that a later version added says nothing to this one.
-    pub(crate) fn get(mut input: Input) -> Result<Self, Malformed> {
-        Ok(Look {
-            coroutine: CoroutineId(input.small()?),
-            since: Nanos(input.uint()?),
-            at: Nanos(input.uint()?),
-            fd: input.uint()?,
-            thing: match input.byte()? {
-                1 => Thing::Socket,
-                2 => Thing::Pipe,
-                3 => Thing::Event,
-                _ => Thing::Other,
-            },
-            seen: match (input.byte()?, input.uint()?) {
-                (1, _) => Seen::Closed,
-                (2, _) => Seen::Replaced,
-                (3, amount) => Seen::Readable(amount),
-                (4, _) => Seen::HungUp,
-                (5, _) => Seen::Hidden,
-                (6, _) => Seen::NumberClosed,
-                (7, _) => Seen::Empty,
-                (8, amount) => Seen::Unwatched(amount),
-                _ => Seen::Open,
-            },
-        })
     }
 }
 

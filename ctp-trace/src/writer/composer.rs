@@ -6,9 +6,11 @@ use std::slice;
 
 use crate::codec::block;
 use crate::codec::chunk::RawChunk;
-use crate::codec::definition::{self, Births};
+use crate::codec::definition::{Births, EARLIER, FORMER, WINDOW};
+use crate::codec::fields::Codec;
 use crate::codec::payload::Payload;
-use crate::codec::varint::{put_bytes, put_uint};
+use crate::codec::plain::Plain;
+use crate::codec::varint::put_bytes;
 use crate::format::{
     AGGREGATE, BIRTH, BLOCK, CHAIN, CONTROL, END, FLIGHT, FULL_PAYLOAD_BYTES, LOOK,
     MAX_RECORD_BYTES, MAX_RECORDS, MODULE, PROCESS, PROCESS_END, SITE, START, WATERMARK,
@@ -34,7 +36,7 @@ impl Composer {
     #[must_use]
     pub fn new(start: &Start) -> Self {
         let mut payload = Payload::default();
-        definition::put_start(&mut payload.bytes, start);
+        Plain.put(start, &mut payload.bytes);
         Composer {
             definitions: [PROCESS, MODULE, SITE, BIRTH, AGGREGATE, FLIGHT, CHAIN, LOOK]
                 .map(Definitions::new),
@@ -53,21 +55,19 @@ impl Composer {
     /// a start or an end: those belong to `new` and `end`.
     pub fn add(&mut self, record: &Record) -> io::Result<()> {
         match record {
-            Record::Process(it) => self.define(0, |out| definition::put_process(out, it)),
-            Record::Module(it) => self.define(1, |out| definition::put_module(out, it)),
-            Record::Site(it) => self.define(2, |out| definition::put_site(out, it)),
-            Record::Birth(it) => self.birth(it),
-            Record::Aggregate(it) => self.define(4, |out| it.put(out)),
-            Record::Window(it) => self.define(5, |out| it.put(out)),
-            Record::Earlier(it) => self.define(5, |out| it.put(out)),
-            Record::Former(it) => self.define(5, |out| it.put(out)),
-            Record::Chain(it) => self.define(6, |out| definition::put_chain(out, it)),
-            Record::Look(it) => self.define(7, |out| it.put(out)),
-            Record::ProcessEnd(it) => {
-                self.mark(PROCESS_END, |out| definition::put_process_end(out, it))
-            }
-            Record::Control(it) => self.mark(CONTROL, |out| definition::put_control(out, it)),
-            Record::Watermark(at) => self.mark(WATERMARK, |out| put_uint(out, at.0)),
+            Record::Process(process) => self.define(0, &Plain, process),
+            Record::Module(module) => self.define(1, &Plain, module),
+            Record::Site(site) => self.define(2, &Plain, site),
+            Record::Birth(birth) => self.birth(birth),
+            Record::Aggregate(aggregate) => self.define(4, &Plain, aggregate),
+            Record::Window(window) => self.define(5, &WINDOW, window),
+            Record::Earlier(earlier) => self.define(5, &EARLIER, earlier),
+            Record::Former(former) => self.define(5, &FORMER, former),
+            Record::Chain(chain) => self.define(6, &Plain, chain),
+            Record::Look(look) => self.define(7, &Plain, look),
+            Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
+            Record::Control(control) => self.mark(CONTROL, control),
+            Record::Watermark(at) => self.mark(WATERMARK, at),
             Record::Start(_) | Record::End(_) => {
                 Err(refused("a start or an end amid the records of a trace"))
             }
@@ -120,7 +120,7 @@ impl Composer {
     pub fn end(&mut self, end: &End) {
         self.cut();
         let mut payload = Payload::default();
-        definition::put_end(&mut payload.bytes, end);
+        Plain.put(end, &mut payload.bytes);
         self.made.push_back(RawChunk::new(END, payload));
     }
 
@@ -132,15 +132,18 @@ impl Composer {
         }
     }
 
-    fn define(&mut self, class: usize, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        self.encode(put)?;
+    fn define<T>(&mut self, class: usize, codec: &impl Codec<T>, record: &T) -> io::Result<()> {
+        self.encode(codec, record)?;
         self.push(class);
         Ok(())
     }
 
     /// Behind everything before it: in a chunk of its own.
-    fn mark(&mut self, kind: u16, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        self.encode(put)?;
+    fn mark<T>(&mut self, kind: u16, record: &T) -> io::Result<()>
+    where
+        Plain: Codec<T>,
+    {
+        self.encode(&Plain, record)?;
         self.cut();
         let mut definitions = Definitions::new(kind);
         definitions.push(&self.scratch);
@@ -150,15 +153,15 @@ impl Composer {
 
     fn birth(&mut self, birth: &Birth) -> io::Result<()> {
         let before = self.births;
-        self.encode(|out| before.put(out, birth))?;
+        self.encode(&before, birth)?;
         self.births = Births::after(birth);
         self.push(3);
         Ok(())
     }
 
-    fn encode(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    fn encode<T>(&mut self, codec: &impl Codec<T>, record: &T) -> io::Result<()> {
         self.scratch.clear();
-        put(&mut self.scratch);
+        codec.put(record, &mut self.scratch);
         if self.scratch.len() <= MAX_RECORD_BYTES {
             return Ok(());
         }
