@@ -4,18 +4,22 @@
 //! count in the report. Nothing is called stuck on the strength of an event that may be lost.
 
 mod blocked;
+mod doubt;
+mod reason;
 mod standing;
 mod waits_for;
 mod words;
 
 use crate::record::{Dialect, Nanos, Seen};
 
+pub use doubt::{Doubt, NO_DOUBT};
+pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
 pub use standing::{
     BlockStanding, CloseStanding, EmptyStanding, LivesStanding, LookStanding, Obstacle, Past,
     Served, Standing, State, TurnStanding, WakeStanding,
 };
 pub use waits_for::{WaitsFor, deadlocks};
-pub use words::{Confidence, Doubt, Fact, Reason, Verdict};
+pub use words::{Confidence, Fact, Verdict};
 
 /// What lasts less long is worth no word, unless the user says otherwise.
 pub const THRESHOLD: Nanos = Nanos(1_000_000_000);
@@ -72,11 +76,8 @@ pub fn judge(standing: &Standing, threshold: Nanos) -> Judgement {
         verdict,
         confidence: verdict.confidence(),
         reason,
-        age: match reason {
-            Reason::Deadlock { .. }
-            | Reason::NeverGivenBack { .. }
-            | Reason::Unclaimed { .. }
-            | Reason::Behind { .. } => case.age.max(case.kept_for()),
+        age: match reason.describe().basis {
+            Basis::Keeper => case.age.max(case.kept_for()),
             _ => case.age,
         },
         close_call,

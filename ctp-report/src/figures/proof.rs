@@ -228,23 +228,9 @@ fn order(wake: Nanos, ran: Nanos) -> String {
 
 /// What else the reason names.
 fn evidence(reason: Reason) -> Option<Step> {
-    match reason {
-        Reason::Overlooked(served) | Reason::PassedOver { served, .. } => {
-            let ready = units::moment(served.ready);
-            Some(step(
-                served.ran,
-                "others",
-                format!("run of one that was ready only at {ready}"),
-            ))
-        }
-        Reason::InTurn(turn) => {
-            let since = units::moment(turn.waited_since);
-            let what = format!("acquire by one that waited for it since {since}");
-            Some(step(turn.taken, "others", what))
-        }
-        Reason::Overdue(due) => Some(step(due, "timer", "was due".to_owned())),
-        _ => None,
-    }
+    let witness = reason.witness()?;
+    let what = witness.what.replace("{time}", &units::moment(witness.time));
+    Some(step(witness.at, witness.by, what))
 }
 
 fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
@@ -296,11 +282,10 @@ pub fn at_the_end(model: &Model, one: &Coroutine, what: String) -> Step {
 }
 
 fn since(one: &Coroutine, judgement: &Judgement) -> String {
+    if let Some(what) = judgement.reason.describe().at_the_end {
+        return what.to_owned();
+    }
     match (judgement.fact, one.wake) {
-        _ if matches!(judgement.reason, Reason::Lost(_)) => "what came since is lost".to_owned(),
-        _ if matches!(judgement.reason, Reason::Filtered(_)) => {
-            "a filter kept out what came since".to_owned()
-        }
         (Fact::Running, _) => "no suspend since".to_owned(),
         (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
         (Fact::NoWaker, _) => "no waker is left; no wake, no run since".to_owned(),

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{ENOUGH, FAR_BEYOND, Fact, LivesStanding, Reason, Verdict};
+use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Reason};
 
-use crate::figures::groups::{Evidence, Group};
+use crate::figures::groups::Group;
 use crate::figures::usual::Usual;
 use crate::figures::waits::WaitsFor;
 use crate::names::label;
@@ -35,50 +35,29 @@ pub fn ages(groups: &[&Group]) -> String {
 }
 
 fn reason(groups: &[&Group]) -> String {
-    let age = ages(groups);
-    let (_, fact, judgement) = groups[0].ruling.judged;
-    match judgement.reason {
-        Reason::FarBeyond => far_beyond(groups, &age, fact),
-        Reason::BeyondLives(lives) => beyond_lives(groups, lives, &age, fact),
-        Reason::Silent => format!(
-            "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it waits for"
-        ),
-        Reason::Closed { doubt, .. } => closed::section(groups, doubt),
-        Reason::NeverGivenBack { doubt, .. } => keepers::never_given_back(groups, doubt),
-        Reason::Unclaimed { doubt } => keepers::unclaimed(groups, doubt),
-        Reason::Behind { doubt, .. } => keepers::section(groups, doubt),
-        Reason::Looked { seen, doubt, .. } => closed::seen_from_outside(groups, seen, doubt),
-        Reason::Overdue(_) => {
-            format!(
-                "suspended {age} though the timer was due; {}",
-                wakes(fact, groups)
-            )
-        }
-        Reason::Abandoned if judgement.verdict == Verdict::Stuck => format!(
-            "suspended {age}, and nobody has a waker of it any more: it was not woken, and cannot be"
-        ),
-        Reason::Abandoned => format!(
-            "suspended {age}, and nobody has a waker of it: it was not woken, and cannot be, unless \
-             another one polls it"
-        ),
-        Reason::PassedOver { .. } => format!(
-            "woken, then not run to the end ({age} since suspended), while others were that were \
-             ready only later; {}",
-            queueing(groups)
-        ),
-        Reason::Overlooked(_) => {
-            format!("born {age} ago and never run, while others were that were ready only later")
-        }
-        Reason::Runs => format!(
-            "running for {age} without a suspend, and nobody else has run on {} since",
-            threads(groups)
-        ),
-        Reason::ThreadEnded => format!(
-            "running when its thread ended: {} said so, and nobody has run it for {age}",
-            threads(groups)
-        ),
-        reason => format!("{} for {age}", reason.word()),
-    }
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let (verdict, fact, judgement) = groups[0].ruling.judged;
+    let reason = judgement.reason;
+    let fill = |blank| match blank {
+        Blank::Word => reason.word().to_owned(),
+        Blank::Age => ages(groups),
+        Blank::Wakes => wakes(fact, groups).to_owned(),
+        Blank::Usual => far_beyond(groups),
+        Blank::Lives => beyond_lives(groups, reason),
+        Blank::Delays => queueing(groups),
+        Blank::Threads => threads(groups),
+        Blank::Closed => closed::what(groups),
+        Blank::Fds if count == 1 => "its fd".to_owned(),
+        Blank::Fds => "their fds".to_owned(),
+        Blank::Are if count == 1 => "is".to_owned(),
+        Blank::Are => "are".to_owned(),
+        Blank::Them if count == 1 => "it".to_owned(),
+        Blank::Them => "them".to_owned(),
+        Blank::Keepers => keepers::roots(groups),
+        Blank::DoubtOfResource => closed::sureness(groups, reason.doubt()),
+        Blank::DoubtOfKeeper => keepers::sureness(reason.doubt()).to_owned(),
+    };
+    reason.describe().in_words(verdict, count, fill)
 }
 
 fn threads(groups: &[&Group]) -> String {
@@ -87,46 +66,31 @@ fn threads(groups: &[&Group]) -> String {
     format!("tid {}", text::few(&all))
 }
 
-fn far_beyond(groups: &[&Group], age: &str, fact: Fact) -> String {
-    match groups {
-        [
-            Group {
-                evidence: Evidence {
-                    usual: Some(usual), ..
-                },
-                ..
-            },
-        ] => format!(
-            "suspended {age} {} {}{}; {}",
-            match usual.by_name {
-                true => "where those of its name usually wait",
-                false => "at a site that usually waits",
-            },
-            usual.doubt(),
-            units::duration(Nanos(usual.mean_ns)),
-            wakes(fact, groups)
-        ),
-        _ => format!(
-            "suspended {age}, far beyond what their sites usually wait; {}",
-            wakes(fact, groups)
-        ),
-    }
+fn far_beyond(groups: &[&Group]) -> String {
+    let usual = match groups {
+        [group] => group.evidence.usual,
+        _ => None,
+    };
+    let Some(usual) = usual else {
+        return ", far beyond what their sites usually wait".to_owned();
+    };
+    let place = match usual.by_name {
+        true => "where those of its name usually wait",
+        false => "at a site that usually waits",
+    };
+    let mean = units::duration(Nanos(usual.mean_ns));
+    format!(" {place} {}{mean}", usual.doubt())
 }
 
-fn beyond_lives(groups: &[&Group], lives: LivesStanding, age: &str, fact: Fact) -> String {
-    let wakes = wakes(fact, groups);
-    let suspended = format!("suspended {age} where hardly any wait has ended before");
-    match groups {
-        [_] => format!(
-            "{suspended}; {} like these came and went within {}, and of the last {} none has; {wakes}",
+fn beyond_lives(groups: &[&Group], reason: Reason) -> String {
+    match (groups, reason) {
+        ([_], Reason::BeyondLives(lives)) => format!(
+            "{} like these came and went within {}, and of the last {} none has",
             units::count(lives.ended),
             units::duration(lives.longest),
             units::count(lives.newest)
         ),
-        _ => format!(
-            "{suspended}; many like these came and went in far less time, and of the last none has; \
-             {wakes}"
-        ),
+        _ => "many like these came and went in far less time, and of the last none has".to_owned(),
     }
 }
 
@@ -196,16 +160,13 @@ impl Usual {
 /// else nothing is known that would speak for it or against it.
 pub fn is_as_usual(group: &Group) -> bool {
     let (_, _, judgement) = group.ruling.judged;
-    !matches!(
-        judgement.reason,
-        Reason::NoPast | Reason::Queued { .. } | Reason::NotOvertaken
-    )
+    judgement.reason.describe().basis != Basis::Nothing
 }
 
 /// Whether nothing speaks against a group but how long it waits.
 pub fn is_by_its_length(group: &Group) -> bool {
     let (_, _, judgement) = group.ruling.judged;
-    matches!(judgement.reason, Reason::FarBeyond | Reason::BeyondLives(_))
+    judgement.reason.describe().basis == Basis::Length
 }
 
 /// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.

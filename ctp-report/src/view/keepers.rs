@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::Doubt;
+use ctp_trace::verdict::{Doubt, NO_DOUBT};
 
 use crate::figures::groups::Group;
 use crate::figures::keepers::{Doing, KeptBy, UNKNOWN_HOLDER};
@@ -161,68 +161,20 @@ pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
     Some(said)
 }
 
-/// Why those go on only after others.
-pub fn section(groups: &[&Group], doubt: Option<Doubt>) -> String {
+/// `id 3, which is stuck`: those after which these go on.
+pub fn roots(groups: &[&Group]) -> String {
     let roots: BTreeSet<u32> = groups
         .iter()
         .flat_map(|it| it.evidence.roots.iter().copied())
         .collect();
     let roots: Vec<u32> = roots.into_iter().collect();
-    let after = match roots[..] {
+    match roots[..] {
         [root] => format!("id {root}, which is stuck"),
         _ => format!("ids {}, which are stuck", text::few(&roots)),
-    };
-    let they = if count(groups) == 1 {
-        "it goes"
-    } else {
-        "they go"
-    };
-    format!("{they} on only after {after}; {}", sureness(doubt))
-}
-
-fn count(groups: &[&Group]) -> usize {
-    groups.iter().map(|group| group.members.count).sum()
-}
-
-/// Why a lock is never given back.
-pub fn never_given_back(groups: &[&Group], doubt: Option<Doubt>) -> String {
-    let of = match count(groups) {
-        1 => "it waits for a lock whose holder ended without giving it back",
-        _ => "they wait for locks whose holders ended without giving them back",
-    };
-    format!("{of}; {}", sureness(doubt))
-}
-
-/// Nobody has what they wait for.
-pub fn unclaimed(groups: &[&Group], doubt: Option<Doubt>) -> String {
-    let of = match count(groups) {
-        1 => "the lock that it waits for was given back, and nobody has taken it since",
-        _ => "the locks that they wait for were given back, and nobody has taken them since",
-    };
-    format!("{of}; {}", sureness(doubt))
+    }
 }
 
 /// How sure it is that those do not go on all the same.
 pub fn sureness(doubt: Option<Doubt>) -> &'static str {
-    match doubt {
-        None => "no wake since (exact)",
-        Some(Doubt::WakesNotTold) => "the runtime does not tell of wakes",
-        Some(Doubt::Incomplete) => "but the trace may not have all of that time",
-        Some(Doubt::OneOfSeveral) => "but it may wait for something else too",
-        Some(Doubt::SeveralWakers) => {
-            "but of one there are several wakers: it may wait for something else too"
-        }
-        Some(Doubt::Shared) => "but several hold a lock at once, and one may do",
-        Some(Doubt::Moved) => "but another one may have a lock than who took it",
-        Some(Doubt::PolledInside) => {
-            "but one was woken, and goes on if the one inside of which it ran polls it"
-        }
-        Some(Doubt::DroppedInside) => "but the one inside of which it ran may drop it",
-        Some(Doubt::MayDrop) => "but it may drop what runs inside of it",
-        Some(Doubt::RanAgain) => "but one has run but just, and waits again for the same",
-        Some(Doubt::TakenUntold) => "but somebody may have it, untold",
-        Some(Doubt::OfItsKeeper) => "but whether that one is stuck is not certain",
-        Some(Doubt::Recent) => "but for a short time only",
-        Some(_) => "no wake counted since",
-    }
+    doubt.map_or(NO_DOUBT, Doubt::of_keeper)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::{Census, Coroutine};
 use crate::record::{CoroutineId, Ending, Nanos};
-use crate::verdict::{Judgement, Reason, Verdict};
+use crate::verdict::{Judgement, Verdict};
 
 /// Something is missing, so that a stuck coroutine may not be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,14 +115,12 @@ impl Census {
         if since.until(self.end_of(one.process)) < threshold {
             return false;
         }
-        let may_be_closed = !matches!(
-            judgement.reason,
-            Reason::Timer(_) | Reason::Ignored(_) | Reason::Queued { .. }
-        );
         match judgement.verdict {
             Verdict::Unknown => true,
             Verdict::Waiting | Verdict::Busy if self.lacks_state_of(one) => true,
-            Verdict::Waiting if may_be_closed => self.losses.any_since(one.process, since),
+            Verdict::Waiting if judgement.reason.describe().may_miss_closing => {
+                self.losses.any_since(one.process, since)
+            }
             _ => false,
         }
     }

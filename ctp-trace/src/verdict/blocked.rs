@@ -2,8 +2,7 @@
 //! holder is no more.
 
 use super::standing::{BlockStanding, Obstacle, State};
-use super::words::{Doubt, Reason, Verdict};
-use super::{Case, SURE_AFTER};
+use super::{Case, Doubt, Reason, SURE_AFTER, Verdict};
 use crate::record::Nanos;
 
 impl Case<'_> {

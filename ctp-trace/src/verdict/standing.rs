@@ -1,6 +1,6 @@
 //! What the rule looks at.
 
-use super::words::Doubt;
+use super::doubt::Doubt;
 use crate::record::{CoroutineId, Dialect, Nanos, Seen};
 
 /// What is known of one coroutine at the end of the recording.

@@ -1,42 +1,98 @@
-//! `docs/verdicts.md` has a line for each word that programs may find, and for no other.
+//! `docs/verdicts.md` has the tables of reasons and of doubts as the rule has them. `CTP_BLESS=1`
+//! writes them there.
 
-use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::{env, fs};
 
-const PAGE: &str = include_str!("../../../docs/verdicts.md");
-const SOURCE: &str = include_str!("../../src/verdict/words.rs");
+use ctp_trace::verdict::{Confidence, Description, Doubt, REASONS, Verdict};
 
-/// The words that a type has for its variants. The compiler sees to it that each has one.
-fn words_of(name: &str) -> BTreeSet<&'static str> {
-    let after = |text: &'static str, mark: &str| text.split_once(mark).map(|(_, rest)| rest);
-    let of_type = after(SOURCE, &format!("impl {name} {{")).expect("it has functions");
-    let body = after(of_type, "fn word(self)").expect("one of them says the word");
-    let (body, _) = body.split_once("\n    }\n").expect("it has an end");
-    body.split('"').skip(1).step_by(2).collect()
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
+const HEADER_OF_REASONS: &str = "| verdict | sure | reason | when |\n| --- | --- | --- | --- |\n";
+const HEADER_OF_DOUBTS: &str = "| doubt | what speaks against it |\n| --- | --- |\n";
+/// When a verdict is likely that would be certain without a doubt.
+const DOUBTED: &str = "as where that is certain, but a doubt speaks against it; of `seen-closed` \
+                       also where it was seen to be used for something else";
+const VERDICTS: [Verdict; 7] = [
+    Verdict::Deadlock,
+    Verdict::Stuck,
+    Verdict::MaybeStuck,
+    Verdict::Busy,
+    Verdict::Unknown,
+    Verdict::Waiting,
+    Verdict::Over,
+];
+
+fn row(table: &mut String, verdict: Verdict, reasons: &str, when: &str) {
+    let (word, sure) = (verdict.word(), verdict.confidence().word());
+    writeln!(table, "| {word} | {sure} | {reasons} | {when} |").expect("text takes all");
 }
 
-fn cells(row: &str) -> Vec<&str> {
-    row.split('|').map(str::trim).collect()
+fn rows_of(table: &mut String, verdict: Verdict, reason: &Description) {
+    let rules = reason.when.iter().enumerate();
+    for (at, (_, when)) in rules.filter(|(_, (of, _))| *of == verdict) {
+        let is_explained = at == 0 && reason.heading.is_some();
+        let below = if is_explained { " (see below)" } else { "" };
+        let word = format!("`{}`", reason.word);
+        row(table, verdict, &word, &format!("{when}{below}"));
+    }
 }
 
-/// The words in code font in the column of this name, of the table that has one.
-fn words_in_column(name: &str) -> BTreeSet<&'static str> {
-    let mut rows = PAGE.lines().skip_while(|row| !cells(row).contains(&name));
-    let heading = cells(rows.next().expect("a table with this column"));
-    let is_column = |at: &usize| heading[*at] == name;
-    let column = (0..heading.len()).find(is_column).expect("it is there");
-    let rows = rows.take_while(|row| row.starts_with('|'));
-    let words = rows.flat_map(|row| cells(row)[column].split('`').skip(1).step_by(2));
-    words.collect()
+fn reasons() -> String {
+    let mut table = HEADER_OF_REASONS.to_owned();
+    for verdict in VERDICTS {
+        if verdict == Verdict::MaybeStuck {
+            let doubted = REASONS.iter().filter(|reason| reason.may_be_doubted);
+            let words: Vec<_> = doubted.map(|reason| format!("`{}`", reason.word)).collect();
+            row(&mut table, verdict, &words.join(", "), DOUBTED);
+        }
+        for reason in REASONS {
+            rows_of(&mut table, verdict, reason);
+        }
+    }
+    table
+}
+
+fn doubts() -> String {
+    let rows = Doubt::ALL
+        .iter()
+        .map(|doubt| format!("| `{}` | {} |\n", doubt.word(), doubt.meaning()));
+    HEADER_OF_DOUBTS.to_owned() + &rows.collect::<String>()
+}
+
+/// The page has this table, which begins with this header.
+fn assert_documented(header: &str, table: &str) {
+    let page = fs::read_to_string(FILE).expect("the documentation");
+    let (before, rest) = page.split_once(header).expect("the header of the table");
+    let (rows, after) = rest.split_once("\n\n").expect("an end of the table");
+    if env::var_os("CTP_BLESS").is_some() {
+        fs::write(FILE, format!("{before}{table}\n{after}")).expect("can be written");
+    } else {
+        assert_eq!(format!("{header}{rows}\n"), table);
+    }
 }
 
 #[test]
-fn every_reason_is_told() {
-    assert!(30 < words_of("Reason").len());
-    assert_eq!(words_in_column("reason"), words_of("Reason"));
+fn every_reason_and_doubt_is_documented() {
+    assert_documented(HEADER_OF_REASONS, &reasons());
+    assert_documented(HEADER_OF_DOUBTS, &doubts());
 }
 
 #[test]
-fn every_doubt_is_told() {
-    assert!(16 < words_of("Doubt").len());
-    assert_eq!(words_in_column("doubt"), words_of("Doubt"));
+fn every_reason_has_its_heading() {
+    let page = include_str!("../../../docs/verdicts.md");
+    for heading in REASONS.iter().filter_map(|reason| reason.heading) {
+        assert!(page.contains(&format!("\n## {heading}\n")), "{heading}");
+    }
+}
+
+#[test]
+fn only_certain_verdicts_are_doubted() {
+    let is_certain = |verdict: &Verdict| verdict.confidence() == Confidence::Certain;
+    for reason in REASONS.iter().filter(|reason| reason.may_be_doubted) {
+        assert!(
+            reason.when.iter().all(|(of, _)| is_certain(of)),
+            "{}",
+            reason.word
+        );
+    }
 }

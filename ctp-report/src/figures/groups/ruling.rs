@@ -1,6 +1,6 @@
 //! What the rule says of a group, and how sure that is.
 
-use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, Verdict};
+use ctp_trace::verdict::{Basis, Doubt, Fact, Judgement, Verdict};
 use serde::Serialize;
 
 use super::{Context, Key, Member, oldest};
@@ -50,14 +50,7 @@ impl Ruling {
 
     /// Whether nothing but the time that they take speaks against them.
     pub(super) fn is_of_time(&self) -> bool {
-        matches!(
-            self.judged.2.reason,
-            Reason::FarBeyond
-                | Reason::BeyondLives(_)
-                | Reason::Silent
-                | Reason::Overdue(_)
-                | Reason::Overlooked(_)
-                | Reason::PassedOver { .. }
-        )
+        let basis = self.judged.2.reason.describe().basis;
+        matches!(basis, Basis::Length | Basis::Time)
     }
 }
