@@ -15,8 +15,9 @@ use crate::record::{Dialect, Nanos, Seen};
 pub use doubt::{Doubt, NO_DOUBT};
 pub use reason::{Basis, Blank, Description, REASONS, Reason, Witness};
 pub use standing::{
-    BlockStanding, CloseStanding, EmptyStanding, LivesStanding, LookStanding, Obstacle, Past,
-    Served, Standing, State, TurnStanding, WakeStanding,
+    BlockStanding, CloseStanding, EmptyStanding, LivesStanding, LookStanding, MissingStanding,
+    Obstacle, Past, PollStanding, ResourceStanding, Served, Standing, State, ThreadStanding,
+    TurnStanding, WaitStanding, WakeStanding,
 };
 pub use waits_for::{WaitsFor, deadlocks};
 pub use words::{Confidence, Fact, Verdict};
@@ -97,14 +98,14 @@ impl Case<'_> {
         match self.standing.state {
             State::Dead => (Fact::Dead, Verdict::Over, Reason::Over),
             State::Cancelled => (Fact::Cancelled, Verdict::Over, Reason::Over),
-            state => match self.standing.doubt {
+            state => match self.standing.missing.lost {
                 Some(lost) => (
                     fact(state, None, None),
                     Verdict::Unknown,
                     Reason::Lost(lost),
                 ),
-                None if 0 < self.standing.filtered => {
-                    let reason = Reason::Filtered(self.standing.filtered);
+                None if 0 < self.standing.missing.filtered => {
+                    let reason = Reason::Filtered(self.standing.missing.filtered);
                     (fact(state, None, None), Verdict::Unknown, reason)
                 }
                 None => self.decide_alive(state),
@@ -113,27 +114,27 @@ impl Case<'_> {
     }
 
     fn decide_alive(&self, state: State) -> Decision {
-        let fact = fact(state, self.standing.wake, self.standing.wakers);
+        let fact = fact(state, self.standing.wake, self.standing.polls.wakers);
         if let Some((verdict, reason)) = self.blocked() {
             return (fact, verdict, reason);
         }
         let (verdict, reason) = match fact {
             _ if self.age < self.threshold => (Verdict::Waiting, Reason::Young),
-            Fact::Running if self.standing.hosts => (Verdict::Waiting, Reason::Hosts),
-            Fact::Running if self.standing.thread_ended => {
+            Fact::Running if self.standing.threads.hosts => (Verdict::Waiting, Reason::Hosts),
+            Fact::Running if self.standing.threads.ended => {
                 (Verdict::MaybeStuck, Reason::ThreadEnded)
             }
             Fact::Running => (Verdict::Busy, Reason::Runs),
             Fact::NeverRun => self.never_run(),
             Fact::WokenNotRun => self.woken(),
-            Fact::NoWaker if !self.standing.polled_by_others => self.abandoned(),
+            Fact::NoWaker if !self.standing.polls.by_others => self.abandoned(),
             _ => self.suspended(),
         };
         (fact, verdict, reason)
     }
 
     fn never_run(&self) -> (Verdict, Reason) {
-        match self.overtaken_since(self.standing.since, self.standing.served) {
+        match self.overtaken_since(self.standing.since, self.standing.threads.served) {
             Some(served) => (Verdict::MaybeStuck, Reason::Overlooked(served)),
             None => (Verdict::Waiting, Reason::NotOvertaken),
         }
@@ -152,7 +153,7 @@ impl Case<'_> {
         let queued = ready.until(end);
         let usual = self.standing.past.longest_queued;
         let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
-        match self.overtaken_since(ready, self.standing.served) {
+        match self.overtaken_since(ready, self.standing.threads.served) {
             Some(served) if beyond => {
                 let verdict = match self.is_surely_passed_over(latest) {
                     true => Verdict::Stuck,
@@ -169,26 +170,25 @@ impl Case<'_> {
     fn is_surely_passed_over(&self, ready: Nanos) -> bool {
         let Standing {
             wake,
-            held_since,
             end,
             past,
-            served_there,
+            threads,
             ..
         } = self.standing;
         let is_held = |since: Nanos| self.threshold <= since.until(*end);
         SURE_AFTER <= ready.until(*end)
             && ENOUGH <= past.queued
             && !wake.is_some_and(|wake| wake.close_call)
-            && !held_since.is_some_and(is_held)
-            && self.overtaken_since(ready, *served_there).is_some()
-            && !(self.standing.keeps_permits && self.was_woken_while_it_ran())
+            && !threads.held_since.is_some_and(is_held)
+            && self.overtaken_since(ready, threads.served_there).is_some()
+            && !(self.standing.polls.keeps_permits && self.was_woken_while_it_ran())
             && self.is_in_a_told_queue()
     }
 
     /// Wakers are counted of what is polled by a program that does not tell of its queues. That may
     /// be another future, which polls it when it comes to that.
     fn is_in_a_told_queue(&self) -> bool {
-        self.standing.wakers.is_none()
+        self.standing.polls.wakers.is_none()
     }
 
     fn was_woken_while_it_ran(&self) -> bool {
@@ -199,7 +199,7 @@ impl Case<'_> {
     /// Nobody is left who could wake it.
     fn abandoned(&self) -> (Verdict, Reason) {
         let is_close = self.standing.wake.is_some_and(|wake| wake.close_call);
-        let is_open = is_close || self.standing.polls_untold || !self.standing.runs_when_woken;
+        let is_open = is_close || self.standing.polls.untold || !self.standing.polls.when_woken;
         let verdict = match self.age < SURE_AFTER || is_open {
             true => Verdict::MaybeStuck,
             false => Verdict::Stuck,
@@ -208,7 +208,7 @@ impl Case<'_> {
     }
 
     fn suspended(&self) -> (Verdict, Reason) {
-        match (self.standing.dialect, self.standing.deadline) {
+        match (self.standing.dialect, self.standing.wait.deadline) {
             (Dialect::V1PerSlot | Dialect::V1PerStation, _) => {
                 (Verdict::MaybeStuck, Reason::Silent)
             }
@@ -223,7 +223,7 @@ impl Case<'_> {
 
     /// What it waits for is gone for longer than anybody ever took to resume such a one.
     fn closed(&self) -> Option<(Verdict, Reason)> {
-        let closed = self.standing.closed?;
+        let closed = self.standing.resource.closed?;
         let ago = closed.at.until(self.standing.end);
         let usual = closed.longest_after.0.saturating_mul(BEYOND_LONGEST);
         if ago < self.threshold || ago.0 <= usual {
@@ -242,8 +242,9 @@ impl Case<'_> {
     fn looked(&self) -> Option<(Verdict, Reason)> {
         let looked = self
             .standing
+            .resource
             .looked
-            .filter(|_| self.standing.closed.is_none())?;
+            .filter(|_| self.standing.resource.closed.is_none())?;
         let LookStanding { seen, first, .. } = looked;
         let ago = first.until(self.standing.end);
         let usual = looked.longest_after.0.saturating_mul(BEYOND_LONGEST);
@@ -272,22 +273,21 @@ impl Case<'_> {
     }
 
     fn have_others_gone_on_since(&self, at: Nanos) -> bool {
-        self.standing.served.is_some_and(|it| at <= it.ready)
+        self.standing
+            .threads
+            .served
+            .is_some_and(|it| at <= it.ready)
     }
 
     /// Why somebody may have resumed it after all, or may still do so.
     fn doubt_of(&self, is_whole: bool, ago: Nanos) -> Option<Doubt> {
-        let Standing {
-            one_of_several,
-            wakers,
-            ..
-        } = *self.standing;
+        let Standing { wait, polls, .. } = *self.standing;
         let is_recent = (ago < SURE_AFTER).then_some(Doubt::Recent);
         match self.standing.wake {
             None => Some(Doubt::WakesNotTold),
             Some(wake) if wake.close_call => Some(Doubt::CloseCall),
             _ if !is_whole => Some(Doubt::Incomplete),
-            _ => doubt_of_others(one_of_several, wakers).or(is_recent),
+            _ => doubt_of_others(wait.one_of_several, polls.wakers).or(is_recent),
         }
     }
 
@@ -296,7 +296,7 @@ impl Case<'_> {
     }
 
     fn against_the_past(&self) -> (Verdict, Reason) {
-        if self.standing.idle {
+        if self.standing.wait.idle {
             return (Verdict::Waiting, Reason::Idle);
         }
         let past = &self.standing.past;
@@ -327,7 +327,7 @@ impl Case<'_> {
 
     /// It is long, and stuck unless something tells why.
     fn unless_explained(&self, long: Reason) -> (Verdict, Reason) {
-        let Standing { turn, empty, .. } = *self.standing;
+        let ResourceStanding { turn, empty, .. } = self.standing.resource;
         let turn = turn.filter(|turn| self.is_its_turn_to_come(turn));
         let empty = empty.filter(|empty| self.is_empty_still(empty));
         match (turn, empty) {

@@ -3,7 +3,8 @@
 use ctp_trace::Census;
 use ctp_trace::record::*;
 use ctp_trace::verdict::{
-    Doubt, EmptyStanding, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
+    Doubt, EmptyStanding, Past, Reason, ResourceStanding, Standing, State, Verdict, WakeStanding,
+    judge,
 };
 
 const THRESHOLD: Nanos = Nanos(1_000_000_000);
@@ -252,7 +253,10 @@ fn a_look_that_was_but_just_is_late_enough_however_short_the_wait_was() {
         end: ms(3_500),
         dialect: Dialect::Extended,
         wake: Some(WakeStanding::default()),
-        empty: Some(EmptyStanding { fd: 17, at: ms(at) }),
+        resource: ResourceStanding {
+            empty: Some(EmptyStanding { fd: 17, at: ms(at) }),
+            ..ResourceStanding::default()
+        },
         past: Past {
             waits: 100,
             ..Past::default()

@@ -10,7 +10,9 @@ use crate::record::{
     Aggregate, Birth, CoroutineId, CoroutineKind, Dialect, Event, EventKind, Nanos, ProcessId,
     SiteId, Tally, WaitKind, Wake,
 };
-use crate::verdict::{Past, Standing, State, WakeStanding, wakes_since};
+use crate::verdict::{
+    MissingStanding, Past, PollStanding, Standing, State, WaitStanding, WakeStanding, wakes_since,
+};
 
 /// A wake so close to the start of a run may have come before or after the count was read.
 const CLOSE_CALL: Nanos = Nanos(1_000_000);
@@ -233,19 +235,23 @@ impl Coroutine {
             state,
             since,
             dialect: self.dialect,
-            doubt: self.doubt(),
-            filtered: match self.hidden {
-                Some(_) => self.filtered,
-                None => 0,
+            missing: MissingStanding {
+                lost: self.doubt(),
+                filtered: self.hidden.map_or(0, |_| self.filtered),
             },
             wake: self.wake_standing(),
-            wakers: self.wakers,
-            polled_by_others: self.polled_by_others,
-            runs_when_woken: self.runs_when_woken,
-            keeps_permits: self.kind != CoroutineKind::Future,
-            deadline: self.deadline(started_monotonic_ns),
-            idle: marks.idle,
-            one_of_several: marks.one_of_several,
+            polls: PollStanding {
+                wakers: self.wakers,
+                by_others: self.polled_by_others,
+                when_woken: self.runs_when_woken,
+                keeps_permits: self.kind != CoroutineKind::Future,
+                ..PollStanding::default()
+            },
+            wait: WaitStanding {
+                idle: marks.idle,
+                one_of_several: marks.one_of_several,
+                deadline: self.deadline(started_monotonic_ns),
+            },
             past,
             ..Standing::default()
         }

@@ -10,7 +10,8 @@ use super::runners::Runners;
 use super::site::Pasts;
 use crate::record::{CoroutineId, Event, Nanos};
 use crate::verdict::{
-    BlockStanding, CloseStanding, Judgement, Served, Standing, State, TurnStanding, judge,
+    BlockStanding, CloseStanding, Judgement, ResourceStanding, Served, Standing, State,
+    ThreadStanding, TurnStanding, judge,
 };
 
 /// Of the runs on the thread that ran it last, and on the one where a coroutine woke it: either may
@@ -39,12 +40,8 @@ impl Census {
         let alive = || self.coroutines().into_iter().filter(|one| one.is_alive());
         let judged = |one: &Coroutine, blocked: Option<BlockStanding>| {
             let mut standing = self.standing(one, &pasts, &named);
-            let closing = closings.get(&one.id);
-            standing.closed = closing.and_then(|closing| self.close_standing(one, closing));
-            standing.blocked = blocked;
-            standing.looked = self.look_standing(one);
-            standing.empty = self.empty_standing(one);
-            standing.turn = self.turn_standing(one);
+            standing.resource = self.resource_standing(one, closings.get(&one.id));
+            standing.resource.blocked = blocked;
             standing.lives = self.lives_standing(one, &newest);
             (one.id, judge(&standing, threshold))
         };
@@ -78,22 +75,39 @@ impl Census {
         }
         let mut standing = one.standing(past, self.started_monotonic_ns);
         standing.end = self.end_of(one.process);
-        standing.polls_untold = self.polls_untold(one);
+        standing.polls.untold = self.polls_untold(one);
         if let Some(runners) = self.runners.get(one.process) {
-            standing.served = runners.served();
-            standing.served_there = served_there(one, runners);
-            standing.thread_ended = one.last.is_some_and(|last| runners.has_ended(last.tid));
-            self.look_at_its_thread(&mut standing, one, runners);
+            standing.threads = self.thread_standing(&standing, one, runners);
         }
         standing
     }
 
-    /// Whether the thread of its latest event ran another one since, and keeps to that.
-    fn look_at_its_thread(&self, standing: &mut Standing, one: &Coroutine, runners: &Runners) {
+    fn thread_standing(
+        &self,
+        standing: &Standing,
+        one: &Coroutine,
+        runners: &Runners,
+    ) -> ThreadStanding {
         let latest = one.last.and_then(|last| runners.on(last.tid));
-        if let Some((other, at)) = latest.filter(|(who, _)| *who != one.id) {
-            standing.hosts = standing.state == State::Running && standing.since <= at;
-            standing.held_since = self.get(other).and_then(Coroutine::runs_since);
+        let other = latest.filter(|(who, _)| *who != one.id);
+        let is_running = standing.state == State::Running;
+        ThreadStanding {
+            served: runners.served(),
+            served_there: served_there(one, runners),
+            hosts: other.is_some_and(|(_, at)| is_running && standing.since <= at),
+            ended: one.last.is_some_and(|last| runners.has_ended(last.tid)),
+            held_since: other.and_then(|(other, _)| self.get(other)?.runs_since()),
+        }
+    }
+
+    /// What is known of what it waits for, but for what keeps it.
+    fn resource_standing(&self, one: &Coroutine, closing: Option<&Closing>) -> ResourceStanding {
+        ResourceStanding {
+            closed: closing.and_then(|closing| self.close_standing(one, closing)),
+            blocked: None,
+            looked: self.look_standing(one),
+            empty: self.empty_standing(one),
+            turn: self.turn_standing(one),
         }
     }
 

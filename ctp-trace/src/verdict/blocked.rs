@@ -10,7 +10,7 @@ impl Case<'_> {
     pub(super) fn blocked(&self) -> Option<(Verdict, Reason)> {
         let BlockStanding {
             obstacle, doubt, ..
-        } = self.standing.blocked.filter(|it| {
+        } = self.standing.resource.blocked.filter(|it| {
             let is_in_a_cycle = it.obstacle == Obstacle::Cycle;
             let state = self.standing.state;
             state == State::Suspended || is_in_a_cycle && state == State::Running
@@ -34,7 +34,7 @@ impl Case<'_> {
 
     /// How long others have kept it. It may have run meanwhile, where nothing of that came.
     pub(super) fn kept_for(&self) -> Nanos {
-        let blocked = self.standing.blocked;
+        let blocked = self.standing.resource.blocked;
         blocked.map_or(Nanos(0), |it| it.since.until(self.standing.end))
     }
 }

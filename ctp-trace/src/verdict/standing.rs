@@ -14,27 +14,63 @@ pub struct Standing {
     pub end: Nanos,
     /// Who wrote its events.
     pub dialect: Dialect,
-    /// Set if its last state may not be its last: this many events of it are lost.
-    pub doubt: Option<u64>,
-    /// Not 0 if a filter kept out what it did last: so many of its events were kept out.
-    pub filtered: u64,
+    /// What is missing of its last events.
+    pub missing: MissingStanding,
     /// What its wake word says; `None` if its runtime does not tell.
     pub wake: Option<WakeStanding>,
+    /// How it comes to run.
+    pub polls: PollStanding,
+    /// What it says of its wait.
+    pub wait: WaitStanding,
+    /// What is known of what it waits for.
+    pub resource: ResourceStanding,
+    /// What its threads do.
+    pub threads: ThreadStanding,
+    /// The past of the site where it waits.
+    pub past: Past,
+    /// How those like it lived that have ended, if any have.
+    pub lives: Option<LivesStanding>,
+}
+
+/// Events of a coroutine that may have changed its state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MissingStanding {
+    /// Set if its last state may not be its last: this many events of it are lost.
+    pub lost: Option<u64>,
+    /// Not 0 if a filter kept out what it did last: so many of its events were kept out.
+    pub filtered: u64,
+}
+
+/// How a coroutine comes to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PollStanding {
     /// How many of its wakers are alive, if that is known.
     pub wakers: Option<u32>,
     /// It was polled without a wake of its own, or inside of another one: it may go on without.
-    pub polled_by_others: bool,
+    pub by_others: bool,
     /// A wake of its own has led to a run before.
-    pub runs_when_woken: bool,
+    pub when_woken: bool,
     /// Of its polls, or of what ran around them, not all is in the trace: others may poll it.
-    pub polls_untold: bool,
+    pub untold: bool,
     /// Its runtime may use up a wake that comes while it runs, without running it again: one with
-    /// stacks may, but who polls a future may not.
+    /// stacks may, but a runtime of futures may not.
     pub keeps_permits: bool,
+}
+
+/// What a coroutine says of its wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitStanding {
     /// Its wait is meant to be long.
     pub idle: bool,
     /// It waits for other things too, which are not told.
     pub one_of_several: bool,
+    /// When its timer was due, if it waits for one and said so.
+    pub deadline: Option<Nanos>,
+}
+
+/// What is known of what a coroutine waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResourceStanding {
     /// The end of what it waits for, if that came since it does, and was told.
     pub closed: Option<CloseStanding>,
     /// What keeps it for good, if anything does.
@@ -45,12 +81,11 @@ pub struct Standing {
     pub empty: Option<EmptyStanding>,
     /// How the lock that it waits for has gone from one to the next, if it has since it waits.
     pub turn: Option<TurnStanding>,
-    /// How those like it lived that have ended, if any have.
-    pub lives: Option<LivesStanding>,
-    /// When its timer was due, if it waits for one and said so.
-    pub deadline: Option<Nanos>,
-    /// The past of the site where it waits.
-    pub past: Past,
+}
+
+/// What the threads do that may run a coroutine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStanding {
     /// Of all runs in its process, the one of which the coroutine had become ready last.
     pub served: Option<Served>,
     /// Like [`served`](Self::served), but of the threads that may have it in a queue of their own, of
@@ -59,7 +94,7 @@ pub struct Standing {
     /// It runs, and its thread has begun to run another one since, inside of it.
     pub hosts: bool,
     /// The thread of its latest event has said since that it ends.
-    pub thread_ended: bool,
+    pub ended: bool,
     /// The thread that ran it last is kept by another one, which has run since then.
     pub held_since: Option<Nanos>,
 }

@@ -2,7 +2,7 @@
 
 use ctp_trace::verdict::{Confidence, Doubt, Fact, Past, Reason, Standing, Verdict, judge};
 
-use crate::standings::{check, closed, closed_but, ms};
+use crate::standings::{changed, check, closed, closed_but, ms};
 
 /// CT-14, CT-15: a lost wakeup is one that was not woken though its event happened.
 #[test]
@@ -26,14 +26,8 @@ fn closed_is_likely_where_a_wake_may_be_hidden() {
         wake: None,
         ..closed()
     };
-    let one_of_several = Standing {
-        one_of_several: true,
-        ..closed()
-    };
-    let with_a_timeout = Standing {
-        wakers: Some(2),
-        ..closed()
-    };
+    let one_of_several = changed(closed(), |it| it.wait.one_of_several = true);
+    let with_a_timeout = changed(closed(), |it| it.polls.wakers = Some(2));
     let recent = Standing {
         since: ms(9_000),
         end: ms(9_900),

@@ -5,7 +5,7 @@ use ctp_trace::verdict::{
     Confidence, Fact, LivesStanding, Past, Reason, Standing, Verdict, WakeStanding, judge,
 };
 
-use crate::standings::{THRESHOLD, check, closed, ms, not_woken, suspended};
+use crate::standings::{THRESHOLD, changed, check, closed, ms, not_woken, suspended};
 
 /// CT-14, CT-15: never woken is stuck only far beyond what is usual there, and so not for certain.
 #[test]
@@ -71,15 +71,9 @@ fn where_nothing_is_usual_the_lives_of_its_like_are() {
 
 #[test]
 fn a_wait_that_is_meant_to_be_long_is_none_too_long_but_may_be_lost() {
-    let idle = Standing {
-        idle: true,
-        ..not_woken()
-    };
+    let idle = changed(not_woken(), |it| it.wait.idle = true);
     check(&idle, Fact::NotWoken, Verdict::Waiting, "idle");
-    let closed = Standing {
-        idle: true,
-        ..closed()
-    };
+    let closed = changed(closed(), |it| it.wait.idle = true);
     check(&closed, Fact::NotWoken, Verdict::Stuck, "closed");
 }
 
@@ -116,20 +110,11 @@ fn a_close_call_is_named() {
 /// CT-15: a pending timer waits, whatever its site usually waits.
 #[test]
 fn a_timer_is_judged_by_its_deadline() {
-    let pending = Standing {
-        deadline: Some(ms(12_000)),
-        ..not_woken()
-    };
+    let pending = changed(not_woken(), |it| it.wait.deadline = Some(ms(12_000)));
     check(&pending, Fact::NotWoken, Verdict::Waiting, "timer");
-    let just = Standing {
-        deadline: Some(ms(9_001)),
-        ..pending
-    };
+    let just = changed(pending, |it| it.wait.deadline = Some(ms(9_001)));
     check(&just, Fact::NotWoken, Verdict::Waiting, "timer");
-    let overdue = Standing {
-        deadline: Some(ms(9_000)),
-        ..pending
-    };
+    let overdue = changed(pending, |it| it.wait.deadline = Some(ms(9_000)));
     check(&overdue, Fact::NotWoken, Verdict::MaybeStuck, "overdue");
     assert_eq!(
         judge(&pending, Nanos(0)).reason.word(),

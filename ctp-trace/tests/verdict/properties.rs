@@ -3,12 +3,13 @@
 use ctp_trace::record::{CoroutineId, Dialect, Nanos, Seen};
 use ctp_trace::verdict::{
     BlockStanding, CloseStanding, Confidence, Doubt, EmptyStanding, Fact, LivesStanding,
-    LookStanding, Obstacle, Past, Reason, SURE_AFTER, Standing, State, TurnStanding, Verdict,
-    WakeStanding, judge,
+    LookStanding, MissingStanding, Obstacle, Past, PollStanding, Reason, ResourceStanding,
+    SURE_AFTER, Standing, State, ThreadStanding, TurnStanding, Verdict, WaitStanding, WakeStanding,
+    judge,
 };
 use proptest::prelude::*;
 
-use crate::standings::{MS, THRESHOLD, ms, served};
+use crate::standings::{MS, THRESHOLD, changed, ms, served};
 
 fn any_seen() -> impl Strategy<Value = Seen> {
     prop::sample::select(vec![
@@ -20,86 +21,140 @@ fn any_seen() -> impl Strategy<Value = Seen> {
     ])
 }
 
+fn any_ms(below: u64) -> impl Strategy<Value = Nanos> {
+    (0..below).prop_map(ms)
+}
+
+prop_compose! {
+    fn any_wake()(
+        (woken, close_call) in any::<(bool, bool)>(),
+        at in prop::option::of(any_ms(20_000)),
+    ) -> WakeStanding {
+        WakeStanding { woken, at, close_call, ..WakeStanding::default() }
+    }
+}
+
+prop_compose! {
+    fn any_closing()(
+        (at, longest_after) in (any_ms(20_000), any_ms(9_000)),
+        whole in any::<bool>(),
+    ) -> CloseStanding {
+        CloseStanding { at, longest_after, whole }
+    }
+}
+
+prop_compose! {
+    fn any_look()(
+        seen in any_seen(),
+        (first, more, longest_after) in (any_ms(20_000), any_ms(300), any_ms(9_000)),
+        whole in any::<bool>(),
+    ) -> LookStanding {
+        let latest = Nanos(first.0 + more.0);
+        LookStanding { seen, first, latest, longest_after, whole }
+    }
+}
+
+prop_compose! {
+    fn any_block()(
+        obstacle in prop::sample::select(vec![
+            Obstacle::Cycle,
+            Obstacle::Ended(CoroutineId(7)),
+            Obstacle::Unclaimed,
+            Obstacle::Behind(CoroutineId(7)),
+        ]),
+        since in any_ms(20_000),
+        is_doubtful in any::<bool>(),
+    ) -> BlockStanding {
+        BlockStanding { obstacle, since, doubt: is_doubtful.then_some(Doubt::Moved) }
+    }
+}
+
+prop_compose! {
+    fn any_turn()(taken in any_ms(20_000), youngest in any_ms(20_000)) -> TurnStanding {
+        TurnStanding { taken, waited_since: taken, youngest }
+    }
+}
+
+prop_compose! {
+    fn any_resource()(
+        closed in prop::option::of(any_closing()),
+        blocked in prop::option::of(any_block()),
+        looked in prop::option::of(any_look()),
+        turn in prop::option::of(any_turn()),
+    ) -> ResourceStanding {
+        ResourceStanding { closed, blocked, looked, turn, empty: None }
+    }
+}
+
+prop_compose! {
+    fn any_threads()(
+        others in prop::option::of((0u64..20_000, 0u64..20_000)),
+        held_since in prop::option::of(any_ms(20_000)),
+        (hosts, ended) in any::<(bool, bool)>(),
+    ) -> ThreadStanding {
+        ThreadStanding {
+            served: others.and_then(|(ready, _)| served(ready)),
+            served_there: others.and_then(|(ready, there)| served(ready.min(there))),
+            hosts,
+            ended,
+            held_since,
+        }
+    }
+}
+
+prop_compose! {
+    fn any_polls()(
+        wakers in prop::option::of(0u32..3),
+        (by_others, when_woken, untold, keeps_permits) in any::<(bool, bool, bool, bool)>(),
+    ) -> PollStanding {
+        PollStanding { wakers, by_others, when_woken, untold, keeps_permits }
+    }
+}
+
+prop_compose! {
+    fn any_past()(
+        (waits, queued) in (0u64..20, 0u64..20),
+        (p99, longest, longest_queued) in (any_ms(20_000), any_ms(20_000), any_ms(20_000)),
+    ) -> Past {
+        Past { waits, p99, longest, queued, longest_queued }
+    }
+}
+
+prop_compose! {
+    fn any_lives()(
+        (ended, newest) in (0u64..20, 0u64..20),
+        (p99, longest) in (any_ms(2_000), any_ms(4_000)),
+    ) -> LivesStanding {
+        LivesStanding { ended, p99, longest, newest }
+    }
+}
+
 prop_compose! {
     fn any_standing()(
         state in prop::sample::select(vec![
             State::Born, State::Running, State::Suspended, State::Cancelled, State::Dead,
         ]),
-        times in prop::collection::vec(0u64..20_000, 9),
-        (hosts, held, idle, one_of_several, dated) in any::<(bool, bool, bool, bool, bool)>(),
-        doubt in prop::option::of(0u64..9),
-        wake in prop::option::of(any::<(bool, bool)>()),
-        (timer, others, v1) in any::<(bool, bool, bool)>(),
-        closed in prop::option::of((0u64..20_000, 0u64..9_000, any::<bool>())),
-        looked in prop::option::of((any_seen(), 0u64..20_000, 0u64..300, 0u64..9_000, any::<bool>())),
-        counts in (0u64..20, 0u64..20, prop::option::of(0u64..20_000)),
-        wakers in prop::option::of(0u32..3),
-        (polled_by_others, polls_untold, keeps_permits, runs_when_woken) in any::<(bool, bool, bool, bool)>(),
-        lives in prop::option::of((0u64..20, 0u64..2_000, 0u64..4_000, 0u64..20)),
-        blocked in prop::option::of((0u8..4, 0u64..20_000, any::<bool>())),
+        (since, end) in (any_ms(20_000), any_ms(20_000)),
+        lost in prop::option::of(0u64..9),
+        (idle, one_of_several, v1) in any::<(bool, bool, bool)>(),
+        deadline in prop::option::of(any_ms(20_000)),
+        (wake, polls) in (prop::option::of(any_wake()), any_polls()),
+        (resource, threads) in (any_resource(), any_threads()),
+        (past, lives) in (any_past(), prop::option::of(any_lives())),
     ) -> Standing {
         Standing {
             state,
-            since: ms(times[0]),
-            end: ms(times[0].max(times[1])),
+            since,
+            end: since.max(end),
             dialect: if v1 { Dialect::V1PerSlot } else { Dialect::Extended },
-            doubt,
-        filtered: 0,
-            wake: wake.map(|(woken, close_call)| WakeStanding { woken, at: dated.then(|| ms(times[2])), close_call, ..WakeStanding::default() }),
-            closed: closed.map(|(at, longest_after, whole)| CloseStanding {
-                at: ms(at),
-                longest_after: ms(longest_after),
-                whole,
-            }),
-            looked: looked.map(|(seen, first, more, longest_after, whole)| LookStanding {
-                seen,
-                first: ms(first),
-                latest: ms(first + more),
-                longest_after: ms(longest_after),
-                whole,
-            }),
-            empty: None,
-            lives: lives.map(|(ended, p99, longest, newest)| LivesStanding {
-                ended,
-                p99: ms(p99),
-                longest: ms(longest),
-                newest,
-            }),
-            turn: counts.2.map(|taken| TurnStanding {
-                taken: ms(taken),
-                waited_since: ms(taken),
-                youngest: ms(times[7]),
-            }),
-            deadline: timer.then(|| ms(times[3])),
-            past: Past {
-                waits: counts.0,
-                p99: ms(times[4]),
-                longest: ms(times[5]),
-                queued: counts.1,
-                longest_queued: ms(times[6]),
-            },
-            served: if others { served(times[7]) } else { None },
-            served_there: if others { served(times[7].min(times[3])) } else { None },
-            idle,
-            one_of_several,
-            hosts,
-            thread_ended: idle,
-            held_since: held.then(|| ms(times[8])),
-            wakers,
-            polled_by_others,
-            runs_when_woken,
-            polls_untold,
-            keeps_permits,
-            blocked: blocked.map(|(obstacle, since, is_doubtful)| BlockStanding {
-                obstacle: match obstacle {
-                    0 => Obstacle::Cycle,
-                    1 => Obstacle::Ended(CoroutineId(7)),
-                    2 => Obstacle::Unclaimed,
-                    _ => Obstacle::Behind(CoroutineId(7)),
-                },
-                since: ms(since),
-                doubt: is_doubtful.then_some(Doubt::Moved),
-            }),
+            missing: MissingStanding { lost, filtered: 0 },
+            wake,
+            polls,
+            wait: WaitStanding { idle, one_of_several, deadline },
+            resource,
+            threads,
+            past,
+            lives,
         }
     }
 }
@@ -112,7 +167,7 @@ proptest! {
         at in 0u64..20_000,
     ) {
         let empty = EmptyStanding { fd: 17, at: ms(at) };
-        let looked_at = Standing { empty: Some(empty), ..standing };
+        let looked_at = changed(standing, |it| it.resource.empty = Some(empty));
         let (before, after) = (judge(&standing, THRESHOLD), judge(&looked_at, THRESHOLD));
         if before != after {
             prop_assert_eq!(before.reason, Reason::FarBeyond);
@@ -127,7 +182,7 @@ proptest! {
         if let Reason::Deadlock { doubt } | Reason::NeverGivenBack { doubt, .. }
             | Reason::Unclaimed { doubt } | Reason::Behind { doubt, .. } = judgement.reason
         {
-            let blocked = standing.blocked.unwrap();
+            let blocked = standing.resource.blocked.unwrap();
             let age = blocked.since.until(standing.end);
             let may_run = blocked.obstacle == Obstacle::Cycle && standing.state == State::Running;
             prop_assert!(standing.state == State::Suspended || may_run);
@@ -136,38 +191,37 @@ proptest! {
             prop_assert_eq!(is_certain, doubt.is_none());
             prop_assert_eq!(is_certain, judgement.confidence == Confidence::Certain);
         } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::WokenNotRun {
-            let (wake, served) = (standing.wake.unwrap(), standing.served.unwrap());
+            let (wake, served) = (standing.wake.unwrap(), standing.threads.served.unwrap());
             let ready = standing.since.max(wake.at.unwrap());
-            for served in [served, standing.served_there.unwrap()] {
+            for served in [served, standing.threads.served_there.unwrap()] {
                 prop_assert!(THRESHOLD <= Nanos(served.ready.0 - ready.0));
             }
-            prop_assert!(!wake.close_call && standing.wakers.is_none());
-            prop_assert!(!standing.keeps_permits || standing.since <= wake.at.unwrap());
+            prop_assert!(!wake.close_call && standing.polls.wakers.is_none());
+            prop_assert!(!standing.polls.keeps_permits || standing.since <= wake.at.unwrap());
         } else if judgement.verdict == Verdict::Stuck && judgement.fact == Fact::NoWaker {
-            prop_assert!(standing.wakers == Some(0) && !standing.polled_by_others);
-            prop_assert!(standing.runs_when_woken);
-            prop_assert!(!standing.polls_untold);
+            prop_assert!(standing.polls.wakers == Some(0) && !standing.polls.by_others);
+            prop_assert!(standing.polls.when_woken);
+            prop_assert!(!standing.polls.untold);
             prop_assert!(!judgement.close_call && SURE_AFTER <= judgement.age);
         } else if judgement.verdict == Verdict::Stuck {
             prop_assert_eq!(judgement.fact, Fact::NotWoken);
             prop_assert!(!judgement.close_call);
             let looked = || {
-                let LookStanding { first, longest_after, whole, .. } = standing.looked.unwrap();
+                let LookStanding { first, longest_after, whole, .. } = standing.resource.looked.unwrap();
                 (first, longest_after, whole)
             };
-            let (at, longest_after, whole) = standing
-                .closed
+            let (at, longest_after, whole) = standing.resource.closed
                 .map_or_else(looked, |it| (it.at, it.longest_after, it.whole));
             let ago = Nanos(standing.end.0 - at.0);
             prop_assert!(whole && SURE_AFTER <= ago && longest_after < ago);
-            if standing.closed.is_none() {
-                let looked = standing.looked.unwrap();
+            if standing.resource.closed.is_none() {
+                let looked = standing.resource.looked.unwrap();
                 prop_assert_eq!(looked.seen, Seen::Closed);
                 prop_assert!(ms(100) <= looked.first.until(looked.latest));
             }
         }
         if judgement.verdict.is_stuck() {
-            prop_assert!(standing.doubt.is_none() && THRESHOLD <= judgement.age);
+            prop_assert!(standing.missing.lost.is_none() && THRESHOLD <= judgement.age);
             prop_assert!(!matches!(standing.state, State::Dead | State::Cancelled));
         }
         if judgement.fact == Fact::NotWoken {

@@ -12,23 +12,28 @@ pub fn ms(ms: u64) -> Nanos {
     Nanos(ms * MS)
 }
 
+/// The same, with one difference.
+pub fn changed(mut standing: Standing, change: impl FnOnce(&mut Standing)) -> Standing {
+    change(&mut standing);
+    standing
+}
+
 /// Suspended since +1 s in a recording of 10 s, at a site that usually waits 2 ms.
 pub fn suspended() -> Standing {
-    Standing {
-        state: State::Suspended,
-        since: ms(1000),
-        end: ms(10_000),
-        past: Past {
+    changed(Standing::default(), |it| {
+        it.state = State::Suspended;
+        it.since = ms(1000);
+        it.end = ms(10_000);
+        it.past = Past {
             waits: 8,
             p99: ms(2),
             longest: ms(3),
             queued: 8,
             longest_queued: ms(1),
-        },
-        served: served(9_900),
-        served_there: served(9_800),
-        ..Standing::default()
-    }
+        };
+        it.threads.served = served(9_900);
+        it.threads.served_there = served(9_800);
+    })
 }
 
 /// One that became ready at this time was run a millisecond later.
@@ -73,14 +78,11 @@ pub fn closed() -> Standing {
         longest_after: Nanos(0),
         whole: true,
     };
-    Standing {
-        closed: Some(closed),
-        ..not_woken()
-    }
+    changed(not_woken(), |it| it.resource.closed = Some(closed))
 }
 
 pub fn closed_but(change: fn(&mut CloseStanding)) -> Standing {
     let mut standing = closed();
-    standing.closed.iter_mut().for_each(change);
+    standing.resource.closed.iter_mut().for_each(change);
     standing
 }

@@ -4,16 +4,15 @@ use ctp_trace::verdict::{
     Confidence, Fact, Past, Reason, Standing, State, Verdict, WakeStanding, wakes_since,
 };
 
-use crate::standings::{check, ms, not_woken, suspended, woken};
+use crate::standings::{changed, check, ms, not_woken, suspended, woken};
 
 /// CT-16, CTP-20: whoever is dead is over, however it ended and whatever is lost of it.
 #[test]
 fn the_dead_are_never_listed() {
-    let dead = Standing {
-        state: State::Dead,
-        doubt: Some(3),
-        ..suspended()
-    };
+    let dead = changed(suspended(), |it| {
+        it.state = State::Dead;
+        it.missing.lost = Some(3);
+    });
     check(&dead, Fact::Dead, Verdict::Over, "over");
     let cancelled = Standing {
         state: State::Cancelled,
@@ -26,10 +25,7 @@ fn the_dead_are_never_listed() {
 #[test]
 fn what_depends_on_lost_events_is_unknown() {
     for standing in [not_woken(), woken(), suspended()] {
-        let doubted = Standing {
-            doubt: Some(212),
-            ..standing
-        };
+        let doubted = changed(standing, |it| it.missing.lost = Some(212));
         let judgement = check(&doubted, Fact::Suspended, Verdict::Unknown, "lost");
         assert_eq!(judgement.reason, Reason::Lost(212));
         assert_eq!(judgement.confidence, Confidence::Open);
@@ -47,15 +43,9 @@ fn running_for_long_is_busy() {
         check(&running, Fact::Running, Verdict::Busy, "runs").age,
         ms(9000)
     );
-    let host = Standing {
-        hosts: true,
-        ..running
-    };
+    let host = changed(running, |it| it.threads.hosts = true);
     check(&host, Fact::Running, Verdict::Waiting, "hosts");
-    let left = Standing {
-        thread_ended: true,
-        ..running
-    };
+    let left = changed(running, |it| it.threads.ended = true);
     check(&left, Fact::Running, Verdict::MaybeStuck, "thread-ended");
     let brief = Standing {
         since: ms(9001),
@@ -67,27 +57,22 @@ fn running_for_long_is_busy() {
 // CT-15
 #[test]
 fn one_that_nobody_can_wake_is_stuck() {
-    let abandoned = Standing {
-        wakers: Some(0),
-        runs_when_woken: true,
-        ..not_woken()
-    };
+    let abandoned = changed(not_woken(), |it| {
+        it.polls.wakers = Some(0);
+        it.polls.when_woken = true;
+    });
     check(&abandoned, Fact::NoWaker, Verdict::Stuck, "abandoned");
-    let never_woken = Standing {
-        runs_when_woken: false,
-        ..abandoned
-    };
+    let never_woken = changed(abandoned, |it| it.polls.when_woken = false);
     check(
         &never_woken,
         Fact::NoWaker,
         Verdict::MaybeStuck,
         "abandoned",
     );
-    let polled = Standing {
-        polled_by_others: true,
-        past: Past::default(),
-        ..abandoned
-    };
+    let polled = changed(abandoned, |it| {
+        it.polls.by_others = true;
+        it.past = Past::default();
+    });
     check(&polled, Fact::NoWaker, Verdict::Waiting, "no-past");
     let close = Standing {
         wake: Some(WakeStanding {
@@ -97,21 +82,14 @@ fn one_that_nobody_can_wake_is_stuck() {
         ..abandoned
     };
     check(&close, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
-    let untold = Standing {
-        polls_untold: true,
-        ..abandoned
-    };
+    let untold = changed(abandoned, |it| it.polls.untold = true);
     check(&untold, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
-    let one_left = Standing {
-        wakers: Some(1),
-        past: Past::default(),
-        ..abandoned
-    };
+    let one_left = changed(abandoned, |it| {
+        it.polls.wakers = Some(1);
+        it.past = Past::default();
+    });
     check(&one_left, Fact::NotWoken, Verdict::Waiting, "no-past");
-    let woken = Standing {
-        wakers: Some(0),
-        ..woken()
-    };
+    let woken = changed(woken(), |it| it.polls.wakers = Some(0));
     check(
         &woken,
         Fact::WokenNotRun,

@@ -4,7 +4,7 @@ use ctp_trace::verdict::{
     Confidence, Fact, Past, Reason, Standing, State, Verdict, WakeStanding, judge,
 };
 
-use crate::standings::{THRESHOLD, check, ms, served, suspended, woken};
+use crate::standings::{THRESHOLD, changed, check, ms, served, suspended, woken};
 
 #[test]
 fn never_run_is_stuck_only_if_others_were_run() {
@@ -13,15 +13,9 @@ fn never_run_is_stuck_only_if_others_were_run() {
         ..suspended()
     };
     check(&born, Fact::NeverRun, Verdict::MaybeStuck, "overlooked");
-    let alone = Standing {
-        served: None,
-        ..born
-    };
+    let alone = changed(born, |it| it.threads.served = None);
     check(&alone, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
-    let idle = Standing {
-        served: served(1999),
-        ..born
-    };
+    let idle = changed(born, |it| it.threads.served = served(1999));
     check(&idle, Fact::NeverRun, Verdict::Waiting, "not-overtaken");
     let young = Standing {
         since: ms(9500),
@@ -57,10 +51,7 @@ fn woken_not_run_is_queueing_otherwise() {
     check(&slow, Fact::WokenNotRun, Verdict::Waiting, "queued");
     let slowly = past(|past| past.longest_queued = ms(3999));
     check(&slowly, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
-    let stalled = Standing {
-        served: served(2999),
-        ..woken()
-    };
+    let stalled = changed(woken(), |it| it.threads.served = served(2999));
     check(&stalled, Fact::WokenNotRun, Verdict::Waiting, "queued");
     let mut fresh = woken();
     fresh.wake = Some(WakeStanding {
@@ -95,16 +86,10 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
         Verdict::MaybeStuck,
         "passed-over",
     );
-    let held = Standing {
-        held_since: Some(ms(9_000)),
-        ..woken()
-    };
+    let held = changed(woken(), |it| it.threads.held_since = Some(ms(9_000)));
     check(&held, Fact::WokenNotRun, Verdict::MaybeStuck, "passed-over");
     for there in [None, served(2_999)] {
-        let elsewhere = Standing {
-            served_there: there,
-            ..woken()
-        };
+        let elsewhere = changed(woken(), |it| it.threads.served_there = there);
         check(
             &elsewhere,
             Fact::WokenNotRun,
@@ -112,17 +97,13 @@ fn woken_not_run_is_likely_where_another_reading_is_left() {
             "passed-over",
         );
     }
-    let recent = Standing {
-        end: ms(2_999),
-        served: served(2_900),
-        ..woken()
-    };
+    let recent = changed(woken(), |it| {
+        it.end = ms(2_999);
+        it.threads.served = served(2_900);
+    });
     let judgement = judge(&recent, ms(500));
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
-    let passing = Standing {
-        held_since: Some(ms(9_001)),
-        ..woken()
-    };
+    let passing = changed(woken(), |it| it.threads.held_since = Some(ms(9_001)));
     check(&passing, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
 }
 
@@ -155,10 +136,7 @@ fn a_wake_that_came_while_it_ran_may_be_used_up_where_there_are_permits() {
         ..woken()
     };
     check(&early, Fact::WokenNotRun, Verdict::Stuck, "passed-over");
-    let permit = |standing| Standing {
-        keeps_permits: true,
-        ..standing
-    };
+    let permit = |standing| changed(standing, |it| it.polls.keeps_permits = true);
     let likely = Verdict::MaybeStuck;
     check(&permit(early), Fact::WokenNotRun, likely, "passed-over");
     check(
