@@ -29,8 +29,6 @@ mod recent;
 mod runners;
 mod site;
 mod span;
-mod step;
-mod visited;
 mod wakers;
 
 use std::collections::BTreeMap;
@@ -61,7 +59,7 @@ use site::Places;
 pub use blocks::{Block, Blocks, Keeper};
 pub use broken::{Breach, Broken, Contradiction};
 pub use closings::Closing;
-pub use coroutine::{Attempted, Coroutine, Total};
+pub use coroutine::{Account, Coroutine, Total, Totals, Waits, Wakes};
 pub use families::{Family, FamilyId, Occupant, Parent};
 pub use filtering::Filtering;
 pub use gaps::Gap;
@@ -72,7 +70,6 @@ pub use named::{Kin, Named};
 pub use names::{NameId, stem};
 pub use site::{MOST_SITES, SiteStats};
 pub use span::{Doing, Span};
-pub use step::Totals;
 pub use wakers::{Wakers, Woken};
 
 /// The account of a trace, kept up record by record.
@@ -129,7 +126,11 @@ impl Census {
             Record::ProcessEnd(end) => self.process_end(end),
             Record::Control(control) => self.control(control),
             Record::Window(window) => self.window = Some(*window),
-            Record::Earlier(it) => self.coroutines.of(it.coroutine).earlier = it.events,
+            Record::Earlier(it) => self
+                .coroutines
+                .of(it.coroutine)
+                .account
+                .note_earlier(it.events),
             Record::Former(it) => self.former(it),
             Record::Look(look) => self.looks.note(look),
             Record::Watermark(at) => self.advance_to(*at),
@@ -160,7 +161,7 @@ impl Census {
     fn shake(&mut self) {
         // A damaged trace may shake without end: all others are as the latest time left them.
         for one in self.coroutines.take_changed() {
-            one.shaken = one.attempted.is_none();
+            one.account.note_damage();
         }
     }
 
@@ -209,9 +210,8 @@ impl Census {
 
     /// Where this coroutine waited before its latest run; `None` if that is not known.
     pub fn resumed_from(&self, coroutine: &Coroutine) -> Option<&SiteStats> {
-        coroutine
-            .resumed
-            .map(|resumed| self.places.get(resumed.site))
+        let resumed_at = coroutine.waits.resumed_at()?;
+        Some(self.places.get(resumed_at))
     }
 
     /// The waits of one sort at one place, without those that are open.
@@ -225,7 +225,7 @@ impl Census {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
         let past = stats.map(SiteStats::past).unwrap_or_default();
-        match coroutine.has_earlier_totals() {
+        match coroutine.account.has_earlier_totals() {
             true => coroutine.past(past, self.named(coroutine.kin()).as_ref()),
             false => past,
         }
@@ -248,13 +248,13 @@ impl Census {
                 places
                     .at(wait.site, wait.wait)
                     .open
-                    .add(one.waits_since.until(end));
+                    .add(one.waits.since().until(end));
             }
-            if let (Some(since), Some(from)) = (one.runs_since(), one.resumed) {
-                one.count_wait(&mut places);
-                places.by_number(from.site).runs.add(since.until(end));
+            if let (Some(since), Some(from)) = (one.runs_since(), one.waits.resumed_at()) {
+                one.waits.count(&mut places);
+                places.by_number(from).runs.add(since.until(end));
             }
-            if one.misses_events() {
+            if one.account.misses_events() {
                 one.doubt_its_sites(&mut places);
             }
         }
@@ -327,7 +327,7 @@ impl Census {
     /// Whether a sum over the events of some coroutine may be wrong.
     pub fn is_approximate(&self) -> bool {
         let mut all = self.coroutines.all().iter();
-        self.totals.approximate || all.any(|one| one.is_approximate())
+        self.totals.approximate || all.any(|one| one.account.is_approximate())
     }
 
     /// Events known to be missing: as the recorder counted, or more if more cannot be read.
@@ -341,7 +341,7 @@ impl Census {
 
     /// Events that are missing by the account of the coroutine that had them.
     fn lost_by_coroutines(&self) -> u64 {
-        let all = self.coroutines.all().iter().map(Coroutine::lost);
+        let all = self.coroutines.all().iter().map(|one| one.account.lost());
         let seen = all.fold(0u64, u64::saturating_add);
         seen.saturating_add(self.totals.lost_by_the_dead)
     }
@@ -374,15 +374,13 @@ impl Census {
         let host = self.innermost(process, run.tid).map(|(host, _)| host.id);
         let is_told = self.is_told(process, run.tid, run.at);
         let one = self.coroutines.of(run.coroutine);
-        one.polled_by_others |= host.is_some();
-        one.host = one.host.or(host);
-        one.surroundings_untold |= !is_told;
+        one.polls.enter(host, is_told);
     }
 
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.tell_until(event.at);
         let one = self.coroutines.of(event.coroutine);
-        let is_first_run = event.kind == EventKind::Run && one.ran_at.is_none();
+        let is_first_run = event.kind == EventKind::Run && one.waits.ran_at().is_none();
         let (process, is_met) = (one.process, one.family.is_some());
         if !is_met {
             self.meet(event.coroutine, Some(event));
@@ -402,7 +400,7 @@ impl Census {
             EventKind::Birth => {}
         }
         if let Some(contradiction) = one.contradiction(event) {
-            one.broken = true;
+            one.account.note_contradiction();
             self.breakages.note(one, contradiction);
         }
         if let Some(suspend) = one.suspend() {
@@ -411,7 +409,7 @@ impl Census {
         }
         let over = self.joins.event(one, event);
         let span = one.step(event, &mut self.places, &mut self.totals);
-        one.shaken = self.filtering.is_in_force();
+        one.account.note_filter(self.filtering.is_in_force());
         if let Some(span) = span.filter(|_| one.dialect != Dialect::Extended) {
             self.named.tell(one.kin(), &span, event.kind);
         }
@@ -428,7 +426,7 @@ impl Census {
     fn aggregate(&mut self, aggregate: &Aggregate) {
         self.tell_until(aggregate.at);
         let one = self.coroutines.of(aggregate.coroutine);
-        one.aggregate = Some(Box::new(aggregate.clone()));
+        one.account.note_aggregate(aggregate);
     }
 
     fn birth(&mut self, birth: &Birth) {
@@ -451,8 +449,8 @@ impl Census {
             self.meet(tally.coroutine, None);
         }
         let one = self.coroutines.of(tally.coroutine);
-        one.account(tally);
-        self.accounts.inexact |= one.inexact;
+        one.close(tally);
+        self.accounts.inexact |= one.account.is_inexact();
         self.totals.filtered = self.totals.filtered.saturating_add(tally.filtered);
         if !one.is_alive() {
             self.forget(tally.coroutine);
@@ -463,10 +461,10 @@ impl Census {
         self.looks.forget(id);
         if let Some(one) = self.coroutines.remove(id) {
             let lost = &mut self.totals.lost_by_the_dead;
-            *lost = lost.saturating_add(one.lost());
+            *lost = lost.saturating_add(one.account.lost());
             let summed_up = &mut self.totals.summed_up_of_the_dead;
-            *summed_up = summed_up.saturating_add(one.summed_up());
-            self.totals.approximate |= one.is_approximate();
+            *summed_up = summed_up.saturating_add(one.account.summed_up());
+            self.totals.approximate |= one.account.is_approximate();
             self.named.add(&one, Nanos(0));
             one.doubt_its_sites(&mut self.places);
         }

@@ -159,8 +159,8 @@ impl Trace {
         assert!(!gaps.iter().any(is_of_counts), "{gaps:?}");
         for one in self.census.coroutines() {
             let is_woken = one.last.is_some_and(|last| last.wake_seen != 0);
-            let has_wake_word = one.wake.is_some() || !is_woken || self.window.is_some();
-            assert!(one.attempted.is_some() && has_wake_word, "{one:?}");
+            let has_wake_word = one.wakes.word().is_some() || !is_woken || self.window.is_some();
+            assert!(one.account.is_closed() && has_wake_word, "{one:?}");
         }
     }
 

@@ -124,21 +124,22 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
             None => "nothing: it keeps its thread".to_owned(),
         },
         waits_ns: one
-            .wants_since
+            .waits
+            .wants_since()
             .max(one.runs_since().unwrap_or_default())
             .until(end)
             .0,
-        woken_ns: unpolled(blocks, one).map(|wake| one.woken_at(wake).until(end).0),
+        woken_ns: unpolled(blocks, one).map(|wake| one.wakes.at(&wake).until(end).0),
         kept_by: keepers::of(model, names, blocks, one),
         site: wait.site,
     }
 }
 
 /// The wake since which its host has not polled it.
-fn unpolled<'c>(blocks: &Blocks, one: &'c Coroutine) -> Option<&'c Wake> {
+fn unpolled(blocks: &Blocks, one: &Coroutine) -> Option<Wake> {
     let by = &blocks.of(one.id)?.by;
     let is_hosted = matches!(by[..], [Keeper::Host(_)]);
-    one.wake.as_ref().filter(|_| is_hosted)
+    one.wakes.word().filter(|_| is_hosted)
 }
 
 /// Of each that others wait for in the end: those.
@@ -207,9 +208,13 @@ fn end(
     since: Nanos,
     doubt: Option<Doubt>,
 ) -> Option<Step> {
-    let worst = members
-        .iter()
-        .max_by_key(|one| (one.shaken, one.inexact, one.lost()))?;
+    let worst = members.iter().max_by_key(|one| {
+        (
+            one.account.is_shaken(),
+            one.account.is_inexact(),
+            one.account.lost(),
+        )
+    })?;
     let losses = match doubt {
         Some(Doubt::Incomplete) => proof::missing(model, worst, since),
         _ => proof::losses(model, worst),

@@ -43,7 +43,7 @@ pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
         return None;
     }
     let alive = waker.filter(|it| it.is_alive());
-    let told = one.call_of(&wake).map(|call| call.caller);
+    let told = one.wakes.call_of(&wake).map(|call| call.caller);
     let name = waker.map(|it| it.name).or(told).unwrap_or_default();
     Some(LastWaker {
         id: id.0,
@@ -60,7 +60,7 @@ pub fn besides<'c>(one: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) ->
 }
 
 fn last(one: &Coroutine) -> Option<(Wake, CoroutineId)> {
-    let wake = one.wake.filter(|wake| 0 < wake.count)?;
+    let wake = one.wakes.word().filter(|wake| 0 < wake.count)?;
     match wake.waker {
         Waker::Coroutine(id) if id != one.id => Some((wake, id)),
         _ => None,

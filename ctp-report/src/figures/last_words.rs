@@ -113,8 +113,8 @@ fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) 
         since_ns,
         until_ns: model.census.end_of(one.process).0,
         process_ended: model.census.ended_early(one.process).is_some(),
-        torn: one.torn,
-        lost: one.lost(),
+        torn: one.account.torn(),
+        lost: one.account.lost(),
         events: Vec::new(),
     }
 }

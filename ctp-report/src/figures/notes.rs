@@ -150,7 +150,13 @@ fn torn(model: &Model) -> Option<String> {
         .census
         .coroutines()
         .iter()
-        .filter_map(|one| Some(format!("n={} of coroutine {}", one.torn?, one.id.0)))
+        .filter_map(|one| {
+            Some(format!(
+                "n={} of coroutine {}",
+                one.account.torn()?,
+                one.id.0
+            ))
+        })
         .collect();
     let ended = "the recording ended amid";
     match &tails[..] {

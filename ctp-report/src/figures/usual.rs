@@ -39,7 +39,7 @@ pub fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
         (site.waits.mean()?, site.approximate)
     };
     Some(Usual {
-        exact: !approximate && !one.is_approximate() && model.knows_its_losses(),
+        exact: !approximate && !one.account.is_approximate() && model.knows_its_losses(),
         waits: past.waits,
         mean_ns: mean.0,
         p99_ns: past.p99.0,

@@ -161,7 +161,7 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         links: teller.links(&runs, until),
         waits_for: wait.and_then(|wait| teller.thing(wait)),
         waits_at: wait.and_then(|wait| teller.place(wait.site)),
-        waits_ns: wait.map_or(0, |_| one.waits_since.until(end).0),
+        waits_ns: wait.map_or(0, |_| one.waits.since().until(end).0),
         closed: pending
             .is_none()
             .then(|| teller.closed(one, judged))

@@ -146,7 +146,9 @@ impl Blocks {
     /// Since when this one waits for those that keep it now.
     fn since(&self, one: &Coroutine) -> Nanos {
         let keepers = self.of(one.id).into_iter().flat_map(|block| &block.by);
-        keepers.map(Keeper::taken).fold(one.wants_since, Nanos::max)
+        keepers
+            .map(Keeper::taken)
+            .fold(one.waits.wants_since(), Nanos::max)
     }
 
     fn doubt_of(&self, ids: &[CoroutineId]) -> Option<Doubt> {

@@ -88,7 +88,9 @@ impl Coroutine {
         let before = self.last.as_ref()?;
         let breach = breach(before, after)?;
         let is_next = before.n.checked_add(1) == Some(after.n) && !after.after_filtered;
-        let is_trusted = self.dialect == Dialect::Extended && !self.inexact && !self.shaken;
+        let is_trusted = self.dialect == Dialect::Extended
+            && !self.account.is_inexact()
+            && !self.account.is_shaken();
         if !is_next || !is_trusted {
             return None;
         }

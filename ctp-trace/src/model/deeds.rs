@@ -3,7 +3,8 @@
 use super::Census;
 use super::closings::{self, Closing, Resource};
 use super::names::NameId;
-use crate::record::{Act, Deed, Hold, Nanos, WaitKind, Waker};
+use super::wakers::Woken;
+use crate::record::{Act, Deed, Hold, Nanos, Waker};
 
 impl Census {
     /// One that is forgotten stays so, whoever wakes it.
@@ -13,7 +14,7 @@ impl Census {
             Act::Wake(call) => {
                 let caller = self.name_of(call.by);
                 if let Some(one) = self.coroutines.known(call.coroutine) {
-                    one.called(deed, call, caller, &mut self.places);
+                    one.called(Woken::of(deed, call, caller), &mut self.places);
                 }
             }
             Act::Begin => self.runners.of(deed.process).begins(deed.tid),
@@ -65,12 +66,8 @@ impl Census {
         let Waker::Coroutine(id) = hold.by else {
             return None;
         };
-        let wait = self.coroutines.known(id)?.resumed.as_mut()?;
         let of = |wait, arg| closings::resource(deed.process, wait, arg);
-        if of(wait.wait, wait.arg) != of(hold.wait, hold.arg) {
-            return None;
-        }
-        wait.wait = WaitKind::Unknown;
-        Some(wait.suspended_at)
+        let is_it = |wait, arg| of(wait, arg) == of(hold.wait, hold.arg);
+        self.coroutines.known(id)?.waits.take(is_it)
     }
 }

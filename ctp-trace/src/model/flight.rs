@@ -50,14 +50,10 @@ impl Named {
 }
 
 impl Coroutine {
-    /// Whether there are totals of it that tell of more than the events that are there.
-    pub(super) fn has_earlier_totals(&self) -> bool {
-        self.is_summed_up() || self.earlier > 0 && self.aggregate.is_some()
-    }
-
     /// Whether too little is known of the place where it waits.
     pub(super) fn needs_past_of_name(&self, of_place: &Past) -> bool {
-        self.is_summed_up() || self.has_earlier_totals() && of_place.waits < ENOUGH
+        let is_short = self.account.has_earlier_totals() && of_place.waits < ENOUGH;
+        self.account.is_summed_up() || is_short
     }
 
     /// Of those of an extended peer that have neither name nor place, each may be of its own sort. A

@@ -18,7 +18,7 @@ use crate::verdict::{
 /// have it in a queue of its own.
 fn served_there(one: &Coroutine, runners: &Runners) -> Option<Served> {
     let served = runners.served_on(one.last?.tid)?;
-    match one.woken.filter(|woken| woken.may_be_from_coroutine) {
+    match one.wakes.call().filter(|woken| woken.may_be_from_coroutine) {
         Some(woken) => {
             let there = runners.served_on(woken.tid)?;
             Some(if there.ready < served.ready {
@@ -59,7 +59,7 @@ impl Census {
     /// What is usual for those of each name, if that is asked of any coroutine: it takes a kilobyte a name.
     fn named_if_needed(&self) -> ByName {
         let mut all = self.coroutines.all().iter();
-        match all.any(Coroutine::has_earlier_totals) {
+        match all.any(|one| one.account.has_earlier_totals()) {
             true => self.all_named(),
             false => ByName::default(),
         }
@@ -70,7 +70,7 @@ impl Census {
             .suspend()
             .map(|wait| pasts.at(wait.site, wait.wait))
             .unwrap_or_default();
-        if one.has_earlier_totals() {
+        if one.account.has_earlier_totals() {
             past = one.past(past, named.get(one.kin()));
         }
         let mut standing = one.standing(past, self.started_monotonic_ns);
@@ -134,14 +134,14 @@ impl Census {
         let is_missing = self.damaged
             || self.losses.any_since(one.process, suspend.at)
             || self.filtering.was_in_force_since(suspend.at);
-        one.attempted.is_some() && !is_missing
+        one.account.is_closed() && !is_missing
     }
 
     /// May others have polled it, without this being in the trace?
     fn polls_untold(&self, one: &Coroutine) -> bool {
-        one.surroundings_untold
+        one.polls.are_surroundings_untold()
             || self.has_refused()
-            || one.misses_events()
+            || one.account.misses_events()
             || self.damaged
             || self.losses.any_since(one.process, Nanos(0))
             || !self.filtering.changes().is_empty()

@@ -50,7 +50,7 @@ impl Census {
     fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
         let mut inside = Map::<_, Vec<_>>::default();
         let alive = self.coroutines.all().iter().filter(|one| one.is_alive());
-        for (host, id) in alive.filter_map(|one| Some((one.host?, one.id))) {
+        for (host, id) in alive.filter_map(|one| Some((one.polls.host()?, one.id))) {
             inside.entry(host).or_default().push(id);
         }
         inside
@@ -82,14 +82,14 @@ impl Census {
         };
         let doubt = of_wake
             .or(doubt)
-            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakers))
+            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakes.wakers()))
             .or_else(|| self.host_of(one).map(|_| Doubt::DroppedInside));
         Some(Block { by, doubt })
     }
 
     /// The one inside of which it ran first, if that is there.
     fn host_of(&self, one: &Coroutine) -> Option<CoroutineId> {
-        one.host.filter(|host| self.get(*host).is_some())
+        one.polls.host().filter(|host| self.get(*host).is_some())
     }
 
     /// It tells of no wait of its own, and polls those that run inside of it.
@@ -99,7 +99,7 @@ impl Census {
         wait: &Event,
         others: &Others,
     ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
-        let is_alone = one.wakers == Some(1) && !wait.marks.one_of_several;
+        let is_alone = one.wakes.wakers() == Some(1) && !wait.marks.one_of_several;
         let inside = others.inside.get(&one.id).filter(|_| is_alone)?;
         let is_woken = |id: &CoroutineId| self.get(*id).is_some_and(Coroutine::is_woken);
         if inside.iter().any(is_woken) {
@@ -194,7 +194,7 @@ impl Census {
     /// Why what was told since may not be all.
     fn doubt_since(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
         let is_missing = self.damaged
-            || one.attempted.is_none()
+            || !one.account.is_closed()
             || self.filtering.was_in_force_since(since.min(one.state().1));
         is_missing.then_some(Doubt::Incomplete)
     }
@@ -217,9 +217,9 @@ impl Census {
     fn claimed(&self) -> Map<Resource, ()> {
         let all = self.coroutines.all().iter();
         let of = |one: &Coroutine| {
-            let (wait, arg) = match (one.suspend(), one.resumed) {
+            let (wait, arg) = match (one.suspend(), one.waits.resumed_by()) {
                 (Some(wait), _) if self.may_go_on(one) => (wait.wait, wait.arg),
-                (None, Some(resumed)) => (resumed.wait, resumed.arg),
+                (None, Some(resumed)) => resumed,
                 _ => return None,
             };
             Some((closings::resource(one.process, wait, arg)?, ()))
@@ -229,7 +229,7 @@ impl Census {
 
     /// One that was woken goes on, unless it runs inside of one that does not.
     fn may_go_on(&self, one: &Coroutine) -> bool {
-        let host = one.host.and_then(|host| self.get(host));
+        let host = one.polls.host().and_then(|host| self.get(host));
         let is_polled = host.is_none_or(|host| host.suspend().is_none() || host.is_woken());
         let is_known = one.doubt().is_none() && one.wake_standing().is_some();
         !is_known || one.is_woken() && is_polled

@@ -75,14 +75,18 @@ impl Census {
 
     /// Events that no record tells of, but totals do.
     pub fn summed_up(&self) -> u64 {
-        let all = self.coroutines.all().iter().map(Coroutine::summed_up);
+        let all = self
+            .coroutines
+            .all()
+            .iter()
+            .map(|one| one.account.summed_up());
         all.fold(self.totals.summed_up_of_the_dead, u64::saturating_add)
     }
 
     /// Whether the program itself summed up what its coroutines did.
     pub fn has_aggregates(&self) -> bool {
         let mut all = self.coroutines.all().iter();
-        self.named.has_aggregates || all.any(|one| one.aggregate.is_some())
+        self.named.has_aggregates || all.any(|one| one.account.aggregate().is_some())
     }
 }
 
@@ -114,17 +118,19 @@ impl ByName {
 
     /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
     pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
-        self.has_aggregates |= one.aggregate.is_some();
+        self.has_aggregates |= one.account.aggregate().is_some();
         let named = self.of(one.kin());
         named.coroutines = named.coroutines.saturating_add(1);
-        named.cancelled += u64::from(one.cancelled);
-        named.approximate |= one.is_approximate();
+        named.cancelled += u64::from(one.waits.is_cancelled());
+        named.approximate |= one.account.is_approximate();
         if one.suspend().is_some() {
-            named.open.add(one.waits_since.until(end));
+            named.open.add(one.waits.since().until(end));
         }
-        match &one.aggregate {
+        match one.account.aggregate() {
             Some(it) => named.merge(it.bins, &it.waiting, &it.running, it.left_out),
-            None => named.approximate |= one.dialect == Dialect::Extended || one.earlier > 0,
+            None => {
+                named.approximate |= one.dialect == Dialect::Extended || one.account.earlier() > 0
+            }
         }
     }
 

@@ -239,16 +239,16 @@ mod tests {
     fn each_is_found_by_its_id_whoever_is_forgotten() {
         let mut population = Population::default();
         for id in 1..=5 {
-            population.of(CoroutineId(id)).events = id.into();
+            population.of(CoroutineId(id)).probe_id = id.into();
         }
         for gone in [5, 2, 1] {
             let removed = population.remove(CoroutineId(gone));
-            assert_eq!(removed.map(|one| one.events), Some(gone.into()));
+            assert_eq!(removed.map(|one| one.probe_id), Some(gone.into()));
         }
         assert!(population.remove(CoroutineId(2)).is_none());
-        let events = |id| population.get(CoroutineId(id)).map(|one| one.events);
+        let probe_id = |id| population.get(CoroutineId(id)).map(|one| one.probe_id);
         assert_eq!(
-            [1, 2, 3, 4, 5].map(events),
+            [1, 2, 3, 4, 5].map(probe_id),
             [None, None, Some(3), Some(4), None]
         );
         assert_eq!(population.all().len(), 2);

@@ -1,10 +1,7 @@
 //! Who wakes coroutines: the latest call for each, and how often which place did it at a site.
 
-use super::coroutine::Coroutine;
 use super::names::NameId;
-use super::site::Places;
-use crate::record::{Deed, Event, Nanos, SiteId, WakeCall, Waker};
-use crate::verdict::wakes_since;
+use crate::record::{Deed, Nanos, SiteId, WakeCall, Waker};
 
 /// So many places that wake one site are told apart.
 const TOLD_APART: usize = 16;
@@ -46,7 +43,7 @@ impl Wakers {
         self.places.iter().filter(|(site, _)| *site != SiteId(0))
     }
 
-    fn add(&mut self, site: SiteId) {
+    pub(super) fn add(&mut self, site: SiteId) {
         match self.places.iter().position(|(known, _)| *known == site) {
             Some(known) => self.places[known].1 += 1,
             None if self.places.len() < TOLD_APART => self.places.push((site, 1)),
@@ -55,43 +52,15 @@ impl Wakers {
     }
 }
 
-impl Coroutine {
-    /// Somebody of this name woke it.
-    pub(super) fn called(
-        &mut self,
-        deed: &Deed,
-        call: &WakeCall,
-        caller: NameId,
-        places: &mut Places,
-    ) {
-        self.woken = Some(Woken {
+impl Woken {
+    pub(super) fn of(deed: &Deed, call: &WakeCall, caller: NameId) -> Self {
+        Woken {
             at: deed.at,
             tid: deed.tid,
             may_be_from_coroutine: !matches!(call.by, Waker::Thread(_)),
             site: call.site,
             count: call.count,
             caller,
-        });
-        // It may have been counted before the last run, and dated after it.
-        let is_of_it =
-            |wait: &Event| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
-        if self.suspend().is_some_and(is_of_it) {
-            self.note_first_wake(deed.at);
-        }
-        self.count_waker(places);
-    }
-
-    /// A call within the wait that ended in the latest run is what ended it.
-    pub(super) fn count_waker(&mut self, places: &mut Places) {
-        let (Some(woken), Some(ran_at)) = (self.woken, self.ran_at) else {
-            return;
-        };
-        let Some(resumed) = self.resumed.as_mut().filter(|resumed| !resumed.credited) else {
-            return;
-        };
-        if resumed.suspended_at < woken.at && woken.at <= ran_at {
-            resumed.credited = true;
-            places.by_number(resumed.site).wakers.add(woken.site);
         }
     }
 }

@@ -66,7 +66,10 @@ fn of_however_many_sites_no_wait_is_missing() {
     let all = census.sites();
     let waited: u64 = all.iter().map(|site| site.waits.sum().0).sum();
     assert_eq!(all.len(), MOST_SITES + 1);
-    assert_eq!(waited, census.get(CoroutineId(1)).unwrap().waited.sum.0);
+    assert_eq!(
+        waited,
+        census.get(CoroutineId(1)).unwrap().waits.waited().sum.0
+    );
     assert!(
         all.iter()
             .all(|site| site.coroutines == 1 && !site.approximate)
@@ -104,7 +107,7 @@ fn a_gap_voids_the_span_and_marks_what_it_touches() {
     let site = read_site(&census);
     assert_eq!((site.waits.count(), site.approximate), (0, true));
     assert_eq!(census.lost(), 3);
-    assert!(census.coroutines()[0].is_approximate());
+    assert!(census.coroutines()[0].account.is_approximate());
 }
 
 /// CT-24

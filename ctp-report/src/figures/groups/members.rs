@@ -68,7 +68,7 @@ impl Members {
             waits_for: waits::waits_for(model, suspends(members)),
             one_of_several: oldest.suspend().is_some_and(|it| it.marks.one_of_several),
             threads: threads(members),
-            lost: all().fold(0, |sum: u64, one| sum.saturating_add(one.lost())),
+            lost: all().fold(0, |sum: u64, one| sum.saturating_add(one.account.lost())),
         }
     }
 }

@@ -1,0 +1,217 @@
+//! Which events of a coroutine are in the trace, and what is known of those that are not.
+
+use crate::record::{Aggregate, Event, EventKind, Tally};
+
+/// The account of a coroutine's events.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// Events seen.
+    events: u64,
+    /// Events before the first that a flight recorder kept.
+    earlier: u64,
+    /// Events known to be missing between those seen.
+    gaps: u64,
+    stated: Option<Stated>,
+    hidden: Option<EventKind>,
+    inexact: bool,
+    shaken: bool,
+    broken: bool,
+    aggregate: Option<Box<Aggregate>>,
+}
+
+/// What a [`Tally`] states.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stated {
+    /// Events that it had.
+    attempted: u64,
+    /// Events of it in the trace.
+    recorded: u64,
+    /// Index of an event whose writer died in the middle of it.
+    torn: Option<u64>,
+    /// Events that a filter kept out.
+    filtered: u64,
+}
+
+/// What the records say.
+impl Account {
+    /// Counts an event. Returns how many are missing before it, or nothing if it is out of order.
+    pub(super) fn note_event(&mut self, event: &Event, last: Option<&Event>) -> Option<u64> {
+        self.events += 1;
+        self.shaken = false;
+        let expected = last.map_or(self.earlier, |last| last.n.saturating_add(1));
+        let expected = expected.saturating_add(event.after_filtered.into());
+        let gap = event.n.checked_sub(expected);
+        self.inexact |= gap.is_none();
+        gap
+    }
+
+    pub(super) fn note_gap(&mut self, events: u64) {
+        self.gaps = self.gaps.saturating_add(events);
+    }
+
+    pub(in crate::model) fn note_earlier(&mut self, events: u64) {
+        self.earlier = events;
+    }
+
+    /// Replaces what was summed up before.
+    pub(in crate::model) fn note_aggregate(&mut self, aggregate: &Aggregate) {
+        self.aggregate = Some(Box::new(aggregate.clone()));
+    }
+
+    pub(in crate::model) fn note_contradiction(&mut self) {
+        self.broken = true;
+    }
+
+    /// A part of the trace that may tell more of it could not be read.
+    pub(in crate::model) fn note_damage(&mut self) {
+        self.shaken = self.stated.is_none();
+    }
+
+    /// Whether a filter may keep out what comes next.
+    pub(in crate::model) fn note_filter(&mut self, is_in_force: bool) {
+        self.shaken = is_in_force;
+    }
+
+    pub(super) fn note_tally(&mut self, tally: &Tally) {
+        self.stated = Some(Stated {
+            attempted: tally.attempted,
+            recorded: tally.recorded,
+            torn: tally.torn,
+            filtered: tally.filtered,
+        });
+        self.hidden = tally.hidden;
+        self.inexact |= tally.inexact;
+        self.shaken = false;
+    }
+}
+
+/// What follows from them.
+impl Account {
+    /// Events seen.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Events before the first that a flight recorder kept.
+    pub fn earlier(&self) -> u64 {
+        self.earlier
+    }
+
+    /// Whether the final account was read.
+    pub fn is_closed(&self) -> bool {
+        self.stated.is_some()
+    }
+
+    /// Index of an event whose writer died in the middle of it.
+    pub fn torn(&self) -> Option<u64> {
+        self.stated?.torn
+    }
+
+    /// Events that a filter kept out, if one kept out the latest; else 0.
+    pub(super) fn filtered_at_the_end(&self) -> u64 {
+        let stated = self.stated.filter(|_| self.hidden.is_some());
+        stated.map_or(0, |stated| stated.filtered)
+    }
+
+    /// What it did last, if a filter kept that out.
+    pub fn hidden(&self) -> Option<EventKind> {
+        self.hidden
+    }
+
+    /// Whether its counts cannot be trusted.
+    pub fn is_inexact(&self) -> bool {
+        self.inexact
+    }
+
+    /// Whether a part of the trace that may tell more of it could not be read.
+    pub fn is_shaken(&self) -> bool {
+        self.shaken
+    }
+
+    /// Whether two of its events contradict each other.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// What its program summed up of it, as last told.
+    pub fn aggregate(&self) -> Option<&Aggregate> {
+        self.aggregate.as_deref()
+    }
+
+    /// Events that it had but that are not in the trace, or could not be read from it, unless its
+    /// aggregate stands for them.
+    pub fn lost(&self) -> u64 {
+        let missing = match self.is_summed_up() {
+            true => 0,
+            false => self.not_recorded().max(self.gaps),
+        };
+        missing.saturating_add(self.unread_at_the_end())
+    }
+
+    /// Events that are in no record but its aggregate, if it has one.
+    pub fn summed_up(&self) -> u64 {
+        let others = match self.is_summed_up() {
+            true => self.not_recorded().max(self.gaps),
+            false => 0,
+        };
+        others.saturating_add(self.earlier)
+    }
+
+    /// Without those that a flight recorder did not keep.
+    fn not_recorded(&self) -> u64 {
+        let missing = self
+            .stated
+            .map_or(0, |stated| stated.attempted.saturating_sub(stated.recorded));
+        missing.saturating_sub(self.earlier)
+    }
+
+    /// Whether its aggregate stands for events that are not in the trace.
+    pub fn is_summed_up(&self) -> bool {
+        let aggregate = self.aggregate.as_ref();
+        aggregate.is_some_and(|it| it.stands_for_events)
+    }
+
+    /// Whether there are totals of it that tell of more than the events that are there.
+    pub(in crate::model) fn has_earlier_totals(&self) -> bool {
+        self.is_summed_up() || self.earlier > 0 && self.aggregate.is_some()
+    }
+
+    /// Whether its totals may be wrong: those of its aggregate, if it has one, else the sums over
+    /// its events.
+    pub fn is_approximate(&self) -> bool {
+        let left_out = self.aggregate.as_ref().map_or(0, |it| it.left_out);
+        self.lost() > 0
+            || self.inexact
+            || self.shaken
+            || self.broken
+            || self.torn().is_some()
+            || left_out > 0
+    }
+
+    /// Whether a sum over its events may be short.
+    pub fn misses_events(&self) -> bool {
+        self.is_approximate() || self.summed_up() > 0
+    }
+
+    /// Set if its last event may not be its last: how many are missing. `newest` is the index of
+    /// the last event.
+    pub(super) fn doubt(&self, newest: Option<u64>) -> Option<u64> {
+        let torn = self
+            .torn()
+            .is_some_and(|n| newest.is_none_or(|newest| newest < n));
+        let unread = self.unread_at_the_end();
+        let unread = unread.max(u64::from(newest.is_none() && self.earlier > 0));
+        (torn || self.inexact || self.shaken || unread > 0)
+            .then(|| self.lost().max(u64::from(torn)))
+    }
+
+    /// Events that the trace should have, were not read from it, and lie in no gap that was seen:
+    /// they came after the last one read.
+    fn unread_at_the_end(&self) -> u64 {
+        let Some(Stated { recorded, .. }) = self.stated else {
+            return 0;
+        };
+        let damaged = self.gaps.saturating_sub(self.not_recorded());
+        recorded.saturating_sub(self.events).saturating_sub(damaged)
+    }
+}

@@ -1,0 +1,142 @@
+//! One event of one coroutine: which stretch of time it ends, and where that is counted.
+
+use super::{Coroutine, suspend_of};
+use crate::histogram::Histogram;
+use crate::model::site::Places;
+use crate::model::span::{Doing, Span};
+use crate::record::{CoroutineKind, Event, EventKind, Nanos, WaitKind, Wake};
+use crate::verdict::wakes_since;
+
+/// What is counted over all coroutines, also those that are forgotten since they ended.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// How many coroutines there were.
+    pub coroutines: u64,
+    /// How many events of them are in the trace.
+    pub events: u64,
+    /// Events known to be missing, of coroutines that have ended.
+    pub lost_by_the_dead: u64,
+    /// Events in no record but an aggregate, of coroutines that have ended.
+    pub summed_up_of_the_dead: u64,
+    /// Events that a filter kept out, of coroutines of which the account is closed.
+    pub filtered: u64,
+    /// A sum over the events of one that has ended may be wrong.
+    pub approximate: bool,
+    /// Coroutines that were dropped while they waited.
+    pub cancelled: u64,
+    /// Runs that no known wait came before.
+    pub first_runs: Histogram,
+}
+
+impl Coroutine {
+    /// Goes one event on. Only an event and its direct successor bound a stretch of time.
+    pub(in crate::model) fn step(
+        &mut self,
+        event: &Event,
+        places: &mut Places,
+        totals: &mut Totals,
+    ) -> Option<Span> {
+        totals.events += 1;
+        let gap = self.account.note_event(event, self.last.as_ref())?;
+        let is_suspend = event.kind == EventKind::Suspend;
+        if event.kind == EventKind::Run {
+            self.waits.note_run(event.at);
+        }
+        let goes_on = gap == 0 && is_suspend && self.waits.go_on(event, places);
+        self.waits.settle(goes_on, places);
+        let span = match self.last {
+            Some(last) if gap == 0 && !event.after_filtered => {
+                self.bound(&last, event, places, totals)
+            }
+            _ => self.jump(gap, places),
+        };
+        if is_suspend {
+            self.arrive(event, gap, goes_on, places);
+        }
+        self.last = Some(*event);
+        span
+    }
+
+    /// The latest wake word.
+    pub(in crate::model) fn wake(&mut self, wake: &Wake, places: &mut Places) {
+        let suspend = suspend_of(self.last.as_ref(), &self.account);
+        self.wakes.note_word(wake, suspend);
+        self.waits.count_queueing(Some(*wake), places);
+    }
+
+    /// What a filter kept out is no loss, but bounds nothing either.
+    fn jump(&mut self, gap: u64, places: &mut Places) -> Option<Span> {
+        self.account.note_gap(gap);
+        self.waits.jump();
+        // A site that was put in doubt stays so: many gaps take no longer where it was at many sites.
+        if self.account.misses_events() {
+            self.waits.doubt_new_sites(places);
+        }
+        None
+    }
+
+    fn arrive(&mut self, suspend: &Event, gap: u64, goes_on: bool, places: &mut Places) {
+        if let Some(resumed) = self.waits.resumed().filter(|_| gap == 0) {
+            self.polls.note_run(resumed.wake_seen == suspend.wake_seen);
+        }
+        if self
+            .waits
+            .arrive(suspend, (gap, goes_on), self.name, places)
+        {
+            self.wakes.begin_wait();
+        }
+    }
+
+    /// Counts the stretch from one event to the next.
+    fn bound(
+        &mut self,
+        from: &Event,
+        to: &Event,
+        places: &mut Places,
+        totals: &mut Totals,
+    ) -> Option<Span> {
+        let doing = match from.kind {
+            EventKind::Birth | EventKind::Death => return None,
+            EventKind::Suspend if to.kind == EventKind::Death => {
+                totals.cancelled += 1;
+                self.waits.cancel(from, to.at, places);
+                Doing::Waiting(from.site, from.wait)
+            }
+            EventKind::Suspend => self.resume(from, to, places),
+            EventKind::Run => self.pause(from.at.until(to.at), places, totals),
+        };
+        Some(Span {
+            coroutine: self.id,
+            doing,
+            from: from.at,
+            to: to.at,
+        })
+    }
+
+    fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Doing {
+        let may_go_on = self.may_be_polled_unasked(from);
+        self.waits.resume(from, run, may_go_on, places);
+        self.waits.count_queueing(self.wakes.word(), places);
+        if let Some(call) = self.wakes.call() {
+            self.waits.count_waker((call.at, call.site), places);
+        }
+        Doing::Waiting(from.site, from.wait)
+    }
+
+    /// Who polls a future that tells of wakes has to be asked, or may poll it all the same: where no
+    /// wake is known yet, that poll tells when it ends. One that yields asks by that.
+    fn may_be_polled_unasked(&self, from: &Event) -> bool {
+        let is_later = |count| wakes_since(count, from.wake_seen).is_some_and(|wakes| 0 < wakes);
+        let is_told = self.kind == CoroutineKind::Future && self.wakes.word().is_some();
+        let asks = matches!(from.wait, WaitKind::Yield | WaitKind::Timer);
+        is_told && !asks && !self.wakes.counts().any(is_later)
+    }
+
+    fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Doing {
+        let after = self.waits.pause(length, places);
+        if after.is_none() {
+            totals.first_runs.add(length);
+        }
+        Doing::Running(after)
+    }
+}

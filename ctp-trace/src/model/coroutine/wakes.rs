@@ -1,0 +1,127 @@
+//! The wakes of a coroutine, as far as they were told, and what they say of its wait.
+
+use super::waits::Waits;
+use crate::model::wakers::Woken;
+use crate::record::{Event, Nanos, Wake};
+use crate::verdict::{WakeStanding, wakes_since};
+
+/// A wake so close to the start of a run may have come before or after the count was read.
+const CLOSE_CALL: Nanos = Nanos(1_000_000);
+
+/// More wakes than these cannot be told from those before: a coroutine keeps half of the count.
+const MANY_WAKES: u64 = 1 << 15;
+
+/// What is known of the wakes and the wakers of a coroutine.
+#[derive(Clone, Debug, Default)]
+pub struct Wakes {
+    word: Option<Wake>,
+    call: Option<Woken>,
+    /// The first wake that is known since it waits; 0 if none is.
+    first: Nanos,
+    wakers: Option<u32>,
+}
+
+impl Wakes {
+    /// Takes the latest wake word, of a coroutine that waits so, if it does. Read after the events,
+    /// it may belong to the wait before the last.
+    pub(super) fn note_word(&mut self, wake: &Wake, suspend: Option<&Event>) {
+        self.word = Some(*wake);
+        if self.since(suspend).is_some_and(|wakes| 0 < wakes) {
+            self.note_first(wake.at, suspend);
+        }
+    }
+
+    /// Takes a call of `wake()`.
+    pub(super) fn note_call(&mut self, call: Woken, suspend: Option<&Event>) {
+        self.call = Some(call);
+        // It may have been counted before the last run, and dated after it.
+        let is_of_it =
+            |wait: &Event| wakes_since(call.count, wait.wake_seen).is_some_and(|n| 0 < n);
+        if suspend.is_some_and(is_of_it) {
+            self.note_first(call.at, suspend);
+        }
+    }
+
+    fn note_first(&mut self, at: Nanos, suspend: Option<&Event>) {
+        let is_of_this_wait = suspend.is_some_and(|wait| wait.at <= at);
+        if is_of_this_wait && self.first == Nanos(0) {
+            self.first = at;
+        }
+    }
+
+    pub(super) fn note_wakers(&mut self, alive: Option<u32>) {
+        self.wakers = alive;
+    }
+
+    /// Another wait begins.
+    pub(super) fn begin_wait(&mut self) {
+        self.first = Nanos(0);
+    }
+
+    /// The latest wake word.
+    pub fn word(&self) -> Option<Wake> {
+        self.word
+    }
+
+    /// The latest call of `wake()` that a thread told of.
+    pub fn call(&self) -> Option<Woken> {
+        self.call
+    }
+
+    /// How many of its wakers are alive, if that is known.
+    pub fn wakers(&self) -> Option<u32> {
+        self.wakers
+    }
+
+    /// Times of the latest wake, by its word and by its call.
+    pub(super) fn times(&self) -> impl Iterator<Item = Nanos> {
+        let times = [self.word.map(|it| it.at), self.call.map(|it| it.at)];
+        times.into_iter().flatten()
+    }
+
+    /// Counts of wakes so far, by the latest word and by the latest call.
+    pub(super) fn counts(&self) -> impl Iterator<Item = u32> {
+        let counts = [self.word.map(|it| it.count), self.call.map(|it| it.count)];
+        counts.into_iter().flatten()
+    }
+
+    /// When the latest wake was: as its thread told, or else as the station did.
+    pub fn at(&self, wake: &Wake) -> Nanos {
+        self.call_of(wake).map_or(wake.at, |call| call.at)
+    }
+
+    /// The call that this wake was, if its thread told of it. The latest that was told may be another.
+    pub fn call_of(&self, wake: &Wake) -> Option<Woken> {
+        self.call.filter(|woken| woken.count == wake.count)
+    }
+
+    /// Wakes since the last run, if it waits. Of very many it is known that they are: the latest is
+    /// then dated within the wait, though half of the count says that it came before.
+    pub(super) fn since(&self, suspend: Option<&Event>) -> Option<u64> {
+        let (wake, suspend) = (self.word?, suspend?);
+        let many = || (suspend.at < self.at(&wake)).then_some(MANY_WAKES);
+        wakes_since(wake.count, suspend.wake_seen).or_else(many)
+    }
+
+    /// A count behind what the coroutine itself had seen was read too early to say anything.
+    pub(super) fn standing(&self, suspend: Option<&Event>, waits: &Waits) -> Option<WakeStanding> {
+        let (wake, suspend) = (self.word?, suspend?);
+        let wakes = self.since(Some(suspend))?;
+        let (at, ran_at) = ((0 < wake.count).then(|| self.at(&wake)), waits.ran_at());
+        let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
+        // It was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
+        let is_later = |ran: Nanos| !close(ran) && at.is_some_and(|at| ran < at);
+        let spent = waits.was_ended_by_one_wake(suspend);
+        // A wake is counted first and dated later, so a new one may have the date of an old one.
+        let is_old = |at: &Nanos| 0 < wakes && ran_at.is_some_and(|ran| *at < ran);
+        Some(WakeStanding {
+            woken: 0 < wakes,
+            at: at.filter(|at| !is_old(at)),
+            first: Some(self.first).filter(|at| *at != Nanos(0)),
+            close_call: match wakes {
+                0 => ran_at.is_some_and(|ran| !spent && close(ran) || is_later(ran)),
+                _ => ran_at.is_some_and(close),
+            },
+        })
+    }
+}
