@@ -4,6 +4,7 @@
 //! an end. Only its counts show that something is missing.
 
 use super::Census;
+use super::coroutine::Account;
 use super::gaps::Gap;
 use crate::reader::Reader;
 use crate::record::Record;
@@ -15,12 +16,12 @@ pub(super) struct Accounts {
     records: u64,
     births: u64,
     /// The counts of some coroutine cannot be trusted, so that sums over all do not match either.
-    pub(super) inexact: bool,
-    pub(super) unreadable_parts: u64,
+    inexact: bool,
+    unreadable_parts: u64,
     /// The most events that any chunk states as lost.
     stated_lost: u64,
     /// Chunks of types that this version does not know.
-    pub(super) unknown_chunks: u64,
+    unknown_chunks: u64,
 }
 
 impl Accounts {
@@ -30,19 +31,39 @@ impl Accounts {
         self.records += u64::from(is_counted);
         self.births += u64::from(matches!(record, Record::Birth(_)));
     }
+
+    pub(super) fn note_unreadable_part(&mut self) {
+        self.unreadable_parts += 1;
+    }
+
+    /// The final account of this coroutine was read.
+    pub(super) fn note_account(&mut self, account: &Account) {
+        self.inexact |= account.is_inexact();
+    }
+
+    /// Parts of the trace that could not be read.
+    pub(super) fn unreadable_parts(&self) -> u64 {
+        self.unreadable_parts
+    }
+
+    /// Chunks of types that this version does not know.
+    pub(super) fn unknown_chunks(&self) -> u64 {
+        self.unknown_chunks
+    }
 }
 
 impl Census {
     /// Takes over what chunk headers state. To be called when the reader has given all its records.
     pub fn reconcile(&mut self, reader: &Reader<'_>) {
-        self.accounts.stated_lost = reader.stated_lost();
-        self.accounts.unknown_chunks = reader.passed_over();
+        let accounts = &mut self.missing.accounts;
+        accounts.stated_lost = reader.stated_lost();
+        accounts.unknown_chunks = reader.passed_over();
     }
 
     /// The counts to which the records do not add up. Where parts are known to be missing, that is
     /// why; those parts are a gap of their own.
     pub(super) fn unmatched_counts(&self) -> Vec<Gap> {
-        let accounts = &self.accounts;
+        let accounts = &self.missing.accounts;
         let Some(end) = self.end().filter(|_| accounts.unreadable_parts == 0) else {
             return Vec::new();
         };
@@ -75,7 +96,7 @@ impl Census {
     /// Lost events of which the trace says whose they were. Where the counts of a coroutine cannot
     /// be trusted, no loss is in excess.
     fn attributed_losses(&self) -> u64 {
-        if self.accounts.inexact {
+        if self.missing.accounts.inexact {
             return u64::MAX;
         }
         self.lost_by_coroutines()

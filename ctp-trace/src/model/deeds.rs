@@ -9,7 +9,7 @@ use crate::record::{Act, Deed, Hold, Nanos, Waker};
 impl Census {
     /// One that is forgotten stays so, whoever wakes it.
     pub(super) fn deed(&mut self, deed: &Deed) {
-        self.tell_until(deed.at);
+        self.extent.tell_until(deed.at);
         match &deed.act {
             Act::Wake(call) => {
                 let caller = self.name_of(call.by);
@@ -19,7 +19,7 @@ impl Census {
             }
             Act::Begin => self.runners.of(deed.process).begins(deed.tid),
             Act::Loss(records) => {
-                self.losses.note(deed, *records);
+                self.missing.losses.note(deed, *records);
                 self.doubt_births(deed.process, deed.tid);
             }
             Act::Close(close) => {
@@ -48,8 +48,8 @@ impl Census {
 
     /// Those that wait for this wait for what has come.
     pub(super) fn close(&mut self, resource: Resource, closing: Closing) {
-        self.closings.note(resource, closing, self.coroutines.all());
-        self.habits.closed(resource, &closing);
+        self.resources
+            .close(resource, closing, self.coroutines.all());
     }
 
     fn name_of(&self, who: Waker) -> NameId {

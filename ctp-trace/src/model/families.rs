@@ -202,11 +202,11 @@ impl Census {
     /// Whether all that a thread did since then is told in its order, and no record is missing of its
     /// process.
     fn is_all_told(&self, process: ProcessId, tid: u64, since: Nanos) -> bool {
-        let is_whole = self.window.is_none_or(|window| window.unattributed == 0);
+        let is_whole = self.window().is_none_or(|window| window.unattributed == 0);
         self.is_told(process, tid, since)
             && is_whole
-            && !self.losses.any_since(process, since)
-            && !self.filtering.was_in_force_since(since)
+            && !self.missing.losses.any_since(process, since)
+            && !self.missing.filtering.was_in_force_since(since)
     }
 
     /// Coroutines of which it is not known who spawned them, or whether anybody did.

@@ -9,33 +9,22 @@ use crate::verdict::{ENOUGH, Past};
 impl Census {
     /// Set if this is the trace of a flight recorder.
     pub fn window(&self) -> Option<&Window> {
-        self.window.as_ref()
+        self.extent.window()
     }
 
     /// Adds what those come to of which nothing else is in the trace.
     pub(super) fn former(&mut self, former: &Former) {
-        let totals = &mut self.totals;
-        totals.coroutines = totals.coroutines.saturating_add(former.coroutines);
-        for (sum, events) in [
-            (&mut totals.summed_up_of_the_dead, former.events),
-            (&mut totals.lost_by_the_dead, former.lost),
-            (&mut totals.filtered, former.filtered),
-        ] {
-            *sum = sum.saturating_add(events);
-        }
-        totals.approximate |= former.lost > 0 || former.left_out > 0;
         let kin = Kin {
             name: self.names.intern(&former.name),
             spawn_site: former.spawn_site,
         };
-        self.named.has_aggregates = true;
-        self.named.of(kin).add_former(former);
+        self.sums.note_former(former, kin);
         self.meet_former(kin, former.coroutines);
     }
 }
 
 impl Named {
-    fn add_former(&mut self, former: &Former) {
+    pub(super) fn add_former(&mut self, former: &Former) {
         let Former {
             bins,
             waiting,

@@ -92,14 +92,15 @@ impl Census {
     /// attribute (`Window::unattributed`), and durations that are in no sum (`left_out`).
     fn gaps_of_file(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
+        let accounts = &self.missing.accounts;
         if self.end().is_none() {
             gaps.push(Gap::NoEnd);
         }
-        if 0 < self.accounts.unreadable_parts {
-            gaps.push(Gap::Unreadable(self.accounts.unreadable_parts));
+        if 0 < accounts.unreadable_parts() {
+            gaps.push(Gap::Unreadable(accounts.unreadable_parts()));
         }
-        if 0 < self.accounts.unknown_chunks {
-            gaps.push(Gap::UnknownChunks(self.accounts.unknown_chunks));
+        if 0 < accounts.unknown_chunks() {
+            gaps.push(Gap::UnknownChunks(accounts.unknown_chunks()));
         }
         gaps.extend(self.unmatched_counts());
         gaps
@@ -119,7 +120,7 @@ impl Census {
             Verdict::Unknown => true,
             Verdict::Waiting | Verdict::Busy if self.lacks_state_of(one) => true,
             Verdict::Waiting if judgement.reason.describe().may_miss_closing => {
-                self.losses.any_since(one.process, since)
+                self.missing.losses.any_since(one.process, since)
             }
             _ => false,
         }

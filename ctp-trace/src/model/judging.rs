@@ -73,7 +73,7 @@ impl Census {
         if one.account.has_earlier_totals() {
             past = one.past(past, named.get(one.kin()));
         }
-        let mut standing = one.standing(past, self.started_monotonic_ns);
+        let mut standing = one.standing(past, self.extent.started_monotonic_ns());
         standing.end = self.end_of(one.process);
         standing.polls.untold = self.polls_untold(one);
         if let Some(runners) = self.runners.get(one.process) {
@@ -115,7 +115,7 @@ impl Census {
         let suspend = one.suspend()?;
         Some(CloseStanding {
             at: closing.at.max(suspend.at),
-            longest_after: self.habits.longest(suspend.site, closing.site),
+            longest_after: self.resources.longest_after(suspend.site, closing.site),
             whole: self.is_whole_since(one, suspend),
         })
     }
@@ -131,19 +131,15 @@ impl Census {
 
     /// Is nothing missing of what its process told since it waits?
     pub(super) fn is_whole_since(&self, one: &Coroutine, suspend: &Event) -> bool {
-        let is_missing = self.damaged
-            || self.losses.any_since(one.process, suspend.at)
-            || self.filtering.was_in_force_since(suspend.at);
+        let is_missing = self.missing.is_any_since(one.process, suspend.at);
         one.account.is_closed() && !is_missing
     }
 
     /// May others have polled it, without this being in the trace?
     fn polls_untold(&self, one: &Coroutine) -> bool {
         one.polls.are_surroundings_untold()
-            || self.has_refused()
+            || self.extent.has_refused()
             || one.account.misses_events()
-            || self.damaged
-            || self.losses.any_since(one.process, Nanos(0))
-            || !self.filtering.changes().is_empty()
+            || self.missing.is_any(one.process)
     }
 }

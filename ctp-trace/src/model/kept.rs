@@ -173,7 +173,9 @@ impl Census {
             (None, _) => None,
         };
         let until = last_ran.unwrap_or(Nanos(u64::MAX));
-        self.filtering.was_stopped_between(holding.at, until)
+        self.missing
+            .filtering
+            .was_stopped_between(holding.at, until)
     }
 
     /// Why those that took it may not be those that have it.
@@ -181,7 +183,7 @@ impl Census {
         let since = held.holders.iter().map(|it| it.at).min()?;
         match () {
             () if !self.is_told_since(one, since) => Some(Doubt::Incomplete),
-            () if self.has_refused() && held.holders.iter().any(|it| it.ended.is_some()) => {
+            () if self.extent.has_refused() && held.holders.iter().any(|it| it.ended.is_some()) => {
                 Some(Doubt::Incomplete)
             }
             () if held.shared => Some(Doubt::Shared),
@@ -193,17 +195,16 @@ impl Census {
 
     /// Why what was told since may not be all.
     fn doubt_since(&self, one: &Coroutine, since: Nanos) -> Option<Doubt> {
-        let is_missing = self.damaged
-            || !one.account.is_closed()
-            || self.filtering.was_in_force_since(since.min(one.state().1));
+        let since = since.min(one.state().1);
+        let is_missing = !one.account.is_closed() || self.missing.is_any_unread_since(since);
         is_missing.then_some(Doubt::Incomplete)
     }
 
     /// Whether nothing is missing of what tells of locks since.
     fn is_told_since(&self, one: &Coroutine, since: Nanos) -> bool {
         self.doubt_since(one, since).is_none()
-            && !self.losses.any_since(one.process, since)
-            && self.window.is_none()
+            && !self.missing.losses.any_since(one.process, since)
+            && self.window().is_none()
             && self.holds.are_all()
             && self.tells_all_runs(one.process)
     }

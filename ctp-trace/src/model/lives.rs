@@ -70,7 +70,7 @@ impl Census {
     /// How those like it lived that have ended. Nothing if some may have ended that are not in the
     /// trace.
     pub(super) fn lives_standing(&self, one: &Coroutine, newest: &Newest) -> Option<LivesStanding> {
-        let companions = companions(one).filter(|_| !self.has_refused())?;
+        let companions = companions(one).filter(|_| !self.extent.has_refused())?;
         let Ended { lives, .. } = self.lives.0.get(&companions.0)?;
         Some(LivesStanding {
             ended: lives.count(),

@@ -1,0 +1,40 @@
+//! What a trace does not tell, as far as that is known: records that are lost, filtered or unreadable.
+
+use super::accounts::Accounts;
+use super::filtering::Filtering;
+use super::losses::Losses;
+use crate::record::{Nanos, ProcessId};
+
+/// What is missing, by the reason why.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Missing {
+    pub(super) accounts: Accounts,
+    pub(super) losses: Losses,
+    pub(super) filtering: Filtering,
+    damaged: bool,
+}
+
+impl Missing {
+    /// A part of the trace could not be read.
+    pub(super) fn note_damage(&mut self) {
+        self.damaged = true;
+        self.accounts.note_unreadable_part();
+    }
+
+    /// Whether a part could not be read, or a filter may have kept out something since.
+    pub(super) fn is_any_unread_since(&self, since: Nanos) -> bool {
+        self.damaged || self.filtering.was_in_force_since(since)
+    }
+
+    /// Whether something may be missing of what a process told since.
+    pub(super) fn is_any_since(&self, process: ProcessId, since: Nanos) -> bool {
+        self.is_any_unread_since(since) || self.losses.any_since(process, since)
+    }
+
+    /// Whether something may be missing of what a process ever told.
+    pub(super) fn is_any(&self, process: ProcessId) -> bool {
+        self.damaged
+            || self.losses.any_since(process, Nanos(0))
+            || !self.filtering.changes().is_empty()
+    }
+}

@@ -1,0 +1,71 @@
+//! Sums over all coroutines, also those that are forgotten since they ended.
+
+use super::coroutine::{Coroutine, Totals};
+use super::named::{ByName, Kin};
+use super::span::Span;
+use crate::record::{Dialect, EventKind, Former, Nanos, Tally};
+
+/// What coroutines come to, in all and by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    totals: Totals,
+    /// What those had summed up that are forgotten.
+    by_name: ByName,
+}
+
+impl Sums {
+    pub(super) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    pub(super) fn by_name(&self) -> &ByName {
+        &self.by_name
+    }
+
+    pub(super) fn note_birth(&mut self) {
+        self.totals.coroutines = self.totals.coroutines.saturating_add(1);
+    }
+
+    pub(super) fn note_tally(&mut self, tally: &Tally) {
+        self.totals.filtered = self.totals.filtered.saturating_add(tally.filtered);
+    }
+
+    /// What an event of this coroutine ends is counted in the totals.
+    pub(super) fn totals_of_events(&mut self) -> &mut Totals {
+        &mut self.totals
+    }
+
+    /// An event ended this. A plain peer sums up nothing itself.
+    #[inline]
+    pub(super) fn note_span(&mut self, one: &Coroutine, span: &Span, by: EventKind) {
+        if one.dialect != Dialect::Extended {
+            self.by_name.tell(one.kin(), span, by);
+        }
+    }
+
+    /// This coroutine is forgotten.
+    pub(super) fn forget(&mut self, one: &Coroutine) {
+        let lost = &mut self.totals.lost_by_the_dead;
+        *lost = lost.saturating_add(one.account.lost());
+        let summed_up = &mut self.totals.summed_up_of_the_dead;
+        *summed_up = summed_up.saturating_add(one.account.summed_up());
+        self.totals.approximate |= one.account.is_approximate();
+        self.by_name.add(one, Nanos(0));
+    }
+
+    /// These ended before the window of a flight recorder, and nothing else tells of them.
+    pub(super) fn note_former(&mut self, former: &Former, kin: Kin) {
+        let totals = &mut self.totals;
+        totals.coroutines = totals.coroutines.saturating_add(former.coroutines);
+        for (sum, events) in [
+            (&mut totals.summed_up_of_the_dead, former.events),
+            (&mut totals.lost_by_the_dead, former.lost),
+            (&mut totals.filtered, former.filtered),
+        ] {
+            *sum = sum.saturating_add(events);
+        }
+        totals.approximate |= former.lost > 0 || former.left_out > 0;
+        self.by_name.has_aggregates = true;
+        self.by_name.of(kin).add_former(former);
+    }
+}
