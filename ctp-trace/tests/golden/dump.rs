@@ -2,8 +2,8 @@
 //! added is there only where it says something.
 
 use ctp_trace::record::{
-    Birth, Control, Deed, Durations, End, Event, Module, Place, Process, ProcessEnd, Record, Start,
-    Tally, Wake,
+    Aggregate, Birth, Control, Deed, Durations, End, Event, Former, Module, Place, Process,
+    ProcessEnd, Record, Start, Tally,
 };
 use ctp_trace::{Completeness, Reader};
 
@@ -52,18 +52,10 @@ fn line(record: &Record) -> String {
         ),
         Record::Birth(it) => birth(it),
         Record::Event(it) => event(it),
-        Record::Wake(Wake {
-            coroutine,
-            count,
-            waker,
-            at,
-            ..
-        }) => {
-            format!(
-                "wake {} count={count} waker={waker:?} at={}",
-                coroutine.0, at.0
-            )
-        }
+        Record::Wake(it) => format!(
+            "wake {} count={} waker={:?} at={}",
+            it.coroutine.0, it.count, it.waker, it.at.0
+        ),
         Record::Tally(it) => tally(it),
         Record::Deed(Deed {
             process,
@@ -75,38 +67,13 @@ fn line(record: &Record) -> String {
         Record::ProcessEnd(ProcessEnd { process, at, how }) => {
             format!("process end {} at={} how={how:?}", process.0, at.0)
         }
-        Record::Aggregate(it) => format!(
-            "aggregate {} at={} stands_for_events={} left_out={} bins={}+{} waiting {} running {}",
-            it.coroutine.0,
-            it.at.0,
-            it.stands_for_events,
-            it.left_out,
-            it.bins.lo,
-            it.bins.step,
-            durations(&it.waiting),
-            durations(&it.running)
-        ),
+        Record::Aggregate(it) => aggregate(it),
         Record::Window(it) => format!(
             "window since={} overwritten={} unattributed={} goes_on={}",
             it.since.0, it.overwritten, it.unattributed, it.goes_on
         ),
         Record::Earlier(it) => format!("earlier {} events={}", it.coroutine.0, it.events),
-        Record::Former(it) => format!(
-            "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} filtered={} left_out={} \
-             bins={}+{} waiting {} running {}",
-            it.process.0,
-            it.name,
-            it.spawn_site.0,
-            it.coroutines,
-            it.events,
-            it.lost,
-            it.filtered,
-            it.left_out,
-            it.bins.lo,
-            it.bins.step,
-            durations(&it.waiting),
-            durations(&it.running)
-        ),
+        Record::Former(it) => former(it),
         Record::Look(it) => format!(
             "look {} since={} at={} fd={} thing={:?} seen={:?}",
             it.coroutine.0, it.since.0, it.at.0, it.fd, it.thing, it.seen
@@ -115,6 +82,39 @@ fn line(record: &Record) -> String {
         Record::End(it) => end(it),
         _ => panic!("version 1 has no such record: {record:?}"),
     }
+}
+
+fn aggregate(it: &Aggregate) -> String {
+    format!(
+        "aggregate {} at={} stands_for_events={} left_out={} bins={}+{} waiting {} running {}",
+        it.coroutine.0,
+        it.at.0,
+        it.stands_for_events,
+        it.left_out,
+        it.bins.lo,
+        it.bins.step,
+        durations(&it.waiting),
+        durations(&it.running)
+    )
+}
+
+fn former(it: &Former) -> String {
+    format!(
+        "former process={} name={:?} spawn_site={} coroutines={} events={} lost={} filtered={} left_out={} \
+             bins={}+{} waiting {} running {}",
+        it.process.0,
+        it.name,
+        it.spawn_site.0,
+        it.coroutines,
+        it.events,
+        it.lost,
+        it.filtered,
+        it.left_out,
+        it.bins.lo,
+        it.bins.step,
+        durations(&it.waiting),
+        durations(&it.running)
+    )
 }
 
 fn durations(it: &Durations) -> String {

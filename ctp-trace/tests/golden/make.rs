@@ -46,7 +46,18 @@ pub const ALL: [(&str, Make); 25] = [
 
 /// The example of the format document: one coroutine that waits for ever.
 pub fn minimal() -> Vec<u8> {
-    let start = Start {
+    let end = End {
+        at: Nanos(1_000_000),
+        how: Ending::Exited(0),
+        events: 2,
+        coroutines: 1,
+        ..End::default()
+    };
+    written(&minimal_start(), &minimal_records(), &end)
+}
+
+fn minimal_start() -> Start {
+    Start {
         trace_id: *b"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f",
         recorder: "0.1.0".into(),
         host: "box".into(),
@@ -55,15 +66,17 @@ pub fn minimal() -> Vec<u8> {
         started_monotonic_ns: 5_000_000_000,
         capacity: 1024,
         precise_chains: false,
-    };
+    }
+}
+
+fn minimal_records() -> [Record; 5] {
     let process = Process {
         id: ProcessId(1),
         pid: 4321,
         attached: Nanos(1000),
     };
-    let file = "src/main.rs".into();
     let place = Place::Source {
-        file,
+        file: "src/main.rs".into(),
         line: 9,
         column: 5,
     };
@@ -75,13 +88,6 @@ pub fn minimal() -> Vec<u8> {
         kind: CoroutineKind::Future,
         name: "reader".into(),
         ..Birth::default()
-    };
-    let end = End {
-        at: Nanos(1_000_000),
-        how: Ending::Exited(0),
-        events: 2,
-        coroutines: 1,
-        ..End::default()
     };
     let run = Event {
         coroutine: CoroutineId(1),
@@ -100,7 +106,7 @@ pub fn minimal() -> Vec<u8> {
         arg: 7,
         ..run
     };
-    let records = [
+    [
         Record::Process(process),
         Record::Site(Site {
             id: SiteId(1),
@@ -110,8 +116,7 @@ pub fn minimal() -> Vec<u8> {
         Record::Birth(birth),
         Record::Event(run),
         Record::Event(suspend),
-    ];
-    written(&start, &records, &end)
+    ]
 }
 
 /// Every sort of record with every sort of value, and chunks that are compressed.

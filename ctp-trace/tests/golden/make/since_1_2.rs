@@ -234,16 +234,6 @@ pub(super) fn flight() -> Vec<u8> {
             ..Event::default()
         })
     };
-    let mut bins = [0; 16];
-    (bins[0], bins[3]) = (600, 1);
-    let durations = Durations {
-        count: 601,
-        sum: Nanos(130_000),
-        min: Nanos(100),
-        max: Nanos(12_000),
-        bins,
-    };
-    let usual = Bins { lo: 8, step: 2 };
     let records = [
         Record::Birth(Birth {
             coroutine: CoroutineId(9),
@@ -253,8 +243,8 @@ pub(super) fn flight() -> Vec<u8> {
         Record::Aggregate(Box::new(Aggregate {
             coroutine: CoroutineId(9),
             at: Nanos(60_000),
-            bins: usual,
-            waiting: durations,
+            bins: USUAL,
+            waiting: six_hundred(),
             ..Aggregate::default()
         })),
         Record::Window(Window {
@@ -263,19 +253,7 @@ pub(super) fn flight() -> Vec<u8> {
             unattributed: 2,
             goes_on: true,
         }),
-        Record::Former(Box::new(Former {
-            process: ProcessId(1),
-            name: "worker".into(),
-            spawn_site: SiteId(0),
-            coroutines: 7,
-            events: 4_210,
-            lost: 1,
-            filtered: 5,
-            left_out: 3,
-            bins: usual,
-            waiting: durations,
-            running: Durations::default(),
-        })),
+        Record::Former(Box::new(former())),
         Record::Earlier(Earlier {
             coroutine: CoroutineId(9),
             events: 1_203,
@@ -297,6 +275,36 @@ pub(super) fn flight() -> Vec<u8> {
         ..End::default()
     };
     written(&Start::default(), &records, &end)
+}
+
+const USUAL: Bins = Bins { lo: 8, step: 2 };
+
+fn six_hundred() -> Durations {
+    let mut bins = [0; 16];
+    (bins[0], bins[3]) = (600, 1);
+    Durations {
+        count: 601,
+        sum: Nanos(130_000),
+        min: Nanos(100),
+        max: Nanos(12_000),
+        bins,
+    }
+}
+
+fn former() -> Former {
+    Former {
+        process: ProcessId(1),
+        name: "worker".into(),
+        spawn_site: SiteId(0),
+        coroutines: 7,
+        events: 4_210,
+        lost: 1,
+        filtered: 5,
+        left_out: 3,
+        bins: USUAL,
+        waiting: six_hundred(),
+        running: Durations::default(),
+    }
 }
 
 /// Coroutines of which somebody has wakers, nobody has one, and nobody counted them; the second also
