@@ -2,7 +2,19 @@
 #![allow(unsafe_code, reason = "pin projection, and nothing else")]
 
 #[cfg(feature = "alloc")]
+mod callers;
+#[cfg(feature = "alloc")]
+mod entry;
+#[cfg(feature = "alloc")]
+mod latest_walk;
+#[cfg(feature = "alloc")]
+pub(crate) mod polling;
+#[cfg(feature = "alloc")]
 mod wakers;
+#[cfg(feature = "alloc")]
+mod walks;
+#[cfg(feature = "alloc")]
+mod wrapped;
 
 use core::any::type_name;
 use core::future::Future;
@@ -11,13 +23,19 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+#[cfg(feature = "alloc")]
+use crate::event::announce;
+use crate::handle::coroutine::Kind;
 #[cfg(not(feature = "alloc"))]
-use crate::chain::FoundChain;
-use crate::coroutine::Kind;
-#[cfg(not(feature = "alloc"))]
-use crate::coroutine::LedBy;
+use crate::handle::coroutine::LedBy;
+#[cfg(feature = "alloc")]
+use crate::linux;
 use crate::linux::{Task, probe};
-use crate::site::SiteWord;
+#[cfg(not(feature = "alloc"))]
+use crate::protocol::chain::FoundChain;
+use crate::protocol::intern::site::SiteWord;
+#[cfg(feature = "alloc")]
+use crate::protocol::wait::Wait;
 #[cfg(feature = "alloc")]
 use wakers::Wakers;
 
@@ -39,6 +57,24 @@ pub struct Traced<F> {
     future: F,
     task: Task,
     wakers: Wakers,
+}
+
+/// Like [`waits_for`](crate::waits_for), in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
+/// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
+/// and the wait marked as [one of several](Wait::one_of_several). So it is where a waker is dropped
+/// later in that poll: the leaf may be dropped, and another one wait; if fewer are left than there are
+/// now, and one is taken after that, what was said here is forgotten. So call it last, once the waker is
+/// where it is kept. With the feature `alloc`.
+#[cfg(feature = "alloc")]
+#[inline]
+pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
+    let Some(probe) = probe() else { return };
+    let (local, waker) = (linux::local(), context.waker());
+    if local.polled.is_by_another(waker.data().addr()) {
+        return probe.waits_for(wait.one_of_several());
+    }
+    probe.waits_for(wait);
+    announce::beside_clones(local, wrapped::clones(waker));
 }
 
 /// Adds [`traced`](TracedExt::traced) to every future.

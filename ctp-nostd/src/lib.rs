@@ -95,45 +95,37 @@ compile_error!(
 #[cfg(feature = "alloc")]
 extern crate alloc as heap; // `alloc` is how stations are handed out
 
-pub mod aggregate;
-pub mod chain;
-pub mod clock;
-pub mod control;
-mod coroutine;
-pub mod doorbell;
 mod event;
 #[cfg(feature = "linux")]
 mod future;
-pub mod intern;
-pub mod lane;
+mod handle;
 #[cfg(feature = "linux")]
 mod linux;
 mod memory;
 mod platform;
-mod probe;
+mod protocol;
 mod sync;
-mod wait;
-pub mod waker;
 
-pub use coroutine::{Coroutine, Kind};
-pub use event::{dialect, slot};
+#[cfg(all(feature = "linux", feature = "alloc"))]
+pub use future::waits_for_in;
 #[cfg(feature = "linux")]
 pub use future::{Traced, TracedExt};
-pub use intern::site;
-pub use layout::FLAG_TELLS_WAKES;
-#[cfg(all(feature = "linux", feature = "alloc"))]
-pub use linux::waits_for_in;
+#[cfg(not(loom))]
+pub use handle::Memory;
+pub use handle::coroutine::{Coroutine, Kind};
+pub use handle::probe::Probe;
+pub use handle::waker;
 #[cfg(feature = "linux")]
 pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,
     waits_for,
 };
-#[cfg(not(loom))]
-pub use memory::Memory;
-pub use memory::{
-    Refused, Region, ShortLanes, alloc, audit, create, inspect, layout, request, station_copy,
-};
+pub use memory::layout::FLAG_TELLS_WAKES;
+pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};
 pub use platform::{Local, Platform};
-pub use probe::Probe;
-pub use wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
-pub use waker::{holders, live, wake};
+pub use protocol::intern::site;
+pub use protocol::wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
+pub use protocol::{
+    aggregate, audit, chain, clock, control, create, dialect, doorbell, holders, inspect, intern,
+    lane, live, slot, station_copy, wake,
+};

@@ -1,8 +1,6 @@
 //! The probe on Linux: attach from the environment, then events need hardly a system call.
 
 mod auxv;
-#[cfg(feature = "alloc")]
-pub(crate) mod entry;
 mod environment;
 mod memory;
 mod session;
@@ -16,25 +14,22 @@ mod weak_symbol;
 
 use core::panic::Location;
 use core::sync::atomic::AtomicU32;
-#[cfg(feature = "alloc")]
-use core::task::Context;
 use core::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, getpriority_process};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::clock;
-use crate::coroutine::{Coroutine, Kind};
-#[cfg(feature = "alloc")]
-use crate::event::noted;
-use crate::layout::Header;
+use crate::handle::coroutine::{Coroutine, Kind};
+use crate::handle::probe::Probe;
+use crate::memory::layout::Header;
 use crate::platform::{Local, Platform, attachment};
-use crate::probe::Probe;
+use crate::protocol::clock;
+use crate::protocol::wait::{Resource, Wait};
 use crate::sync::Ordering;
-use crate::wait::{Resource, Wait};
+
 #[cfg(feature = "alloc")]
-use crate::waker::wrapped;
+pub(crate) use thread::symbol;
 
 /// Linux, in a process with thread-local storage (that is, with any libc).
 #[derive(Debug)]
@@ -44,7 +39,7 @@ pub struct Linux;
 pub type Task = Coroutine<Linux>;
 
 /// Tells that a [`Task`] is woken.
-pub type Waker = crate::waker::Waker<Linux>;
+pub type Waker = crate::handle::waker::Waker<Linux>;
 
 /// Attaches to the recorder that launched this program; does nothing without one. True when
 /// events are recorded from now on.
@@ -70,24 +65,6 @@ pub fn waits_for(wait: Wait) {
     if let Some(probe) = probe() {
         probe.waits_for(wait);
     }
-}
-
-/// Like [`waits_for`], in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
-/// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
-/// and the wait marked as [one of several](Wait::one_of_several). So it is where a waker is dropped
-/// later in that poll: the leaf may be dropped, and another one wait; if fewer are left than there are
-/// now, and one is taken after that, what was said here is forgotten. So call it last, once the waker is
-/// where it is kept. With the feature `alloc`.
-#[cfg(feature = "alloc")]
-#[inline]
-pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
-    let Some(probe) = probe() else { return };
-    let (local, waker) = (local(), context.waker());
-    if local.polled.is_by_another(waker.data().addr()) {
-        return probe.waits_for(wait.one_of_several());
-    }
-    probe.waits_for(wait);
-    noted::beside_clones(local, wrapped::clones(waker));
 }
 
 /// What is remembered of the calling thread.
@@ -274,7 +251,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use crate::clock::Calibration;
+    use crate::protocol::clock::Calibration;
 
     use super::*;
 

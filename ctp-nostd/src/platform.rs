@@ -5,14 +5,15 @@
 )]
 
 mod attached;
+pub(crate) mod mode;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[cfg(feature = "alloc")]
-use crate::chain::polling::Polled;
-use crate::lane::OwnRing;
-use crate::layout::Header;
-use crate::probe::Probe;
+use crate::future::polling::Polled;
+use crate::handle::probe::Probe;
+use crate::memory::layout::Header;
+use crate::protocol::lane::OwnRing;
 pub(crate) use attached::Attached;
 
 /// The seam between the probe and the place it runs in. Every method must be cheap, must not block
@@ -167,14 +168,14 @@ pub struct Local {
     )]
     pub(crate) identity: AtomicU64,
     /// {attachment 32 | number of its lane + 1, 32}, so that a lane is looked for once; see
-    /// `lane/thread.rs`.
+    /// `event/thread_lane.rs`.
     pub(crate) lane: AtomicU64,
     /// The ring of that lane.
     pub(crate) own_ring: OwnRing,
     /// Its id, once it has looked for a lane.
     pub(crate) thread: AtomicU64,
     /// The seat word of the coroutine that runs here, 0 for none; and whether something is announced,
-    /// see `event/noted.rs`.
+    /// see `event/announce.rs`.
     pub(crate) current: AtomicU64,
     /// Site word of the wait that a leaf future announced; 0 for none.
     pub(crate) noted_site: AtomicU64,

@@ -1,14 +1,14 @@
 //! What an event says, and where each kind of event is recorded: in functions of their own, so that what
-//! is not recorded is done with in the callers. Each is there once for each mode, see `mode.rs`.
+//! is not recorded is done with in the callers. Each is there once for each mode, see `platform/mode.rs`.
 
 use core::panic::Location;
 
-use super::mode::{RecordingMode, in_mode};
-use super::seat::Seat;
+use super::fast_path::Seat;
+use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Local, Platform};
-use crate::site::SiteWord;
-use crate::slot::EventKind;
-use crate::wait::{Wait, WaitKind};
+use crate::protocol::intern::site::SiteWord;
+use crate::protocol::slot::EventKind;
+use crate::protocol::wait::{Wait, WaitKind};
 
 /// What an event says, besides who and when.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! One coroutine waits, and another one runs in its stead, at one time: two events for one look at
 //! the clock, at what control says, and at the thread's lane.
 //!
-//! The steps are those of `seat.rs`, each for both; a handler may come between any two of them.
+//! The steps are those of `event/fast_path.rs`, each for both; a handler may come between any two of them.
 //! ```text
 //!   E1 both are alone
 //!   E2 the time, not before the latest of either; two places in the lane  (one step)
@@ -10,11 +10,11 @@
 //!   K4 (`control.rs`), E4 and E5 of the one that waits and of the one that runs; E6
 //! ```
 
-use super::mode::{ANY, RecordingMode};
+use super::fast_path::{Begun, Seat};
 use super::payload::EventPayload;
-use super::seat::{Begun, Seat};
-use crate::lane::{Place, Ring, Room};
+use crate::platform::mode::{ANY, RecordingMode};
 use crate::platform::{Local, Platform, local};
+use crate::protocol::lane::{Place, Ring, Room};
 use crate::sync::Ordering;
 
 /// The numbers of both events, their time, and their places in the lane.

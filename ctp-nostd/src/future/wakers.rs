@@ -4,13 +4,13 @@
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use crate::chain::FoundChain;
-use crate::chain::polling::Polling;
-use crate::chain::walk;
-use crate::coroutine::LedBy;
+use crate::future::polling::Polling;
+use crate::future::wrapped::Held;
+use crate::handle::coroutine::LedBy;
+use crate::linux::stack::walk;
 use crate::linux::{self, Task};
-use crate::site::SiteWord;
-use crate::waker::wrapped::Held;
+use crate::protocol::chain::FoundChain;
+use crate::protocol::intern::site::SiteWord;
 
 /// The wakers that a future was polled with last.
 #[derive(Debug, Default)]

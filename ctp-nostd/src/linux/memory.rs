@@ -17,8 +17,8 @@ use rustix::mm::{
 };
 
 use super::session::NotAttached;
-use crate::layout::{Header, Span, Station};
 use crate::memory::Region;
+use crate::memory::layout::{Header, Span, Station};
 use crate::sync::AtomicU32;
 
 /// The shared memory as this process has it mapped. It stays mapped, unless nobody has seen it.

@@ -26,10 +26,10 @@ use super::environment::{self, Settings};
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
 use super::socket::{Missing, Path, Rung, Socket};
 use super::stderr;
-use crate::layout::{Attach, Header};
+use crate::handle::probe::Probe;
+use crate::memory::layout::{Attach, Header};
+use crate::memory::request::{self, Asked};
 use crate::memory::{Refused, Region};
-use crate::probe::Probe;
-use crate::request::{self, Asked};
 use crate::sync::{AtomicU32, Ordering};
 
 /// What stays for the life of the process once it has attached.
@@ -469,4 +469,4 @@ fn take_row(row: Option<&Attach>, header: &Header) -> bool {
     taken.is_ok()
 }
 
-const _: () = assert!(size_of::<Header>() == size_of::<crate::layout::Station>());
+const _: () = assert!(size_of::<Header>() == size_of::<crate::memory::layout::Station>());

@@ -15,7 +15,7 @@ use rustix::net::{
 };
 
 use super::kernel_ns;
-use crate::request::{Asked, GRANTED};
+use crate::memory::request::{Asked, GRANTED};
 
 /// Longest path of a socket that the kernel takes.
 pub(super) type Path = Vec<u8, 107>;

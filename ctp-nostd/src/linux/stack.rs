@@ -26,6 +26,7 @@
 
 mod maps;
 mod pagemap;
+pub(crate) mod walk;
 
 use core::ops::Range;
 use core::ptr;
@@ -35,8 +36,7 @@ use self::maps::Mapping;
 use super::auxv::{self, AT_EXECFN};
 use super::memory::PAGE_BYTES;
 use super::{Linux, session, thread};
-use crate::chain::polling::Polled;
-use crate::chain::walk;
+use crate::future::polling::Polled;
 use crate::platform::Platform as _;
 
 /// Anchor of the main thread, 0 if unknown.

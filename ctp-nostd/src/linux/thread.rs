@@ -15,7 +15,7 @@ macro_rules! symbol {
     };
 }
 #[cfg(feature = "alloc")]
-pub(super) use symbol;
+pub(crate) use symbol;
 
 global_asm!(
     ".pushsection .tbss.ctp_local,\"awT\",%nobits",

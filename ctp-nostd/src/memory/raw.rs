@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use core::slice;
 
 use super::Refused;
-use crate::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, Station};
+use crate::memory::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Memory of which it was promised that it is there, and that it may be shared.

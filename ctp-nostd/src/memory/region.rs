@@ -11,12 +11,12 @@
 use core::fmt;
 
 use super::raw::Raw;
-use crate::create::{Plan, Recording};
-use crate::lane::{Pool, Ring};
-use crate::layout::{
+use crate::memory::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
     MOST_STATIONS, Station, VERSION,
 };
+use crate::protocol::create::{Plan, Recording};
+use crate::protocol::lane::{Pool, Ring};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Why some memory is not taken for cTP.
@@ -144,7 +144,7 @@ impl<'m> Region<'m> {
     }
 
     /// What there is of it without the extension.
-    pub(super) fn plain(header: &'m Header, stations: &'m [Station]) -> Self {
+    pub(crate) fn plain(header: &'m Header, stations: &'m [Station]) -> Self {
         Region {
             header,
             stations,

@@ -1,0 +1,19 @@
+//! What probe and recorder share: each module has both halves of one protocol.
+
+pub mod aggregate;
+pub mod audit;
+pub mod chain;
+pub mod clock;
+pub mod control;
+pub mod create;
+pub mod dialect;
+pub mod doorbell;
+pub mod holders;
+pub mod inspect;
+pub mod intern;
+pub mod lane;
+pub mod live;
+pub mod slot;
+pub mod station_copy;
+pub(crate) mod wait;
+pub mod wake;

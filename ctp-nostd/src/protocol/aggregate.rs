@@ -1,0 +1,394 @@
+//! Statistics of waiting and running that can be read whole at any time, also of the dead: each
+//! stands twice, and a latch tells which copy nobody writes. Both halves.
+//!
+//! ```text
+//!   the owner of the station                    the recorder, or whoever has a dump
+//!   U1 fence                 (release)          X1 latch -> before          (acquire, U1, U4)
+//!   U2 latch = 4k + 1        (relaxed)          X2 odd: B, even: A -> copy  (relaxed)
+//!   U3 fence                 (release)          X3 fence                    (acquire, U3, U5)
+//!      A                     (relaxed)          X4 latch -> after           (relaxed)
+//!   U4 latch = 4k + 2        (release)             whole if nobody can have begun to write
+//!   U5 fence                 (release)             that copy since: after = before, or
+//!      B                     (relaxed)             after = before + 2 = 4k + 4
+//!   U6 latch = 4k + 4        (release)          else again, a few times; then BUSY
+//! ```
+//! Whoever dies amid an update leaves one copy whole, and the latch says which. So no word needs to
+//! be written at once, and no reader holds up the writer.
+//!
+//! An event is summed up before the head counts it, and what a signal handler records amid it is left
+//! to it (E5 of `event/fast_path.rs`, `event/slow_path.rs`): so no handler comes between these steps. A latch that is no
+//! multiple of four says that an update is going on all the same, and is left alone.
+//!
+//! The idea, of two copies of which readers take the one that is not being written, is that of
+//! DTrace's principal buffers and of the Linux kernel's `seqcount_latch`.
+
+use crate::memory::layout::{Aggregate, Header, Station};
+use crate::protocol::control::AFTER_FILTERED;
+use crate::protocol::slot::EventKind;
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// Bins of an aggregate.
+pub const BINS: usize = 16;
+/// How often a reader tries: a writer is in either copy for a few nanoseconds.
+const TRIES: usize = 64;
+
+/// Which durations a bin counts: bin 0 those below 2^lo ns, bin i those below 2^(lo + i·step), and
+/// the last one all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bins {
+    lo: u32,
+    step_shift: u32,
+}
+
+impl Default for Bins {
+    fn default() -> Self {
+        Bins::USUAL
+    }
+}
+
+impl Bins {
+    /// From 256 ns by factors of four to 69 s.
+    pub const USUAL: Bins = Bins {
+        lo: 8,
+        step_shift: 1,
+    };
+
+    /// `step` is a power of two up to 32, so that a shift finds the bin; `lo` is at most 63.
+    pub const fn new(lo: u32, step: u32) -> Option<Self> {
+        if lo < u64::BITS && step.is_power_of_two() && step <= 32 {
+            let step_shift = step.trailing_zeros();
+            return Some(Bins { lo, step_shift });
+        }
+        None
+    }
+
+    /// log2 of the bound of bin 0.
+    pub const fn lo(self) -> u32 {
+        self.lo
+    }
+
+    /// log2 of the factor from one bound to the next.
+    pub const fn step(self) -> u32 {
+        1 << self.step_shift
+    }
+
+    /// The bin of this duration.
+    #[inline]
+    pub const fn of(self, ns: u64) -> usize {
+        let in_bounds = ns >> self.lo; // so many of bin 0
+        let steps = (in_bounds | 1).ilog2() >> self.step_shift;
+        let bin = steps + (in_bounds != 0) as u32;
+        let last = BINS as u32 - 1;
+        (if bin < last { bin } else { last }) as usize
+    }
+}
+
+impl Header {
+    /// The bins of this recording, if it keeps aggregates.
+    pub fn bins(&self) -> Option<Bins> {
+        let mode = self.lane_mode.load(Ordering::Relaxed);
+        let word = |word: &AtomicU32| word.load(Ordering::Relaxed);
+        Bins::new(word(&self.bin_lo), word(&self.bin_step))
+            .filter(|_| mode == MODE_FLIGHT || mode == MODE_SUMMARY)
+    }
+}
+
+impl Header {
+    /// Is this the memory of a flight recorder?
+    pub fn is_flight(&self) -> bool {
+        self.lane_mode.load(Ordering::Relaxed) == MODE_FLIGHT
+    }
+}
+
+/// What `lane_mode` says: slots and lanes.
+pub const MODE_HISTORY: u32 = 0;
+/// Slots, lanes in which what is old is written over, and aggregates.
+pub const MODE_FLIGHT: u32 = 1;
+/// Slots and aggregates.
+pub const MODE_SUMMARY: u32 = 2;
+
+/// What is kept of many durations. With `count` 0 there is no data, and nothing else means anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durations {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum_ns: u64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// How many fell into each of the [`Bins`]; 2^32 − 1 says so many or more.
+    pub bins: [u32; BINS],
+}
+
+/// Either of a station's two statistics, with both of its copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Latched<'m> {
+    latch: &'m AtomicU32,
+    a: &'m Aggregate,
+    b: &'m Aggregate,
+}
+
+impl<'m> Latched<'m> {
+    /// One latch and its two copies.
+    pub fn new(latch: &'m AtomicU32, a: &'m Aggregate, b: &'m Aggregate) -> Self {
+        Latched { latch, a, b }
+    }
+
+    /// The owner, amid no other of these calls: counts one more duration. False, and nothing is done, if
+    /// an update of this very aggregate is going on.
+    #[inline(always)]
+    pub fn add(&self, ns: u64, bins: Bins) -> bool {
+        let idle = self.latch.load(Ordering::Relaxed);
+        if !idle.is_multiple_of(4) {
+            return false;
+        }
+        let sums = self.a.plus(ns, bins.of(ns));
+        match self.a.is_within(ns) {
+            true => self.update(idle, &sums, |_| ()),
+            false => update_beyond(self.latch, self.a, self.b, ns, bins),
+        }
+        true
+    }
+
+    /// Both copies are to have these sums; `more` is done to each too.
+    #[inline(always)]
+    fn update(&self, idle: u32, sums: &Sums, more: impl Fn(&Aggregate)) {
+        fence(Ordering::Release); // U1, pairs with X1
+        self.latch.store(idle.wrapping_add(1), Ordering::Relaxed); // U2
+        fence(Ordering::Release); // U3, pairs with X3
+        self.a.store(sums);
+        more(self.a);
+        self.latch.store(idle.wrapping_add(2), Ordering::Release); // U4, pairs with X1
+        fence(Ordering::Release); // U5, pairs with X3
+        self.b.store(sums);
+        more(self.b);
+        self.latch.store(idle.wrapping_add(4), Ordering::Release); // U6
+    }
+
+    /// A new owner, while nobody reads: both copies are empty. Whatever the latch was, it goes on.
+    pub fn clear(&self) {
+        self.a.clear();
+        self.b.clear();
+        let latch = self.latch.load(Ordering::Relaxed);
+        let idle = (latch | 3).wrapping_add(1);
+        self.latch.store(idle, Ordering::Relaxed);
+    }
+
+    /// The reader: what was counted, or nothing if the writer was too quick a few times.
+    pub fn read(&self) -> Option<Durations> {
+        (0..TRIES).find_map(|_| self.read_once())
+    }
+
+    /// A copy, if one try finds it whole.
+    pub fn read_once(&self) -> Option<Durations> {
+        let before = self.latch.load(Ordering::Acquire); // X1, pairs with U1 and U4
+        let copy = if before % 2 == 1 { self.b } else { self.a };
+        let durations = copy.load(); // X2
+        fence(Ordering::Acquire); // X3, pairs with U3 and U5
+        let after = self.latch.load(Ordering::Relaxed); // X4
+        let ended = before % 4 == 2 && after == before.wrapping_add(2);
+        (after == before || ended).then_some(durations)
+    }
+}
+
+/// An update by a duration that is shorter or longer than all before. It finds anew what is known, so that
+/// registers hold its arguments: what would be handed over in memory is written there by every update.
+#[cold]
+#[inline(never)]
+fn update_beyond(latch: &AtomicU32, a: &Aggregate, b: &Aggregate, ns: u64, bins: Bins) {
+    let idle = latch.load(Ordering::Relaxed);
+    let sums = a.plus(ns, bins.of(ns));
+    Latched::new(latch, a, b).update(idle, &sums, |copy| copy.widen(ns));
+}
+
+/// The words of a copy that each update changes, as they are to be.
+struct Sums {
+    count: u64,
+    sum: u64,
+    bin: usize,
+    in_bin: u32,
+}
+
+impl Aggregate {
+    #[inline(always)]
+    fn plus(&self, ns: u64, bin: usize) -> Sums {
+        let in_bin = self.bins[bin].load(Ordering::Relaxed);
+        Sums {
+            count: self.count.load(Ordering::Relaxed).wrapping_add(1),
+            sum: self.sum.load(Ordering::Relaxed).wrapping_add(ns),
+            bin,
+            in_bin: in_bin.saturating_add(1),
+        }
+    }
+
+    #[inline(always)]
+    fn store(&self, sums: &Sums) {
+        self.count.store(sums.count, Ordering::Relaxed);
+        self.sum.store(sums.sum, Ordering::Relaxed);
+        self.bins[sums.bin].store(sums.in_bin, Ordering::Relaxed);
+    }
+
+    /// Is it neither the shortest nor the longest so far?
+    #[inline(always)]
+    fn is_within(&self, ns: u64) -> bool {
+        let (min, max) = (&self.min, &self.max);
+        min.load(Ordering::Relaxed) <= ns && ns <= max.load(Ordering::Relaxed)
+    }
+
+    fn widen(&self, ns: u64) {
+        let (min, max) = (&self.min, &self.max);
+        min.store(min.load(Ordering::Relaxed).min(ns), Ordering::Relaxed);
+        max.store(max.load(Ordering::Relaxed).max(ns), Ordering::Relaxed);
+    }
+
+    fn load(&self) -> Durations {
+        Durations {
+            count: self.count.load(Ordering::Relaxed),
+            sum_ns: self.sum.load(Ordering::Relaxed),
+            min_ns: self.min.load(Ordering::Relaxed),
+            max_ns: self.max.load(Ordering::Relaxed),
+            bins: core::array::from_fn(|bin| self.bins[bin].load(Ordering::Relaxed)),
+        }
+    }
+
+    fn clear(&self) {
+        self.count.store(0, Ordering::Relaxed);
+        self.sum.store(0, Ordering::Relaxed);
+        self.min.store(u64::MAX, Ordering::Relaxed);
+        self.max.store(0, Ordering::Relaxed);
+        for bin in &self.bins {
+            bin.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Station {
+    /// Waits that ended in a run.
+    pub fn waiting(&self) -> Latched<'_> {
+        Latched::new(&self.latch_waiting, &self.waiting_a, &self.waiting_b)
+    }
+
+    /// Runs that ended.
+    pub fn running(&self) -> Latched<'_> {
+        Latched::new(&self.latch_running, &self.running_a, &self.running_b)
+    }
+
+    /// The owner moves in: nothing was counted yet. `generation` is odd meanwhile.
+    pub(crate) fn clear_aggregates(&self) {
+        self.waiting().clear();
+        self.running().clear();
+    }
+
+    /// The owner: `ns` went by between the event before, of kind `before`, and this one. A wait that
+    /// ends in a death was cancelled, and is not counted. What is before a birth is another's, and
+    /// where events were kept out, what went by is not known.
+    #[inline(always)]
+    pub(crate) fn account(&self, before: u8, kind: u8, ns: u64, bins: Bins) {
+        const BIRTH: u8 = EventKind::Birth as u8;
+        const RUN: u8 = EventKind::Run as u8;
+        const SUSPEND: u8 = EventKind::Suspend as u8;
+        const DEATH: u8 = EventKind::Death as u8;
+        if kind == BIRTH || kind & AFTER_FILTERED != 0 {
+            return;
+        }
+        let durations = match before & !AFTER_FILTERED {
+            RUN => self.running(),
+            SUSPEND if kind != DEATH => self.waiting(),
+            _ => return,
+        };
+        durations.add(ns, bins);
+    }
+
+    /// Recorder: has its occupant's latest event been counted, and is another one to come? Not if
+    /// that was a death, and not of a probe that keeps no aggregates, which leaves zeros there.
+    pub fn is_counting(&self) -> bool {
+        let Aggregate { count, min, .. } = &self.waiting_a;
+        let is_kept = min.load(Ordering::Relaxed) != 0 || count.load(Ordering::Relaxed) != 0;
+        is_kept && !self.has_ended()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const BIRTH: u8 = EventKind::Birth as u8;
+    const RUN: u8 = EventKind::Run as u8;
+    const SUSPEND: u8 = EventKind::Suspend as u8;
+
+    /// Its owner died in the middle of an update, after so many of three steps.
+    fn left_amid_an_update(station: &Station, step: u32) {
+        station.running().add(5, Bins::USUAL);
+        station.latch_running.store(4 + step, Ordering::Relaxed);
+        let torn = if step == 1 {
+            &station.running_a
+        } else {
+            &station.running_b
+        };
+        torn.sum.store(77, Ordering::Relaxed);
+    }
+
+    // AGG-06, AGG-21
+    #[test]
+    fn what_the_dead_left_is_whole_and_who_moves_in_begins_anew() {
+        for step in [1, 2] {
+            let station = Station::default();
+            left_amid_an_update(&station, step);
+            let left = station.running().read().map(|it| (it.count, it.sum_ns));
+            assert_eq!(left, Some((1, 5)));
+            station.clear_aggregates();
+            let latch = station.latch_running.load(Ordering::Relaxed);
+            assert_eq!(latch, 8, "it goes on");
+            station.account(RUN, BIRTH, 1000, Bins::USUAL);
+            assert_eq!(station.running().read().map(|it| it.count), Some(0));
+            station.account(BIRTH, RUN, 1000, Bins::USUAL);
+            station.account(RUN, SUSPEND, 9, Bins::USUAL);
+            for copy in [&station.running_a, &station.running_b] {
+                let it = copy.load();
+                assert_eq!((it.count, it.sum_ns, it.min_ns, it.max_ns), (1, 9, 9, 9));
+            }
+        }
+    }
+
+    // LT-11
+    #[test]
+    fn what_went_by_while_events_were_kept_out_is_not_counted() {
+        let station = Station::default();
+        station.clear_aggregates();
+        station.account(RUN, SUSPEND | AFTER_FILTERED, 1000, Bins::USUAL);
+        station.account(SUSPEND, RUN | AFTER_FILTERED, 1000, Bins::USUAL);
+        assert_eq!(station.running().read().map(|it| it.count), Some(0));
+        assert_eq!(station.waiting().read().map(|it| it.count), Some(0));
+        station.account(RUN | AFTER_FILTERED, SUSPEND, 7, Bins::USUAL);
+        assert_eq!(station.running().read().map(|it| it.sum_ns), Some(7));
+    }
+
+    // AGG-23
+    #[test]
+    fn an_update_amid_another_is_left_out() {
+        for step in [1, 2, 3] {
+            let station = Station::default();
+            station.clear_aggregates();
+            station.latch_waiting.store(step, Ordering::Relaxed);
+            assert!(!station.waiting().add(3, Bins::USUAL));
+            assert_eq!(station.latch_waiting.load(Ordering::Relaxed), step);
+            assert_eq!(station.waiting_a.load().count, 0);
+            assert_eq!(station.waiting_b.load().count, 0);
+        }
+    }
+
+    // AGG-14
+    #[test]
+    fn bins_saturate_and_the_latch_goes_round() {
+        let station = Station::default();
+        station.clear_aggregates();
+        station.latch_running.store(u32::MAX - 3, Ordering::Relaxed);
+        station.running_a.bins[0].store(u32::MAX, Ordering::Relaxed);
+        assert!(station.running().add(1, Bins::USUAL));
+        assert_eq!(station.latch_running.load(Ordering::Relaxed), 0);
+        let found = station.running().read().expect("nobody writes");
+        assert_eq!((found.count, found.bins[0]), (1, u32::MAX));
+    }
+}

@@ -1,0 +1,281 @@
+//! Recorder: what the words of a header and a station say, each read once.
+
+use core::ops::AddAssign;
+
+use crate::memory::Region;
+use crate::memory::alloc;
+use crate::memory::layout::{
+    EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_TELLS_WAKES,
+    Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
+};
+use crate::protocol::live;
+use crate::protocol::slot::index_of;
+use crate::protocol::wake;
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// Line 0 of a station: who occupies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The coroutine's id, unique in a recording if the probe is ours.
+    pub probe_id: u64,
+    /// Nanoseconds on the monotonic clock.
+    pub birth_ts: u64,
+    /// It ended.
+    pub is_dead: bool,
+    /// The probe is ours: all that follows means something.
+    pub extended: bool,
+    /// Its runtime tells of wakes.
+    pub tells_wakes: bool,
+    /// A [`crate::Kind`]'s code.
+    pub kind: u8,
+    /// Uses of the station so far, times two.
+    pub generation: u32,
+    /// Row of the process in the table of attached ones, counted from 1.
+    pub owner: u32,
+    /// Id in the table of names.
+    pub meta: u32,
+    /// Index of its first event.
+    pub base_n: u64,
+}
+
+/// The wake word and what goes with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WakeState {
+    /// Wakes so far, modulo 2^20.
+    pub count: u32,
+    /// Who woke last: see [`WokenBy`].
+    pub by: WokenBy,
+    /// When, nanoseconds on the monotonic clock.
+    pub at_ns: u64,
+}
+
+/// Who called `wake()`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WokenBy {
+    /// It is not known who.
+    #[default]
+    Nobody,
+    /// A thread that ran no coroutine.
+    Thread(u32),
+    /// The coroutine with this [`seat_word`](crate::layout::seat_word).
+    Coroutine(u32),
+}
+
+impl WokenBy {
+    /// From the word that a waker stores.
+    pub const fn from_word(word: u32) -> Self {
+        match word {
+            0 => WokenBy::Nobody,
+            thread if thread & WAKER_IS_THREAD != 0 => WokenBy::Thread(thread & !WAKER_IS_THREAD),
+            seat_word => WokenBy::Coroutine(seat_word),
+        }
+    }
+}
+
+impl Station {
+    /// Who occupies it, or nothing while somebody is moving in.
+    pub fn identity(&self) -> Option<Identity> {
+        let generation = self.generation.load(Ordering::Acquire);
+        if generation % 2 == 1 {
+            return None;
+        }
+        let flags = self.flags.load(Ordering::Relaxed);
+        let identity = Identity {
+            probe_id: self.probe_id.load(Ordering::Relaxed),
+            birth_ts: self.birth_ts.load(Ordering::Relaxed),
+            is_dead: self.is_dead.load(Ordering::Acquire) != 0,
+            extended: generation != 0 && self.ext_rev.load(Ordering::Relaxed) == EXT_REV,
+            tells_wakes: flags & FLAG_TELLS_WAKES != 0,
+            kind: self.kind.load(Ordering::Relaxed),
+            generation,
+            owner: self.owner.load(Ordering::Relaxed),
+            meta: self.meta.load(Ordering::Relaxed),
+            base_n: self.base_n.load(Ordering::Relaxed),
+        };
+        fence(Ordering::Acquire); // pairs with the fence of whoever moves in
+        (self.generation.load(Ordering::Relaxed) == generation).then_some(identity)
+    }
+
+    /// Events so far of all its occupants; changes with every event of a probe of ours.
+    #[inline]
+    pub fn event_head(&self) -> u64 {
+        self.event_head.load(Ordering::Acquire)
+    }
+
+    /// When its latest event was, or one that is being written is: nanoseconds on the monotonic clock.
+    pub fn latest_event_ns(&self) -> u64 {
+        self.last_ts.load(Ordering::Relaxed)
+    }
+
+    /// Its eight slots.
+    pub fn slots(&self) -> &[Slot; SLOTS] {
+        &self.slots
+    }
+
+    /// The slot of event `n`.
+    pub fn slot_of(&self, n: u64) -> &Slot {
+        &self.slots[index_of(n)]
+    }
+
+    /// Sequence numbers of all slots.
+    pub fn seqs(&self) -> [u64; SLOTS] {
+        core::array::from_fn(|index| self.slots[index].seq.load(Ordering::Acquire))
+    }
+
+    /// Events that were begun, modulo 2^32: those ahead of the head are not complete, or not all of
+    /// those amid which they came.
+    pub fn begun(&self) -> u32 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Events of this occupant that were left out since too many came amid one.
+    pub fn nested(&self) -> u32 {
+        self.dropped_nested.load(Ordering::Relaxed)
+    }
+
+    /// How many of its occupant's wakers are alive, if they are counted. To be read before its
+    /// [wakes](Station::wakes).
+    pub fn wakers(&self, generation: u32) -> Option<u32> {
+        let flags = self.flags.load(Ordering::Relaxed);
+        let are_counted = flags & FLAG_COUNTS_WAKERS != 0;
+        live::count(&self.wakers_live, generation).filter(|_| are_counted)
+    }
+
+    /// How often its occupant was woken, and by whom last.
+    pub fn wakes(&self) -> WakeState {
+        let count = wake::count(self.wake.load(Ordering::Acquire));
+        let by = WokenBy::from_word(self.waker.load(Ordering::Relaxed));
+        WakeState {
+            count,
+            by,
+            at_ns: self.wake_ts.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Counters of a header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Coroutines that found no station.
+    pub refused: u32,
+    /// Sites and names that found no room.
+    pub unnamed: u32,
+    /// Threads that found no lane.
+    pub laneless: u32,
+    /// Forks that could not reach the recorder.
+    pub unreached: u32,
+    /// Bytes that rang the recorder.
+    pub wakes_sent: u32,
+    /// Bytes that did not fit into the socket, so the recorder was awake.
+    pub wakes_would_block: u32,
+    /// Attempts to ring without a socket.
+    pub wakes_failed: u32,
+    /// Times that only the safety tick found what was new.
+    pub wakes_rescued: u32,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        let sum = |one: &mut u32, other: u32| *one = one.saturating_add(other);
+        sum(&mut self.refused, other.refused);
+        sum(&mut self.unnamed, other.unnamed);
+        sum(&mut self.laneless, other.laneless);
+        sum(&mut self.unreached, other.unreached);
+        sum(&mut self.wakes_sent, other.wakes_sent);
+        sum(&mut self.wakes_would_block, other.wakes_would_block);
+        sum(&mut self.wakes_failed, other.wakes_failed);
+        sum(&mut self.wakes_rescued, other.wakes_rescued);
+    }
+}
+
+impl Header {
+    /// The word of the [doorbell](crate::doorbell).
+    pub fn tracer_sleeping(&self) -> &AtomicU32 {
+        &self.tracer_sleeping
+    }
+
+    /// The program may be under a filter of system calls: the probe is to make none.
+    pub fn forbids_calls(&self) -> bool {
+        self.features.load(Ordering::Relaxed) & FEATURE_NO_CALLS != 0
+    }
+
+    /// The await chain of each wait is wanted, though it costs clones of wakers.
+    pub fn wants_precise_chains(&self) -> bool {
+        self.features.load(Ordering::Relaxed) & FEATURE_PRECISE_CHAINS != 0
+    }
+
+    /// The recorder issues a `membarrier` before each sleep.
+    pub fn declares_barrier(&self) -> bool {
+        self.recorder_barrier.load(Ordering::Relaxed) == 1
+    }
+
+    /// All counters of the header.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            refused: self.refused.load(Ordering::Relaxed),
+            unnamed: self.unnamed.load(Ordering::Relaxed),
+            laneless: self.laneless.load(Ordering::Relaxed),
+            unreached: self.unreached.load(Ordering::Relaxed),
+            wakes_sent: self.wakes_sent.load(Ordering::Relaxed),
+            wakes_would_block: self.wakes_would_block.load(Ordering::Relaxed),
+            wakes_failed: self.wakes_failed.load(Ordering::Relaxed),
+            wakes_rescued: self.wakes_rescued.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Probe: a fork goes unrecorded that the recorder knows nothing of.
+    pub fn count_unreached(&self) {
+        self.unreached.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The safety tick found events that nobody rang for.
+    pub fn count_rescue(&self) {
+        self.wakes_rescued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes back what peers have claimed beyond the maximum, see [`alloc::rein_in`].
+    pub fn rein_in(&self, max: u32) {
+        alloc::rein_in(&self.allocated_count, max, &self.refused);
+    }
+}
+
+impl Region<'_> {
+    /// Would a new coroutine find no station?
+    pub fn is_full(&self) -> bool {
+        self.left() == 0
+    }
+
+    /// Stations for new coroutines: those that were put back, and those that nobody has had.
+    pub fn left(&self) -> usize {
+        let taken = self.header.free_head.load(Ordering::Relaxed);
+        let put = self.header.free_tail.load(Ordering::Relaxed);
+        let fresh = self.stations.len() - self.allocated().len();
+        (put.wrapping_sub(taken) as usize).saturating_add(fresh)
+    }
+
+    /// Puts back the station with this index: its occupant is over, and its `next_n` events have
+    /// all been read. Of one that was killed amid an event the head may lag behind, and it
+    /// would be [inside](Station::is_inside) for ever.
+    pub fn put_back(&self, index: u32, next_n: u64) {
+        if let Some(station) = self.stations.get(index as usize) {
+            station.event_head.store(next_n, Ordering::Relaxed);
+            station.begun.store(next_n as u32, Ordering::Relaxed);
+            station.state.store(0, Ordering::Relaxed);
+            station.dropped_filtered.store(0, Ordering::Relaxed);
+            alloc::put_back(&self.header.free_tail, self.free, index);
+        }
+    }
+}
+
+impl crate::memory::layout::Attach {
+    /// The process in this row, if there is one.
+    pub fn pid(&self) -> Option<u32> {
+        let pid = self.pid.load(Ordering::Relaxed);
+        (self.ready.load(Ordering::Acquire) != 0 && pid != 0).then_some(pid)
+    }
+
+    /// When it attached, by the clock of its events: nanoseconds. Meant for a row that has a process.
+    pub fn attached_ns(&self) -> u64 {
+        self.attached_ns.load(Ordering::Relaxed)
+    }
+}

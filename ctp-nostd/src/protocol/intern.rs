@@ -1,0 +1,216 @@
+//! Sites and names, each stored once in a fixed table of [`Interned`] entries.
+//!
+//! ```text
+//!   probe: claim (key 0 -> k, CAS) -> text -> ready = 1 (release)
+//!   recorder: ready? (acquire) -> text
+//! ```
+//! The key is a hash of the content, so whoever finds it may use the entry's id at once, also
+//! while another thread still fills it in. Entries never move and are never removed; a full
+//! table gives id 0, and the caller counts it.
+
+pub mod site;
+
+use core::panic::Location;
+
+use heapless::String;
+
+use crate::memory::layout::{FNV_BASIS, Interned, TEXT_BYTES, fnv1a};
+use crate::sync::Ordering;
+
+/// How many neighbours an entry may be away from its place.
+const REACH: usize = 32;
+
+/// What an entry says; its code is stored in the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum EntryKind {
+    /// A source position: text is the file.
+    Source = 1,
+    /// A function: `addr` is its first instruction, text its name.
+    Function = 2,
+    /// A coroutine's name; `site` is where it was spawned.
+    Name = 3,
+}
+
+/// Kind of an entry in the table of chains, see [`crate::chain`].
+pub(crate) const CHAIN: u32 = 4;
+
+/// Content of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<'t> {
+    /// What it says.
+    pub kind: EntryKind,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// Address of a function.
+    pub addr: u64,
+    /// Id of another site.
+    pub site: u32,
+    /// File or name; what does not fit loses its beginning.
+    pub text: &'t str,
+}
+
+impl<'t> Entry<'t> {
+    /// A line of the program.
+    pub fn source(place: &'t Location<'t>) -> Self {
+        Entry {
+            kind: EntryKind::Source,
+            line: place.line(),
+            column: place.column(),
+            addr: 0,
+            site: 0,
+            text: place.file(),
+        }
+    }
+
+    /// A function and the name that the program knows for it.
+    pub fn function(addr: u64, name: &'t str) -> Self {
+        Entry {
+            kind: EntryKind::Function,
+            line: 0,
+            column: 0,
+            addr,
+            site: 0,
+            text: name,
+        }
+    }
+
+    /// A coroutine's name and where it was spawned.
+    pub fn name(name: &'t str, spawn_site: u32) -> Self {
+        Entry {
+            kind: EntryKind::Name,
+            line: 0,
+            column: 0,
+            addr: 0,
+            site: spawn_site,
+            text: name,
+        }
+    }
+
+    fn hash(&self) -> u64 {
+        let hash = fnv1a(FNV_BASIS, self.text.as_bytes());
+        let hash = fnv1a(hash, &(self.kind as u32).to_le_bytes());
+        let hash = fnv1a(hash, &self.line.to_le_bytes());
+        let hash = fnv1a(hash, &self.column.to_le_bytes());
+        let hash = fnv1a(hash, &self.addr.to_le_bytes());
+        fnv1a(hash, &self.site.to_le_bytes())
+    }
+}
+
+/// Probe: the id (index + 1) of this content for this attached process, 0 if the table is full.
+pub fn intern(table: &[Interned], attach_id: u16, entry: &Entry<'_>) -> u32 {
+    place(table, attach_id, entry.hash(), |slot| fill(slot, entry))
+}
+
+/// The id of whatever has this hash, and can `fill` an entry; 0 if the table is full.
+pub(crate) fn place(
+    table: &[Interned],
+    attach_id: u16,
+    hash: u64,
+    fill: impl Fn(&Interned),
+) -> u32 {
+    let key = (hash << 16) | u64::from(attach_id) | (1 << 63);
+    for distance in 0..REACH.min(table.len()) {
+        let index = ((hash >> 48) as usize).wrapping_add(distance) % table.len();
+        if claim(&table[index], key, &fill) {
+            return index as u32 + 1;
+        }
+    }
+    0
+}
+
+/// True if the entry holds this key, maybe since just now.
+fn claim(slot: &Interned, key: u64, fill: impl Fn(&Interned)) -> bool {
+    // Mostly it is there already; a look keeps its cache line shared.
+    let present = slot.key.load(Ordering::Relaxed);
+    if present != 0 {
+        return present == key;
+    }
+    match slot
+        .key
+        .compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed)
+    {
+        Ok(_) => {
+            fill(slot);
+            slot.ready.store(1, Ordering::Release);
+            true
+        }
+        Err(present) => present == key,
+    }
+}
+
+fn fill(slot: &Interned, entry: &Entry<'_>) {
+    let text = tail_of(entry.text);
+    slot.kind.store(entry.kind as u32, Ordering::Relaxed);
+    slot.line.store(entry.line, Ordering::Relaxed);
+    slot.column.store(entry.column, Ordering::Relaxed);
+    slot.addr.store(entry.addr, Ordering::Relaxed);
+    slot.site.store(entry.site, Ordering::Relaxed);
+    slot.text_bytes.store(text.len() as u32, Ordering::Relaxed);
+    for (word, chunk) in slot.text.iter().zip(text.as_bytes().chunks(8)) {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+    }
+}
+
+/// The end of a text, which says more of a path than its beginning.
+fn tail_of(text: &str) -> &str {
+    let mut start = text.len().saturating_sub(TEXT_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+/// What the recorder read of an entry. The text need not be what a probe of ours would write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InternedEntry {
+    /// An [`EntryKind`]'s code, or anything.
+    pub kind: u32,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+    /// Address of a function.
+    pub addr: u64,
+    /// Id of another site.
+    pub site: u32,
+    /// File or name; bytes that are no UTF-8 are replaced.
+    pub text: String<TEXT_BYTES>,
+}
+
+/// Recorder: the entry with this id, if there is one and it is filled in.
+pub fn lookup(table: &[Interned], id: u32) -> Option<InternedEntry> {
+    let slot = table.get((id as usize).checked_sub(1)?)?;
+    if slot.ready.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    Some(InternedEntry {
+        kind: slot.kind.load(Ordering::Relaxed),
+        line: slot.line.load(Ordering::Relaxed),
+        column: slot.column.load(Ordering::Relaxed),
+        addr: slot.addr.load(Ordering::Relaxed),
+        site: slot.site.load(Ordering::Relaxed),
+        text: text_of(slot),
+    })
+}
+
+fn text_of(slot: &Interned) -> String<TEXT_BYTES> {
+    let mut bytes = [0; TEXT_BYTES];
+    for (word, chunk) in slot.text.iter().zip(bytes.chunks_mut(8)) {
+        chunk.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    let length = (slot.text_bytes.load(Ordering::Relaxed) as usize).min(TEXT_BYTES);
+    let mut text = String::new();
+    for chunk in bytes[..length].utf8_chunks() {
+        // A replacement may need more room than the bad byte had: then the rest is left out.
+        let replaced = if chunk.invalid().is_empty() { "" } else { "?" };
+        if text.push_str(chunk.valid()).is_err() || text.push_str(replaced).is_err() {
+            break;
+        }
+    }
+    text
+}

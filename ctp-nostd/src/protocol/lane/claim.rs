@@ -1,0 +1,380 @@
+//! Which thread has which lane.
+//!
+//! A thread takes the first lane that nobody had, unless many are in use: those cost the recorder looks
+//! and memory, so then it may ask of some of them first whether one is free. To ask whether a thread is
+//! gone takes a system call, so asks are saved up: each of the first threads leaves one to those that
+//! come later, each of these a quarter of one, and each lane that is found free three. So where threads
+//! stay most ask of none. Where they come and go at most about twice as many lanes are in use as threads
+//! live at a time: as soon as more than a third are of the dead, asks bring more of them than they take,
+//! for they step over the lanes in strides and do not come upon those that stay all at once.
+//! Where lanes are written over, `lane/oldest.rs` says which is taken.
+
+use core::ops::Range;
+
+use crate::memory::layout::Lane;
+use crate::sync::{AtomicU32, Ordering};
+
+/// In the word of the thread: it had one, and has given it back.
+pub(crate) const GIVEN_BACK: u32 = u32::MAX;
+
+/// While no more lanes are in use, and there are others, a thread asks of none.
+const FEW: usize = 15;
+
+/// One ask, in the quarters that are saved.
+const ASK: u16 = 4;
+
+/// Saved by a thread that comes while few lanes are in use, and by any other.
+const BY_ONE_OF_FEW: u16 = ASK;
+const BY_ANY: u16 = 1;
+
+/// Saved by a lane that was found free.
+const BY_A_FIND: u16 = 3 * ASK;
+
+/// No more is saved.
+const SAVED_AT_MOST: u16 = 32 * ASK;
+
+/// So often one thread may ask at once, while there are lanes that nobody had.
+const ASKED_AT_ONCE: u16 = 8;
+
+/// From one that is asked of to the next. A prime, so that all are come by whatever their number.
+const STRIDE: usize = 40_487;
+
+/// Of how many lanes a thread asks at each look where nobody has had none, and of how many of the oldest
+/// where lanes are written over.
+pub(super) const ASKED_AT_LOOK: usize = 16;
+
+/// Of how many more at the first.
+const ASKED_AT_LAST: usize = 128;
+
+/// All lanes of a memory, by number: the long ones, then the short ones. None is taken before those
+/// in front of it have been.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool<'m> {
+    /// With room for much.
+    pub long: &'m [Lane],
+    /// With room for less.
+    pub short: &'m [Lane],
+    /// Who asks next begins where.
+    pub turn: &'m AtomicU32,
+}
+
+/// What threads that looked for a lane have left to the next one: a hint, which may be any.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// How many strides to go to the lane of which to ask first.
+    next: u16,
+    /// How often may be asked, in quarters.
+    saved: u16,
+}
+
+impl Turn {
+    fn of(word: u32) -> Self {
+        Turn {
+            next: word as u16,
+            saved: (word >> 16) as u16,
+        }
+    }
+
+    fn save(&mut self, more: u16) {
+        self.saved = self.saved.saturating_add(more).min(SAVED_AT_MOST);
+    }
+
+    /// How often a thread may ask that has come just now.
+    fn asks(&self) -> usize {
+        (self.saved / ASK).min(ASKED_AT_ONCE).into()
+    }
+
+    fn word(self) -> u32 {
+        u32::from(self.saved) << 16 | u32::from(self.next)
+    }
+}
+
+/// A thread without a lane, and what it knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimant<G, I> {
+    /// Its kernel id.
+    pub thread: u32,
+    /// The attach id of its probe: another copy of that in the same program has lanes of its own.
+    pub owner: u32,
+    /// How often it has looked for one.
+    pub looks: u32,
+    /// Is that thread of this process gone?
+    pub is_gone: G,
+    /// Says in the lane with this number whose it is now, if there is room for that.
+    pub introduce: I,
+}
+
+impl<'m> Pool<'m> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.long.len().saturating_add(self.short.len())
+    }
+
+    /// The lane with this number.
+    pub fn get(&self, number: usize) -> Option<&'m Lane> {
+        let short = || self.short.get(number.checked_sub(self.long.len())?);
+        self.long.get(number).or_else(short)
+    }
+
+    /// How many were ever taken, found in as many steps as that number has bits.
+    pub(crate) fn used(&self) -> usize {
+        let of = |lanes: &[Lane]| lanes.partition_point(is_used);
+        match of(self.long) {
+            long if long < self.long.len() => long,
+            long => long.saturating_add(of(self.short)),
+        }
+    }
+}
+
+impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
+    /// Takes a lane: of some that were taken before one that is free, else the first that nobody had.
+    /// Only at its first look it also asks of many more.
+    pub fn claim(&self, pool: Pool<'_>) -> Option<usize> {
+        let used = pool.used();
+        let mut turn = Turn::of(pool.turn.load(Ordering::Relaxed));
+        let more = if self.looks == 0 { ASKED_AT_LAST } else { 0 };
+        turn.save(if used <= FEW { BY_ONE_OF_FEW } else { BY_ANY });
+        let some = match used < pool.count() {
+            true if used <= FEW => self.given_back(pool, used),
+            true => self.ask(pool, used, turn.asks(), &mut turn),
+            false => self.ask(pool, used, ASKED_AT_LOOK, &mut turn),
+        };
+        let some = some.or_else(|| self.fresh(pool, used..pool.count()));
+        let some = some.or_else(|| self.ask(pool, used, more, &mut turn));
+        pool.turn.store(turn.word(), Ordering::Relaxed);
+        some
+    }
+
+    /// Takes the first of these that nobody had.
+    pub(super) fn fresh(&self, pool: Pool<'_>, numbers: Range<usize>) -> Option<usize> {
+        let is_fresh = |number: &usize| pool.get(*number).is_some_and(|lane| !is_used(lane));
+        let mut fresh = numbers.filter(is_fresh);
+        fresh.find(|number| self.has_taken(pool, *number))
+    }
+
+    /// Of so many that are in use it takes one that needs no asking.
+    fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
+        let is_free = |lane| self.is_known_free(lane);
+        let mut free = (0..used).filter(|number| pool.get(*number).is_some_and(is_free));
+        free.find(|number| self.has_taken(pool, *number))
+    }
+
+    /// Asks of so many of those that are in use, each once, and takes the first that is free.
+    fn ask(&self, pool: Pool<'_>, used: usize, count: usize, turn: &mut Turn) -> Option<usize> {
+        for _ in 0..count.min(used) {
+            let strides = usize::from(turn.next).checked_rem(used)?;
+            let number = strides.wrapping_mul(STRIDE).checked_rem(used)?;
+            turn.next = strides.saturating_add(1) as u16;
+            turn.saved = turn.saved.saturating_sub(ASK);
+            if self.has_taken(pool, number) {
+                turn.save(BY_A_FIND);
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Exactly one of those who want a lane gets it. Where it cannot be introduced, others may try.
+    pub(super) fn has_taken(&self, pool: Pool<'_>, number: usize) -> bool {
+        let lane = pool.get(number).filter(|lane| self.take(lane));
+        let is_introduced = lane.is_some() && (self.introduce)(number);
+        if let Some(lane) = lane.filter(|_| !is_introduced) {
+            give_back(lane);
+        }
+        is_introduced
+    }
+
+    fn take(&self, lane: &Lane) -> bool {
+        let (taken, not) = (Ordering::AcqRel, Ordering::Relaxed);
+        let exchange = |holder| {
+            lane.thread
+                .compare_exchange(holder, self.thread, taken, not)
+        };
+        let is_taken = self
+            .free_of(lane)
+            .map(exchange)
+            .is_some_and(|it| it.is_ok());
+        if is_taken {
+            lane.owner.store(self.owner, Ordering::Relaxed);
+        }
+        is_taken
+    }
+
+    /// The holder that a lane has had until now, if it is free for this thread.
+    fn free_of(&self, lane: &Lane) -> Option<u32> {
+        let holder = lane.thread.load(Ordering::Relaxed);
+        let is_free = holder == 0 || self.needs_no_asking(lane, holder);
+        (is_free || (self.is_gone)(holder)).then_some(holder)
+    }
+
+    /// Was it had before, and is free without a question?
+    pub(super) fn is_known_free(&self, lane: &Lane) -> bool {
+        self.needs_no_asking(lane, lane.thread.load(Ordering::Relaxed))
+    }
+
+    fn needs_no_asking(&self, lane: &Lane, holder: u32) -> bool {
+        holder == GIVEN_BACK || self.is_its_own(lane, holder)
+    }
+
+    /// Was it that of an earlier thread with this one's id? In another copy of the probe that may be
+    /// this one.
+    fn is_its_own(&self, lane: &Lane, holder: u32) -> bool {
+        holder == self.thread && lane.owner.load(Ordering::Relaxed) == self.owner
+    }
+}
+
+/// The thread, which writes no more into it.
+pub fn give_back(lane: &Lane) {
+    lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `take`
+}
+
+fn is_used(lane: &Lane) -> bool {
+    lane.thread.load(Ordering::Relaxed) != 0
+}
+
+#[cfg(all(test, not(loom)))]
+pub(super) mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+
+    /// Four lanes are long.
+    pub fn pool<'m>(lanes: &'m [Lane], turn: &'m AtomicU32) -> Pool<'m> {
+        let (long, short) = lanes.split_at(4);
+        Pool { long, short, turn }
+    }
+
+    pub fn claimant<G: Fn(u32) -> bool>(
+        thread: u32,
+        is_gone: G,
+    ) -> Claimant<G, impl Fn(usize) -> bool> {
+        Claimant {
+            thread,
+            owner: 1,
+            looks: 0,
+            is_gone,
+            introduce: |_| true,
+        }
+    }
+
+    // LT-13
+    #[test]
+    fn a_lane_in_which_there_is_no_room_for_a_begin_stays_for_others() {
+        let lanes: [Lane; 4] = Default::default();
+        let turn = AtomicU32::new(0);
+        give_back(&lanes[0]);
+        let claim = |thread, introduce: fn(usize) -> bool| {
+            let claimant = Claimant {
+                thread,
+                owner: 1,
+                looks: 0,
+                is_gone: |_| false,
+                introduce,
+            };
+            claimant.claim(pool(&lanes, &turn))
+        };
+        assert_eq!(claim(1, |number| number != 0), Some(1));
+        assert_eq!(claim(2, |_| true), Some(0));
+    }
+
+    // LT-12
+    #[test]
+    fn another_copy_of_the_probe_does_not_take_the_lane_that_the_thread_has() {
+        let lanes: [Lane; 4] = Default::default();
+        let turn = AtomicU32::new(0);
+        let claim = |owner| {
+            let claimant = Claimant {
+                owner,
+                ..claimant(1, |_| false)
+            };
+            claimant.claim(pool(&lanes, &turn))
+        };
+        assert_eq!([1, 2].map(claim), [Some(0), Some(1)]);
+        assert_eq!(claim(1), Some(0), "a later thread with that id");
+    }
+
+    /// A hundred lanes, and how often it was asked of one.
+    struct Hundred {
+        lanes: [Lane; 100],
+        turn: AtomicU32,
+        asked: Cell<usize>,
+    }
+
+    impl Hundred {
+        fn of_nobody() -> Self {
+            Hundred {
+                lanes: core::array::from_fn(|_| Lane::default()),
+                turn: AtomicU32::new(0),
+                asked: Cell::new(0),
+            }
+        }
+
+        /// Which one a thread finds, and how often it asked.
+        fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> (Option<usize>, usize) {
+            self.asked.set(0);
+            let is_gone = |thread| {
+                self.asked.set(self.asked.get() + 1);
+                gone.contains(&thread)
+            };
+            let claimant = Claimant {
+                looks,
+                ..claimant(thread, is_gone)
+            };
+            let found = claimant.claim(pool(&self.lanes, &self.turn));
+            (found, self.asked.get())
+        }
+
+        fn used(&self) -> usize {
+            pool(&self.lanes, &self.turn).used()
+        }
+    }
+
+    // LT-12
+    #[test]
+    fn while_there_are_lanes_that_nobody_had_most_threads_ask_of_none() {
+        let hundred = Hundred::of_nobody();
+        let look = |thread| {
+            let (found, asked) = hundred.look(thread, 0, 0..0);
+            assert_eq!(found, Some(thread as usize - 1));
+            asked
+        };
+        let asked: [usize; 100] = core::array::from_fn(|index| look(index as u32 + 1));
+        let (few, more) = asked.split_at(FEW + 1);
+        assert!(few.iter().all(|asked| *asked == 0));
+        assert!(more.iter().all(|asked| *asked <= ASKED_AT_ONCE.into()));
+        let have_asked = more.iter().filter(|asked| **asked != 0).count();
+        assert!(have_asked <= 2 + more.len() / usize::from(ASK), "{more:?}");
+    }
+
+    // LT-12
+    #[test]
+    fn a_thread_asks_of_few_lanes_at_each_look_and_in_the_end_of_all() {
+        let hundred = Hundred::of_nobody();
+        (1..=100).for_each(|thread| assert!(hundred.look(thread, 0, 0..0).0.is_some()));
+        let all = (None, ASKED_AT_LOOK + 100);
+        assert_eq!(hundred.look(1000, 0, 0..0), all, "at its first");
+        assert_eq!(hundred.look(1000, 1, 0..0), (None, ASKED_AT_LOOK));
+        let looks = 1..=100_u32.div_ceil(ASKED_AT_LOOK as u32);
+        let mut found = looks.map(|look| hundred.look(1000, look, 77..78).0);
+        assert!(found.any(|number| number == Some(76)));
+    }
+
+    // LT-13
+    #[test]
+    fn twice_as_many_lanes_are_used_as_threads_live_at_a_time() {
+        let hundred = Hundred::of_nobody();
+        for thread in 1..=10_000 {
+            let gone = 0..thread.max(8) - 7;
+            assert!(hundred.look(thread, 0, gone).0.is_some());
+        }
+        assert_eq!(hundred.used(), 16, "eight at a time");
+        for thread in 10_001..10_030 {
+            hundred.look(thread, 0, 0..10_000);
+        }
+        for thread in 10_030..=20_000 {
+            hundred.look(thread, 0, 10_030..thread.max(10_037) - 7);
+        }
+        let living = 1 + 29 + 8;
+        assert!(hundred.used() <= 2 * living, "{} used", hundred.used());
+    }
+}

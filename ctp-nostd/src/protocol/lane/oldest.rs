@@ -1,0 +1,233 @@
+//! Which thread has which lane, where lanes are written over.
+//!
+//! There what is old is worth keeping, and a long lane keeps the most of it. So a thread takes the first
+//! long one that nobody had. If there is none left it reads when each of them was last written to, which
+//! takes no system call, and tries some of the oldest, from the oldest on: so that of the thread that is
+//! dead for the longest is used again first, unless as many that live have been idle for longer still.
+//! Then it tries the oldest of those that were given back, of which there is nothing to ask, and after that
+//! does as where lanes are not written over: it asks of lanes in strides, which come by all of them before
+//! they come by one again, so what was written last is not the first to go then either.
+
+use core::mem::swap;
+
+use super::claim::{ASKED_AT_LOOK, Claimant, Pool};
+use crate::memory::layout::Lane;
+
+/// Of some lanes those whose latest record is the oldest, from the oldest on: {when that was, number}.
+struct Oldest([(u64, usize); ASKED_AT_LOOK]);
+
+impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
+    /// Takes a lane where lanes are written over: a long one that nobody had, else of those that are free
+    /// the one whose `latest` record is the oldest, as far as a few asks can tell.
+    pub fn claim_oldest(&self, pool: Pool<'_>, latest: impl Fn(usize) -> u64) -> Option<usize> {
+        let long = || pool.long.iter().enumerate();
+        let age = |(number, _): (usize, &Lane)| (latest(number), number);
+        let of_all = || Oldest::of(long().map(age));
+        let of_free = || Oldest::of(long().filter(|(_, it)| self.is_known_free(it)).map(age));
+        let fresh = self.fresh(pool, pool.used()..pool.long.len());
+        let found = fresh.or_else(|| self.first_of(pool, of_all()));
+        let found = found.or_else(|| self.first_of(pool, of_free()));
+        found.or_else(|| self.claim(pool))
+    }
+
+    /// Another thread may be quicker; then the next one is tried.
+    fn first_of(&self, pool: Pool<'_>, oldest: Oldest) -> Option<usize> {
+        let mut numbers = oldest.0.into_iter().map(|(_, number)| number);
+        numbers.find(|number| self.has_taken(pool, *number))
+    }
+}
+
+impl Oldest {
+    /// A place for which there is none: no lane has such a number, and all are older.
+    const NO_LANE: (u64, usize) = (u64::MAX, usize::MAX);
+
+    fn of(lanes: impl Iterator<Item = (u64, usize)>) -> Self {
+        let mut oldest = Oldest([Self::NO_LANE; ASKED_AT_LOOK]);
+        lanes.for_each(|lane| oldest.keep(lane));
+        oldest
+    }
+
+    /// Puts it in its place, if it is one of them; then the youngest goes.
+    fn keep(&mut self, mut lane: (u64, usize)) {
+        // Of a thousand most are not.
+        if self.0.last().is_some_and(|youngest| *youngest <= lane) {
+            return;
+        }
+        for kept in &mut self.0 {
+            if lane < *kept {
+                swap(&mut lane, kept);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use core::cell::Cell;
+    use core::ops::Range;
+
+    use super::*;
+    use crate::protocol::lane::claim::tests::{claimant, pool};
+    use crate::protocol::lane::give_back;
+    use crate::sync::{AtomicU32, Ordering};
+
+    const LATEST: [u64; 4] = [40, 10, 30, 20];
+
+    /// What a thread finds, and how often it asked.
+    type Look = (Option<usize>, usize);
+
+    fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
+        let turn = AtomicU32::new(0);
+        let claimant = claimant(thread, |thread| gone.contains(&thread));
+        claimant.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
+    }
+
+    // LT-14
+    #[test]
+    fn of_threads_that_are_gone_the_longest_dead_gives_up_its_lane_first() {
+        let lanes: [Lane; 4] = Default::default();
+        for thread in 1..=4 {
+            let index = claim_of(&lanes, thread, &[1, 2, 3, 4]);
+            assert_eq!(
+                index,
+                Some(thread as usize - 1),
+                "first those that nobody had"
+            );
+        }
+        assert_eq!(claim_of(&lanes, 5, &[]), None);
+        give_back(&lanes[2]);
+        assert_eq!(claim_of(&lanes, 6, &[1, 4]), Some(3));
+        assert_eq!(claim_of(&lanes, 7, &[1, 4]), Some(2));
+        assert_eq!(claim_of(&lanes, 8, &[1, 4]), Some(0));
+        assert_eq!(claim_of(&lanes, 9, &[1, 4]), None, "one is alive");
+    }
+
+    // LT-12, LT-14
+    #[test]
+    fn where_all_long_lanes_are_of_living_threads_short_ones_are_taken() {
+        let lanes: [Lane; 6] = Default::default();
+        for thread in 1..=6 {
+            let index = claim_of(&lanes, thread, &[]);
+            assert_eq!(index, Some(thread as usize - 1));
+        }
+        assert_eq!(claim_of(&lanes, 7, &[]), None);
+        assert_eq!(claim_of(&lanes, 7, &[6]), Some(5));
+    }
+
+    // LT-14
+    #[test]
+    fn the_oldest_are_kept_in_their_order_whatever_order_they_come_in() {
+        let age = |number: u64| number * 37 % 100;
+        let lanes = (0..100).map(|number| (age(number), number as usize));
+        let kept = Oldest::of(lanes).0.map(|(age, _)| age);
+        assert_eq!(kept, core::array::from_fn(|index| index as u64));
+    }
+
+    /// A hundred long lanes, and how often it was asked of one. Who came earlier is idle for longer.
+    struct Hundred {
+        lanes: [Lane; 100],
+        turn: AtomicU32,
+        asked: Cell<usize>,
+    }
+
+    impl Hundred {
+        /// Each has a thread, the first one the thread 1.
+        fn of_as_many_threads() -> Self {
+            let hundred = Hundred {
+                lanes: core::array::from_fn(|_| Lane::default()),
+                turn: AtomicU32::new(0),
+                asked: Cell::new(0),
+            };
+            for thread in 1..=100 {
+                let look = hundred.look(thread, 0, 0..0);
+                assert_eq!(look, (Some(thread as usize - 1), 0));
+            }
+            hundred
+        }
+
+        fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> Look {
+            self.asked.set(0);
+            let is_gone = |thread| {
+                self.asked.set(self.asked.get() + 1);
+                gone.contains(&thread)
+            };
+            let claimant = Claimant {
+                looks,
+                ..claimant(thread, is_gone)
+            };
+            let found = claimant.claim_oldest(self.pool(), |number| self.holder(number).into());
+            (found, self.asked.get())
+        }
+
+        fn pool(&self) -> Pool<'_> {
+            Pool {
+                long: &self.lanes,
+                short: &[],
+                turn: &self.turn,
+            }
+        }
+
+        fn holder(&self, number: usize) -> u32 {
+            self.lanes[number].thread.load(Ordering::Relaxed)
+        }
+    }
+
+    // LT-12
+    #[test]
+    fn where_all_threads_live_it_asks_of_few_of_the_oldest_and_of_as_many_as_any() {
+        let hundred = Hundred::of_as_many_threads();
+        let all = 2 * ASKED_AT_LOOK + 100;
+        assert_eq!(hundred.look(1000, 0, 0..0), (None, all), "at its first");
+        assert_eq!(hundred.look(1000, 16, 0..0), (None, 2 * ASKED_AT_LOOK));
+    }
+
+    // LT-14
+    #[test]
+    fn the_longest_dead_of_many_is_first_while_few_have_been_idle_for_longer() {
+        let hundred = Hundred::of_as_many_threads();
+        let idle = ASKED_AT_LOOK as u32 - 1;
+        let gone = idle + 1..50;
+        for dead in gone.clone() {
+            let look = hundred.look(1000 + dead, 0, gone.clone());
+            assert_eq!(look, (Some(dead as usize - 1), ASKED_AT_LOOK));
+        }
+        assert_eq!(hundred.look(2000, 0, gone).0, None, "all others live");
+    }
+
+    // LT-12, LT-14
+    #[test]
+    fn behind_many_idle_threads_it_finds_what_was_given_back_and_who_is_gone() {
+        let hundred = Hundred::of_as_many_threads();
+        give_back(&hundred.lanes[77]);
+        let given_back = hundred.look(1000, 0, 50..51);
+        assert_eq!(given_back, (Some(77), ASKED_AT_LOOK));
+        let (gone, asked) = hundred.look(1001, 0, 50..51);
+        assert_eq!(gone, Some(49));
+        assert!(asked <= 2 * ASKED_AT_LOOK + 100);
+    }
+
+    // LT-14
+    #[test]
+    fn where_another_thread_is_quicker_the_next_oldest_is_taken() {
+        let hundred = Hundred::of_as_many_threads();
+        let is_gone = |thread| {
+            if thread == 1 {
+                hundred.lanes[0].thread.store(2000, Ordering::Relaxed);
+            }
+            true
+        };
+        let found = claimant(1000, is_gone).claim_oldest(hundred.pool(), |number| number as u64);
+        assert_eq!(found, Some(1));
+    }
+
+    // LT-12, LT-14
+    #[test]
+    fn among_ten_thousand_short_lives_each_asks_of_the_longest_dead_alone() {
+        let hundred = Hundred::of_as_many_threads();
+        for thread in 101..=10_000 {
+            let longest_dead = (thread as usize - 1) % 100;
+            let look = hundred.look(thread, 0, 0..thread - 7);
+            assert_eq!(look, (Some(longest_dead), 1), "eight live at a time");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What a record of a lane says, and how it is packed into three of its words.
+
+use crate::memory::layout::MOST_STATIONS;
+use crate::protocol::intern::site::SiteWord;
+
+/// What a record says that is no event of a coroutine but something its thread did. The codes go
+/// on from those of [`EventKind`](crate::slot::EventKind).
+///
+/// Those that say what was lost count all records that ever found no room in this lane, modulo
+/// 2^32: what is new in the count was lost just before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DeedKind {
+    /// From here on the lane is another thread's: `arg` is its id, `station` the attach id of its
+    /// process, `n` what was lost.
+    Begin = 7,
+    /// The thread's last record: `arg` and `station` as in its begin, which may be written over.
+    End = 8,
+    /// It woke the coroutine that the record names: `site` is where, `arg` who (the station's
+    /// `waker`), `n` the count of wakes.
+    Wake = 9,
+    /// A resource is gone: `site` is where, `wait_kind` and `arg` which.
+    Close = 10,
+    /// There was no room: `n` is what was lost.
+    Loss = 11,
+    /// Nothing: a handler came amid an event, which begins anew.
+    Void = 12,
+    /// Who runs on it holds a resource from now on: `site` is where, `wait_kind` and `arg` which, `n`
+    /// one of [`HELD_BY_THREAD`], [`HELD_BY_COROUTINE`], which `station` and `uses` tell, and
+    /// [`HELD_BY_UNKNOWN`].
+    Acquire = 13,
+    /// It is given back by who runs on it; all as in an acquire.
+    Release = 14,
+}
+
+/// In an acquire or a release: no coroutine ran on the thread.
+pub const HELD_BY_THREAD: u64 = 0;
+/// In an acquire or a release: a coroutine ran on the thread.
+pub const HELD_BY_COROUTINE: u64 = 1;
+/// In an acquire or a release: it is not known whether a coroutine ran on the thread.
+pub const HELD_BY_UNKNOWN: u64 = 2;
+
+impl DeedKind {
+    /// The deed that a record's kind stands for; nothing if it is an event.
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            7 => DeedKind::Begin,
+            8 => DeedKind::End,
+            9 => DeedKind::Wake,
+            10 => DeedKind::Close,
+            11 => DeedKind::Loss,
+            12 => DeedKind::Void,
+            13 => DeedKind::Acquire,
+            14 => DeedKind::Release,
+            _ => return None,
+        })
+    }
+}
+
+/// One record, without its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// An [`EventKind`](crate::slot::EventKind) or a [`DeedKind`].
+    pub kind: u8,
+    /// A [`crate::WaitKind`].
+    pub wait_kind: u8,
+    /// Low bits of the station's use.
+    pub uses: u8,
+    /// Which station; of a thread's begin and end, its process's attach id.
+    pub station: u32,
+    /// Low bits of the event's index, as many as [`n_bits`](Payload::n_bits) says.
+    pub n: u64,
+    /// A site word.
+    pub site: u64,
+    /// By kind, see `LAYOUT.md`.
+    pub arg: u64,
+}
+
+const STATION_BITS: u32 = MOST_STATIONS.ilog2();
+const N_SHIFT: u32 = 28;
+const N_BITS: u32 = 16;
+const WAIT_SHIFT: u32 = 56;
+/// In a site word that is an id, or none, these bits hold more of the event's index.
+const MORE_N_SHIFT: u32 = 32;
+const MORE_N_BITS: u32 = WAIT_SHIFT - MORE_N_SHIFT;
+
+impl Payload {
+    /// Low bits of the commit word that are the payload's.
+    pub(crate) const COMMIT_BITS: u32 = Self::KIND_SHIFT + 5;
+    pub(crate) const KIND_SHIFT: u32 = 44;
+
+    /// How many bits of the event's index it has.
+    pub const fn n_bits(&self) -> u32 {
+        match SiteWord(self.site).address() {
+            Some(_) => N_BITS,
+            None => N_BITS + MORE_N_BITS,
+        }
+    }
+
+    /// The word that is stored last, but for the lap in the bits above.
+    pub(crate) const fn to_commit(self) -> u64 {
+        self.to_commit_of(Self::whose(self.station, self.uses))
+    }
+
+    /// That word of a record of [somebody](Payload::whose), whatever the payload says of that.
+    pub(crate) const fn to_commit_of(self, whose: u64) -> u64 {
+        ((self.kind % 32) as u64) << Self::KIND_SHIFT | low_bits(self.n, N_BITS) << N_SHIFT | whose
+    }
+
+    /// The bits of that word which say of whom a record is.
+    pub(crate) const fn whose(station: u32, uses: u8) -> u64 {
+        (uses as u64) << STATION_BITS | (station % MOST_STATIONS) as u64
+    }
+
+    /// Which station a commit word tells of.
+    pub(crate) const fn station_of(commit: u64) -> u32 {
+        low_bits(commit, STATION_BITS) as u32
+    }
+
+    /// Which kind.
+    pub(crate) const fn kind_of(commit: u64) -> u8 {
+        low_bits(commit >> Self::KIND_SHIFT, 5) as u8
+    }
+
+    /// Can these words be of event `n`, in the station's use with these low bits?
+    #[inline]
+    pub(crate) const fn can_be(commit: u64, site: u64, uses: u8, n: u64) -> bool {
+        let is_low = (commit >> N_SHIFT) as u16 == n as u16;
+        let others = low_bits(site >> MORE_N_SHIFT ^ n >> N_BITS, MORE_N_BITS);
+        (commit >> STATION_BITS) as u8 == uses && is_low && (others == 0 || is_address(site))
+    }
+
+    pub(crate) const fn to_site(self) -> u64 {
+        let wait = low_bits(self.wait_kind as u64, 7) << WAIT_SHIFT;
+        match SiteWord(self.site).address() {
+            Some(address) => low_bits(address, WAIT_SHIFT) | wait,
+            None => {
+                let more = low_bits(self.n >> N_BITS, MORE_N_BITS) << MORE_N_SHIFT;
+                IS_ID | wait | more | low_bits(self.site, MORE_N_SHIFT)
+            }
+        }
+    }
+
+    /// From what is stored; all words mean something.
+    pub(crate) const fn from_words(commit: u64, site: u64, arg: u64) -> Self {
+        let is_id = site & IS_ID != 0;
+        let more = if is_id {
+            low_bits(site >> MORE_N_SHIFT, MORE_N_BITS)
+        } else {
+            0
+        };
+        Payload {
+            kind: Self::kind_of(commit),
+            wait_kind: low_bits(site >> WAIT_SHIFT, 7) as u8,
+            uses: (commit >> STATION_BITS) as u8,
+            station: Self::station_of(commit),
+            n: low_bits(commit >> N_SHIFT, N_BITS) | more << N_BITS,
+            site: match is_id {
+                true => SiteWord::from_id(site as u32).0,
+                false => low_bits(site, WAIT_SHIFT),
+            },
+            arg,
+        }
+    }
+}
+
+/// Few probes tell addresses, which leave no room for more of `n`.
+#[cold]
+const fn is_address(site: u64) -> bool {
+    site & IS_ID == 0 && low_bits(site, WAIT_SHIFT) != 0
+}
+
+/// Bit 63 of a site word.
+pub(crate) const IS_ID: u64 = SiteWord::from_id(1).0 & !1;
+
+pub(crate) const fn low_bits(word: u64, bits: u32) -> u64 {
+    word & ((1 << bits) - 1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn round_trip(payload: Payload) -> Payload {
+        Payload::from_words(payload.to_commit(), payload.to_site(), payload.arg)
+    }
+
+    // LT-07
+    #[test]
+    fn a_record_says_what_was_put_into_it() {
+        let payload = Payload {
+            kind: crate::protocol::slot::EventKind::Suspend as u8,
+            wait_kind: 8,
+            uses: 255,
+            station: MOST_STATIONS - 1,
+            n: (1 << 40) - 2,
+            site: SiteWord::from_id(u32::MAX).0,
+            arg: u64::MAX,
+        };
+        assert_eq!(round_trip(payload), payload);
+        let nowhere = Payload { site: 0, ..payload };
+        assert_eq!(round_trip(nowhere), nowhere);
+        let address = Payload {
+            n: 65_535,
+            site: 0x7fff_ffff_f000,
+            ..payload
+        };
+        assert_eq!(round_trip(address), address);
+        assert_eq!((payload.n_bits(), address.n_bits()), (40, 16));
+    }
+}

@@ -1,0 +1,79 @@
+//! How many of a coroutine's wakers are alive? With none, nobody can ever wake it. Both halves.
+//!
+//! Clones of one waker count as one, from the first to the last of them; the last may be counted on
+//! once it has woken, until a poll has ended that took none (`holders.rs`).
+//!
+//! The word holds {use of the station 12 bits | wakers 20 bits}, as that of [`crate::wake`] does.
+//!
+//! ```text
+//!   whoever wakes                          recorder
+//!   L1 count the wake  (N1 of `wake.rs`)   J1 wakers                  (acquire)
+//!   L2 the real wake: queue it             J2 wakes                   (acquire)
+//!   L3 wakers -= 1           (release)
+//! ```
+//! Who finds no waker in J1 finds in J2 the wake of the last one that there was. A poll clones the
+//! waker that it is given before the suspend that ends it, so a suspended coroutine's count is
+//! never behind. A waker that outlives its coroutine leaves the next occupant's count alone.
+
+use crate::protocol::wake;
+use crate::sync::{AtomicU32, Ordering};
+
+/// More are not counted apart: then there are some for ever.
+const MOST: u32 = (1 << 20) - 1;
+
+/// One waker more of the occupant of this generation.
+#[inline]
+pub fn add(word: &AtomicU32, generation: u32) {
+    change(word, generation, |count| match count {
+        MOST => MOST,
+        some => some + 1,
+    });
+}
+
+/// One waker less, after all that it did.
+#[inline]
+pub fn subtract(word: &AtomicU32, generation: u32) {
+    change(word, generation, |count| match count {
+        0 | MOST => count,
+        some => some - 1,
+    });
+}
+
+#[inline]
+fn change(word: &AtomicU32, generation: u32, step: impl Fn(u32) -> u32) {
+    let base = wake::word(generation);
+    let mut now = word.load(Ordering::Relaxed);
+    while now & !MOST == base {
+        let next = base | step(now & MOST);
+        match word.compare_exchange_weak(now, next, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return, // L3, pairs with J1
+            Err(other) => now = other,
+        }
+    }
+}
+
+/// Recorder: so many, if the word is that of this occupant.
+pub fn count(word: &AtomicU32, generation: u32) -> Option<u32> {
+    let now = word.load(Ordering::Acquire); // J1, pairs with L3
+    (now & !MOST == wake::word(generation)).then_some(now & MOST)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waker_of_an_earlier_occupant_changes_nothing_and_no_count_goes_round() {
+        let word = AtomicU32::new(wake::word(2));
+        subtract(&word, 2);
+        assert_eq!(count(&word, 2), Some(0));
+        add(&word, 2);
+        add(&word, 4);
+        assert_eq!((count(&word, 2), count(&word, 4)), (Some(1), None));
+        word.store(wake::word(2) | (MOST - 1), Ordering::Relaxed);
+        add(&word, 2);
+        add(&word, 2);
+        subtract(&word, 2);
+        assert_eq!(count(&word, 2), Some(MOST));
+    }
+}

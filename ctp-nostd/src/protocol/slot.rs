@@ -1,0 +1,210 @@
+//! The seqlock of one slot: [`publish`] and [`snapshot`], the two halves of one protocol.
+//!
+//! ```text
+//!   writer (one at a time)                  reader (any number, any process)
+//!   W1 seq = odd            (relaxed)       R1 seq -> before      (acquire, pairs with W4)
+//!   W2 fence                (release)       R2 payload -> copy    (relaxed)
+//!   W3 payload              (relaxed)       R3 fence              (acquire, pairs with W2)
+//!   W4 seq = even           (release)       R4 seq -> after       (relaxed)
+//!                                           whole if before = after and even
+//! ```
+//! If R2 sees a word of W3, then the fences W2 and R3 make R4 see W1 or later, so the copy is
+//! refused. A release *store* at W1 would not keep W3 behind it, and an acquire *load* at R4
+//! would not keep R2 before it: a model checker finds the torn read when either fence is missing.
+//!
+//! Event `n` of a station lives in slot `n mod 8`; its sequence numbers are computed from `n`,
+//! never from what the memory holds, so a writer that died in the middle does no lasting harm.
+
+use crate::memory::layout::{SLOTS, Slot};
+use crate::protocol::control::AFTER_FILTERED;
+use crate::sync::{Ordering, fence};
+
+/// What happened, as stored in a slot. Zero is a v1 peer that says only `is_active`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EventKind {
+    /// The coroutine exists.
+    Birth = 1,
+    /// It runs.
+    Run = 2,
+    /// It waits.
+    Suspend = 3,
+    /// It ended.
+    Death = 4,
+}
+
+/// Payload of one event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch {
+    /// Nanoseconds on the monotonic clock.
+    pub timestamp: u64,
+    /// Kernel id of the thread.
+    pub tid: u64,
+    /// cTP v1: address of the suspended coroutine's frame, 0 when it runs.
+    pub addr: u64,
+    /// Bit 63: the rest is an interned site id; else an address or 0.
+    pub site: u64,
+    /// What it waits for.
+    pub arg: u64,
+    /// Occupant of the station.
+    pub generation: u32,
+    /// The last eight bytes.
+    pub tail: Tail,
+}
+
+/// The last eight bytes of a slot, stored as one word: kind, wait kind, wakes seen (16 bits),
+/// three bytes of the user's, and cTP v1's `is_active` in the highest byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tail {
+    /// An [`EventKind`], 0 from a v1 peer.
+    pub kind: u8,
+    /// A [`crate::WaitKind`].
+    pub wait_kind: u8,
+    /// Low bits of the wake count when the latest run began.
+    pub wake_seen: u16,
+    /// Free for the user.
+    pub user: [u8; 3],
+    /// cTP v1: does it run? False only after a suspend.
+    pub is_active: bool,
+}
+
+impl Tail {
+    /// The word in which it is stored.
+    pub fn to_word(self) -> u64 {
+        let [low, high] = self.wake_seen.to_le_bytes();
+        let [a, b, c] = self.user;
+        u64::from_le_bytes([
+            self.kind,
+            self.wait_kind,
+            low,
+            high,
+            a,
+            b,
+            c,
+            self.is_active.into(),
+        ])
+    }
+
+    /// From what is stored; every word means something.
+    pub fn from_word(word: u64) -> Self {
+        let [kind, wait_kind, low, high, a, b, c, active] = word.to_le_bytes();
+        Tail {
+            kind,
+            wait_kind,
+            wake_seen: u16::from_le_bytes([low, high]),
+            user: [a, b, c],
+            is_active: active != 0,
+        }
+    }
+}
+
+/// The slot of event `n`.
+pub const fn index_of(n: u64) -> usize {
+    (n % SLOTS as u64) as usize
+}
+
+/// Sequence number of a slot while event `n` is written: 1, 3, 5 ... by laps.
+const fn amid_seq(n: u64) -> u64 {
+    (n / (SLOTS as u64 / 2)) | 1
+}
+
+/// Sequence number of a slot once event `n` is complete in it: 2, 4, 6 ... by laps.
+pub const fn final_seq(n: u64) -> u64 {
+    amid_seq(n) + 1
+}
+
+/// The event that a complete `seq` (even, not 0) in slot `index` stands for.
+pub const fn event_of(index: usize, seq: u64) -> u64 {
+    (seq / 2 - 1)
+        .wrapping_mul(SLOTS as u64)
+        .wrapping_add(index as u64)
+}
+
+/// Writes event `n`. Only the coroutine's present owner may call this.
+#[inline]
+pub fn publish(slot: &Slot, n: u64, epoch: &Epoch) {
+    let amid = amid_seq(n);
+    slot.seq.store(amid, Ordering::Relaxed); // W1
+    fence(Ordering::Release); // W2, pairs with R3
+    store(slot, epoch); // W3
+    slot.seq.store(amid + 1, Ordering::Release); // W4, pairs with R1
+}
+
+/// What a reader found in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshot {
+    /// Nobody has written it yet.
+    Empty,
+    /// A whole event with its sequence number.
+    Whole(u64, Epoch),
+    /// A writer is at it, or died at it; the odd sequence number.
+    Writing(u64),
+    /// It changed under the reader: try again.
+    Changed,
+}
+
+/// Reads a slot once, without waiting for anybody.
+#[inline]
+pub fn snapshot(slot: &Slot) -> Snapshot {
+    let (before, epoch, after) = copy(slot);
+    match before {
+        0 => Snapshot::Empty,
+        odd if odd % 2 == 1 => Snapshot::Writing(odd),
+        even if even == after => Snapshot::Whole(even, epoch),
+        _ => Snapshot::Changed,
+    }
+}
+
+/// The sequence number before, the payload, and the sequence number after; for dialects in
+/// which an odd number means nothing.
+#[inline]
+pub fn copy(slot: &Slot) -> (u64, Epoch, u64) {
+    let before = slot.seq.load(Ordering::Acquire); // R1, pairs with W4
+    let epoch = load(slot); // R2
+    fence(Ordering::Acquire); // R3, pairs with W2
+    (before, epoch, slot.seq.load(Ordering::Relaxed)) // R4
+}
+
+/// The owner: the time and kind of the event in this slot.
+#[inline]
+pub(crate) fn when_and_what(slot: &Slot) -> (u64, u8) {
+    let tail = slot.tail.load(Ordering::Relaxed);
+    (slot.timestamp.load(Ordering::Relaxed), tail as u8)
+}
+
+/// The kind of the event in this slot, without its mark, and the thread.
+#[inline]
+pub(crate) fn what_and_where(slot: &Slot) -> (u8, u64) {
+    let kind = slot.tail.load(Ordering::Relaxed) as u8 & !AFTER_FILTERED;
+    (kind, slot.tid.load(Ordering::Relaxed))
+}
+
+/// The recorder: gives a slot of a copied station its event. No other thread may know the slot.
+pub(crate) fn restore(slot: &Slot, seq: u64, epoch: &Epoch) {
+    store(slot, epoch);
+    slot.seq.store(seq, Ordering::Release);
+}
+
+#[inline]
+fn store(slot: &Slot, epoch: &Epoch) {
+    slot.timestamp.store(epoch.timestamp, Ordering::Relaxed);
+    slot.tid.store(epoch.tid, Ordering::Relaxed);
+    slot.addr.store(epoch.addr, Ordering::Relaxed);
+    slot.site.store(epoch.site, Ordering::Relaxed);
+    slot.arg.store(epoch.arg, Ordering::Relaxed);
+    slot.generation.store(epoch.generation, Ordering::Relaxed);
+    slot.tail.store(epoch.tail.to_word(), Ordering::Relaxed);
+}
+
+#[inline]
+fn load(slot: &Slot) -> Epoch {
+    Epoch {
+        timestamp: slot.timestamp.load(Ordering::Relaxed),
+        tid: slot.tid.load(Ordering::Relaxed),
+        addr: slot.addr.load(Ordering::Relaxed),
+        site: slot.site.load(Ordering::Relaxed),
+        arg: slot.arg.load(Ordering::Relaxed),
+        generation: slot.generation.load(Ordering::Relaxed),
+        tail: Tail::from_word(slot.tail.load(Ordering::Relaxed)),
+    }
+}
