@@ -3,7 +3,10 @@
 pub mod alloc;
 pub mod layout;
 mod raw;
+mod refused;
 mod region;
 pub mod request;
 
-pub use region::{Refused, Region, ShortLanes};
+pub(crate) use raw::Raw;
+pub use refused::Refused;
+pub use region::{Region, ShortLanes};

@@ -7,12 +7,12 @@
 use core::marker::PhantomData;
 use core::slice;
 
-use super::Refused;
+use super::refused::Refused;
 use crate::memory::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, Station};
 use crate::sync::{AtomicU32, Ordering};
 
 /// Memory of which it was promised that it is there, and that it may be shared.
-pub(super) struct Raw<'m> {
+pub(crate) struct Raw<'m> {
     /// Aligned as the header.
     base: *mut u8,
     bytes: usize,
@@ -58,7 +58,7 @@ impl<'m> Raw<'m> {
     }
 
     /// The table that the header describes, with its bounds copied once.
-    pub fn span<T: Words>(&self, span: &Span) -> Option<&'m [T]> {
+    pub(super) fn span<T: Words>(&self, span: &Span) -> Option<&'m [T]> {
         let offset = span.offset_bytes.load(Ordering::Relaxed);
         let entries = span.entries.load(Ordering::Relaxed);
         let same_size = span.entry_bytes.load(Ordering::Relaxed) as usize == size_of::<T>();

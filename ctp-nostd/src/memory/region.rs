@@ -11,43 +11,12 @@
 use core::fmt;
 
 use super::raw::Raw;
+use super::refused::Refused;
 use crate::memory::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
     MOST_STATIONS, Station, VERSION,
 };
-use crate::protocol::create::{Plan, Recording};
-use crate::protocol::lane::{Pool, Ring};
 use crate::sync::{AtomicU32, Ordering};
-
-/// Why some memory is not taken for cTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Refused {
-    /// It does not start on a 1 KiB boundary.
-    Misaligned,
-    /// It is shorter than its header, or than the stations it promises: (found, needed) bytes.
-    TooShort(usize, usize),
-    /// It does not start with the magic of cTP.
-    Magic(u64),
-    /// It is of another version of cTP.
-    Version(u32),
-    /// It has no stations.
-    NoStations,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::Misaligned => write!(out, "memory is not aligned to 1024 bytes"),
-            Refused::TooShort(found, needed) => {
-                write!(out, "memory has {found} bytes, {needed} are needed")
-            }
-            Refused::Magic(found) => write!(out, "magic is {found:#018x}, not {MAGIC:#018x}"),
-            Refused::Version(found) => write!(out, "cTP version is {found}, not {VERSION}"),
-            Refused::NoStations => write!(out, "memory has room for 0 coroutines"),
-        }
-    }
-}
 
 impl core::error::Error for Refused {}
 
@@ -99,7 +68,7 @@ impl<'m> ShortLanes<'m> {
     }
 
     /// This lane and its records, as many as a power of two.
-    fn lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
+    pub(crate) fn lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
         let length = self.records.len().checked_div(self.lanes.len())?;
         let start = index.checked_mul(length)?;
         let records = self.records.get(start..start.checked_add(length)?)?;
@@ -133,7 +102,8 @@ impl<'m> Region<'m> {
         Region::of(&raw, limit)
     }
 
-    fn of(raw: &Raw<'m>, limit: u32) -> Result<Self, Refused> {
+    /// A view of this memory, with at most `limit` stations.
+    pub(crate) fn of(raw: &Raw<'m>, limit: u32) -> Result<Self, Refused> {
         let header = raw.header()?;
         let count = check(header)?.min(limit).min(MOST_STATIONS);
         let plain = Region::plain(header, raw.stations(count)?);
@@ -189,68 +159,13 @@ impl<'m> Region<'m> {
         }
     }
 
-    /// Recorder: lays out zeroed memory at `base`, the magic last, so that a probe that comes
-    /// early finds either nothing or everything.
-    ///
-    /// # Errors
-    /// [`Refused`], if the memory is too short for the plan or not aligned.
-    ///
-    /// # Safety
-    /// As for [`Region::new`], and the memory is all zero.
-    pub unsafe fn create(
-        base: *mut u8,
-        bytes: usize,
-        plan: Plan,
-        recording: &Recording,
-    ) -> Result<Self, Refused> {
-        // SAFETY: the caller's promise.
-        let raw = unsafe { Raw::of(base, bytes) }?;
-        if (bytes as u64) < plan.bytes() {
-            return Err(Refused::TooShort(bytes, plan.bytes() as usize));
-        }
-        let header = raw.header()?;
-        plan.describe(header);
-        recording.describe(header);
-        header.version.store(VERSION, Ordering::Relaxed);
-        header.ext_version.store(EXT_REV.into(), Ordering::Relaxed);
-        header.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
-        header.ext_magic.store(EXT_MAGIC, Ordering::Release);
-        header.magic.store(MAGIC, Ordering::Release);
-        Region::of(&raw, plan.stations)
-    }
-
     /// Did the recorder make lanes? A process with little room may have mapped none of them.
     pub(crate) fn declares_lanes(&self) -> bool {
         self.extended && self.header.lanes.entries.load(Ordering::Relaxed) != 0
     }
 
-    /// All lanes, by number: the long ones, then the short ones.
-    pub fn pool(&self) -> Pool<'m> {
-        Pool {
-            long: self.lanes,
-            short: self.short.lanes,
-            turn: &self.header.lane_turn,
-        }
-    }
-
-    /// The rings of the lanes that threads have had: none was taken before those in front of it.
-    pub fn used_rings(&self) -> impl Iterator<Item = Ring<'m>> + use<'m> {
-        let region = *self;
-        let rings = (0..).map_while(move |index| region.ring(index));
-        rings.take_while(Ring::is_used)
-    }
-
-    /// The ring of this lane.
-    pub fn ring(&self, number: u32) -> Option<Ring<'m>> {
-        let number = number as usize;
-        let (lane, records) = match number.checked_sub(self.lanes.len()) {
-            None => self.long_lane(number),
-            Some(short) => self.short.lane(short),
-        }?;
-        Some(Ring::new(lane, records).overwritten(self.is_overwritten))
-    }
-
-    fn long_lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
+    /// This long lane and its records.
+    pub(crate) fn long_lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
         let start = index.checked_mul(self.lane_records)?;
         let end = start.checked_add(self.lane_records)?;
         self.lanes.get(index).zip(self.records.get(start..end))

@@ -23,8 +23,7 @@
 //! DTrace's principal buffers and of the Linux kernel's `seqcount_latch`.
 
 use crate::memory::layout::{Aggregate, Header, Station};
-use crate::protocol::control::AFTER_FILTERED;
-use crate::protocol::slot::EventKind;
+use crate::protocol::slot::{AFTER_FILTERED, EventKind};
 use crate::sync::{AtomicU32, Ordering, fence};
 
 /// Bins of an aggregate.

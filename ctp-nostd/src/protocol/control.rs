@@ -38,12 +38,10 @@
 use core::sync::atomic::compiler_fence;
 
 use crate::memory::layout::{Header, Station};
+pub use crate::protocol::slot::AFTER_FILTERED;
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, unlocked};
 
-/// In the kind of a slot or a record: a filter kept out events between the coroutine's previous one
-/// and this one.
-pub const AFTER_FILTERED: u8 = 0x10;
 /// In `state`, with [`AFTER_FILTERED`]: the kind of the latest event, which was kept out. 0: it was
 /// not.
 const KIND: u32 = 7;

@@ -1,9 +1,14 @@
 //! Recorder: how fresh memory is laid out.
+#![allow(
+    unsafe_code,
+    reason = "the caller vouches for the memory that is laid out"
+)]
 
 use crate::memory::layout::{
-    Attach, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, Header, Interned, Lane, LaneRecord, Span,
-    Station,
+    Attach, EXT_MAGIC, EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, Header, Interned,
+    LAYOUT_HASH, Lane, LaneRecord, MAGIC, Span, Station, VERSION,
 };
+use crate::memory::{Raw, Refused, Region};
 use crate::protocol::aggregate::Bins;
 use crate::sync::{AtomicU32, Ordering};
 
@@ -183,6 +188,38 @@ impl Recording {
     fn features(&self) -> u32 {
         let bit = |is_set: bool, bit| if is_set { bit } else { 0 };
         bit(self.no_calls, FEATURE_NO_CALLS) | bit(self.precise_chains, FEATURE_PRECISE_CHAINS)
+    }
+}
+
+impl Region<'_> {
+    /// Recorder: lays out zeroed memory at `base`, the magic last, so that a probe that comes
+    /// early finds either nothing or everything.
+    ///
+    /// # Errors
+    /// [`Refused`], if the memory is too short for the plan or not aligned.
+    ///
+    /// # Safety
+    /// As for [`Region::new`], and the memory is all zero.
+    pub unsafe fn create(
+        base: *mut u8,
+        bytes: usize,
+        plan: Plan,
+        recording: &Recording,
+    ) -> Result<Self, Refused> {
+        // SAFETY: the caller's promise.
+        let raw = unsafe { Raw::of(base, bytes) }?;
+        if (bytes as u64) < plan.bytes() {
+            return Err(Refused::TooShort(bytes, plan.bytes() as usize));
+        }
+        let header = raw.header()?;
+        plan.describe(header);
+        recording.describe(header);
+        header.version.store(VERSION, Ordering::Relaxed);
+        header.ext_version.store(EXT_REV.into(), Ordering::Relaxed);
+        header.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
+        header.ext_magic.store(EXT_MAGIC, Ordering::Release);
+        header.magic.store(MAGIC, Ordering::Release);
+        Region::of(&raw, plan.stations)
     }
 }
 

@@ -16,7 +16,6 @@
 //! never from what the memory holds, so a writer that died in the middle does no lasting harm.
 
 use crate::memory::layout::{SLOTS, Slot};
-use crate::protocol::control::AFTER_FILTERED;
 use crate::sync::{Ordering, fence};
 
 /// What happened, as stored in a slot. Zero is a v1 peer that says only `is_active`.
@@ -32,6 +31,10 @@ pub enum EventKind {
     /// It ended.
     Death = 4,
 }
+
+/// In the kind of a slot or a record: a filter kept out events between the coroutine's previous one
+/// and this one.
+pub const AFTER_FILTERED: u8 = 0x10;
 
 /// Payload of one event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,8 +19,9 @@ use core::ptr;
 use core::slice;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
+use super::ring::Ring;
+use super::room::Room;
 use crate::memory::layout::{Lane, LaneRecord};
-use crate::protocol::lane::{Ring, Room};
 
 /// Where the attachment begins in the word of a ring.
 const MARK_SHIFT: u32 = 31;

@@ -1,0 +1,49 @@
+//! A place in a lane: a thread fills it in and commits it.
+
+use core::ptr;
+
+use super::prefetch;
+use super::record::Payload;
+use crate::memory::layout::LaneRecord;
+use crate::sync::Ordering;
+
+/// Records from one that is written to the one that is asked for then: about as many as come while a
+/// line travels from one processor to another.
+const AHEAD: usize = 16;
+/// Two records are in one line, which is asked for once.
+const LINE_BYTES: usize = 64;
+
+/// A record that its thread has reserved.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'m> {
+    pub(crate) record: &'m LaneRecord,
+    /// As it stands in a commit word.
+    pub(crate) lap: u64,
+}
+
+impl Place<'_> {
+    /// The thread: fills it in.
+    #[inline(always)]
+    pub fn commit(&self, at: u64, payload: Payload) {
+        self.commit_words(at, payload, payload.to_commit());
+    }
+
+    /// The thread: fills it in as [somebody](Payload::whose)'s, whatever the payload says of that.
+    #[inline(always)]
+    pub(crate) fn commit_of(&self, whose: u64, at: u64, payload: Payload) {
+        self.commit_words(at, payload, payload.to_commit_of(whose));
+    }
+
+    #[inline(always)]
+    fn commit_words(&self, at: u64, payload: Payload, commit: u64) {
+        let Place { record, lap } = *self;
+        record.at.store(at, Ordering::Relaxed); // T5
+        record.site.store(payload.to_site(), Ordering::Relaxed);
+        record.arg.store(payload.arg, Ordering::Relaxed);
+        record.commit.store(commit | lap, Ordering::Release); // T6, pairs with S2
+        let ahead = ptr::from_ref(record).wrapping_add(AHEAD);
+        if ahead.addr() % LINE_BYTES == 0 {
+            prefetch::for_write(ahead);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The ring of a lane: a thread reserves places in it, and the recorder reads its records. The steps
+//! are those of `lane.rs`.
+
+use core::ops::Range;
+
+use super::claim::GIVEN_BACK;
+use super::copy::Copied;
+use super::place::Place;
+use super::record::{DeedKind, Payload};
+use crate::memory::layout::{Lane, LaneRecord};
+use crate::sync::{Ordering, fence, unlocked};
+
+const LAPS: u64 = (1 << 15) - 1;
+pub(crate) const LAP_SHIFT: u32 = Payload::COMMIT_BITS;
+
+/// A lane and its records, as many as a power of two.
+#[derive(Clone, Copy, Debug)]
+pub struct Ring<'m> {
+    pub(crate) lane: &'m Lane,
+    pub(crate) records: &'m [LaneRecord],
+    pub(crate) is_overwritten: bool,
+}
+
+/// What there is of a record in a ring that is written over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordState {
+    /// All of it.
+    Whole(Copied),
+    /// It was reserved, and nobody has committed it.
+    Pending,
+    /// A later one has its place, or is about to.
+    Overwritten,
+}
+
+impl<'m> Ring<'m> {
+    /// Of as many records as a power of two.
+    pub fn new(lane: &'m Lane, records: &'m [LaneRecord]) -> Self {
+        Ring {
+            lane,
+            records,
+            is_overwritten: false,
+        }
+    }
+
+    /// This ring, where what is old is written over, or not.
+    #[must_use]
+    pub fn overwritten(self, is_overwritten: bool) -> Self {
+        Ring {
+            is_overwritten,
+            ..self
+        }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    #[inline(always)]
+    pub(crate) fn record(&self, at: u64) -> Option<&'m LaneRecord> {
+        self.records
+            .get(at as usize & self.records.len().wrapping_sub(1))
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(&self, at: u64, lap: u64) -> Option<Place<'m>> {
+        let record = self.record(at)?;
+        Some(Place { record, lap })
+    }
+
+    #[inline(always)]
+    pub(crate) fn lap(&self, at: u64) -> u64 {
+        let laps = at >> self.length().trailing_zeros();
+        // A division takes longer than all else here, and is hardly ever needed.
+        if laps < LAPS {
+            laps + 1
+        } else {
+            laps % LAPS + 1
+        }
+    }
+
+    /// The thread: takes the next place. Gives the time, and the place if there is one.
+    #[inline]
+    pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'m>>) {
+        loop {
+            let head = self.head(); // T1
+            let is_full = self.is_full(head); // T2
+            let at = now(); // T3
+            if is_full {
+                if self.head() != head {
+                    // A handler came between, and the recorder may have read what it recorded.
+                    continue;
+                }
+                self.count_lost();
+                return (at, None);
+            }
+            if self.take(head, 1) {
+                return (at, self.place(head, self.lap(head) << LAP_SHIFT)); // T4
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn is_full(&self, head: u64) -> bool {
+        if self.is_overwritten {
+            let before = head.wrapping_sub(self.length());
+            return !self.is_committed(before) && self.is_of_its_thread(before);
+        }
+        let tail = self.lane.tail.load(Ordering::Acquire); // pairs with S5
+        head.wrapping_sub(tail) >= self.length()
+    }
+
+    /// False if a handler came between.
+    #[inline(always)]
+    pub(crate) fn take(&self, head: u64, places: u64) -> bool {
+        let is_taken = unlocked::exchange(&self.lane.head, head, head.wrapping_add(places));
+        if self.is_overwritten && is_taken {
+            fence(Ordering::Release); // pairs with O3
+        }
+        is_taken
+    }
+
+    #[inline]
+    fn is_committed(&self, at: u64) -> bool {
+        let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
+        commit.is_some_and(|commit| commit >> LAP_SHIFT == self.lap(at))
+    }
+
+    /// Was this record reserved by the thread that has the lane now?
+    fn is_of_its_thread(&self, at: u64) -> bool {
+        let since = self.lane.tail.load(Ordering::Relaxed);
+        at.wrapping_sub(since) <= u64::MAX / 2
+    }
+
+    /// The thread, before its first record: from here on a lane that is written over is its own.
+    pub fn take_over(&self) {
+        if self.is_overwritten {
+            self.lane.tail.store(self.head(), Ordering::Relaxed);
+        }
+    }
+
+    /// Handlers count here too.
+    #[cold]
+    fn count_lost(&self) {
+        self.lane.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many records were reserved. What each says is read with [`read`](Ring::read).
+    #[inline(always)]
+    pub fn head(&self) -> u64 {
+        self.lane.head.load(Ordering::Relaxed) // S1
+    }
+
+    /// Recorder: where these records are, the same for all laps; those of the first one alone if they
+    /// are of two.
+    pub fn places(&self, records: Range<u64>) -> &'m [LaneRecord] {
+        let first = (records.start as usize) & self.records.len().wrapping_sub(1);
+        let count = records.end.wrapping_sub(records.start) as usize;
+        let end = first.saturating_add(count).min(self.records.len());
+        self.records.get(first..end).unwrap_or_default()
+    }
+
+    /// Recorder: how many records it has said that it read; of a lane that is written over, how
+    /// many were there when its thread took it.
+    pub fn tail(&self) -> u64 {
+        self.lane.tail.load(Ordering::Relaxed)
+    }
+
+    /// Recorder: how many records there is room for.
+    pub fn capacity(&self) -> u64 {
+        self.length()
+    }
+
+    /// Recorder: records that found no room, modulo 2^32.
+    pub fn lost(&self) -> u32 {
+        self.lane.lost.load(Ordering::Relaxed)
+    }
+
+    /// Recorder: has a thread ever had it?
+    pub fn is_used(&self) -> bool {
+        self.lane.thread.load(Ordering::Relaxed) != 0
+    }
+
+    /// Recorder: this record, once it is committed.
+    #[inline]
+    pub fn copy(&self, at: u64) -> Option<Copied> {
+        copy_of_lap(self.record(at)?, self.lap(at))
+    }
+
+    /// Recorder: these records, until one is not committed; those of the first lap alone if they are of
+    /// two.
+    #[inline]
+    pub fn copies(&self, records: Range<u64>) -> impl Iterator<Item = Copied> + use<'m> {
+        let places = self.places(records.clone());
+        let lap = match places {
+            [] => 0,
+            _ => self.lap(records.start),
+        };
+        places.iter().map_while(move |it| copy_of_lap(it, lap))
+    }
+
+    /// Recorder: this record of a ring that is written over.
+    #[inline]
+    pub fn see(&self, at: u64) -> RecordState {
+        let copied = self.copy(at); // O1, O2
+        fence(Ordering::Acquire); // O3, pairs with T4
+        let has_gone_by = self.head().wrapping_sub(at) > self.length(); // O4
+        match copied {
+            _ if has_gone_by => RecordState::Overwritten,
+            Some(copied) => RecordState::Whole(copied),
+            None => RecordState::Pending,
+        }
+    }
+
+    /// The first record that is not written over, as things stand.
+    pub fn oldest(&self) -> u64 {
+        self.head().saturating_sub(self.length())
+    }
+
+    /// When its latest record was; 0 if there is none, or if nobody has committed it.
+    pub fn latest_at(&self) -> u64 {
+        let latest = self.head().wrapping_sub(1);
+        self.read(latest).map_or(0, |(at, _)| at)
+    }
+
+    /// Recorder: the thread that has it, or had it when it died; nothing if it was given back.
+    pub fn holder(&self) -> Option<u32> {
+        let thread = self.lane.thread.load(Ordering::Relaxed);
+        (![0, GIVEN_BACK].contains(&thread)).then_some(thread)
+    }
+
+    /// Recorder: the time and payload of this record, once it is committed.
+    #[inline]
+    pub fn read(&self, at: u64) -> Option<(u64, Payload)> {
+        self.copy(at).map(|copied| copied.read())
+    }
+
+    /// Recorder: was this record, which nobody has committed, reserved by a thread that is gone?
+    /// So it is if a later one says that another thread has the lane.
+    pub fn is_abandoned(&self, at: u64, limit: u64) -> bool {
+        let later = (at.wrapping_add(1)..limit).take(self.records.len());
+        let is_start = |(_, payload): (u64, Payload)| payload.kind == DeedKind::Begin as u8;
+        later.filter_map(|at| self.read(at)).any(is_start)
+    }
+
+    /// Recorder: all before this one may be overwritten.
+    pub fn release(&self, tail: u64) {
+        self.lane.tail.store(tail, Ordering::Release); // S5, pairs with T2
+    }
+}
+
+#[inline(always)]
+fn copy_of_lap(record: &LaneRecord, lap: u64) -> Option<Copied> {
+    let commit = record.commit.load(Ordering::Acquire); // S2, pairs with T6
+    if commit >> LAP_SHIFT != lap {
+        return None;
+    }
+    Some(Copied {
+        commit,
+        at: record.at.load(Ordering::Relaxed), // S3
+        site: record.site.load(Ordering::Relaxed),
+        arg: record.arg.load(Ordering::Relaxed),
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use core::array;
+
+    use super::*;
+
+    // LT-05
+    #[test]
+    fn copies_are_of_one_lap_also_where_numbers_begin_anew() {
+        let lane = Lane::default();
+        let records: [LaneRecord; 4] = array::from_fn(|_| LaneRecord::default());
+        let ring = Ring::new(&lane, &records);
+        let first = 0u64.wrapping_sub(3);
+        for n in 0..4 {
+            let at = first.wrapping_add(n);
+            let place = ring.place(at, ring.lap(at) << LAP_SHIFT);
+            let payload = Payload {
+                n,
+                ..Payload::default()
+            };
+            place.expect("the ring has it").commit(n, payload);
+        }
+        let numbers = |records| ring.copies(records).map(|copied| copied.read().1.n);
+        assert!(numbers(first..1).eq([0, 1, 2]));
+        assert!(numbers(0..1).eq([3]));
+        assert!(numbers(0..4).eq([3]), "the others are of the lap before");
+    }
+
+    // LT-05
+    #[test]
+    fn a_ring_without_records_has_no_copies() {
+        let lane = Lane::default();
+        assert_eq!(Ring::new(&lane, &[]).copies(0..3).count(), 0);
+    }
+}
