@@ -8,11 +8,13 @@ mod current;
 mod fast_path;
 mod lane_place;
 mod payload;
+mod seat;
+mod sites;
 mod slow_path;
 mod switch;
 mod thread_lane;
 
 pub(crate) use current::RunsHere;
-pub(crate) use fast_path::Seat;
 pub(crate) use payload::EventPayload;
+pub(crate) use seat::Seat;
 pub(crate) use thread_lane::laneless_word;

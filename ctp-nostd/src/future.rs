@@ -25,7 +25,7 @@ use core::task::{Context, Poll};
 
 #[cfg(feature = "alloc")]
 use crate::event::announce;
-use crate::handle::coroutine::Kind;
+use crate::handle::Kind;
 #[cfg(not(feature = "alloc"))]
 use crate::handle::coroutine::LedBy;
 #[cfg(feature = "alloc")]

@@ -110,10 +110,10 @@ mod sync;
 pub use future::waits_for_in;
 #[cfg(feature = "linux")]
 pub use future::{Traced, TracedExt};
+pub use handle::Kind;
 #[cfg(not(loom))]
 pub use handle::Memory;
-pub use handle::coroutine::{Coroutine, Kind};
-pub use handle::probe::Probe;
+pub use handle::coroutine::Coroutine;
 pub use handle::waker;
 #[cfg(feature = "linux")]
 pub use linux::{
@@ -122,7 +122,7 @@ pub use linux::{
 };
 pub use memory::layout::FLAG_TELLS_WAKES;
 pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};
-pub use platform::{Local, Platform};
+pub use platform::{Local, Platform, Probe};
 pub use protocol::intern::site;
 pub use protocol::wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 pub use protocol::{

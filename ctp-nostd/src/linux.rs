@@ -20,9 +20,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpriority_process};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::handle::coroutine::{Coroutine, Kind};
-use crate::handle::probe::Probe;
+use crate::handle::Kind;
+use crate::handle::coroutine::Coroutine;
 use crate::memory::layout::Header;
+use crate::platform::Probe;
 use crate::platform::{Local, Platform, attachment};
 use crate::protocol::clock;
 use crate::protocol::wait::{Resource, Wait};

@@ -14,63 +14,80 @@
 //! same protocol, step by step, in `event/slow_path.rs`. So the path that is mostly taken has one way through
 //! it, and nothing in it is a call. For `MODE` see `platform/mode.rs`.
 
+use core::panic::Location;
 use core::sync::atomic::compiler_fence;
 
-use super::payload::EventPayload;
-use crate::handle::probe::Probe;
-use crate::memory::layout::{EXT_REV, Station, seat_word};
-use crate::platform::mode::{ANY, RecordingMode};
-use crate::platform::{Local, Platform};
+use super::payload::{EventPayload, code};
+use super::seat::{Begun, Seat};
+use crate::memory::Region;
+use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
+use crate::platform::{Local, Platform, Probe, attachment};
 use crate::protocol::aggregate::Bins;
-use crate::protocol::control;
-use crate::protocol::lane::{Payload, Place};
+use crate::protocol::intern::site::SiteWord;
+use crate::protocol::lane::Payload;
 use crate::protocol::slot::{self, Epoch, EventKind, Tail};
-use crate::protocol::wake;
-use crate::sync::{Ordering, fence};
-
-/// A station and what its occupant needs at every event, from the first field on.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct Seat<P> {
-    pub station: &'static Station,
-    /// What stands for this coroutine in a lane's record.
-    pub whose: u64,
-    pub index: u32,
-    pub generation: u32,
-    /// What stands for this coroutine in the word of its thread.
-    pub word: u32,
-    pub probe: Probe<P>,
-}
-
-/// An event that has its index `n`, its time and its place in the lane.
-#[derive(Debug)]
-pub(crate) struct Begun {
-    pub n: u64,
-    pub at: u64,
-    pub thread: u64,
-    pub place: Option<Place<'static>>,
-    /// The station's word of what was kept out, before it.
-    pub state: u32,
-    /// Events of the same coroutine that were begun before it and not told of.
-    pub amid: u32,
-}
-
-impl Begun {
-    /// Amid no other, and none was kept out before it.
-    #[inline(always)]
-    pub fn alone(n: u64, at: u64, thread: u64, place: Option<Place<'static>>) -> Self {
-        Begun {
-            n,
-            at,
-            thread,
-            place,
-            state: 0,
-            amid: 0,
-        }
-    }
-}
+use crate::protocol::wait::Wait;
+use crate::protocol::{control, doorbell};
+use crate::sync::Ordering;
 
 impl<P: Platform> Seat<P> {
+    /// A run, which is kept.
+    #[inline(always)]
+    pub fn tell_run(&self, local: Option<&Local>, wake_seen: u16) {
+        in_mode!(self.probe, MODE => self.runs::<MODE>(local, wake_seen));
+    }
+
+    #[inline(never)]
+    fn runs<const MODE: RecordingMode>(&self, local: Option<&Local>, wake_seen: u16) {
+        self.event::<MODE>(local, EventPayload::run(wake_seen));
+    }
+
+    /// A suspend, which is kept. Its site is looked up only here.
+    #[inline(always)]
+    pub fn tell_suspend(&self, local: Option<&Local>, wait: Wait, addr: u64, wake_seen: u16) {
+        let (place, arg, code) = (wait.place, wait.resource, code(wait.code(), wake_seen));
+        in_mode!(self.probe, MODE => self.suspends::<MODE>(local, place, arg, addr, code));
+    }
+
+    #[inline(never)]
+    fn suspends<const MODE: RecordingMode>(
+        &self,
+        local: Option<&Local>,
+        place: &'static Location<'static>,
+        arg: u64,
+        addr: u64,
+        code: u32,
+    ) {
+        let site = self.probe.site(place);
+        self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
+    }
+
+    /// A suspend, which is kept, where it is known already: the site, and code and resource of what it waits
+    /// for.
+    #[inline(always)]
+    pub fn tell_wait(
+        &self,
+        local: Option<&Local>,
+        (site, wait_code, arg): (SiteWord, u8, u64),
+        addr: u64,
+        wake_seen: u16,
+    ) {
+        let code = code(wait_code, wake_seen);
+        in_mode!(self.probe, MODE => self.waits::<MODE>(local, site, arg, addr, code));
+    }
+
+    #[inline(never)]
+    fn waits<const MODE: RecordingMode>(
+        &self,
+        local: Option<&Local>,
+        site: SiteWord,
+        arg: u64,
+        addr: u64,
+        code: u32,
+    ) {
+        self.event::<MODE>(local, EventPayload::wait_of(site, code, arg, addr));
+    }
+
     /// K1 of `control.rs`: does this control word keep such an event? If not, it is counted.
     #[inline(always)]
     pub fn keeps(&self, control: u32, kind: EventKind) -> bool {
@@ -181,61 +198,65 @@ impl<P: Platform> Seat<P> {
         let ns = at.saturating_sub(began_at);
         self.station.account(before, kind, ns, bins);
     }
+}
 
-    /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
-    pub fn probe_id(&self) -> u64 {
-        let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
-        u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
+impl<P: Platform> Probe<P> {
+    /// What is kept out: 0, nothing.
+    #[inline(always)]
+    pub(crate) fn control_word(&self) -> u32 {
+        self.region.header.kind_mask.load(Ordering::Relaxed)
     }
 
-    /// Takes a station that was just claimed: fills in its line 0. `generation` is odd meanwhile.
-    pub fn move_in(probe: Probe<P>, index: u32, kind: u8, meta: u32) -> Self {
-        let station = &probe.region.stations[index as usize];
-        let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
-        let seat = Seat {
-            station,
-            index,
-            generation,
-            word: seat_word(index, generation),
-            whose: Payload::whose(index, (generation / 2) as u8),
-            probe,
+    /// Does the recorder want no such event now, by this word that is not 0?
+    #[inline(always)]
+    pub(crate) fn keeps_out(&self, word: u32, kind: EventKind) -> bool {
+        control::keeps_out(word, kind, || self.thread())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn thread(&self) -> u64 {
+        P::thread_in(self.attachment)
+    }
+
+    /// The time, if that takes no call.
+    #[inline(always)]
+    pub(crate) fn ns_at_once<const MODE: RecordingMode>(&self) -> Option<u64> {
+        let Region {
+            header, extended, ..
+        } = self.region;
+        (MODE != ANY || extended)
+            .then(|| P::ns_at_once(header))
+            .flatten()
+    }
+
+    /// Rings if the recorder sleeps.
+    #[inline(always)]
+    pub(crate) fn call_recorder<const MODE: RecordingMode>(&self) {
+        let sleeping = &self.region.header.tracer_sleeping;
+        let must_ring = match MODE != ANY || self.is_ordered {
+            true => doorbell::must_ring_ordered(sleeping),
+            false => doorbell::must_ring(sleeping),
         };
-        station
-            .generation
-            .store(generation.wrapping_sub(1), Ordering::Relaxed);
-        fence(Ordering::Release); // pairs with the fence of `identity`
-        seat.describe(kind, meta);
-        station.generation.store(generation, Ordering::Release);
-        seat
+        if must_ring {
+            P::ring();
+        }
     }
 
-    fn describe(&self, kind: u8, meta: u32) {
-        let station = self.station;
-        let base_n = station.event_head.load(Ordering::Relaxed);
-        station.base_n.store(base_n, Ordering::Relaxed);
-        station.begun.store(base_n as u32, Ordering::Relaxed);
-        station.dropped_nested.store(0, Ordering::Relaxed);
-        station.probe_id.store(self.probe_id(), Ordering::Relaxed);
-        station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
-        station.flags.store(0, Ordering::Relaxed);
-        station.state.store(0, Ordering::Relaxed);
-        station.dropped_filtered.store(0, Ordering::Relaxed);
-        station.waker.store(0, Ordering::Relaxed);
-        station.wake_ts.store(0, Ordering::Relaxed);
-        station.kind.store(kind, Ordering::Relaxed);
-        let wake = wake::word(self.generation);
-        station.wake.store(wake, Ordering::Relaxed);
-        station.wakers_live.store(wake, Ordering::Relaxed);
-        let owner = self.probe.attach_id.into();
-        station.owner.store(owner, Ordering::Relaxed);
-        station.meta.store(meta, Ordering::Relaxed);
-        station.is_dead.store(0, Ordering::Relaxed);
-        if self.probe.bins::<ANY>().is_some() {
-            station.clear_aggregates();
-        }
-        if self.probe.region.extended {
-            station.ext_rev.store(EXT_REV, Ordering::Relaxed);
-        }
+    /// Is this still the program that attached? Not in a fork of it.
+    pub(crate) fn is_live(self) -> bool {
+        attachment::<P>() == self.attachment
+    }
+
+    /// Those of this recording's aggregates, if it keeps some.
+    #[inline(always)]
+    pub(crate) fn bins<const MODE: RecordingMode>(&self) -> Option<Bins> {
+        let has_bins = match MODE {
+            USUAL => false,
+            USUAL_FLIGHT => true,
+            _ => self.has_bins,
+        };
+        has_bins.then_some(self.bins)
     }
 }
 

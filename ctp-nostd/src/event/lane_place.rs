@@ -1,13 +1,10 @@
 //! What a thread tells in its lane.
 
-use core::panic::Location;
-
 use super::thread_lane::{look, remember_loss};
-use crate::handle::probe::Probe;
-use crate::platform::mode::{ANY, RecordingMode, in_mode};
-use crate::platform::{Local, Platform, local};
-use crate::protocol::lane::{DeedKind, Payload, Place};
-use crate::protocol::wait::Resource;
+use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
+use crate::platform::{Local, Platform, Probe, local};
+use crate::protocol::lane::{DeedKind, Payload, Place, Ring, Room};
+use crate::sync::Ordering;
 
 impl<P: Platform> Probe<P> {
     /// The time, and a place in this thread's lane if there is one.
@@ -38,6 +35,30 @@ impl<P: Platform> Probe<P> {
         };
         let (at_ns, at) = ring.reserve_in(room, 1, now)?;
         Some((at_ns, ring.place_in(room, at)))
+    }
+
+    /// The ring of this thread with the room that it is known to have, or that nobody has a lane, if that
+    /// is known. Then the thread's id is known too.
+    #[inline(always)]
+    pub(crate) fn at_hand<const MODE: RecordingMode>(
+        &self,
+        local: &Local,
+    ) -> Option<Option<(Ring<'static>, Room)>> {
+        match local.own_ring.at_hand(self.ring_mark) {
+            Some((ring, room)) => {
+                let is_overwritten = match MODE {
+                    USUAL => false,
+                    USUAL_FLIGHT => true,
+                    _ => self.region.is_overwritten,
+                };
+                Some(Some((ring.overwritten(is_overwritten), room)))
+            }
+            None if MODE != ANY => None,
+            None => {
+                let is_laneless = local.lane.load(Ordering::Relaxed) == self.laneless_word;
+                is_laneless.then_some(None)
+            }
+        }
     }
 
     /// Gives up a place in this thread's lane that was taken.
@@ -86,25 +107,5 @@ impl<P: Platform> Probe<P> {
             self.call_recorder::<ANY>();
         }
         at_ns
-    }
-
-    /// Something is gone for which coroutines may wait: nothing that still comes of it will resume
-    /// them, so they will wait for ever unless somebody wakes them now. Call it just before the call
-    /// that closes or frees it: afterwards its number may be another's, whose coroutines it would be
-    /// told of. Of a file with several numbers tell the last one by which it is waited for. The caller
-    /// is where. Its type says what it is: an `i32` a descriptor, a `usize` the address of a lock or a
-    /// channel, a `u64` something of the program's own, even if it is an address.
-    #[track_caller]
-    pub fn closed(self, resource: impl Into<Resource>) {
-        let Resource { kind, number } = resource.into();
-        if self.is_live() && !self.region.header.is_stopped() {
-            self.tell(Payload {
-                kind: DeedKind::Close as u8,
-                wait_kind: kind as u8,
-                site: self.site(Location::caller()).0,
-                arg: number,
-                ..Payload::default()
-            });
-        }
     }
 }

@@ -12,8 +12,8 @@
 
 use core::sync::atomic::compiler_fence;
 
-use super::fast_path::{Begun, Seat};
 use super::payload::EventPayload;
+use super::seat::{Begun, Seat};
 use crate::memory::layout::SLOTS;
 use crate::platform::Platform;
 use crate::platform::mode::ANY;

@@ -10,8 +10,8 @@
 //!   K4 (`control.rs`), E4 and E5 of the one that waits and of the one that runs; E6
 //! ```
 
-use super::fast_path::{Begun, Seat};
 use super::payload::EventPayload;
+use super::seat::{Begun, Seat};
 use crate::platform::mode::{ANY, RecordingMode};
 use crate::platform::{Local, Platform, local};
 use crate::protocol::lane::{Place, Ring, Room};

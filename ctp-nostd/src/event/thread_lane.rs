@@ -2,8 +2,8 @@
 
 use core::sync::atomic::compiler_fence;
 
-use crate::handle::probe::Probe;
-use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT};
+use crate::platform::Probe;
+use crate::platform::mode::ANY;
 use crate::platform::{Local, Platform, local};
 use crate::protocol::lane::{self, Claimant, DeedKind, Payload, Ring, Room};
 use crate::sync::Ordering;
@@ -33,30 +33,6 @@ fn lane_word(attachment: u32, number: u32) -> u64 {
 }
 
 impl<P: Platform> Probe<P> {
-    /// The ring of this thread with the room that it is known to have, or that nobody has a lane, if that
-    /// is known. Then the thread's id is known too.
-    #[inline(always)]
-    pub(crate) fn at_hand<const MODE: RecordingMode>(
-        &self,
-        local: &Local,
-    ) -> Option<Option<(Ring<'static>, Room)>> {
-        match local.own_ring.at_hand(self.ring_mark) {
-            Some((ring, room)) => {
-                let is_overwritten = match MODE {
-                    USUAL => false,
-                    USUAL_FLIGHT => true,
-                    _ => self.region.is_overwritten,
-                };
-                Some(Some((ring.overwritten(is_overwritten), room)))
-            }
-            None if MODE != ANY => None,
-            None => {
-                let is_laneless = local.lane.load(Ordering::Relaxed) == self.laneless_word;
-                is_laneless.then_some(None)
-            }
-        }
-    }
-
     /// Like [`at_hand`](Self::at_hand), as of a look at the lane now; also where none was found for this
     /// thread.
     #[cold]

@@ -17,11 +17,11 @@ use core::sync::atomic::Ordering;
 use heapless::Vec;
 
 use super::latest_walk::{Key, LatestWalk};
-use super::polling::{Limits, Polled};
 use super::walks::Walks;
-use crate::handle::probe::Probe;
 use crate::linux::stack::walk::{self, Here, Record};
 use crate::linux::{Linux, stack};
+use crate::platform::Probe;
+use crate::platform::{Limits, Polled};
 use crate::protocol::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
 
 /// Addresses of a wake that are told, each of which costs more than a nanosecond. Where little is inlined

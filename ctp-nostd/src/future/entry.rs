@@ -19,10 +19,10 @@ mod stub {
     use core::mem::offset_of;
     use core::task::RawWaker;
 
-    use crate::future::polling::Polled;
     use crate::future::wrapped;
     use crate::linux::symbol;
     use crate::platform::Local;
+    use crate::platform::Polled;
 
     macro_rules! entry {
         () => {

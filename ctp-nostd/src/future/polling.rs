@@ -4,173 +4,20 @@
 //! ```text
 //!   Polling::begin ──> the future's own code ──> Waker::clone: Polled::note ──> Polling::end
 //! ```
-//! Words, and no reference: where a poll is left by a switch of stacks, and ends in another thread,
-//! those of the first one are stale. They are compared, and are bounds within the thread's own stack.
+//! What the thread remembers of the poll is in `platform/polled.rs`.
 
 use core::mem::ManuallyDrop;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::linux::stack::walk::Here;
-use crate::platform::Local;
-use crate::protocol::chain::{self, FoundChain};
-
-/// What a thread remembers of the innermost such poll, and of its stack.
-#[derive(Debug, Default)]
-pub(crate) struct Polled {
-    /// Whose waker it was given; 0 outside of a poll.
-    waker: AtomicUsize,
-    /// Stack and frame pointer of the function that polls: what it calls lies below.
-    top: AtomicUsize,
-    base: AtomicUsize,
-    /// The first chain that was found; in the upper half the last one, if others were found too. With
-    /// [`OVER`] and [`VOID`].
-    found: AtomicU64,
-    /// Where the latest clone of a traced future's waker was called, see `future/entry.rs`.
-    pub returns_to: AtomicUsize,
-    /// What is known to be the thread's own stack, see `linux/stack.rs`.
-    pub stack_low: AtomicUsize,
-    pub stack_high: AtomicUsize,
-    /// How often that was asked in vain.
-    pub refused: AtomicUsize,
-    /// Where its latest walks are kept, see `walks.rs`.
-    pub walks: AtomicU64,
-}
-
-/// Up to where callers can be followed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub top: usize,
-    pub base: usize,
-}
-
-impl Polled {
-    pub const fn new() -> Self {
-        Polled {
-            waker: AtomicUsize::new(0),
-            top: AtomicUsize::new(0),
-            base: AtomicUsize::new(0),
-            found: AtomicU64::new(0),
-            returns_to: AtomicUsize::new(0),
-            stack_low: AtomicUsize::new(0),
-            stack_high: AtomicUsize::new(0),
-            refused: AtomicUsize::new(0),
-            walks: AtomicU64::new(0),
-        }
-    }
-
-    /// If it is this waker's coroutine that is polled here.
-    #[inline(always)]
-    pub fn limits(&self, waker: usize) -> Option<Limits> {
-        let is_of_it = self.waker.load(Ordering::Relaxed) == waker;
-        is_of_it.then(|| Limits {
-            top: self.top.load(Ordering::Relaxed),
-            base: self.base.load(Ordering::Relaxed),
-        })
-    }
-
-    /// Of the traced future that is polled here, if one is.
-    #[inline(always)]
-    pub fn innermost(&self) -> Option<Limits> {
-        match self.waker.load(Ordering::Relaxed) {
-            0 => None,
-            waker => self.limits(waker),
-        }
-    }
-
-    /// Whether one that is polled with this waker is polled by a future within the traced one, which
-    /// wakes it by wakers of its own. Not if no traced one is polled here.
-    #[inline]
-    pub fn is_by_another(&self, waker: usize) -> bool {
-        ![0, waker].contains(&self.waker.load(Ordering::Relaxed))
-    }
-
-    /// Of several chains in one poll the first is kept: what is waited for comes before the timer
-    /// that is to end that. True if the wait may be another one than those before.
-    #[inline(always)]
-    pub fn note(&self, chain: u32) -> bool {
-        let chain = u64::from(chain);
-        let found = self.found.load(Ordering::Relaxed);
-        match found {
-            0 => self.found.store(chain, Ordering::Relaxed),
-            found if found == chain => {}
-            over if over & OVER != 0 => self.found.store(chain, Ordering::Relaxed),
-            _ if chain == 0 => {}
-            found => {
-                let first = found & u64::from(u32::MAX);
-                self.found.store(chain << 32 | first, Ordering::Relaxed);
-            }
-        }
-        found & OVER != 0
-    }
-
-    /// Nobody has a waker of the one that is polled here: whoever took one waits no more. Should one be
-    /// taken still in this poll, then that is for a wait after all of those before; if none is, nothing is
-    /// known of where it waits.
-    #[cold]
-    pub fn begin_anew(&self) {
-        self.found.fetch_or(OVER | VOID, Ordering::Relaxed);
-    }
-
-    /// A waker was dropped that was there when a wait was announced in this poll. Should another one be
-    /// taken, then that is most likely for the next wait.
-    #[cold]
-    pub fn outlives_a_waker(&self) {
-        self.found.fetch_or(OVER, Ordering::Relaxed);
-    }
-
-    /// These are again what they were. Gives what was found meanwhile.
-    #[inline(always)]
-    fn put_back(&self, before: &Words) -> FoundChain {
-        let found = self.found.load(Ordering::Relaxed);
-        self.found.store(before.found, Ordering::Relaxed);
-        self.waker.store(before.waker, Ordering::Relaxed);
-        self.top.store(before.top, Ordering::Relaxed);
-        self.base.store(before.base, Ordering::Relaxed);
-        FoundChain {
-            chain: found as u32,
-            last: (found >> 32) as u32,
-        }
-    }
-
-    #[inline(always)]
-    fn replace(&self, with: Words) -> Words {
-        let swap = |word: &AtomicUsize, with| {
-            let before = word.load(Ordering::Relaxed);
-            word.store(with, Ordering::Relaxed);
-            before
-        };
-        let found = self.found.load(Ordering::Relaxed);
-        self.found.store(with.found, Ordering::Relaxed);
-        Words {
-            waker: swap(&self.waker, with.waker),
-            top: swap(&self.top, with.top),
-            base: swap(&self.base, with.base),
-            found,
-        }
-    }
-}
-
-/// What was found is most likely of waits that are over, if the one that the poll ends in takes a waker
-/// afterwards. Ids of chains are smaller.
-const OVER: u64 = (chain::OVER as u64) << 32;
-
-/// It is, also if it takes none.
-const VOID: u64 = (chain::VOID as u64) << 32;
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Words {
-    waker: usize,
-    top: usize,
-    base: usize,
-    found: u64,
-}
+use crate::platform::{Local, SavedPoll};
+use crate::protocol::chain::FoundChain;
 
 /// A poll that goes on. What was polled around it goes on when it ends, also by a panic.
 #[derive(Debug)]
 pub(crate) struct Polling<L: Fn() -> &'static Local> {
     local: L,
     top: usize,
-    before: Words,
+    before: SavedPoll,
 }
 
 impl<L: Fn() -> &'static Local> Polling<L> {
@@ -178,7 +25,7 @@ impl<L: Fn() -> &'static Local> Polling<L> {
     /// end: that may be in another thread.
     #[inline(always)]
     pub fn begin(local: L, waker: usize, here: &Here) -> Self {
-        let before = local().polled.replace(Words {
+        let before = local().polled.replace(SavedPoll {
             waker,
             top: here.sp,
             base: here.fp,
@@ -200,7 +47,7 @@ impl<L: Fn() -> &'static Local> Polling<L> {
     #[inline(always)]
     fn restore(&self) -> FoundChain {
         let polled = &(self.local)().polled;
-        match polled.top.load(Ordering::Relaxed) == self.top {
+        match polled.is_of(self.top) {
             true => polled.put_back(&self.before),
             false => FoundChain::default(),
         }
@@ -215,6 +62,8 @@ impl<L: Fn() -> &'static Local> Drop for Polling<L> {
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn at(sp: usize) -> Here {

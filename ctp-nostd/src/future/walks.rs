@@ -13,9 +13,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::callers::{RECORDS_OF_A_CLONE, RECORDS_OF_A_WAKE};
 use super::latest_walk::LatestWalk;
-use super::polling::Polled;
 use crate::linux::Linux;
 use crate::platform::Platform as _;
+use crate::platform::Polled;
 
 /// Threads of a program that can have one.
 const PLACES: usize = 128;

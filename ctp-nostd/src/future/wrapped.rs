@@ -30,9 +30,9 @@ use heap::boxed::Box;
 
 use crate::event::announce;
 use crate::future::callers;
-use crate::future::polling::{Limits, Polled};
 use crate::linux;
 use crate::linux::stack::walk::{self, Here};
+use crate::platform::{Limits, Polled};
 use crate::protocol::chain::FoundChain;
 use crate::protocol::holders::Holders;
 

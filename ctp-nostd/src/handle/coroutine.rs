@@ -5,11 +5,11 @@ use core::cell::Cell;
 use crate::event::EventPayload;
 use crate::event::Seat;
 use crate::event::announce;
-use crate::handle::probe::Probe;
 use crate::handle::waker::Waker;
 #[cfg(feature = "alloc")]
 use crate::memory::layout::FLAG_COUNTS_WAKERS;
 use crate::memory::layout::FLAG_TELLS_WAKES;
+use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Attached, Local, Platform, local};
 use crate::protocol::chain::FoundChain;
@@ -19,24 +19,6 @@ use crate::protocol::slot::EventKind;
 use crate::protocol::wait::{WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 use crate::protocol::wake;
 use crate::sync::Ordering;
-
-/// What sort of coroutine; its code is stored in the station.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Kind {
-    /// Not told.
-    #[default]
-    Unknown = 0,
-    /// A future that is polled.
-    Future = 1,
-    /// It has a stack of its own.
-    Stackful = 2,
-    /// A plain thread.
-    Thread = 3,
-    /// A task on bare metal.
-    Bare = 4,
-}
 
 /// What led to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +57,9 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// Takes a station that was just claimed.
-    pub(crate) fn occupy(probe: Probe<P>, index: u32, kind: Kind, meta: u32) -> Self {
-        let attachment = probe.attachment;
-        let seat = Seat::move_in(probe, index, kind as u8, meta);
-        seat.milestone(EventPayload::only(EventKind::Birth));
+    /// The trace of a coroutine that has taken a seat.
+    pub(super) fn of(seat: Seat<P>) -> Self {
+        let attachment = seat.probe.attachment;
         Coroutine {
             seen: Cell::new(wake::word(seat.generation)),
             seat: Attached::under::<P>(attachment, seat),

@@ -3,9 +3,9 @@
 use core::panic::Location;
 
 use crate::event::RunsHere;
-use crate::handle::probe::Probe;
 use crate::memory::layout;
 use crate::platform::Platform;
+use crate::platform::Probe;
 use crate::protocol::lane::{
     DeedKind, HELD_BY_COROUTINE, HELD_BY_THREAD, HELD_BY_UNKNOWN, Payload,
 };

@@ -2,12 +2,12 @@
 
 use core::mem::MaybeUninit;
 
-use crate::handle::probe::Probe;
 use crate::memory::Region;
 use crate::memory::layout::{
     EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, MAGIC, Span, Station, VERSION,
 };
 use crate::platform::Platform;
+use crate::platform::Probe;
 use crate::protocol::aggregate::{Bins, MODE_SUMMARY};
 use crate::sync::{AtomicU32, AtomicU64};
 

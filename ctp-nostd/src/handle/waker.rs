@@ -4,9 +4,9 @@ use core::panic::Location;
 
 use crate::event::RunsHere;
 use crate::event::Seat;
-use crate::handle::probe::Probe;
 use crate::memory::layout::{Station, WAKER_IS_THREAD};
 use crate::platform::Attached;
+use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Platform, attachment};
 use crate::protocol::intern::site::SiteWord;

@@ -26,10 +26,10 @@ use super::environment::{self, Settings};
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
 use super::socket::{Missing, Path, Rung, Socket};
 use super::stderr;
-use crate::handle::probe::Probe;
 use crate::memory::layout::{Attach, Header};
 use crate::memory::request::{self, Asked};
 use crate::memory::{Refused, Region};
+use crate::platform::Probe;
 use crate::sync::{AtomicU32, Ordering};
 
 /// What stays for the life of the process once it has attached.

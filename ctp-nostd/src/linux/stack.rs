@@ -36,8 +36,8 @@ use self::maps::Mapping;
 use super::auxv::{self, AT_EXECFN};
 use super::memory::PAGE_BYTES;
 use super::{Linux, session, thread};
-use crate::future::polling::Polled;
 use crate::platform::Platform as _;
+use crate::platform::Polled;
 
 /// Anchor of the main thread, 0 if unknown.
 static INITIAL_STACK_TOP: AtomicUsize = AtomicUsize::new(0);

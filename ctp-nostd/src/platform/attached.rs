@@ -14,7 +14,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::platform::Platform;
+use super::target::Platform;
 
 /// Something of this program's, or nothing.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,108 @@
+//! A station while a coroutine of this program has it, and an event that the coroutine has begun.
+
+use crate::memory::layout::{EXT_REV, Station, seat_word};
+use crate::platform::mode::ANY;
+use crate::platform::{Platform, Probe};
+use crate::protocol::lane::{Payload, Place};
+use crate::protocol::wake;
+use crate::sync::{Ordering, fence};
+
+/// A station and what its occupant needs at every event, from the first field on.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Seat<P> {
+    pub station: &'static Station,
+    /// What stands for this coroutine in a lane's record.
+    pub whose: u64,
+    pub index: u32,
+    pub generation: u32,
+    /// What stands for this coroutine in the word of its thread.
+    pub word: u32,
+    pub probe: Probe<P>,
+}
+
+/// An event that has its index `n`, its time and its place in the lane.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub n: u64,
+    pub at: u64,
+    pub thread: u64,
+    pub place: Option<Place<'static>>,
+    /// The station's word of what was kept out, before it.
+    pub state: u32,
+    /// Events of the same coroutine that were begun before it and not told of.
+    pub amid: u32,
+}
+
+impl Begun {
+    /// Amid no other, and none was kept out before it.
+    #[inline(always)]
+    pub fn alone(n: u64, at: u64, thread: u64, place: Option<Place<'static>>) -> Self {
+        Begun {
+            n,
+            at,
+            thread,
+            place,
+            state: 0,
+            amid: 0,
+        }
+    }
+}
+
+impl<P: Platform> Seat<P> {
+    /// Unique in a recording: {attach id 16 | use of the station 24 | station + 1, 24}.
+    pub fn probe_id(&self) -> u64 {
+        let uses = u64::from(self.generation / 2) & 0xFF_FFFF;
+        u64::from(self.probe.attach_id) << 48 | uses << 24 | (u64::from(self.index) + 1)
+    }
+
+    /// Takes a station that was just claimed: fills in its line 0. `generation` is odd meanwhile.
+    pub fn move_in(probe: Probe<P>, index: u32, kind: u8, meta: u32) -> Self {
+        let station = &probe.region.stations[index as usize];
+        let generation = station.generation.load(Ordering::Relaxed).wrapping_add(2) & !1;
+        let seat = Seat {
+            station,
+            index,
+            generation,
+            word: seat_word(index, generation),
+            whose: Payload::whose(index, (generation / 2) as u8),
+            probe,
+        };
+        station
+            .generation
+            .store(generation.wrapping_sub(1), Ordering::Relaxed);
+        fence(Ordering::Release); // pairs with the fence of `identity`
+        seat.describe(kind, meta);
+        station.generation.store(generation, Ordering::Release);
+        seat
+    }
+
+    fn describe(&self, kind: u8, meta: u32) {
+        let station = self.station;
+        let base_n = station.event_head.load(Ordering::Relaxed);
+        station.base_n.store(base_n, Ordering::Relaxed);
+        station.begun.store(base_n as u32, Ordering::Relaxed);
+        station.dropped_nested.store(0, Ordering::Relaxed);
+        station.probe_id.store(self.probe_id(), Ordering::Relaxed);
+        station.birth_ts.store(P::now_ns(), Ordering::Relaxed);
+        station.flags.store(0, Ordering::Relaxed);
+        station.state.store(0, Ordering::Relaxed);
+        station.dropped_filtered.store(0, Ordering::Relaxed);
+        station.waker.store(0, Ordering::Relaxed);
+        station.wake_ts.store(0, Ordering::Relaxed);
+        station.kind.store(kind, Ordering::Relaxed);
+        let wake = wake::word(self.generation);
+        station.wake.store(wake, Ordering::Relaxed);
+        station.wakers_live.store(wake, Ordering::Relaxed);
+        let owner = self.probe.attach_id.into();
+        station.owner.store(owner, Ordering::Relaxed);
+        station.meta.store(meta, Ordering::Relaxed);
+        station.is_dead.store(0, Ordering::Relaxed);
+        if self.probe.bins::<ANY>().is_some() {
+            station.clear_aggregates();
+        }
+        if self.probe.region.extended {
+            station.ext_rev.store(EXT_REV, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The word of an event that says where: a line, a function, or the end of an await chain.
+
+use core::panic::Location;
+
+use crate::platform::{Platform, Probe};
+use crate::protocol::chain::{self, Chain};
+use crate::protocol::intern::site::{self, SiteWord};
+use crate::protocol::intern::{self, Entry};
+use crate::sync::Ordering;
+
+/// Ids of chains, by their hashes.
+static CHAINS: site::Cache = site::Cache::new();
+
+impl<P: Platform> Probe<P> {
+    /// The word that stands for this line of the program in an event.
+    #[inline(always)]
+    pub(crate) fn site(&self, place: &'static Location<'static>) -> SiteWord {
+        let pointer = core::ptr::from_ref(place).addr() as u64;
+        site::cached(pointer, self.attachment, || self.line_site(place))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn line_site(&self, place: &'static Location<'static>) -> u32 {
+        self.intern_site(&Entry::source(place))
+    }
+
+    /// The word that stands for this function in an event. Not cached by its address: the linker
+    /// may give one address to functions that differ only in their names.
+    #[cfg(feature = "linux")]
+    pub(crate) fn function_site(self, addr: u64, name: &str) -> SiteWord {
+        SiteWord::from_id(self.intern_site(&Entry::function(addr, name)))
+    }
+
+    /// The id in the table of chains of the one with this hash, which is made if it is new.
+    #[inline(always)]
+    pub(crate) fn chain(&self, hash: u64, make: impl FnOnce() -> Chain) -> u32 {
+        CHAINS.id(hash >> 16, self.attachment, || self.intern_chain(&make()))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn intern_chain(&self, chain: &Chain) -> u32 {
+        let id = chain::intern(self.region.chains, self.attach_id, chain);
+        self.count_if_unnamed(id)
+    }
+
+    /// The word of an event for a wait at `site` that began at the end of this chain, which was
+    /// found when nobody had announced that site yet.
+    pub(crate) fn site_in_chain(&self, site: SiteWord, chain: u32) -> SiteWord {
+        let table = self.region.chains;
+        let chain = match chain::lookup(table, chain) {
+            Some(found) if site.interned() != 0 && found.site != site.interned() => {
+                let chain = Chain {
+                    site: site.interned(),
+                    ..found
+                };
+                self.chain(chain.hash(), || chain)
+            }
+            Some(_) => chain,
+            None => 0,
+        };
+        match self.region.site_of_chain(chain) {
+            0 => site,
+            id => SiteWord::from_id(id),
+        }
+    }
+
+    fn intern_site(self, entry: &Entry<'_>) -> u32 {
+        let id = intern::intern(self.region.sites, self.attach_id, entry);
+        self.count_if_unnamed(id)
+    }
+
+    /// Counts an id of 0, for which a table had no room. Gives the id.
+    pub(crate) fn count_if_unnamed(self, id: u32) -> u32 {
+        if id == 0 && self.region.extended {
+            self.region.header.unnamed.fetch_add(1, Ordering::Relaxed);
+        }
+        id
+    }
+}

@@ -1,0 +1,79 @@
+//! Where coroutines come into being.
+
+use core::panic::Location;
+
+use super::coroutine::Coroutine;
+use crate::event::{EventPayload, Seat};
+use crate::memory::{Region, alloc};
+use crate::platform::{Platform, Probe};
+use crate::protocol::intern::{self, Entry};
+use crate::protocol::slot::EventKind;
+
+/// What sort of coroutine; its code is stored in the station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Not told.
+    #[default]
+    Unknown = 0,
+    /// A future that is polled.
+    Future = 1,
+    /// It has a stack of its own.
+    Stackful = 2,
+    /// A plain thread.
+    Thread = 3,
+    /// A task on bare metal.
+    Bare = 4,
+}
+
+impl<P: Platform> Probe<P> {
+    /// A coroutine comes into being; the caller is where it is spawned.
+    #[track_caller]
+    pub fn born(self, name: &str) -> Coroutine<P> {
+        self.born_as(name, Kind::Unknown, Location::caller())
+    }
+
+    /// A coroutine of some kind, spawned at `place`.
+    pub fn born_as(
+        self,
+        name: &str,
+        kind: Kind,
+        place: &'static Location<'static>,
+    ) -> Coroutine<P> {
+        match self.is_live().then(|| self.seat()).flatten() {
+            Some(index) => self.move_in(index, kind, self.name(name, place)),
+            None => Coroutine::mute(),
+        }
+    }
+
+    /// A coroutine takes a station that was just claimed.
+    fn move_in(self, index: u32, kind: Kind, meta: u32) -> Coroutine<P> {
+        let seat = Seat::move_in(self, index, kind as u8, meta);
+        seat.milestone(EventPayload::only(EventKind::Birth));
+        Coroutine::of(seat)
+    }
+
+    /// A station that somebody has left, else one that nobody had yet.
+    fn seat(self) -> Option<u32> {
+        let Region {
+            header,
+            stations,
+            free,
+            ..
+        } = self.region;
+        let max = stations.len() as u32;
+        alloc::take_back(&header.free_head, &header.free_tail, free)
+            .filter(|index| *index < max)
+            .or_else(|| alloc::claim(&header.allocated_count, max, &header.refused))
+    }
+
+    fn name(self, name: &str, place: &'static Location<'static>) -> u32 {
+        if !self.region.extended {
+            return 0;
+        }
+        let entry = Entry::name(name, self.site(place).interned());
+        let id = intern::intern(self.region.names, self.attach_id, &entry);
+        self.count_if_unnamed(id)
+    }
+}
