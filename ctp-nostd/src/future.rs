@@ -1,14 +1,20 @@
-//! [`Traced`]: a future whose polls are recorded, whatever executor runs it.
-#![allow(unsafe_code, reason = "pin projection, and nothing else")]
+//! Traced futures: how they are polled, by which wakers, and the functions that await each other there.
 
 #[cfg(feature = "alloc")]
 mod callers;
 #[cfg(feature = "alloc")]
-mod entry;
+mod functions;
+#[cfg(feature = "alloc")]
+mod held;
 #[cfg(feature = "alloc")]
 mod latest_walk;
 #[cfg(feature = "alloc")]
-pub(crate) mod polling;
+mod leaf;
+#[cfg(not(feature = "alloc"))]
+mod no_wakers;
+#[cfg(feature = "alloc")]
+mod polling;
+mod traced;
 #[cfg(feature = "alloc")]
 mod wakers;
 #[cfg(feature = "alloc")]
@@ -16,172 +22,6 @@ mod walks;
 #[cfg(feature = "alloc")]
 mod wrapped;
 
-use core::any::type_name;
-use core::future::Future;
-use core::mem::needs_drop;
-use core::panic::Location;
-use core::pin::Pin;
-use core::task::{Context, Poll};
-
 #[cfg(feature = "alloc")]
-use crate::event::announce;
-use crate::handle::Kind;
-#[cfg(not(feature = "alloc"))]
-use crate::handle::coroutine::LedBy;
-#[cfg(feature = "alloc")]
-use crate::linux;
-use crate::linux::{Task, probe};
-#[cfg(not(feature = "alloc"))]
-use crate::protocol::chain::FoundChain;
-use crate::protocol::intern::site::SiteWord;
-#[cfg(feature = "alloc")]
-use crate::protocol::wait::Wait;
-#[cfg(feature = "alloc")]
-use wakers::Wakers;
-
-/// A future that records its birth, each poll, each `Pending`, and its end: completion, panic or
-/// cancellation. Its output and its `Send` and `Unpin` are those of the future inside.
-///
-/// With the feature `alloc` each waker that the future takes wakes what the executor's own would,
-/// and tells of it first: so a wake is counted, and it is known when there is no waker left. When one
-/// is cloned, the functions that await each other are on the stack: of a program that is compiled
-/// with frame pointers (`-C force-frame-pointers=yes`) that chain is recorded with the wait, else the
-/// function that clones alone. A leaf that looks into the waker for its executor's own data finds
-/// another one there.
-#[derive(Debug)]
-#[must_use = "futures do nothing unless polled"]
-pub struct Traced<F> {
-    /// Where it is said to wait when no leaf future says more: the future's own poll function.
-    site: SiteWord,
-    // Dropped in this order: what the future's destructors do comes before its death.
-    future: F,
-    task: Task,
-    wakers: Wakers,
-}
-
-/// Like [`waits_for`](crate::waits_for), in the poll of a [`traced`](crate::TracedExt::traced) future with this context. Where a
-/// future in between polls the leaf by a waker of its own, as `FuturesUnordered` does, that is noticed,
-/// and the wait marked as [one of several](Wait::one_of_several). So it is where a waker is dropped
-/// later in that poll: the leaf may be dropped, and another one wait; if fewer are left than there are
-/// now, and one is taken after that, what was said here is forgotten. So call it last, once the waker is
-/// where it is kept. With the feature `alloc`.
-#[cfg(feature = "alloc")]
-#[inline]
-pub fn waits_for_in(wait: Wait, context: &Context<'_>) {
-    let Some(probe) = probe() else { return };
-    let (local, waker) = (linux::local(), context.waker());
-    if local.polled.is_by_another(waker.data().addr()) {
-        return probe.waits_for(wait.one_of_several());
-    }
-    probe.waits_for(wait);
-    announce::beside_clones(local, wrapped::clones(waker));
-}
-
-/// Adds [`traced`](TracedExt::traced) to every future.
-pub trait TracedExt: Future + Sized {
-    /// Records what becomes of this future. Its name is its type's; the caller is where it is
-    /// spawned. Costs nothing when nobody records.
-    #[track_caller]
-    fn traced(self) -> Traced<Self> {
-        Traced::new(self, type_name::<Self>(), Location::caller())
-    }
-
-    /// As [`traced`](TracedExt::traced), under a name of its own.
-    #[track_caller]
-    fn traced_as(self, name: &str) -> Traced<Self> {
-        Traced::new(self, name, Location::caller())
-    }
-}
-
-impl<F: Future> TracedExt for F {}
-
-impl<F: Future> Traced<F> {
-    fn new(future: F, name: &str, place: &'static Location<'static>) -> Self {
-        let poll: fn(Pin<&mut F>, &mut Context<'_>) -> Poll<F::Output> = <F as Future>::poll;
-        let site = match probe() {
-            Some(probe) => probe.function_site(poll as usize as u64, type_name::<F>()),
-            None => SiteWord::default(),
-        };
-        Traced {
-            site,
-            future,
-            task: Task::born_as(name, Kind::Future, place),
-            wakers: Wakers::default(),
-        }
-    }
-
-    /// The id that [`Wait::coroutine`](crate::Wait::coroutine) wants, for those that wait for the end
-    /// of this future; 0 if it is not recorded. Ask before it is spawned.
-    pub fn id(&self) -> u64 {
-        self.task.id()
-    }
-}
-
-impl<F: Future> Future for Traced<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: `future` is never moved out of a pinned `Traced`: it is pinned again at once,
-        // `Traced` has no `Drop` of its own, and is `Unpin` only if `F` is. The other fields are
-        // not pinned.
-        let (site, future, task, wakers) = unsafe {
-            let this = self.get_unchecked_mut();
-            (
-                this.site,
-                Pin::new_unchecked(&mut this.future),
-                &mut this.task,
-                &mut this.wakers,
-            )
-        };
-        let mut run = Run {
-            task,
-            is_last: true,
-        };
-        let led_by = run.task.runs();
-        let (polled, found) = wakers.poll(future, run.task, led_by, site, context);
-        match polled {
-            Poll::Pending => {
-                run.is_last = false;
-                run.task.suspend_noted_or(site, found);
-            }
-            Poll::Ready(_) if needs_drop::<F::Output>() => run.task.gives_out(),
-            Poll::Ready(_) => {}
-        }
-        polled
-    }
-}
-
-/// Without the feature `alloc` there is nowhere to keep what a waker needs, and wakes are not told.
-#[cfg(not(feature = "alloc"))]
-#[derive(Debug, Default)]
-struct Wakers {}
-
-#[cfg(not(feature = "alloc"))]
-impl Wakers {
-    fn poll<F: Future>(
-        &self,
-        future: Pin<&mut F>,
-        _: &Task,
-        _: Option<LedBy>,
-        _: SiteWord,
-        context: &mut Context<'_>,
-    ) -> (Poll<F::Output>, FoundChain) {
-        (future.poll(context), FoundChain::default())
-    }
-}
-
-/// A poll. One that completes or panics is the last: dropping the trace is the coroutine's
-/// death, and a later poll records nothing.
-struct Run<'t> {
-    task: &'t mut Task,
-    is_last: bool,
-}
-
-impl Drop for Run<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if self.is_last {
-            *self.task = Task::mute();
-        }
-    }
-}
+pub use leaf::waits_for_in;
+pub use traced::{Traced, TracedExt};

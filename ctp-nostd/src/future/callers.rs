@@ -4,7 +4,7 @@
 //! Nobody knows beforehand whether a function keeps its frame pointer: what is found is a claim, which
 //! the reader of a trace checks against the program's own tables, and what ends soon is not told.
 //! Of a wait the whole chain is wanted, for it makes the wait one of its own, or else the leaf, which
-//! is known without frame pointers (`future/entry.rs`); of a wake, which is often called by a thread of
+//! is known without frame pointers (`future/functions.rs`); of a wake, which is often called by a thread of
 //! which the first functions are libc's, its inner end will do.
 #![allow(
     unsafe_code,
@@ -17,19 +17,13 @@ use core::sync::atomic::Ordering;
 use heapless::Vec;
 
 use super::latest_walk::{Key, LatestWalk};
-use super::walks::Walks;
+use super::walks::{MOST_OF_A_WAKE, Walks};
 use crate::linux::stack::walk::{self, Here, Record};
 use crate::linux::{Linux, stack};
 use crate::platform::Probe;
 use crate::platform::{Limits, Polled};
 use crate::protocol::chain::{Addresses, Chain, Digest, MOST_ADDRESSES};
 
-/// Addresses of a wake that are told, each of which costs more than a nanosecond. Where little is inlined
-/// more functions lie between who wakes and the waker.
-const MOST_OF_A_WAKE: usize = if cfg!(debug_assertions) { 12 } else { 8 };
-/// Records that are passed for that: the first address is none's.
-pub(crate) const RECORDS_OF_A_WAKE: usize = MOST_OF_A_WAKE - 1;
-pub(crate) const RECORDS_OF_A_CLONE: usize = MOST_ADDRESSES - 1;
 /// So many are no accident.
 const ENOUGH_OF_A_WAKE: usize = 4;
 

@@ -4,8 +4,8 @@
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use crate::future::polling::Polling;
-use crate::future::wrapped::Held;
+use super::held::Held;
+use super::polling::Polling;
 use crate::handle::coroutine::LedBy;
 use crate::linux::stack::walk;
 use crate::linux::{self, Task};

@@ -11,11 +11,18 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::callers::{RECORDS_OF_A_CLONE, RECORDS_OF_A_WAKE};
 use super::latest_walk::LatestWalk;
 use crate::linux::Linux;
 use crate::platform::Platform as _;
 use crate::platform::Polled;
+use crate::protocol::chain::MOST_ADDRESSES;
+
+/// Addresses of a wake that are told, each of which costs more than a nanosecond. Where little is inlined
+/// more functions lie between who wakes and the waker.
+pub(crate) const MOST_OF_A_WAKE: usize = if cfg!(debug_assertions) { 12 } else { 8 };
+/// Records that are passed for that: the first address is none's.
+const RECORDS_OF_A_WAKE: usize = MOST_OF_A_WAKE - 1;
+const RECORDS_OF_A_CLONE: usize = MOST_ADDRESSES - 1;
 
 /// Threads of a program that can have one.
 const PLACES: usize = 128;

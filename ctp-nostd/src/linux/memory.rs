@@ -16,7 +16,7 @@ use rustix::mm::{
     munmap,
 };
 
-use super::session::NotAttached;
+use super::not_attached::NotAttached;
 use crate::memory::Region;
 use crate::memory::layout::{Header, Span, Station};
 use crate::sync::AtomicU32;

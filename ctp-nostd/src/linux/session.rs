@@ -11,24 +11,20 @@
 //! compares its attachment with that page's and is mute in the fork.
 #![allow(unsafe_code, reason = "keeps things for the life of the process")]
 
-use core::fmt::{self, Write as _};
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
-use heapless::String;
 use rustix::event::{Timespec, poll};
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::Linux;
-use super::environment::{self, Settings};
+use super::clock;
 use super::memory::{self, Mapping, PAGE_BYTES, Wiped};
 use super::socket::{Missing, Path, Rung, Socket};
-use super::stderr;
+use crate::memory::Region;
 use crate::memory::layout::{Attach, Header};
 use crate::memory::request::{self, Asked};
-use crate::memory::{Refused, Region};
 use crate::platform::Probe;
 use crate::sync::{AtomicU32, Ordering};
 
@@ -66,80 +62,20 @@ static NOBODY: Wiped = Wiped::new();
 /// Attachments of this process and its forebears; inherited by a fork, never restarted.
 static ATTACHMENTS: AtomicU32 = AtomicU32::new(0);
 
-/// Why a process that was asked to attach did not. Told in one line.
-#[derive(Debug)]
-pub(super) enum NotAttached {
-    /// Other variables are there, but not the one that names the memory.
-    NoPath,
-    /// `CTP_MAX_STATIONS` holds something else.
-    NotANumber,
-    /// The file is too short for a header and one station.
-    NoRoom,
-    /// There is no such file: the recorder is gone, or the process sees another `/proc`.
-    Absent(Errno),
-    /// It may not open the file, as after a change of user.
-    Forbidden(Errno),
-    /// The kernel refused.
-    Os(&'static str, Errno),
-    /// The file is not what the recorder makes.
-    Memory(Refused),
-    /// The program has no libc, and did not set up thread-local storage itself.
-    NoThreadStorage,
+/// Whether this process, or one that it was forked from, has attached.
+pub(super) fn has_attached() -> bool {
+    !AT.session.load(Ordering::Acquire).is_null()
 }
 
-impl fmt::Display for NotAttached {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NotAttached::NoPath => write!(out, "CTP_SHM_PATH is not set"),
-            NotAttached::NotANumber => write!(out, "CTP_MAX_STATIONS is not a number"),
-            NotAttached::NoRoom => write!(out, "the file at CTP_SHM_PATH is too short"),
-            NotAttached::Absent(error) => write!(
-                out,
-                "opening CTP_SHM_PATH failed (error {})",
-                error.raw_os_error()
-            ),
-            NotAttached::Forbidden(error) => write!(
-                out,
-                "opening CTP_SHM_PATH failed (error {}); ctp-record --inherit-fd may help",
-                error.raw_os_error()
-            ),
-            NotAttached::Os(what, error) => {
-                write!(out, "{what} failed (error {})", error.raw_os_error())
-            }
-            NotAttached::Memory(refused) => write!(out, "CTP_SHM_PATH: {refused}"),
-            NotAttached::NoThreadStorage => {
-                write!(
-                    out,
-                    "this program has no thread-local storage; use a Platform of your own"
-                )
-            }
-        }
-    }
+/// Counts an attempt to attach. True if that is the first one.
+pub(super) fn is_first_attempt() -> bool {
+    ATTACHMENTS.fetch_add(1, Ordering::Relaxed) == 0
 }
 
-pub(super) fn attach() -> bool {
-    if !AT.session.load(Ordering::Acquire).is_null() {
-        return current().is_some();
-    }
-    let settings = Settings::read();
-    if !settings.any() || environment::is_untrusted() {
-        return false;
-    }
-    if ATTACHMENTS.fetch_add(1, Ordering::Relaxed) > 0 {
-        return false;
-    }
-    #[cfg(feature = "alloc")]
-    super::stack::remember_main();
-    let result = open(&settings);
-    #[cfg(feature = "alloc")]
-    super::stack::look_ahead();
-    if let Err(reason) = &result {
-        let mut line: String<256> = String::new();
-        // A line that does not fit is cut.
-        let _ = writeln!(line, "ctp: not recording: {reason}");
-        stderr::say(line.as_bytes());
-    }
-    result.is_ok()
+/// From now on the words of this page tell whether this process attached.
+pub(super) fn use_page(page: &'static Wiped) {
+    AT.wiped
+        .store(ptr::from_ref(page).cast_mut(), Ordering::Release);
 }
 
 /// The session, unless there is none. A fork of the process that attached tries, once, to attach
@@ -200,82 +136,12 @@ impl Session {
     }
 }
 
-fn open(settings: &Settings) -> Result<(), NotAttached> {
-    if !super::thread::has_storage() {
-        return Err(NotAttached::NoThreadStorage);
-    }
-    let limit = limit(settings)?;
-    let path = settings.sock_path.as_deref().unwrap_or_default();
-    let hall = map(settings, limit);
-    if let Ok(hall) = &hall {
-        join_barrier(&hall.region); // before the recorder hears of this process, see there
-    }
-    let socket = Socket::dial(path);
-    let (mapping, attach_id) = match hall {
-        Ok(hall) => choose(hall, socket.as_ref(), limit),
-        Err(reason @ (NotAttached::Forbidden(_) | NotAttached::Absent(_))) => {
-            own(Asked::Own, socket.as_ref(), limit).map_err(|missing| {
-                if missing == Missing::Unreached {
-                    ask_in_vain(path);
-                }
-                reason
-            })?
-        }
-        Err(reason) => {
-            ask_in_vain(path);
-            return Err(reason);
-        }
-    };
-    touch_lanes(&mapping.region);
-    let begun = memory::wiped_page().and_then(|page| {
-        AT.wiped
-            .store(ptr::from_ref(page).cast_mut(), Ordering::Release);
-        let path = Path::from_slice(path).unwrap_or_default();
-        begin(page, mapping, attach_id, socket, path, limit)
-    });
-    begun.map_err(|error| {
-        ask_in_vain(path);
-        NotAttached::Os("mapping memory", error)
-    })
-}
-
-/// This process goes unrecorded for a reason of its own. A request that gets no answer makes the recorder
-/// count it.
-fn ask_in_vain(path: &[u8]) {
-    if let Some(socket) = Socket::dial(path) {
-        socket.ask_in_vain();
-    }
-}
-
-/// The first process stays in the memory that all can find. A further one asks for its own, and
-/// shares that one if it gets none.
-fn choose(hall: Mapping, socket: Option<&Socket>, limit: u32) -> (Mapping, u16) {
-    let region = hall.region;
-    if !region.extended {
-        // Nobody reads it; it keeps the ids of several processes apart.
-        return (
-            hall,
-            rustix::process::getpid().as_raw_nonzero().get() as u16,
-        );
-    }
-    if take_row(region.attaches.first(), region.header) {
-        return (hall, 1);
-    }
-    match own(Asked::OwnOrShared, socket, limit) {
-        Ok(own) => {
-            // SAFETY: nobody has seen it yet.
-            unsafe { hall.discard() };
-            own
-        }
-        Err(_) => {
-            let attach_id = row_in(&region);
-            (hall, attach_id)
-        }
-    }
-}
-
 /// Memory of this process's own, from the recorder.
-fn own(asked: Asked, socket: Option<&Socket>, limit: u32) -> Result<(Mapping, u16), Missing> {
+pub(super) fn own(
+    asked: Asked,
+    socket: Option<&Socket>,
+    limit: u32,
+) -> Result<(Mapping, u16), Missing> {
     let file = socket.ok_or(Missing::Unreached)?.ask(asked)?;
     let mapping = Mapping::new(&file, limit).map_err(|_| Missing::Denied)?;
     let (header, rows) = (mapping.region.header, mapping.region.attaches);
@@ -364,7 +230,7 @@ const BETWEEN_LOOKS: Timespec = Timespec {
 };
 
 /// Everything is there: from now on there are events.
-fn begin(
+pub(super) fn begin(
     page: &Wiped,
     mapping: Mapping,
     attach_id: u16,
@@ -391,49 +257,14 @@ fn begin(
     Ok(())
 }
 
-/// So many lanes, which is what most programs have of threads, are mapped before these come.
-const LANES_TOUCHED: u32 = 16;
-
-/// The first event of a thread takes a lane, and would wait until the kernel has mapped that. Not in a
-/// fork, which attaches amid such an event, and may be there for a moment only.
-fn touch_lanes(region: &Region<'_>) {
-    let used = u32::try_from(region.pool().used()).unwrap_or(u32::MAX);
-    let next = used..used.saturating_add(LANES_TOUCHED);
-    let rings = next.filter_map(|number| region.ring(number));
-    rings.for_each(|ring| ring.touch());
-}
-
 /// Has the recorder declared that it issues a `membarrier` before each sleep, and does it reach
 /// this process? Registering is cheap only while there is one thread, and nobody looks at the process's
 /// memory from outside: else the kernel waits for all processors to have come by, which takes 5 to 30 ms.
 /// The recorder looks as soon as somebody has dialled. To ask twice costs nothing.
-fn join_barrier(region: &Region<'_>) -> bool {
+pub(super) fn join_barrier(region: &Region<'_>) -> bool {
     region.extended
         && region.header.declares_barrier()
         && membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
-}
-
-/// Opens and maps what `CTP_SHM_PATH` names, as far as environment, header and file agree.
-fn map(settings: &Settings, limit: u32) -> Result<Mapping, NotAttached> {
-    let path = settings.shm_path.as_ref().ok_or(NotAttached::NoPath)?;
-    // A file under a lease of another process would block the program, and a terminal would become its own.
-    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = openat(CWD, path.as_slice(), flags, Mode::empty()).map_err(|error| match error {
-        Errno::NOENT => NotAttached::Absent(error),
-        Errno::ACCESS | Errno::PERM => NotAttached::Forbidden(error),
-        _ => NotAttached::Os("opening CTP_SHM_PATH", error),
-    })?;
-    Mapping::new(&file, limit)
-}
-
-fn limit(settings: &Settings) -> Result<u32, NotAttached> {
-    let Some(value) = &settings.max_stations else {
-        return Ok(u32::MAX);
-    };
-    core::str::from_utf8(value)
-        .ok()
-        .and_then(|digits| digits.parse().ok())
-        .ok_or(NotAttached::NotANumber)
 }
 
 /// Puts the session where it stays.
@@ -446,16 +277,8 @@ fn keep(session: Session) -> Result<(), Errno> {
     Ok(())
 }
 
-/// This process's row in the table of those that share a memory, counted from 1.
-fn row_in(region: &Region<'_>) -> u16 {
-    let row = region
-        .attaches
-        .iter()
-        .position(|row| take_row(Some(row), region.header));
-    row.map_or(0, |index| index as u16 + 1)
-}
-
-fn take_row(row: Option<&Attach>, header: &Header) -> bool {
+/// Takes a row in the table of those that share a memory. False if another process has the row.
+pub(super) fn take_row(row: Option<&Attach>, header: &Header) -> bool {
     let pid = rustix::process::getpid().as_raw_nonzero().get() as u32;
     let Some(row) = row else { return false };
     let taken = row
@@ -463,7 +286,7 @@ fn take_row(row: Option<&Attach>, header: &Header) -> bool {
         .compare_exchange(0, pid, Ordering::Relaxed, Ordering::Relaxed);
     if taken.is_ok() {
         row.attached_ns
-            .store(super::now_ns(Some(header)), Ordering::Relaxed);
+            .store(clock::now_ns(Some(header)), Ordering::Relaxed);
         row.ready.store(1, Ordering::Release);
     }
     taken.is_ok()

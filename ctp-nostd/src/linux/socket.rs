@@ -14,7 +14,7 @@ use rustix::net::{
     SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, send, shutdown, socket_with,
 };
 
-use super::kernel_ns;
+use super::clock::kernel_ns;
 use crate::memory::request::{Asked, GRANTED};
 
 /// Longest path of a socket that the kernel takes.

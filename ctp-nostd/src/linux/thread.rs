@@ -82,7 +82,7 @@ fn thread_pointer() -> Option<usize> {
 /// The calling thread's memory. Do not keep it across a switch of stacks: the coroutine may go
 /// on in another thread.
 #[inline]
-pub(super) fn local() -> &'static Local {
+pub(crate) fn local() -> &'static Local {
     // SAFETY: the block reserved above has `Local`'s size and alignment, is zeroed for each new
     // thread (a valid `Local`), and lives as long as the thread, which outlives this call's use
     // of it. It is touched only through its atomics, also by signal handlers.

@@ -18,7 +18,7 @@ pub(crate) struct Polled {
     /// The first chain that was found; in the upper half the last one, if others were found too. With
     /// [`OVER`] and [`VOID`].
     found: AtomicU64,
-    /// Where the latest clone of a traced future's waker was called, see `future/entry.rs`.
+    /// Where the latest clone of a traced future's waker was called, see `future/functions.rs`.
     pub returns_to: AtomicUsize,
     /// What is known to be the thread's own stack, see `linux/stack.rs`.
     pub stack_low: AtomicUsize,

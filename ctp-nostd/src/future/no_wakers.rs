@@ -1,0 +1,26 @@
+//! Polls of a traced future without an allocator: with the waker of the executor.
+
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use crate::handle::coroutine::LedBy;
+use crate::linux::Task;
+use crate::protocol::chain::FoundChain;
+use crate::protocol::intern::site::SiteWord;
+
+/// Without the feature `alloc` there is nowhere to keep what a waker needs, and wakes are not told.
+#[derive(Debug, Default)]
+pub(crate) struct Wakers {}
+
+impl Wakers {
+    pub fn poll<F: Future>(
+        &self,
+        future: Pin<&mut F>,
+        _: &Task,
+        _: Option<LedBy>,
+        _: SiteWord,
+        context: &mut Context<'_>,
+    ) -> (Poll<F::Output>, FoundChain) {
+        (future.poll(context), FoundChain::default())
+    }
+}

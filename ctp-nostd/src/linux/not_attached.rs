@@ -1,0 +1,58 @@
+//! Why a process that was asked to attach did not.
+
+use core::fmt;
+
+use rustix::io::Errno;
+
+use crate::memory::Refused;
+
+/// Why a process that was asked to attach did not. Told in one line.
+#[derive(Debug)]
+pub(super) enum NotAttached {
+    /// Other variables are there, but not the one that names the memory.
+    NoPath,
+    /// `CTP_MAX_STATIONS` holds something else.
+    NotANumber,
+    /// The file is too short for a header and one station.
+    NoRoom,
+    /// There is no such file: the recorder is gone, or the process sees another `/proc`.
+    Absent(Errno),
+    /// It may not open the file, as after a change of user.
+    Forbidden(Errno),
+    /// The kernel refused.
+    Os(&'static str, Errno),
+    /// The file is not what the recorder makes.
+    Memory(Refused),
+    /// The program has no libc, and did not set up thread-local storage itself.
+    NoThreadStorage,
+}
+
+impl fmt::Display for NotAttached {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotAttached::NoPath => write!(out, "CTP_SHM_PATH is not set"),
+            NotAttached::NotANumber => write!(out, "CTP_MAX_STATIONS is not a number"),
+            NotAttached::NoRoom => write!(out, "the file at CTP_SHM_PATH is too short"),
+            NotAttached::Absent(error) => write!(
+                out,
+                "opening CTP_SHM_PATH failed (error {})",
+                error.raw_os_error()
+            ),
+            NotAttached::Forbidden(error) => write!(
+                out,
+                "opening CTP_SHM_PATH failed (error {}); ctp-record --inherit-fd may help",
+                error.raw_os_error()
+            ),
+            NotAttached::Os(what, error) => {
+                write!(out, "{what} failed (error {})", error.raw_os_error())
+            }
+            NotAttached::Memory(refused) => write!(out, "CTP_SHM_PATH: {refused}"),
+            NotAttached::NoThreadStorage => {
+                write!(
+                    out,
+                    "this program has no thread-local storage; use a Platform of your own"
+                )
+            }
+        }
+    }
+}
