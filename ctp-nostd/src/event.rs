@@ -1,7 +1,18 @@
-//! What an event does, from one end to the other: what it says, its steps, and where it is written.
+//! An event, from the call to the bell. The steps E1 to E6 are explained in `fast_path.rs`.
 //!
-//! In this folder read `payload.rs`, then `event/fast_path.rs`, then `slot.rs`; `event/slow_path.rs` and `switch.rs` take the
-//! same steps where a handler comes between them, and for two events at a time.
+//! ```text
+//!   handle/coroutine.rs          suspend(): what the coroutine waits for
+//!   platform/attached.rs         is the coroutine recorded?
+//!   event/fast_path.rs           does a filter keep the event? E1 to E6 call what follows
+//!   event/sites.rs               the site of the line that waits
+//!   event/lane_place.rs          E2: which ring has this thread?
+//!   protocol/lane/own_ring.rs    E2: that ring, at hand
+//!   protocol/lane/room.rs        E2: takes a place in the lane
+//!   protocol/lane/place.rs       E4: writes the record there, and commits it
+//! ```
+//! E4 writes the slot (`protocol/slot.rs`), E5 counts (`protocol/aggregate.rs`), E6 rings
+//! (`protocol/doorbell.rs`). Any unusual condition falls through to `slow_path.rs`, where a thread without
+//! a lane looks for one (`thread_lane.rs`). `switch.rs` is the fast path of two events at one time.
 
 pub(crate) mod announce;
 mod current;

@@ -95,16 +95,36 @@ compile_error!(
 #[cfg(feature = "alloc")]
 extern crate alloc as heap; // `alloc` is how stations are handed out
 
+// The layers, lowest first. A module imports from its own layer and from those above it in this table;
+// `tests/layers.rs` reads the table and checks that.
+//
+// | layer | what is in it |
+// | --- | --- |
+// | `sync` | atomics, and steps that one thread takes without a lock |
+// | `memory` | the words of the shared memory, and a checked view of them |
+// | `protocol` | how the probe writes those words and the recorder reads them |
+// | `platform` | what a target provides; what is remembered of a program and of a thread |
+// | `event` | an event, from what it says to the bell |
+// | `handle` | what a program holds: its coroutines, their wakers, the probe |
+// | `linux` | the platform Linux; only this layer makes system calls |
+// | `future` | traced futures and their wakers |
+mod sync;
+
+mod memory;
+
+mod protocol;
+
+mod platform;
+
 mod event;
-#[cfg(feature = "linux")]
-mod future;
+
 mod handle;
+
 #[cfg(feature = "linux")]
 mod linux;
-mod memory;
-mod platform;
-mod protocol;
-mod sync;
+
+#[cfg(feature = "linux")]
+mod future;
 
 #[cfg(all(feature = "linux", feature = "alloc"))]
 pub use future::waits_for_in;

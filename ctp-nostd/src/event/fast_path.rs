@@ -1,8 +1,8 @@
-//! A station and its occupant: what an event does, from one end to the other.
+//! Fast path: the steps of an event, from the control word to the bell.
 //!
 //! ```text
 //!   K1 kept by the control word?                              (`control.rs`)
-//!   E1 begun = head: no event of this coroutine is going on, else slowly (`event/slow_path.rs`)
+//!   E1 begun = head: no event of this coroutine is going on, else slowly (`slow_path.rs`)
 //!   E2 what time is it; a place in the lane with it           (`lane.rs`, T1 to T4)
 //!   E3 begun: n -> n + 1   (one step)                         = K2 of `control.rs`
 //!   K4 nothing is kept out by the control word, else judge again
@@ -10,9 +10,8 @@
 //!   E5 aggregates          (`aggregate.rs`), head = begun     (release)
 //!   E6 ring if the recorder sleeps                            (`doorbell.rs`)
 //! ```
-//! Whoever finds that something is not as it mostly is leaves this file: what then goes on is the
-//! same protocol, step by step, in `event/slow_path.rs`. So the path that is mostly taken has one way through
-//! it, and nothing in it is a call. For `MODE` see `platform/mode.rs`.
+//! Any unusual condition falls through to `slow_path.rs`, which takes the same steps. So the usual path
+//! has one way through this file, and no call. For `MODE` see `platform/mode.rs`.
 
 use core::panic::Location;
 use core::sync::atomic::compiler_fence;
@@ -96,13 +95,6 @@ impl<P: Platform> Seat<P> {
             self.station.leave_out(kind);
         }
         is_kept
-    }
-
-    /// A birth or a death.
-    pub fn milestone(&self, payload: EventPayload) {
-        if self.keeps(self.probe.control_word(), payload.kind) {
-            self.event_slowly(payload);
-        }
     }
 
     /// Publishes the next event, which is kept, in the station and in the thread's lane. The head

@@ -1,28 +1,11 @@
-//! What a thread tells in its lane.
+//! A place in the lane of the calling thread, and a record there of what the thread does.
 
-use super::thread_lane::{look, remember_loss};
 use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
 use crate::platform::{Local, Platform, Probe, local};
-use crate::protocol::lane::{DeedKind, Payload, Place, Ring, Room};
+use crate::protocol::lane::{Payload, Place, Ring, Room};
 use crate::sync::Ordering;
 
 impl<P: Platform> Probe<P> {
-    /// The time, and a place in this thread's lane if there is one.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'static>>) {
-        let with_ring = |local| Some((local, self.ring(local)?));
-        let Some((local, ring)) = local::<P>().and_then(with_ring) else {
-            return (now(), None);
-        };
-        let (at_ns, place) = ring.reserve(now);
-        match place {
-            Some(_) => look(local, ring),
-            None => remember_loss(local),
-        }
-        (at_ns, place)
-    }
-
     /// The time, and a place in this thread's lane if there is one, if all is as it mostly is.
     #[inline(always)]
     pub(crate) fn reserve_at_once<const MODE: RecordingMode>(
@@ -61,18 +44,6 @@ impl<P: Platform> Probe<P> {
         }
     }
 
-    /// Gives up a place in this thread's lane that was taken.
-    #[cold]
-    pub(crate) fn void(&self, place: Option<Place<'static>>, at_ns: u64) {
-        if let Some(place) = place {
-            let payload = Payload {
-                kind: DeedKind::Void as u8,
-                ..Payload::default()
-            };
-            place.commit(at_ns, payload);
-        }
-    }
-
     /// A record of its own. Gives its time.
     pub(crate) fn tell(&self, payload: Payload) -> u64 {
         let whose = Payload::whose(payload.station, payload.uses);
@@ -94,17 +65,6 @@ impl<P: Platform> Probe<P> {
         if let Some(place) = place {
             place.commit_of(whose, at_ns, payload());
             self.call_recorder::<MODE>();
-        }
-        at_ns
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn tell_slowly(&self, whose: u64, payload: Payload) -> u64 {
-        let (at_ns, place) = self.reserve(P::now_ns);
-        if let Some(place) = place {
-            place.commit_of(whose, at_ns, payload);
-            self.call_recorder::<ANY>();
         }
         at_ns
     }

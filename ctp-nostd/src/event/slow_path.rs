@@ -1,6 +1,6 @@
-//! An event where not all is as it mostly is: a signal handler comes amid one, and records events of
-//! the very coroutine that it interrupts; a thread's first one; a lane that is full; a filter that
-//! changes. The steps are those of `event/fast_path.rs`.
+//! Slow path: an event inside of another event of the same coroutine, which a signal handler records; a
+//! thread's first event; a full lane; a filter that changes. The steps are those of `fast_path.rs`, and
+//! of `switch.rs` for two events at one time.
 //!
 //! ```text
 //!   E1 begun -> n                      a handler that comes before E3 and records an event of
@@ -14,11 +14,12 @@ use core::sync::atomic::compiler_fence;
 
 use super::payload::EventPayload;
 use super::seat::{Begun, Seat};
+use super::thread_lane::{look, remember_loss};
 use crate::memory::layout::SLOTS;
-use crate::platform::Platform;
 use crate::platform::mode::ANY;
+use crate::platform::{Platform, Probe, local};
 use crate::protocol::control;
-use crate::protocol::lane::Place;
+use crate::protocol::lane::{DeedKind, Payload, Place};
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{Ordering, unlocked};
 
@@ -27,6 +28,13 @@ use crate::sync::{Ordering, unlocked};
 const MOST_AMID: u32 = SLOTS as u32 - 2;
 
 impl<P: Platform> Seat<P> {
+    /// A birth or a death.
+    pub fn milestone(&self, payload: EventPayload) {
+        if self.keeps(self.probe.control_word(), payload.kind) {
+            self.event_slowly(payload);
+        }
+    }
+
     /// An event that was judged to be kept, in all of its steps.
     #[cold]
     #[inline(never)]
@@ -147,5 +155,96 @@ impl<P: Platform> Seat<P> {
         let is_told = self.station.event_head.load(Ordering::Relaxed) != head;
         let more = begun.wrapping_sub(head as u32);
         (more != 0 && !is_told).then(|| head.wrapping_add(more.into()))
+    }
+
+    /// Still at one time where only the kernel knows it, else one after the other.
+    #[cold]
+    #[inline(never)]
+    pub fn switch_slowly(&self, next: &Self, payloads: [EventPayload; 2]) {
+        let now = || Some(P::now_ns());
+        let take = |local| {
+            let lane = self.probe.at_hand_now(local)?;
+            self.take_both(next, local, lane, now)
+        };
+        if let Some(taken) = local::<P>().and_then(take) {
+            return self.tell_both::<ANY>(next, &taken, || payloads);
+        }
+        let [waits, runs] = payloads;
+        self.event_slowly(waits);
+        next.event_slowly(runs);
+    }
+
+    /// A handler has recorded an event of the one that waits.
+    #[cold]
+    #[inline(never)]
+    pub fn switch_anew(&self, next: &Self, begun: [Begun; 2], payloads: [EventPayload; 2]) {
+        let ([first, second], [waits, runs]) = (begun, payloads);
+        self.give_way(first.place, first.at);
+        next.probe.void(second.place, second.at);
+        self.event_slowly(waits);
+        next.event_slowly(runs);
+    }
+
+    /// The one that waits has begun its event. A handler has recorded one of the next one since, or
+    /// control has changed.
+    #[cold]
+    #[inline(never)]
+    pub fn switch_apart(
+        &self,
+        next: &Self,
+        has_entered: bool,
+        begun: [Begun; 2],
+        payloads: [EventPayload; 2],
+    ) {
+        let ([first, second], [waits, runs]) = (begun, payloads);
+        if has_entered {
+            self.judge_again(first, waits);
+            return next.judge_again(second, runs);
+        }
+        next.give_way(second.place, second.at);
+        self.judge_again(first, waits);
+        next.event_slowly(runs);
+    }
+}
+
+impl<P: Platform> Probe<P> {
+    /// The time, and a place in this thread's lane if there is one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'static>>) {
+        let with_ring = |local| Some((local, self.ring(local)?));
+        let Some((local, ring)) = local::<P>().and_then(with_ring) else {
+            return (now(), None);
+        };
+        let (at_ns, place) = ring.reserve(now);
+        match place {
+            Some(_) => look(local, ring),
+            None => remember_loss(local),
+        }
+        (at_ns, place)
+    }
+
+    /// Gives up a place in this thread's lane that was taken.
+    #[cold]
+    pub(crate) fn void(&self, place: Option<Place<'static>>, at_ns: u64) {
+        if let Some(place) = place {
+            let payload = Payload {
+                kind: DeedKind::Void as u8,
+                ..Payload::default()
+            };
+            place.commit(at_ns, payload);
+        }
+    }
+
+    /// A record of its own, where the fast path has no place for one. Gives its time.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell_slowly(&self, whose: u64, payload: Payload) -> u64 {
+        let (at_ns, place) = self.reserve(P::now_ns);
+        if let Some(place) = place {
+            place.commit_of(whose, at_ns, payload);
+            self.call_recorder::<ANY>();
+        }
+        at_ns
     }
 }

@@ -1,7 +1,7 @@
 //! One coroutine waits, and another one runs in its stead, at one time: two events for one look at
 //! the clock, at what control says, and at the thread's lane.
 //!
-//! The steps are those of `event/fast_path.rs`, each for both; a handler may come between any two of them.
+//! The steps are those of `fast_path.rs`, each for both; a handler may come between any two of them.
 //! ```text
 //!   E1 both are alone
 //!   E2 the time, not before the latest of either; two places in the lane  (one step)
@@ -12,14 +12,14 @@
 
 use super::payload::EventPayload;
 use super::seat::{Begun, Seat};
-use crate::platform::mode::{ANY, RecordingMode};
-use crate::platform::{Local, Platform, local};
+use crate::platform::mode::RecordingMode;
+use crate::platform::{Local, Platform};
 use crate::protocol::lane::{Place, Ring, Room};
 use crate::sync::Ordering;
 
 /// The numbers of both events, their time, and their places in the lane.
 #[derive(Clone, Copy)]
-struct Taken {
+pub(crate) struct Taken {
     n: u64,
     next_n: u64,
     at: u64,
@@ -62,7 +62,7 @@ impl<P: Platform> Seat<P> {
 
     /// E1 and E2, if all is as it mostly is.
     #[inline(always)]
-    fn take_both(
+    pub fn take_both(
         &self,
         next: &Self,
         local: &Local,
@@ -88,7 +88,7 @@ impl<P: Platform> Seat<P> {
 
     /// E3 and all that follows.
     #[inline(always)]
-    fn tell_both<const MODE: RecordingMode>(
+    pub fn tell_both<const MODE: RecordingMode>(
         &self,
         next: &Self,
         taken: &Taken,
@@ -113,55 +113,6 @@ impl<P: Platform> Seat<P> {
     #[inline(always)]
     fn last_ts(&self) -> u64 {
         self.station.last_ts.load(Ordering::Relaxed)
-    }
-
-    /// Still at one time where only the kernel knows it, else one after the other.
-    #[cold]
-    #[inline(never)]
-    fn switch_slowly(&self, next: &Self, payloads: [EventPayload; 2]) {
-        let now = || Some(P::now_ns());
-        let take = |local| {
-            let lane = self.probe.at_hand_now(local)?;
-            self.take_both(next, local, lane, now)
-        };
-        if let Some(taken) = local::<P>().and_then(take) {
-            return self.tell_both::<ANY>(next, &taken, || payloads);
-        }
-        let [waits, runs] = payloads;
-        self.event_slowly(waits);
-        next.event_slowly(runs);
-    }
-
-    /// A handler has recorded an event of the one that waits.
-    #[cold]
-    #[inline(never)]
-    fn switch_anew(&self, next: &Self, begun: [Begun; 2], payloads: [EventPayload; 2]) {
-        let ([first, second], [waits, runs]) = (begun, payloads);
-        self.give_way(first.place, first.at);
-        next.probe.void(second.place, second.at);
-        self.event_slowly(waits);
-        next.event_slowly(runs);
-    }
-
-    /// The one that waits has begun its event. A handler has recorded one of the next one since, or
-    /// control has changed.
-    #[cold]
-    #[inline(never)]
-    fn switch_apart(
-        &self,
-        next: &Self,
-        has_entered: bool,
-        begun: [Begun; 2],
-        payloads: [EventPayload; 2],
-    ) {
-        let ([first, second], [waits, runs]) = (begun, payloads);
-        if has_entered {
-            self.judge_again(first, waits);
-            return next.judge_again(second, runs);
-        }
-        next.give_way(second.place, second.at);
-        self.judge_again(first, waits);
-        next.event_slowly(runs);
     }
 }
 
