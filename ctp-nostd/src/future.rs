@@ -1,27 +1,12 @@
-//! Traced futures: how they are polled, by which wakers, and the functions that await each other there.
+//! Traced futures: how they are polled, and by which wakers.
 
-#[cfg(feature = "alloc")]
-mod callers;
-#[cfg(feature = "alloc")]
-mod functions;
-#[cfg(feature = "alloc")]
-mod held;
-#[cfg(feature = "alloc")]
-mod latest_walk;
-#[cfg(feature = "alloc")]
-mod leaf;
-#[cfg(not(feature = "alloc"))]
-mod no_wakers;
-#[cfg(feature = "alloc")]
-mod polling;
 mod traced;
 #[cfg(feature = "alloc")]
 mod wakers;
-#[cfg(feature = "alloc")]
-mod walks;
-#[cfg(feature = "alloc")]
-mod wrapped;
+#[cfg(not(feature = "alloc"))]
+#[path = "future/no_wakers.rs"]
+mod wakers;
 
-#[cfg(feature = "alloc")]
-pub use leaf::waits_for_in;
 pub use traced::{Traced, TracedExt};
+#[cfg(feature = "alloc")]
+pub use wakers::waits_for_in;

@@ -8,9 +8,6 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-#[cfg(not(feature = "alloc"))]
-use super::no_wakers::Wakers;
-#[cfg(feature = "alloc")]
 use super::wakers::Wakers;
 use crate::handle::Kind;
 use crate::linux::{Task, probe};

@@ -1,16 +1,27 @@
 //! With which waker a traced future is polled: one wrapped around the executor's, as long as that
 //! stays the same and somebody records; else the executor's own.
 
+mod callers;
+mod functions;
+mod held;
+mod latest_walk;
+mod leaf;
+mod polling;
+mod walks;
+mod wrapped;
+
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use super::held::Held;
-use super::polling::Polling;
 use crate::handle::coroutine::LedBy;
 use crate::linux::stack::walk;
 use crate::linux::{self, Task};
 use crate::protocol::chain::FoundChain;
 use crate::protocol::intern::site::SiteWord;
+
+use held::Held;
+pub use leaf::waits_for_in;
+use polling::Polling;
 
 /// The wakers that a future was polled with last.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 //!
 #![doc = include_str!("../../LAYOUT.md")]
 
-use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
+use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// First word of the memory, cTP v1: "COROTRCR" read as a big-endian number.
 pub const MAGIC: u64 = 0x434F_524F_5452_4352;
@@ -69,6 +69,35 @@ pub const fn uses_of(seat_word: u32) -> u32 {
 /// One field of a layout: name, offset and size in bytes.
 pub type Field = (&'static str, usize, usize);
 
+/// Words of the shared memory, as they are.
+pub(crate) trait Words {
+    /// The fields in order, each with its first word that is not zero.
+    fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        core::iter::empty()
+    }
+
+    /// The first word that is not zero, or 0.
+    fn first_used(&self) -> u64;
+}
+
+macro_rules! words {
+    ($($word:ty),+) => {
+        $(impl Words for $word {
+            fn first_used(&self) -> u64 {
+                self.load(Ordering::Relaxed).into()
+            }
+        })+
+    };
+}
+words!(AtomicU8, AtomicU32, AtomicU64);
+
+impl<W: Words, const N: usize> Words for [W; N] {
+    fn first_used(&self) -> u64 {
+        let mut words = self.iter().map(Words::first_used);
+        words.find(|word| *word != 0).unwrap_or(0)
+    }
+}
+
 /// Declares a `repr(C)` struct with the offset of every field, and proves the offsets.
 macro_rules! layout {
     ($(#[$doc:meta])* pub struct $name:ident, $size:literal, align $align:literal {
@@ -82,6 +111,17 @@ macro_rules! layout {
             /// Every field with its offset and size, as `LAYOUT.md` lists them.
             pub const FIELDS: &'static [Field] =
                 &[$((stringify!($field), $offset, size_of::<$type>())),+];
+        }
+
+        impl Words for $name {
+            fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($field), self.$field.first_used())),+].into_iter()
+            }
+
+            fn first_used(&self) -> u64 {
+                let mut words = self.fields().map(|(_, word)| word);
+                words.find(|word| *word != 0).unwrap_or(0)
+            }
         }
 
         impl core::fmt::Debug for $name {

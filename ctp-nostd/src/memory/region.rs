@@ -42,8 +42,6 @@ pub struct Region<'m> {
     pub lanes: &'m [Lane],
     /// The records of all of them.
     pub records: &'m [LaneRecord],
-    /// How many records each of them has, a power of two, or 0.
-    pub lane_records: usize,
     /// The lanes behind those, for as many threads more.
     pub short: ShortLanes<'m>,
     /// Whether lanes are written over, so that they hold what was latest. That does not change.
@@ -65,15 +63,6 @@ impl<'m> ShortLanes<'m> {
     fn of(raw: &Raw<'m>, header: &Header) -> Self {
         let (lanes, records) = raw.lanes(&header.short_lanes, &header.short_records);
         ShortLanes { lanes, records }
-    }
-
-    /// This lane and its records, as many as a power of two.
-    pub(crate) fn lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
-        let length = self.records.len().checked_div(self.lanes.len())?;
-        let start = index.checked_mul(length)?;
-        let records = self.records.get(start..start.checked_add(length)?)?;
-        let lane = self.lanes.get(index)?;
-        length.is_power_of_two().then_some((lane, records))
     }
 }
 
@@ -125,7 +114,6 @@ impl<'m> Region<'m> {
             free: &[],
             lanes: &[],
             records: &[],
-            lane_records: 0,
             short: ShortLanes::default(),
             is_overwritten: false,
             extended: false,
@@ -148,7 +136,6 @@ impl<'m> Region<'m> {
                 .unwrap_or_default(),
             lanes,
             records,
-            lane_records: records_of_each(lanes, records),
             short: match lanes.is_empty() {
                 true => ShortLanes::default(),
                 false => ShortLanes::of(raw, header),
@@ -162,13 +149,6 @@ impl<'m> Region<'m> {
     /// Did the recorder make lanes? A process with little room may have mapped none of them.
     pub(crate) fn declares_lanes(&self) -> bool {
         self.extended && self.header.lanes.entries.load(Ordering::Relaxed) != 0
-    }
-
-    /// This long lane and its records.
-    pub(crate) fn long_lane(&self, index: usize) -> Option<(&'m Lane, &'m [LaneRecord])> {
-        let start = index.checked_mul(self.lane_records)?;
-        let end = start.checked_add(self.lane_records)?;
-        self.lanes.get(index).zip(self.records.get(start..end))
     }
 
     /// Is the header still what the recorder made? If not, somebody wrote where nobody should,
@@ -205,13 +185,4 @@ fn is_extended(header: &Header) -> bool {
     header.ext_magic.load(Ordering::Acquire) == EXT_MAGIC
         && header.ext_version.load(Ordering::Relaxed) == u32::from(EXT_REV)
         && header.layout_hash.load(Ordering::Relaxed) == LAYOUT_HASH
-}
-
-/// As many for each lane as a power of two, else none.
-fn records_of_each(lanes: &[Lane], records: &[LaneRecord]) -> usize {
-    let each = records.len().checked_div(lanes.len()).unwrap_or(0);
-    match each.is_power_of_two() {
-        true => each,
-        false => 0,
-    }
 }

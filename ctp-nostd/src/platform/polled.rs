@@ -18,14 +18,14 @@ pub(crate) struct Polled {
     /// The first chain that was found; in the upper half the last one, if others were found too. With
     /// [`OVER`] and [`VOID`].
     found: AtomicU64,
-    /// Where the latest clone of a traced future's waker was called, see `future/functions.rs`.
+    /// Where the latest clone of a traced future's waker was called, see `future/wakers/functions.rs`.
     pub returns_to: AtomicUsize,
     /// What is known to be the thread's own stack, see `linux/stack.rs`.
     pub stack_low: AtomicUsize,
     pub stack_high: AtomicUsize,
     /// How often that was asked in vain.
     pub refused: AtomicUsize,
-    /// Where its latest walks are kept, see `future/walks.rs`.
+    /// Where its latest walks are kept, see `future/wakers/walks.rs`.
     pub walks: AtomicU64,
 }
 

@@ -90,9 +90,7 @@ impl Header {
         Bins::new(word(&self.bin_lo), word(&self.bin_step))
             .filter(|_| mode == MODE_FLIGHT || mode == MODE_SUMMARY)
     }
-}
 
-impl Header {
     /// Is this the memory of a flight recorder?
     pub fn is_flight(&self) -> bool {
         self.lane_mode.load(Ordering::Relaxed) == MODE_FLIGHT

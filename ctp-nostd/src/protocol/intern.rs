@@ -53,39 +53,39 @@ pub struct Entry<'t> {
 }
 
 impl<'t> Entry<'t> {
+    fn of(kind: EntryKind, text: &'t str) -> Self {
+        Entry {
+            kind,
+            line: 0,
+            column: 0,
+            addr: 0,
+            site: 0,
+            text,
+        }
+    }
+
     /// A line of the program.
     pub fn source(place: &'t Location<'t>) -> Self {
         Entry {
-            kind: EntryKind::Source,
             line: place.line(),
             column: place.column(),
-            addr: 0,
-            site: 0,
-            text: place.file(),
+            ..Entry::of(EntryKind::Source, place.file())
         }
     }
 
     /// A function and the name that the program knows for it.
     pub fn function(addr: u64, name: &'t str) -> Self {
         Entry {
-            kind: EntryKind::Function,
-            line: 0,
-            column: 0,
             addr,
-            site: 0,
-            text: name,
+            ..Entry::of(EntryKind::Function, name)
         }
     }
 
     /// A coroutine's name and where it was spawned.
     pub fn name(name: &'t str, spawn_site: u32) -> Self {
         Entry {
-            kind: EntryKind::Name,
-            line: 0,
-            column: 0,
-            addr: 0,
             site: spawn_site,
-            text: name,
+            ..Entry::of(EntryKind::Name, name)
         }
     }
 

@@ -215,7 +215,6 @@ fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
             free: &[],
             lanes: &[],
             records: &[],
-            lane_records: 0,
             short: ShortLanes::default(),
             is_overwritten: false,
             extended: true,

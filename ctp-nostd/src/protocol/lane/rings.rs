@@ -3,6 +3,7 @@
 use super::claim::Pool;
 use super::ring::Ring;
 use crate::memory::Region;
+use crate::memory::layout::{Lane, LaneRecord};
 
 impl<'m> Region<'m> {
     /// All lanes, by number: the long ones, then the short ones.
@@ -25,9 +26,22 @@ impl<'m> Region<'m> {
     pub fn ring(&self, number: u32) -> Option<Ring<'m>> {
         let number = number as usize;
         let (lane, records) = match number.checked_sub(self.lanes.len()) {
-            None => self.long_lane(number),
-            Some(short) => self.short.lane(short),
+            None => lane_of(self.lanes, self.records, number),
+            Some(number) => lane_of(self.short.lanes, self.short.records, number),
         }?;
         Some(Ring::new(lane, records).overwritten(self.is_overwritten))
     }
+}
+
+/// This lane and its records, as many for each lane as a power of two.
+fn lane_of<'m>(
+    lanes: &'m [Lane],
+    records: &'m [LaneRecord],
+    index: usize,
+) -> Option<(&'m Lane, &'m [LaneRecord])> {
+    let length = records.len().checked_div(lanes.len())?;
+    let start = index.checked_mul(length)?;
+    let records = records.get(start..start.checked_add(length)?)?;
+    let lane = lanes.get(index)?;
+    length.is_power_of_two().then_some((lane, records))
 }

@@ -99,8 +99,8 @@ mod tests {
 
     use super::*;
     use crate::event::announce;
-    use crate::future::functions::entry;
-    use crate::future::polling::Polling;
+    use crate::future::wakers::functions::entry;
+    use crate::future::wakers::polling::Polling;
     use crate::linux::stack::walk;
     use crate::protocol::chain::FoundChain;
     use crate::protocol::intern::site::SiteWord;

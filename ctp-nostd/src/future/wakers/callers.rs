@@ -4,7 +4,7 @@
 //! Nobody knows beforehand whether a function keeps its frame pointer: what is found is a claim, which
 //! the reader of a trace checks against the program's own tables, and what ends soon is not told.
 //! Of a wait the whole chain is wanted, for it makes the wait one of its own, or else the leaf, which
-//! is known without frame pointers (`future/functions.rs`); of a wake, which is often called by a thread of
+//! is known without frame pointers (`future/wakers/functions.rs`); of a wake, which is often called by a thread of
 //! which the first functions are libc's, its inner end will do.
 #![allow(
     unsafe_code,

@@ -110,7 +110,7 @@ fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<us
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::future::latest_walk::Key;
+    use crate::future::wakers::latest_walk::Key;
     use crate::linux::stack::walk::Here;
 
     // CT-13
