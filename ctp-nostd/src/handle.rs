@@ -2,7 +2,6 @@
 
 mod birth;
 pub(crate) mod coroutine;
-mod hold;
 mod probe;
 #[cfg(not(loom))]
 mod static_memory;

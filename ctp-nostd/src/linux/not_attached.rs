@@ -33,16 +33,10 @@ impl fmt::Display for NotAttached {
             NotAttached::NoPath => write!(out, "CTP_SHM_PATH is not set"),
             NotAttached::NotANumber => write!(out, "CTP_MAX_STATIONS is not a number"),
             NotAttached::NoRoom => write!(out, "the file at CTP_SHM_PATH is too short"),
-            NotAttached::Absent(error) => write!(
-                out,
-                "opening CTP_SHM_PATH failed (error {})",
-                error.raw_os_error()
-            ),
-            NotAttached::Forbidden(error) => write!(
-                out,
-                "opening CTP_SHM_PATH failed (error {}); ctp-record --inherit-fd may help",
-                error.raw_os_error()
-            ),
+            NotAttached::Absent(error) => opening(*error).fmt(out),
+            NotAttached::Forbidden(error) => {
+                write!(out, "{}; ctp-record --inherit-fd may help", opening(*error))
+            }
             NotAttached::Os(what, error) => {
                 write!(out, "{what} failed (error {})", error.raw_os_error())
             }
@@ -55,4 +49,8 @@ impl fmt::Display for NotAttached {
             }
         }
     }
+}
+
+fn opening(error: Errno) -> NotAttached {
+    NotAttached::Os("opening CTP_SHM_PATH", error)
 }

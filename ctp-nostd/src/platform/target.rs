@@ -140,7 +140,7 @@ pub unsafe trait Platform: 'static {
 /// The memory of the calling thread. No caller keeps it: each asks again in each call of the probe.
 #[inline(always)]
 pub(crate) fn local<P: Platform>() -> Option<&'static Local> {
-    // SAFETY: this function is private to the crate. Its callers (coroutine, probe, event and lane)
+    // SAFETY: this function is private to the crate. Its callers (the event path and the handles)
     // use the reference within one call of the probe, which runs on one thread and one stack from its
     // begin to its end, and never store it.
     unsafe { P::local() }

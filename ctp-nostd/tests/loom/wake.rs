@@ -114,7 +114,7 @@ fn without_the_count_first_it_is_said_not_to_be() {
 }
 
 /// Where this protocol ends: the first waker counts, the second counts and queues, the coroutine
-/// runs and suspends, and only then the first queues it. See `waker/wake.rs`.
+/// runs and suspends, and only then the first queues it. See `protocol/wake.rs`.
 #[test]
 #[should_panic = "said not woken"]
 fn of_two_wakers_at_once_one_may_not_be_seen() {
