@@ -9,7 +9,7 @@ use ctp_trace::record::Nanos;
 use symbolize::Places;
 
 use crate::config::ignore::Ignore;
-use crate::figures::lints::Lint;
+use crate::findings::lints::Lint;
 
 /// The trace that is read unless another one is named.
 pub const DEFAULT_INPUT: &str = "ctp.data";

@@ -1,15 +1,13 @@
 //! Reads a trace and says which coroutines are stuck, at which line, on what, since when, how sure
 //! that is, and where all the time went.
 //!
-//! Stages, each knowing nothing of the next:
-//! - `load`, `import`, `model`: bytes, and what the trace in them says;
-//! - `names`: what places are called, and who awaits whom there;
-//! - `figures`: what there is to say of it all, a module for each thing;
-//! - `timeline`: geometry;
-//! - `export`, `tracks`: rows for other tools;
-//! - `view`, `json`: what is printed.
-//!
-//! `run` leads through them, as [`Config`] says; `output`, `text` and `units` are for all of them.
+//! The modules below are in reading order; each imports only from modules after it.
+//! - `cli` turns the command line into a [`Config`], and `run` calls the view that it names.
+//! - `views` has a folder for each view; no view imports another one.
+//! - `document` is what the pages and JSON documents of all views have in common.
+//! - `findings` are what went wrong in a trace; `evidence` is what they and the views rest on.
+//! - `names` finds functions and lines; `load` and `import` read the trace.
+//! - `output`, `text` and `time_scale` are for all of them.
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
 //! You provide: the recorded program's file, if names are wanted that the trace does not have.
@@ -17,35 +15,32 @@
 //! [`ctp_trace::verdict`], and the recorder uses the same.
 #![forbid(unsafe_code)]
 
-pub mod args;
+pub mod cli;
 mod config;
 mod run;
 
-mod import;
-mod load;
-mod memory;
-mod model;
+mod views;
+
+mod document;
+
+mod findings;
+
+mod evidence;
 
 mod names;
 
-mod figures;
+mod load;
 
-mod timeline;
-
-mod export;
-mod tracks;
-
-mod json;
-mod view;
+mod import;
 
 mod output;
 mod text;
-mod units;
+mod time_scale;
 
 pub use config::{
     By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
     TimelineView, TracksView, TreeView, View, WhyView,
 };
-pub use figures::gate::Status;
-pub use memory::end_when_too_large;
+pub use findings::gate::Status;
+pub use load::memory::end_when_too_large;
 pub use run::{is_broken_pipe, run};

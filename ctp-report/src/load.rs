@@ -1,5 +1,8 @@
 //! From a file to a reader over it; each failure with a way out.
 
+pub mod ending;
+pub mod memory;
+pub mod model;
 mod opened;
 
 use std::fs::File;
@@ -15,8 +18,8 @@ use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 use crate::config::Config;
 use crate::import::{self, Imported};
-use crate::memory::Allowance;
-use crate::model::Model;
+use crate::load::memory::Allowance;
+use crate::load::model::Model;
 use crate::output;
 use opened::{Opened, TraceFile};
 

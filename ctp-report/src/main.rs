@@ -5,11 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anstream::AutoStream;
-use ctp_report::{Config, Status, args};
+use ctp_report::{Config, Status, cli};
 use ctp_trace::escape::escaped;
 
 fn main() -> ExitCode {
-    let config = match args::parse(std::env::args_os()) {
+    let config = match cli::parse(std::env::args_os()) {
         Ok(config) => config,
         Err(usage) => return usage.exit_code(),
     };

@@ -12,14 +12,14 @@ use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places, Refused};
 use symbolize::{SourceLine, Symbolizer};
 
-use crate::model::Model;
+use crate::load::model::Model;
 use crate::names::chains::Awaits;
 use crate::names::label::{
     Label, NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy,
 };
 use crate::names::source::Sources;
 use crate::text;
-use crate::units;
+use crate::text::units;
 
 /// The labels of all places of a trace.
 #[derive(Debug, Default)]

@@ -14,22 +14,27 @@ use crate::config::{
     self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
     TimelineView, TracksView, TreeView, View, WhyView,
 };
-use crate::export::Exporter;
-use crate::figures::causes::Causes;
-use crate::figures::crash::Crash;
-use crate::figures::fold::Folder;
-use crate::figures::gate::{self, Status};
-use crate::figures::last_words::{self, Listener};
-use crate::figures::{
-    broken, crash, deadlocks, groups, histogram, leaks, lints, notes, sites, tree, why,
-};
+use crate::document::{header, json};
+use crate::findings::crash::Crash;
+use crate::findings::gate::{self, Status};
+use crate::findings::{alarms_text, contradictions, crash, leaks, lints, lints_text, notes};
 use crate::load::Input;
-use crate::model::Model;
+use crate::load::model::Model;
 use crate::names::Names;
-use crate::timeline::{self, Crowd, Scale};
-use crate::tracks::Tracks;
-use crate::view::page::Page;
-use crate::{json, load, text, view};
+use crate::text::page::Page;
+use crate::time_scale::Scale;
+use crate::views::export::model::Exporter;
+use crate::views::flame::model::Folder;
+use crate::views::histogram::model as histogram;
+use crate::views::last_words::model::{self as last_words, Listener};
+use crate::views::sites::model as sites;
+use crate::views::stuck::{deadlocks, model as groups};
+use crate::views::timeline::model::{self as timeline, Crowd};
+use crate::views::tracks::model::Tracks;
+use crate::views::tree::model as tree;
+use crate::views::why::causes::Causes;
+use crate::views::why::model as why;
+use crate::{load, text, views};
 
 /// Does what the user asked for.
 ///
@@ -107,14 +112,14 @@ fn again(config: &Config) -> String {
 fn head(config: &Config, page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
     match config.detail {
         Detail::Quiet => Ok(()),
-        detail => view::header::write(page, model, names, detail),
+        detail => header::write(page, model, names, detail),
     }
 }
 
 /// What went so wrong that every page says it.
 fn alarms(page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
-    view::crash::crash(page, crash::crash(model, names).as_ref())?;
-    view::crash::broken(page, &broken::broken(model, names))
+    alarms_text::crash(page, crash::crash(model, names).as_ref())?;
+    alarms_text::broken(page, &contradictions::broken(model, names))
 }
 
 /// Writes a page below what stands above every page, or what it tells as a document in JSON.
@@ -159,14 +164,14 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
         |trace: &Value| json::sites(trace, sites::rows_by(&model), (&rows, &lints, &leaks));
     page(config, (&model, &names), out, document, |page| {
         let by_name = model.is_by_name();
-        view::sites::table(page, &rows, by_name)?;
+        views::sites::text::table(page, &rows, by_name)?;
         let first_runs = sites::first_runs(&model, &names);
-        view::sites::long_runs(page, &rows, &first_runs, by_name)?;
-        view::lints::page(page, &lints, &again(config))?;
-        view::sites::leaks(page, &leaks)?;
+        views::sites::text::long_runs(page, &rows, &first_runs, by_name)?;
+        lints_text::page(page, &lints, &again(config))?;
+        views::sites::text::leaks(page, &leaks)?;
         match config.detail {
             Detail::Quiet => Ok(()),
-            _ => view::sites::hints(page, &again(config), by_name),
+            _ => views::sites::text::hints(page, &again(config), by_name),
         }
     })
 }
@@ -176,7 +181,7 @@ fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
     let charts = histogram::charts(&model, &names);
     let document = |trace: &Value| json::histogram(trace, histogram::charts_by(&model), &charts);
     page(config, (&model, &names), out, document, |page| {
-        view::histogram::page(page, &charts, &again(config))
+        views::histogram::text::page(page, &charts, &again(config))
     })
 }
 
@@ -200,10 +205,10 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
         json::stuck(trace, view.threshold, &found)
     };
     page(config, (&model, &names), out, document, |page| {
-        view::stuck::page(page, &groups, &deadlocks, &names, view)?;
+        views::stuck::text::page(page, &groups, &deadlocks, &names, view)?;
         match config.detail {
             Detail::Quiet => Ok(()),
-            _ => view::stuck::hints(
+            _ => views::stuck::text::hints(
                 page,
                 (&again(config), model.is_by_name()),
                 &groups,
@@ -226,7 +231,7 @@ fn words(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<(
     let words = listener.finish(&model, &names, told);
     let document = |trace: &Value| json::last_words(trace, &words);
     page(config, (&model, &names), out, document, |page| {
-        view::last_words::page(page, &words, told, model.duration())
+        views::last_words::text::page(page, &words, told, model.duration())
     })
 }
 
@@ -235,11 +240,11 @@ fn tree(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> {
     let tree = tree::tree(&model, &names, view.threshold);
     let document = |trace: &Value| json::tree(trace, &model, view.threshold, &tree);
     page(config, (&model, &names), out, document, |page| {
-        view::tree::table(page, &tree, view.all_ids)?;
+        views::tree::text::table(page, &tree, view.all_ids)?;
         let unknown = model.census.parents_unknown();
         match config.detail {
             Detail::Quiet => Ok(()),
-            _ => view::tree::hints(page, &tree, &again(config), unknown),
+            _ => views::tree::text::hints(page, &tree, &again(config), unknown),
         }
     })
 }
@@ -263,7 +268,7 @@ fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
     };
     let document = |trace: &Value| json::why(trace, &why);
     page(config, (&model, &names), out, document, |page| {
-        view::why::page(page, &why)
+        views::why::text::page(page, &why)
     })
 }
 
@@ -272,7 +277,7 @@ fn flame(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()> {
     let (model, names) = read_with(config, |_, _| {}, |census, span| folder.add(census, span))?;
     warn(&model);
     let stacks = folder.finish(&model, &names);
-    let said = view::flame::write(&model, &stacks, view, out)?;
+    let said = views::flame::output::write(&model, &stacks, view, out)?;
     if !config.json {
         return confirm(config, said, out);
     }
@@ -320,7 +325,7 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
     let selection = timeline::pick(&model.census, crowd, &scale, view.threshold, crashed);
     let (rows, arrows) = timeline::collect(input.reader()?, &selection, &scale);
-    let picture = view::timeline::Picture {
+    let picture = views::timeline::svg::Picture {
         rows: &rows,
         arrows: &arrows,
         model: &model,
@@ -332,15 +337,15 @@ fn timeline(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
         threads,
         lives: &lives,
     };
-    let said = view::timeline::write(&picture, view, out)?;
+    let said = views::timeline::svg::write(&picture, view, out)?;
     confirm(config, said, out)
 }
 
 fn dump(config: &Config, out: &mut dyn Write) -> Result<()> {
     let input = load::open(config)?;
     if !config.json {
-        view::dump::left_out(input.imported(), out)?;
-        return Ok(view::dump::text(input.reader()?, out)?);
+        views::dump::text::left_out(input.imported(), out)?;
+        return Ok(views::dump::text::text(input.reader()?, out)?);
     }
     let model = input.model(|_, _| {}, |_, _| {})?;
     let trace = json::trace(&model, &Names::default());
@@ -349,7 +354,7 @@ fn dump(config: &Config, out: &mut dyn Write) -> Result<()> {
         "{{\n  \"version\": {},\n  \"trace\": {trace},\n  \"records\": [",
         json::VERSION
     )?;
-    view::dump::json(input.reader()?, out)?;
+    views::dump::text::json(input.reader()?, out)?;
     Ok(writeln!(out, "  ]\n}}")?)
 }
 
@@ -359,7 +364,7 @@ fn export(config: &Config, view: &ExportView, out: &mut dyn Write) -> Result<()>
     model.check_not_empty()?;
     warn(&model);
     let rows = exporter.finish(&model);
-    let said = view::export::write(&model, &rows, view, out)?;
+    let said = views::export::text::write(&model, &rows, view, out)?;
     confirm(config, said, out)
 }
 
@@ -374,7 +379,7 @@ fn tracks(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<()>
     let (from, to) = view.time;
     let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
     let mut tracks = Tracks::new(&model, &names, scale);
-    let said = view::tracks::write(view, out, |sink| {
+    let said = views::tracks::json::write(view, out, |sink| {
         tracks.begin(sink);
         input.model(|census, it| tracks.take(census, it, sink), |_, _| {})?;
         tracks.finish(view.threshold, sink);

@@ -1,5 +1,10 @@
 //! Text that fits a line and does nothing to the terminal.
 
+pub mod page;
+pub mod svg;
+pub mod table;
+pub mod units;
+
 use ctp_trace::escape::{escaped, escaped_bytes};
 
 /// No line is longer than this.

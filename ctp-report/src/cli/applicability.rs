@@ -1,0 +1,110 @@
+//! Which options are for which views: what a view does not heed must not look as if it did.
+//!
+//! Clap's `requires` does not say it: of an option that cannot stand beside the view it is not asked.
+
+use clap::ArgMatches;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+
+/// Options, and the views that heed them; no view stands for the table of sites.
+type Rule = (&'static [&'static str], &'static [&'static str]);
+
+const RULES: [Rule; 8] = [
+    (&["sort", "percent_limit", "allow"], &[]),
+    (&["threshold"], &["stuck", "timeline", "tree", "why"]),
+    (&["fail", "ignore"], &["stuck"]),
+    (&["ids"], &["stuck", "last_words", "tree"]),
+    (&["by"], &["flame", "folded"]),
+    (&["title"], &["flame", "timeline"]),
+    (&["time"], &["timeline", "export"]),
+    (&["output"], &["export"]),
+];
+
+/// All that shows something else than the table of sites.
+const VIEWS: [&str; 10] = [
+    "stuck",
+    "last_words",
+    "tree",
+    "why",
+    "histogram",
+    "dump",
+    "flame",
+    "folded",
+    "timeline",
+    "export",
+];
+
+/// Refuses an option that nothing heeds of what is to be shown.
+pub(super) fn check(given: &ArgMatches) -> Result<(), clap::Error> {
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    for (options, views) in RULES {
+        let is_heeded = match views {
+            [] => !VIEWS.iter().any(|view| is_given(view)),
+            views => views.iter().any(|view| is_given(view)),
+        };
+        let ignored = options.iter().find(|option| is_given(option));
+        if let Some(option) = ignored.filter(|_| !is_heeded) {
+            let said = format!("{} is for {} alone", flag(option), all(views));
+            return Err(super::command().error(ErrorKind::ArgumentConflict, said));
+        }
+    }
+    Ok(())
+}
+
+fn flag(id: &str) -> String {
+    format!("--{}", id.replace('_', "-"))
+}
+
+/// `--stuck, --tree and --why`.
+fn all(views: &[&str]) -> String {
+    let flags: Vec<String> = views.iter().map(|view| flag(view)).collect();
+    match &flags[..] {
+        [] => "the table of sites".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_the_rules_is_an_option() {
+        let command = crate::cli::command();
+        let is_known = |id: &&str| command.get_arguments().any(|it| it.get_id() == *id);
+        let rules = || RULES.into_iter();
+        let words = rules().flat_map(|(options, views)| options.iter().chain(views));
+        assert!(words.chain(&VIEWS).all(is_known));
+    }
+
+    // Each option is for a view, for the table of sites, or for all.
+    #[test]
+    fn no_option_is_without_a_rule() {
+        let of_all = [
+            "input",
+            "trace",
+            "json",
+            "quiet",
+            "verbose",
+            "color",
+            "run",
+            "symfs",
+            "debug_dir",
+            "max_module",
+            "max_memory",
+            "help",
+            "version",
+            "completions",
+            "man",
+        ];
+        for argument in crate::cli::command().get_arguments() {
+            let id = argument.get_id().as_str();
+            let is_ruled = RULES.iter().any(|(options, _)| options.contains(&id));
+            assert!(
+                is_ruled || VIEWS.contains(&id) || of_all.contains(&id),
+                "which views heed {id}?"
+            );
+        }
+    }
+}

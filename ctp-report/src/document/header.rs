@@ -1,0 +1,193 @@
+//! The lines above every page: what was recorded, how it ended, and what is missing.
+
+use std::io;
+
+use ctp_trace::census::LostRecords;
+
+use crate::config::Detail;
+use crate::findings::notes;
+use crate::import::Imported;
+use crate::load::ending::how_it_ended;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
+
+/// Writes the header lines.
+pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> io::Result<()> {
+    let run = match &model.imported {
+        Some(imported) => about_the_import(model, imported),
+        None => about_the_run(model),
+    };
+    page.lines(&text::flow("# ", "#   ", "   ", &run))?;
+    page.lines(&text::flow("# ", "#   ", ", ", &about_the_trace(model)))?;
+    about_the_window(model)
+        .iter()
+        .chain(&about_the_totals(model))
+        .try_for_each(|line| page.line(line))?;
+    if detail == Detail::Verbose && model.imported.is_none() {
+        page.lines(&text::flow("# ", "#   ", "   ", &about_the_recorder(model)))?;
+    }
+    let mut notes = notes::notes(model, names);
+    if detail == Detail::Verbose {
+        notes.extend(model.imported.iter().flat_map(notes::line_numbers));
+    }
+    notes.iter().try_for_each(|note| {
+        page.lines(&text::flow("# note: ", "#   ", " ", &text::words(note)))
+    })?;
+    page.gap()
+}
+
+fn about_the_run(model: &Model) -> Vec<String> {
+    let words: Vec<String> = model
+        .start
+        .argv
+        .iter()
+        .map(|word| text::shell_word(word))
+        .collect();
+    let command = if words.is_empty() {
+        "(memory image)".to_owned()
+    } else {
+        words.join(" ")
+    };
+    vec![
+        format!("command: {}", text::cut(&command, 80)),
+        format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
+        format!("date: {}", units::date(model.start.started_unix_ns)),
+        format!("duration: {}", units::duration(model.duration())),
+        format!("ended: {}", how_it_ended(model)),
+    ]
+}
+
+fn about_the_import(model: &Model, imported: &Imported) -> Vec<String> {
+    vec![
+        format!("imported: {} JSON lines", model.start.recorder),
+        format!("run: {} of {}", imported.run, imported.runs),
+        format!("duration: {}", units::duration(model.duration())),
+        "ended: not recorded".to_owned(),
+    ]
+}
+
+fn about_the_trace(model: &Model) -> Vec<String> {
+    let totals = model.census.totals();
+    let mut about = vec![
+        format!(
+            "recorded: {}",
+            units::counted(totals.coroutines, "coroutine")
+        ),
+        events(model),
+    ];
+    about.extend(match model.imported {
+        Some(_) => missing_of_an_import(model),
+        None => missing(model),
+    });
+    about
+}
+
+/// Those in the trace and those that are in totals only.
+fn events(model: &Model) -> String {
+    let in_the_trace = model.census.totals().events;
+    match model.census.summed_up() {
+        0 => units::counted(in_the_trace, "event"),
+        more => format!(
+            "{} ({} in the trace)",
+            units::counted(in_the_trace.saturating_add(more), "event"),
+            units::count(in_the_trace)
+        ),
+    }
+}
+
+/// What of the recording a flight recorder kept.
+fn about_the_window(model: &Model) -> Option<String> {
+    let window = model.census.window()?;
+    let length = units::duration(window.since.until(model.duration()));
+    let earlier = match model.census.summed_up() {
+        0 => "nothing came before".to_owned(),
+        more => format!(
+            "{} in the totals only",
+            units::counted(more, "earlier event")
+        ),
+    };
+    Some(format!("# flight recorder: the last {length}; {earlier}"))
+}
+
+/// Where totals come from, if the program itself kept them.
+fn about_the_totals(model: &Model) -> Option<String> {
+    model.census.has_aggregates().then(|| {
+        let (of, exact) = match model.is_by_name() {
+            true => ("totals", "exact, whatever events are not in the trace"),
+            false => ("totals (--histogram)", "exact since the start"),
+        };
+        let doubt = match model.is_exact() {
+            true => exact,
+            false => "exact but where marked ~",
+        };
+        format!("# {of}: by name, as the program summed them up; {doubt}")
+    })
+}
+
+fn missing(model: &Model) -> Vec<String> {
+    let told = told_by_threads(model);
+    let exact = match (model.refused(), model.is_exact()) {
+        _ if model.census.filtered() > 0 => "figures are of what was kept",
+        (1.., _) => "figures are of those recorded",
+        _ if model.unrecorded() > 0 => "figures are of the processes recorded",
+        (0, true) if is_cut(model) => "figures by site are of the window only",
+        (0, true) if told.is_some() => "every other figure below is exact",
+        (0, true) => "every figure below is exact",
+        (0, false) => "figures marked ~ are approximate",
+    };
+    let refused = format!("refused {}", units::count(model.refused()));
+    let lost = format!("lost {}", units::count(model.lost()));
+    match told {
+        None => vec![lost, format!("{refused} ({exact})")],
+        Some(told) => vec![
+            lost,
+            refused,
+            told,
+            format!("perhaps of wakes, closings or locks ({exact})"),
+        ],
+    }
+}
+
+/// What is lost besides events, from which come figures of their own.
+fn told_by_threads(model: &Model) -> Option<String> {
+    let LostRecords { known, or_more } = model.census.lost_records();
+    let records = match (known, or_more) {
+        (0, false) => return None,
+        (0, true) => "records without number".to_owned(),
+        (known, false) => units::counted(known, "record"),
+        (known, true) => format!("{} or more", units::counted(known, "record")),
+    };
+    Some(format!("threads lost {records}"))
+}
+
+/// Did a flight recorder keep less than all?
+fn is_cut(model: &Model) -> bool {
+    model.census.window().is_some() && model.census.summed_up() > 0
+}
+
+fn missing_of_an_import(model: &Model) -> Vec<String> {
+    let lost = units::count(model.lost());
+    vec![format!(
+        "lost {lost} or more (JSON lines do not tell: no figure is exact)"
+    )]
+}
+
+fn about_the_recorder(model: &Model) -> Vec<String> {
+    let start = &model.start;
+    let trace_id: String = start
+        .trace_id
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let pids: Vec<u32> = model.processes.iter().map(|process| process.pid).collect();
+    vec![
+        format!("recorder: {}", text::escape(&start.recorder)),
+        format!("trace id: {trace_id}"),
+        format!("stations: {}", units::count(u64::from(start.capacity))),
+        format!("processes: {}", text::few(&pids)),
+        format!("modules: {}", units::count(model.modules.len() as u64)),
+    ]
+}

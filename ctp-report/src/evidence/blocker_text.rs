@@ -1,0 +1,180 @@
+//! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
+
+use std::collections::BTreeSet;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::{Doubt, NO_DOUBT};
+
+use crate::evidence::blockers::{Doing, KeptBy, UNKNOWN_HOLDER};
+use crate::evidence::last_waker::LastWaker;
+use crate::text;
+use crate::text::units;
+use crate::views::stuck::model::Group;
+
+/// Keepers of which a page tells.
+pub const TOLD: usize = 3;
+
+/// Columns for what is said of a field.
+const ROOM: usize = 80;
+
+/// One field and what is said of it.
+pub type Field = (&'static str, String);
+
+/// Who keeps it, since when, and what that one does, unless that is told elsewhere; and how many
+/// others there are.
+pub fn fields(all: &[KeptBy], others: usize, tells_more: bool) -> Vec<Field> {
+    let mut fields = Vec::new();
+    for it in all.iter().take(TOLD) {
+        fields.push((field(it), text::cut_middle(&who(it), ROOM)));
+        let more = does(it).filter(|_| tells_more);
+        fields.extend(more.map(|more| ("", text::cut_middle(&more, ROOM))));
+    }
+    fields.extend(and_others(all, TOLD, others).map(|others| ("", others)));
+    fields
+}
+
+fn field(it: &KeptBy) -> &'static str {
+    match it.how {
+        "holder" | UNKNOWN_HOLDER => "held by",
+        "host" => "polled by",
+        "inside" => "it polls",
+        "former" => "left by",
+        _ => "that is",
+    }
+}
+
+/// `id 7 main_loop, taken at main.rs:40, 2.9 s ago`.
+fn who(it: &KeptBy) -> String {
+    let who = match (it.id, it.tid) {
+        (Some(id), _) => format!("id {id} {}", it.name).trim_end().to_owned(),
+        (None, Some(tid)) if it.how != UNKNOWN_HOLDER => {
+            format!("tid {tid}, which ran no coroutine")
+        }
+        (None, _) => "one that is not known".to_owned(),
+    };
+    let on = it.tid.filter(|_| it.how == UNKNOWN_HOLDER);
+    let on = on.map(|tid| format!(" on tid {tid}")).unwrap_or_default();
+    let at = it.taken_at.as_ref();
+    let how = match it.how {
+        "former" => "given back",
+        _ => "taken",
+    };
+    let at = at.map(|at| format!(", {how} at {at}{on}"));
+    let at = at.unwrap_or_default();
+    let ago = it
+        .taken_ns
+        .map(|ns| format!(", {} ago", units::duration(Nanos(ns))));
+    who + &at + &ago.unwrap_or_default()
+}
+
+/// `; held by id 7 main_loop, taken at main.rs:40, 2.9 s ago, which has run for 2.9 s`, of the first.
+pub fn in_a_clause(all: &[KeptBy], others: usize) -> String {
+    let first = all.first().map(|it| format!("; {}", clause(it)));
+    let others = and_others(all, 1, others).map(|others| format!("; {others}"));
+    first.unwrap_or_default() + &others.unwrap_or_default()
+}
+
+/// `and by 1 other`: those of whom no more is told.
+fn and_others(all: &[KeptBy], told: usize, others: usize) -> Option<String> {
+    let more = all.len().saturating_sub(told) + others;
+    let by = match field(all.first()?).ends_with("by") {
+        true => "and by",
+        false => "and",
+    };
+    (0 < more).then(|| format!("{by} {}", units::counted(more as u64, "other")))
+}
+
+/// What keeps it, a line for each.
+pub fn lines(all: &[KeptBy]) -> Vec<String> {
+    let mut lines: Vec<String> = all.iter().take(TOLD).map(clause).collect();
+    lines.extend(and_others(all, TOLD, 0));
+    lines
+}
+
+fn clause(it: &KeptBy) -> String {
+    let does = does(it).map(|does| format!(", {does}")).unwrap_or_default();
+    format!("{} {}{does}", field(it), who(it))
+}
+
+/// How it keeps, and who it is.
+pub fn told(it: &KeptBy) -> (&'static str, String) {
+    (field(it), text::cut_middle(&who(it), ROOM - 12))
+}
+
+/// Why another one may keep it, or nobody.
+pub fn doubt(doubt: Option<Doubt>) -> Option<&'static str> {
+    let is_of_time = |it: &Doubt| matches!(it, Doubt::CloseCall | Doubt::Recent);
+    doubt
+        .filter(|it| !is_of_time(it))
+        .map(|it| sureness(Some(it)))
+}
+
+/// What that one does itself.
+pub fn does(it: &KeptBy) -> Option<String> {
+    if let Some(ns) = it.ended_ns {
+        let ago = units::duration(Nanos(ns));
+        return Some(format!("which ended {ago} ago without giving it back"));
+    }
+    doing(&it.doing)
+}
+
+/// `which waits for user: 3 at main.rs:40, for 2.9 s`.
+pub fn doing(it: &Doing) -> Option<String> {
+    if it.does == Some("woke") {
+        return Some("whose wake it had: it ran, and has not taken it".to_owned());
+    }
+    let long = units::duration(Nanos(it.does_ns?));
+    let at = it.waits_at.as_ref().map(|at| format!(" at {at}"));
+    let at = at.unwrap_or_default();
+    Some(match (it.does?, &it.waits_for) {
+        ("runs", _) => format!("which has run for {long}"),
+        ("born", _) => format!("which was born {long} ago and never ran"),
+        (_, None) => format!("which has waited{at} for {long}"),
+        (_, Some(what)) => format!("which waits for {what}{at}, for {long}"),
+    })
+}
+
+/// What the one does that woke another one the last time.
+pub fn done_by(waker: &LastWaker) -> String {
+    let doing = doing(&waker.doing).filter(|_| !waker.has_ended);
+    doing.unwrap_or_else(|| "which has ended".to_owned())
+}
+
+/// `3 coroutines that go on only after these: ids 4, 5, 6`.
+pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
+    let listed = match tells_all {
+        true => ids
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+        false => text::few(ids),
+    };
+    let said = match ids.len() {
+        0 => return None,
+        1 => format!("1 coroutine that goes on only after that: id {listed}"),
+        more => {
+            let more = units::count(more as u64);
+            format!("{more} coroutines that go on only after that: ids {listed}")
+        }
+    };
+    Some(said)
+}
+
+/// `id 3, which is stuck`: those after which these go on.
+pub fn roots(groups: &[&Group]) -> String {
+    let roots: BTreeSet<u32> = groups
+        .iter()
+        .flat_map(|it| it.evidence.roots.iter().copied())
+        .collect();
+    let roots: Vec<u32> = roots.into_iter().collect();
+    match roots[..] {
+        [root] => format!("id {root}, which is stuck"),
+        _ => format!("ids {}, which are stuck", text::few(&roots)),
+    }
+}
+
+/// How sure it is that those do not go on all the same.
+pub fn sureness(doubt: Option<Doubt>) -> &'static str {
+    doubt.map_or(NO_DOUBT, Doubt::of_keeper)
+}

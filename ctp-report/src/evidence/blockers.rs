@@ -1,0 +1,244 @@
+//! Who keeps a coroutine that waits: who holds its lock since when, and what that one does.
+
+use std::collections::BTreeSet;
+
+use ctp_trace::census::{Blocks, Coroutine, Holding, Keeper};
+use ctp_trace::record::{CoroutineId, WaitKind, Waker};
+use ctp_trace::verdict::{Doubt, State};
+use serde::Serialize;
+
+use crate::evidence::resource;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label::Label;
+
+/// What a holder is of whom only the thread is known.
+pub const UNKNOWN_HOLDER: &str = "unknown-holder";
+
+/// One that keeps another one waiting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeptBy {
+    /// `holder` of the lock, `unknown-holder` where only the thread that took it is known, `former`
+    /// holder of one that nobody has, `awaited` as such, `host`, the one that would have to poll it, or
+    /// `inside`, the one that it polls.
+    pub how: &'static str,
+    /// Which coroutine, if it is one.
+    pub id: Option<u32>,
+    /// Its name.
+    pub name: String,
+    /// Which thread took the lock.
+    pub tid: Option<u64>,
+    /// The place where the lock was taken.
+    pub taken_at: Option<String>,
+    /// How long ago.
+    pub taken_ns: Option<u64>,
+    /// How long ago it ended.
+    pub ended_ns: Option<u64>,
+    /// What it does itself.
+    #[serde(flatten)]
+    pub doing: Doing,
+}
+
+/// What a coroutine does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Doing {
+    /// `waits`, `runs`, or `born` where it never ran; of one that keeps another one waiting also `woke`,
+    /// where it gave back the lock, and the one that waits was woken after that and ran.
+    pub does: Option<&'static str>,
+    /// What it waits for, if it told.
+    pub waits_for: Option<String>,
+    /// Where it waits.
+    pub waits_at: Option<String>,
+    /// For how long it has done so.
+    pub does_ns: Option<u64>,
+}
+
+/// Steps that are told of a line of keepers.
+const TOLD: usize = 16;
+
+/// Who keeps one that waits, who keeps that one, and so on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// Each is kept by the next one.
+    pub steps: Vec<Kept>,
+    /// How it ends.
+    pub ends: LineEnd,
+    /// Those of whom each waits for the next one, and the last for the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cycle: Vec<u32>,
+}
+
+/// One that waits, and what keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kept {
+    /// Which coroutine waits.
+    pub id: u32,
+    /// What keeps it.
+    pub by: Vec<KeptBy>,
+    /// Why that is not certain, as a word.
+    pub doubt: Option<&'static str>,
+    /// Why it may not keep it, for the pages.
+    #[serde(skip)]
+    pub doubted: Option<Doubt>,
+}
+
+/// How a line of keepers ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineEnd {
+    /// With one of which nobody is known to keep it.
+    Free,
+    /// With one that several keep.
+    Several,
+    /// In a cycle.
+    Cycle,
+    /// There are more than are told.
+    More,
+}
+
+/// Who keeps this one, and who keeps that one, step by step; `None` if nobody is known to.
+pub fn line(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Option<Line> {
+    let (path, ends, cycle) = path(blocks, one.id);
+    let kept = |id: &CoroutineId| {
+        let doubt = blocks.of(*id)?.doubt;
+        Some(Kept {
+            id: id.0,
+            by: of(model, names, blocks, model.census.get(*id)?),
+            doubt: doubt.map(Doubt::word),
+            doubted: doubt,
+        })
+    };
+    let steps: Vec<Kept> = path.iter().filter_map(kept).collect();
+    (!steps.is_empty()).then_some(Line { steps, ends, cycle })
+}
+
+/// Those that wait for others, beginning with this one; how that ends; and the cycle, if it is one.
+fn path(blocks: &Blocks, from: CoroutineId) -> (Vec<CoroutineId>, LineEnd, Vec<u32>) {
+    let (mut path, mut at) = (Vec::<CoroutineId>::new(), from);
+    while let Some(block) = blocks.of(at) {
+        if let Some(begin) = path.iter().position(|id| *id == at) {
+            let cycle = path[begin..].iter().map(|id| id.0).collect();
+            return (path, LineEnd::Cycle, cycle);
+        }
+        if path.len() == TOLD {
+            return (path, LineEnd::More, Vec::new());
+        }
+        path.push(at);
+        let [keeper] = &block.by[..] else {
+            return (path, LineEnd::Several, Vec::new());
+        };
+        let Some(next) = keeper.coroutine() else {
+            break;
+        };
+        at = next;
+    }
+    (path, LineEnd::Free, Vec::new())
+}
+
+/// All that keep this one, as far as that was told. One that ended stands after those that did not:
+/// what it had may be another one's since.
+pub fn of(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Vec<KeptBy> {
+    let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
+    let mut all: Vec<KeptBy> = keepers
+        .map(|keeper| kept_by(model, names, one, keeper))
+        .collect();
+    all.sort_by_key(|it| it.ended_ns.is_some());
+    all
+}
+
+/// How many others keep any of these, but not this one.
+pub fn besides<'c>(
+    blocks: &Blocks,
+    one: &Coroutine,
+    all: impl Iterator<Item = &'c Coroutine>,
+) -> usize {
+    let of = |id| blocks.of(id).into_iter().flat_map(|block| &block.by);
+    let of_it: BTreeSet<_> = of(one.id).map(who).collect();
+    let of_all: BTreeSet<_> = all.flat_map(|other| of(other.id)).map(who).collect();
+    of_all.difference(&of_it).count()
+}
+
+/// The coroutine, or the thread of one that is not known.
+fn who(keeper: &Keeper) -> (Option<CoroutineId>, Option<u64>) {
+    match (keeper.coroutine(), keeper) {
+        (None, Keeper::Holder(holding)) => (None, Some(holding.tid)),
+        (id, _) => (id, None),
+    }
+}
+
+fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> KeptBy {
+    let (how, holding) = match keeper {
+        Keeper::Holder(it) if it.by == Waker::Foreign => (UNKNOWN_HOLDER, Some(it)),
+        Keeper::Holder(holding) => ("holder", Some(holding)),
+        Keeper::Host(_) => ("host", None),
+        Keeper::Inside(_) => ("inside", None),
+        Keeper::Former(holding) => ("former", Some(holding)),
+        _ => ("awaited", None),
+    };
+    let end = model.census.end_of(one.process);
+    let other = keeper
+        .coroutine()
+        .and_then(|id| model.census.get(id))
+        .filter(|it| it.is_alive());
+    let id = keeper.coroutine().or(holding.and_then(by));
+    KeptBy {
+        how,
+        id: id.map(|id| id.0),
+        name: id.map_or_else(String::new, |id| name(model, names, id, holding)),
+        tid: holding.map(|it| it.tid),
+        taken_at: holding.and_then(|it| names.of(it.site)?.short()),
+        taken_ns: holding.map(|it| it.at.until(end).0),
+        ended_ns: holding.and_then(|it| Some(it.ended?.until(end).0)),
+        doing: other.map_or_else(|| woke(one, keeper), |other| Doing::of(model, names, other)),
+    }
+}
+
+impl Doing {
+    /// Of one that has not ended.
+    pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Self {
+        let wait = one.suspend();
+        let end = model.census.end_of(one.process);
+        Doing {
+            does: Some(does(one)),
+            waits_for: wait
+                .filter(|wait| wait.wait != WaitKind::Unknown)
+                .map(|wait| resource::of(model, wait)),
+            waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
+            does_ns: Some(one.state().1.until(end).0),
+        }
+    }
+}
+
+/// What it gave back was this one's to take, which did not, or a future inside of it did not.
+fn woke(one: &Coroutine, keeper: &Keeper) -> Doing {
+    let woken = one.wakes.call().filter(|woken| match keeper {
+        Keeper::Former(holding) => holding.at <= woken.at,
+        _ => false,
+    });
+    Doing {
+        does: woken.map(|_| "woke"),
+        ..Doing::default()
+    }
+}
+
+fn by(holding: &Holding) -> Option<CoroutineId> {
+    match holding.by {
+        Waker::Coroutine(id) => Some(id),
+        _ => None,
+    }
+}
+
+/// What a coroutine is called; of one that has ended, what it was called when it did.
+pub fn name(model: &Model, names: &Names, id: CoroutineId, holding: Option<&Holding>) -> String {
+    let alive = model.census.get(id).map(|one| one.name);
+    let name = alive.or(holding.map(|it| it.name)).unwrap_or_default();
+    names.called(model.census.name(name)).unwrap_or_default()
+}
+
+fn does(one: &Coroutine) -> &'static str {
+    match one.state().0 {
+        State::Running => "runs",
+        State::Born => "born",
+        _ => "waits",
+    }
+}

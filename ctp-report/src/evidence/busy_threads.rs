@@ -1,0 +1,92 @@
+//! Threads that one coroutine keeps, and those that were last seen there: nobody else runs on such
+//! a thread, whatever they wait for.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
+use ctp_trace::verdict::{Judgement, Reason, State, Verdict};
+use serde::Serialize;
+
+use crate::findings::crash;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::text;
+use crate::text::units;
+
+/// One that keeps the thread of others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadKeptBy {
+    /// Which coroutine.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The thread.
+    pub tid: u64,
+    /// For how long it has run there.
+    pub runs_ns: u64,
+    /// How many of those that wait were last seen there.
+    pub count: usize,
+}
+
+/// Who keeps which thread.
+#[derive(Debug, Default)]
+pub struct Busy(BTreeMap<(ProcessId, u64), CoroutineId>);
+
+impl Busy {
+    /// Those that have run for longer than the threshold, also if they are not to be told of.
+    pub fn of<'c>(judged: impl IntoIterator<Item = (&'c Coroutine, Judgement)>) -> Self {
+        let is_busy = |it: &Judgement| {
+            it.verdict == Verdict::Busy || it.reason == Reason::Ignored(Verdict::Busy)
+        };
+        let busy = judged.into_iter().filter(|(_, it)| is_busy(it));
+        let thread = |(one, _): (&Coroutine, _)| Some((thread(one)?, one.id));
+        Busy(busy.filter_map(thread).collect())
+    }
+
+    /// Who keeps the threads of these, the one that keeps most of them first.
+    pub fn keepers<'c>(
+        &self,
+        model: &Model,
+        names: &Names,
+        all: impl IntoIterator<Item = &'c Coroutine>,
+    ) -> Vec<ThreadKeptBy> {
+        let mut counts: BTreeMap<CoroutineId, usize> = BTreeMap::new();
+        for one in all {
+            let keeper = thread(one).and_then(|thread| self.0.get(&thread));
+            // One that runs there polls who keeps it, or does so itself.
+            if let Some(id) = keeper.filter(|_| one.state().0 != State::Running) {
+                *counts.entry(*id).or_default() += 1;
+            }
+        }
+        let keeper = |(id, count)| keeper(model, names, model.census.get(id)?, count);
+        let mut keepers: Vec<_> = counts.into_iter().filter_map(keeper).collect();
+        keepers.sort_by_key(|it| std::cmp::Reverse(it.count));
+        keepers
+    }
+}
+
+impl ThreadKeptBy {
+    /// `is kept by id 6 hog, for 4.7 s`.
+    pub fn keeps(&self) -> String {
+        let who = format!("id {} {}", self.id, text::cut_middle(&self.name, 40));
+        let long = units::duration(Nanos(self.runs_ns));
+        format!("is kept by {who}, for {long}")
+    }
+}
+
+/// Where it was seen last.
+fn thread(one: &Coroutine) -> Option<(ProcessId, u64)> {
+    Some((one.process, one.last?.tid))
+}
+
+fn keeper(model: &Model, names: &Names, one: &Coroutine, count: usize) -> Option<ThreadKeptBy> {
+    let end = model.census.end_of(one.process);
+    Some(ThreadKeptBy {
+        id: one.id.0,
+        name: crash::name(model, names, one),
+        tid: one.last?.tid,
+        runs_ns: one.state().1.until(end).0,
+        count,
+    })
+}

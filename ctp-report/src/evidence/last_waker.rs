@@ -1,0 +1,68 @@
+//! Which coroutine woke those that wait, the last time that they were, and what that one does now:
+//! where nobody wakes them any more, the reason is often there.
+
+use std::collections::BTreeSet;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{CoroutineId, Wake, Waker};
+use serde::Serialize;
+
+use crate::evidence::blockers::Doing;
+use crate::load::model::Model;
+use crate::names::Names;
+
+/// The coroutine whose wake one that waits had last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LastWaker {
+    /// Its number.
+    pub id: u32,
+    /// Its name, also if it has ended.
+    pub name: String,
+    /// It is over.
+    pub has_ended: bool,
+    /// What it does, if it is not.
+    #[serde(flatten)]
+    pub doing: Doing,
+}
+
+impl LastWaker {
+    /// `id 7 sender`.
+    pub fn who(&self) -> String {
+        format!("id {} {}", self.id, self.name)
+            .trim_end()
+            .to_owned()
+    }
+}
+
+/// That of this one, if another coroutine woke it. Where parts of the trace cannot be read, one of which
+/// nothing is known need not have ended.
+pub fn of(model: &Model, names: &Names, one: &Coroutine) -> Option<LastWaker> {
+    let (wake, id) = last(one)?;
+    let waker = model.census.get(id);
+    if waker.is_none() && !model.damage.is_empty() {
+        return None;
+    }
+    let alive = waker.filter(|it| it.is_alive());
+    let told = one.wakes.call_of(&wake).map(|call| call.caller);
+    let name = waker.map(|it| it.name).or(told).unwrap_or_default();
+    Some(LastWaker {
+        id: id.0,
+        name: names.called(model.census.name(name)).unwrap_or_default(),
+        has_ended: alive.is_none(),
+        doing: alive.map_or_else(Doing::default, |it| Doing::of(model, names, it)),
+    })
+}
+
+/// How many other coroutines woke any of these the last time, but not this one.
+pub fn besides<'c>(one: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) -> usize {
+    let all: BTreeSet<CoroutineId> = all.filter_map(last).map(|(_, id)| id).collect();
+    all.len() - usize::from(last(one).is_some())
+}
+
+fn last(one: &Coroutine) -> Option<(Wake, CoroutineId)> {
+    let wake = one.wakes.word().filter(|wake| 0 < wake.count)?;
+    match wake.waker {
+        Waker::Coroutine(id) if id != one.id => Some((wake, id)),
+        _ => None,
+    }
+}

@@ -1,0 +1,95 @@
+//! What was seen from outside of what a coroutine waits for, in words.
+
+use ctp_trace::census::Looked;
+use ctp_trace::record::{Look, Nanos, Seen, Thing};
+
+use crate::text::units;
+
+/// When each of these looks was, and what it found; in order.
+pub fn lines(looked: &Looked) -> Vec<(Nanos, String)> {
+    let parts = [
+        (looked.open, "when looked at"),
+        (looked.first, "when looked at"),
+        (looked.latest, "when looked at again"),
+    ];
+    let told = parts
+        .into_iter()
+        .filter_map(|(look, when)| Some((look?, when)));
+    told.map(|(look, when)| (look.at, line(&look, when)))
+        .collect()
+}
+
+/// `fd 17: closed when looked at, 4.1 s into the wait`
+fn line(look: &Look, when: &str) -> String {
+    format!(
+        "fd {}: {} {when}, {} into the wait",
+        look.fd,
+        finding(look),
+        units::duration(look.since.until(look.at))
+    )
+}
+
+fn finding(look: &Look) -> String {
+    match look.seen {
+        Seen::Open => format!("open ({})", thing(look.thing)),
+        Seen::Empty => format!("nothing to read ({})", thing(look.thing)),
+        Seen::Unwatched(0) => "watched by no epoll".to_owned(),
+        Seen::Unwatched(amount) => {
+            format!("watched by no epoll, readable ({})", units::count(amount))
+        }
+        Seen::Closed => "closed".to_owned(),
+        Seen::NumberClosed => "its number closed".to_owned(),
+        Seen::Replaced => "replaced".to_owned(),
+        Seen::Readable(amount) => match look.thing {
+            Thing::Event => format!("its counter at {}", units::count(amount)),
+            _ => format!("readable ({})", units::count(amount)),
+        },
+        Seen::HungUp => "the other end closed".to_owned(),
+        _ => "not to be seen".to_owned(),
+    }
+}
+
+/// A word for a sort of thing.
+pub fn thing(thing: Thing) -> &'static str {
+    match thing {
+        Thing::Socket => "socket",
+        Thing::Pipe => "pipe",
+        Thing::Event => "eventfd",
+        _ => "file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_told_with_its_time_in_the_wait() {
+        let look = |at, seen| Look {
+            since: Nanos(1_000_000_000),
+            at: Nanos(at),
+            fd: 17,
+            thing: Thing::Socket,
+            seen,
+            ..Look::default()
+        };
+        let looked = Looked {
+            open: Some(look(2_000_000_000, Seen::Open)),
+            first: Some(look(3_000_000_000, Seen::Closed)),
+            ..Looked::default()
+        };
+        let text: Vec<String> = lines(&looked).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(
+            text,
+            [
+                "fd 17: open (socket) when looked at, 1.0 s into the wait",
+                "fd 17: closed when looked at, 2.0 s into the wait",
+            ]
+        );
+        let unread = line(&look(2_000_000_000, Seen::Readable(5)), "when looked at");
+        assert_eq!(
+            unread,
+            "fd 17: readable (5) when looked at, 1.0 s into the wait"
+        );
+    }
+}

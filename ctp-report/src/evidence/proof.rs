@@ -1,0 +1,310 @@
+//! The records that a verdict rests on, in the order of time.
+
+use ctp_trace::census::{Block, Closing, Coroutine, Holding, Keeper};
+use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
+use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
+use serde::Serialize;
+
+use crate::evidence::missing_wakes::{self, Losses};
+use crate::evidence::observations;
+use crate::evidence::resource;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label::{self, Label};
+use crate::text::escape;
+use crate::text::units;
+use crate::views::stuck::model::Member;
+
+/// What proves a verdict of one coroutine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// Which coroutine.
+    pub id: u32,
+    /// The id that the program gave it.
+    pub probe_id: u64,
+    /// What happened to it last, and what did not.
+    pub steps: Vec<Step>,
+}
+
+/// One record, or the lack of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// When it happened.
+    pub at_ns: u64,
+    /// On which thread, or where it was read.
+    pub by: String,
+    /// What happened, in words.
+    pub what: String,
+}
+
+/// The proof of one judgement of a coroutine, and what it lost while it waited.
+pub fn of(
+    model: &Model,
+    names: &Names,
+    one: &Coroutine,
+    judgement: &Judgement,
+    lost: Option<&Closing>,
+    block: Option<&Block>,
+) -> Proof {
+    let mut steps: Vec<Step> = last_event(model, names, one).into_iter().collect();
+    steps.extend(idle_polls(one));
+    steps.extend(wake(model, names, one));
+    steps.extend(lost.and_then(|closing| close(model, names, one, closing)));
+    let keepers = block.into_iter().flat_map(|block| &block.by);
+    steps.extend(keepers.flat_map(|it| keeper(model, names, one, it)));
+    // What has the number of something that was closed may be something else.
+    if lost.is_none() {
+        steps.extend(looks(model, one));
+    }
+    steps.extend(evidence(judgement.reason));
+    steps.sort_by_key(|step| step.at_ns);
+    steps.push(end(model, one, judgement));
+    Proof {
+        id: one.id.0,
+        probe_id: one.probe_id,
+        steps,
+    }
+}
+
+fn step(at: Nanos, by: &str, what: String) -> Step {
+    Step {
+        at_ns: at.0,
+        by: by.to_owned(),
+        what,
+    }
+}
+
+fn last_event(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
+    let Some(last) = one.last else {
+        return Some(step(one.born, "", "birth; no event since".to_owned()));
+    };
+    Some(event(model, names, &last))
+}
+
+/// It has waited for longer than since its latest event.
+fn idle_polls(one: &Coroutine) -> Option<Step> {
+    let polls = one.suspend().map_or(0, |_| one.waits.idle_polls());
+    let polls = (0 < polls).then(|| units::counted(polls.into(), "time"))?;
+    let what = format!("suspend for the same; polled {polls} since, and not woken");
+    Some(step(one.waits.since(), "", what))
+}
+
+/// An event of a coroutine.
+pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
+    let what = match event.kind {
+        EventKind::Birth => format!("birth #{}", event.n),
+        EventKind::Run => format!("run #{}", event.n),
+        EventKind::Death => format!("death #{}", event.n),
+        EventKind::Suspend => suspend(model, names, event),
+    };
+    step(event.at, &format!("tid {}", event.tid), what)
+}
+
+fn suspend(model: &Model, names: &Names, event: &Event) -> String {
+    let line = |it: &Label| Some(format!(" {}", label::source("", it.line?, it.in_function)));
+    let at = names.of(event.site).and_then(line).unwrap_or_default();
+    let due = event.arg.saturating_sub(model.start.started_monotonic_ns);
+    let due = (event.arg != 0).then_some(Nanos(due));
+    match event.wait {
+        WaitKind::Unknown => format!("suspend #{}{at}", event.n),
+        wait => format!(
+            "suspend #{}{at}, waits for {}",
+            event.n,
+            resource::one(model, Some(event.coroutine), (wait, event.arg), due)
+        ),
+    }
+}
+
+/// The end of what a coroutine waits for.
+fn close(model: &Model, names: &Names, one: &Coroutine, closing: &Closing) -> Option<Step> {
+    let wait = one.suspend()?;
+    let what = match closing.ended {
+        Some((id, _)) => format!("end of id {}", id.0),
+        None => format!(
+            "close {}{}",
+            resource::thing(model, wait),
+            at(names, closing.site)
+        ),
+    };
+    Some(step(closing.at, &format!("tid {}", closing.tid), what))
+}
+
+/// Somebody took what this one waits for.
+pub fn acquire(model: &Model, names: &Names, one: &Coroutine, holding: &Holding) -> Step {
+    hold(model, names, one, holding, "acquire")
+}
+
+fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, what: &str) -> Step {
+    let thing = one.suspend().map(|wait| resource::thing(model, wait));
+    let thing = thing.unwrap_or_default();
+    let by = match holding.by {
+        Waker::Coroutine(id) => format!("id {}", id.0),
+        _ => format!("tid {}", holding.tid),
+    };
+    let what = format!("{what} {thing}{}", at(names, holding.site));
+    step(holding.at, &by, what)
+}
+
+/// Who keeps it took its lock, and ended, if it did; or gave it back.
+fn keeper(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec<Step> {
+    let holding = match keeper {
+        Keeper::Holder(holding) => holding,
+        Keeper::Former(holding) => return vec![hold(model, names, one, holding, "release")],
+        _ => return Vec::new(),
+    };
+    let acquire = acquire(model, names, one, holding);
+    let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
+    let death = holding.ended.map(death);
+    [acquire].into_iter().chain(death).collect()
+}
+
+/// What was seen from outside of what it waits for.
+fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
+    let looked = model.census.looked(one);
+    let lines = looked.map(observations::lines).unwrap_or_default();
+    let step = |(at, what)| step(at, "(outside)", what);
+    lines.into_iter().map(step).collect()
+}
+
+/// ` at reactor.rs:141`, or nothing if the place is not known.
+fn at(names: &Names, site: SiteId) -> String {
+    names.of(site).map(in_words).unwrap_or_default()
+}
+
+fn in_words(label: &Label) -> String {
+    let short = label.short();
+    short
+        .map(|short| format!(" at {short}"))
+        .unwrap_or_default()
+}
+
+/// Its latest wake, as far as it says anything of what it does now.
+pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
+    let mut wake = one.wakes.word().filter(|wake| wake.count > 0)?;
+    wake.at = one.wakes.at(&wake);
+    let told = one.wakes.call_of(&wake);
+    let by = match wake.waker {
+        Waker::Foreign => told.map_or_else(|| "unknown".to_owned(), |it| format!("tid {}", it.tid)),
+        Waker::Thread(tid) => format!("tid {tid}"),
+        Waker::Coroutine(id) => {
+            let alive = model.census.get(id).map(|by| by.name);
+            let name = alive.or(told.map(|it| it.caller)).unwrap_or_default();
+            match names.called(model.census.name(name)) {
+                None => format!("id {}", id.0),
+                Some(name) => format!("id {} {}", id.0, escape(&name)),
+            }
+        }
+    };
+    let when = match (one.suspend(), one.state().0) {
+        (Some(_), _) => when(&wake, one),
+        (None, State::Born) => "before any run".to_owned(),
+        _ => return None,
+    };
+    let label = told.and_then(|woken| missing_wakes::caller(model, names, woken.site));
+    let at = label.map(in_words).unwrap_or_default();
+    let what = format!("wake #{}{at}, {when}", wake.count);
+    Some(step(wake.at, &by, what))
+}
+
+/// When the last wake of one that waits came: before its last run or after that began.
+fn when(wake: &Wake, one: &Coroutine) -> String {
+    match (one.wakes_since_its_run(), one.waits.ran_at()) {
+        (Some(more @ 1..), _) => format!("{} since its last run began", units::count(more)),
+        (_, Some(ran)) => format!("{} its last run", order(wake.at, ran)),
+        (_, None) => "before its last run".to_owned(),
+    }
+}
+
+fn order(wake: Nanos, ran: Nanos) -> String {
+    if wake <= ran {
+        format!("{} before", units::duration(wake.until(ran)))
+    } else {
+        format!(
+            "counted before, stamped {} into",
+            units::duration(ran.until(wake))
+        )
+    }
+}
+
+/// What else the reason names.
+fn evidence(reason: Reason) -> Option<Step> {
+    let witness = reason.witness()?;
+    let what = witness.what.replace("{time}", &units::moment(witness.time));
+    Some(step(witness.at, witness.by, what))
+}
+
+fn end(model: &Model, one: &Coroutine, judgement: &Judgement) -> Step {
+    let losses = match judgement.reason.doubt() {
+        Some(Doubt::Incomplete) => missing(model, one, one.state().1),
+        _ => losses(model, one),
+    };
+    let what = format!("{}; {losses}", since(one, judgement));
+    at_the_end(model, one, what)
+}
+
+/// What the threads of its process lost since then.
+pub fn missing(model: &Model, one: &Coroutine, since: Nanos) -> String {
+    match Losses::since(model, one.process, since) {
+        None if model.census.window().is_some() => {
+            "but a flight recorder may not have all of that time".to_owned()
+        }
+        None => "but records may be missing".to_owned(),
+        Some(lost) => format!("but {} lost", lost.in_words()),
+    }
+}
+
+/// The longest that one of these has been ready without being run, if they were woken and it is known
+/// when, of each. Of several wakes the first made it ready, and the latest is what is known.
+pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
+    let ready = |(one, judgement): &Member| {
+        let wait = one
+            .suspend()
+            .filter(|_| judgement.fact == Fact::WokenNotRun)?;
+        let woken = one.wakes.at(&one.wakes.word()?);
+        // A wake is counted first and dated later: that of an earlier one says nothing.
+        let is_known = one.wakes_since_its_run() == Some(1)
+            && one.waits.ran_at().is_none_or(|ran| ran <= woken);
+        let since = is_known.then(|| woken.max(wait.at))?;
+        Some(since.until(model.census.end_of(one.process)).0)
+    };
+    let all: Option<Vec<u64>> = members.iter().map(ready).collect();
+    all?.into_iter().max()
+}
+
+/// What is so when the recording ends, or the process of this one.
+pub fn at_the_end(model: &Model, one: &Coroutine, what: String) -> Step {
+    let at = model.census.end_of(one.process);
+    let by = match at < model.duration() {
+        true => "(its process ended)",
+        false => "(end)",
+    };
+    step(at, by, what)
+}
+
+fn since(one: &Coroutine, judgement: &Judgement) -> String {
+    if let Some(what) = judgement.reason.describe().at_the_end {
+        return what.to_owned();
+    }
+    match (judgement.fact, one.wakes.word()) {
+        (Fact::Running, _) => "no suspend since".to_owned(),
+        (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
+        (Fact::NoWaker, _) => "no waker is left; no wake, no run since".to_owned(),
+        (Fact::NotWoken, _) => "no wake, no run since".to_owned(),
+        _ => "no run since".to_owned(),
+    }
+}
+
+/// What is missing of one, in words.
+pub fn losses(model: &Model, one: &Coroutine) -> String {
+    if let Some(n) = one.account.torn() {
+        return format!("the writer of its event #{n} died in the middle of it");
+    }
+    match one.account.lost() {
+        _ if one.account.is_shaken() => "part of the trace cannot be read".to_owned(),
+        _ if one.account.is_inexact() => "its counts cannot be trusted".to_owned(),
+        0 if model.imported.is_some() => "what was lost is not known".to_owned(),
+        0 if !model.is_readable() => "nothing of it lost in what could be read".to_owned(),
+        0 => "nothing lost in between".to_owned(),
+        lost => format!("{} of it lost before that", units::counted(lost, "event")),
+    }
+}

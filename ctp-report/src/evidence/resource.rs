@@ -1,0 +1,174 @@
+//! What a coroutine waits for, in words.
+
+use ctp_trace::record::{CoroutineId, Event, Nanos, WaitKind};
+use serde::Serialize;
+
+use crate::load::model::Model;
+use crate::text;
+use crate::text::units;
+
+/// Things of one sort that coroutines wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitsFor {
+    /// Which sort.
+    pub kind: &'static str,
+    /// Which ones, as the program numbers them.
+    pub resources: Vec<u64>,
+    /// Those of them that are coroutines which are known, as the page numbers them.
+    #[serde(skip)]
+    pub ids: Vec<u32>,
+}
+
+/// The sort, for programs.
+pub fn word(wait: WaitKind) -> &'static str {
+    match wait {
+        WaitKind::Readable => "readable",
+        WaitKind::Writable => "writable",
+        WaitKind::Timer => "timer",
+        WaitKind::Lock => "lock",
+        WaitKind::Channel => "channel",
+        WaitKind::Coroutine => "coroutine",
+        WaitKind::User => "user",
+        WaitKind::Yield => "yield",
+        _ => "unknown",
+    }
+}
+
+/// All that a group waits for.
+pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> Vec<WaitsFor> {
+    let thing = |it: &Event| {
+        (
+            it.wait,
+            it.arg,
+            awaited(model, Some(it.coroutine), it.wait, it.arg),
+        )
+    };
+    let mut all: Vec<Thing> = waits.map(thing).collect();
+    all.sort_unstable();
+    all.dedup();
+    let same = |a: &Thing, b: &Thing| a.0 == b.0;
+    let of = |group: &[Thing]| WaitsFor {
+        kind: word(group[0].0),
+        resources: resources(group),
+        ids: group.iter().filter_map(|it| Some(it.2?.0)).collect(),
+    };
+    all.chunk_by(same)
+        .filter(|group| group[0].0 != WaitKind::Unknown)
+        .map(of)
+        .collect()
+}
+
+/// A thing, as the program numbers it, and which coroutine that is, if it is one.
+type Thing = (WaitKind, u64, Option<CoroutineId>);
+
+/// A deadline is no thing that could be listed.
+fn resources(group: &[Thing]) -> Vec<u64> {
+    let countable = !matches!(group[0].0, WaitKind::Timer | WaitKind::Yield);
+    group
+        .iter()
+        .filter(|_| countable)
+        .map(|(_, arg, _)| *arg)
+        .collect()
+}
+
+impl WaitsFor {
+    /// `fd readable: 17, 19, 20 .. 66`.
+    pub fn describe(&self) -> String {
+        match self.kind {
+            "readable" | "writable" => format!("fd {}: {}", self.kind, text::few(&self.resources)),
+            "lock" | "channel" => format!("{}: {}", self.kind, text::few(&self.addresses())),
+            "user" => format!("{}: {}", self.kind, text::few(&self.resources)),
+            "coroutine" => self.coroutines(),
+            kind => kind.to_owned(),
+        }
+    }
+
+    /// `coroutine: ids 4, 5, and 1 that is not known`.
+    fn coroutines(&self) -> String {
+        let ids = text::few(&self.ids);
+        let listed = match self.ids.len() {
+            1 => format!("coroutine: id {ids}"),
+            _ => format!("coroutine: ids {ids}"),
+        };
+        match (self.ids.len(), self.resources.len() - self.ids.len()) {
+            (0, 1) => UNKNOWN.to_owned(),
+            (0, _) => "coroutines that are not known".to_owned(),
+            (_, 0) => listed,
+            (_, 1) => format!("{listed}, and 1 that is not known"),
+            (_, more) => format!(
+                "{listed}, and {} that are not known",
+                units::count(more as u64)
+            ),
+        }
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        self.resources
+            .iter()
+            .map(|address| format!("{address:#x}"))
+            .collect()
+    }
+}
+
+/// What can be closed: `fd 17`.
+pub fn thing(model: &Model, wait: &Event) -> String {
+    match wait.wait {
+        WaitKind::Readable | WaitKind::Writable => format!("fd {}", wait.arg),
+        _ => of(model, wait),
+    }
+}
+
+/// What a coroutine waits for, whenever a timer of its own is due.
+pub fn of(model: &Model, wait: &Event) -> String {
+    one(model, Some(wait.coroutine), (wait.wait, wait.arg), None)
+}
+
+/// A coroutine of which nothing else is in the trace.
+const UNKNOWN: &str = "a coroutine that is not known";
+
+fn awaited(
+    model: &Model,
+    by: Option<CoroutineId>,
+    wait: WaitKind,
+    arg: u64,
+) -> Option<CoroutineId> {
+    let is_join = wait == WaitKind::Coroutine;
+    is_join.then(|| model.awaited(by, arg)).flatten()
+}
+
+/// What one coroutine waits for, `by` if that is known: `fd 17 readable`.
+pub fn one(
+    model: &Model,
+    by: Option<CoroutineId>,
+    (wait, arg): (WaitKind, u64),
+    deadline: Option<Nanos>,
+) -> String {
+    match (wait, deadline) {
+        (WaitKind::Readable | WaitKind::Writable, _) => format!("fd {arg} {}", word(wait)),
+        (WaitKind::Lock | WaitKind::Channel, _) => format!("{} {arg:#x}", word(wait)),
+        (WaitKind::User, _) => format!("{} {arg}", word(wait)),
+        (WaitKind::Coroutine, _) => match awaited(model, by, wait, arg) {
+            Some(id) => format!("coroutine id {}", id.0),
+            None => UNKNOWN.to_owned(),
+        },
+        (WaitKind::Timer, Some(due)) => format!("timer due at {}", units::moment(due)),
+        (WaitKind::Timer, None) => "timer".to_owned(),
+        (WaitKind::Yield, _) => "its turn".to_owned(),
+        _ => "what it did not tell".to_owned(),
+    }
+}
+
+/// The sort, for people.
+pub fn sort(wait: WaitKind) -> &'static str {
+    match wait {
+        WaitKind::Readable => "a readable fd",
+        WaitKind::Writable => "a writable fd",
+        WaitKind::Timer => "a timer",
+        WaitKind::Lock => "a lock",
+        WaitKind::Channel => "a channel",
+        WaitKind::Coroutine => "a coroutine",
+        WaitKind::User => "something of its own",
+        WaitKind::Yield => "its turn",
+        _ => "what it did not tell",
+    }
+}

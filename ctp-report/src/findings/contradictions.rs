@@ -1,0 +1,81 @@
+//! Coroutines whose events contradict each other. That is no verdict either: see `groups`.
+
+use ctp_trace::census::{Breach, Contradiction};
+use ctp_trace::record::SiteId;
+use serde::Serialize;
+
+use crate::evidence::proof::{self, Step};
+use crate::load::model::Model;
+use crate::names::Names;
+
+/// A coroutine with contradictions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Broken {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// How many contradictions.
+    pub count: u64,
+    /// The first few.
+    pub proofs: Vec<Proof>,
+}
+
+/// Two records of which the second may not follow the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// What is wrong, in two words.
+    pub breach: &'static str,
+    /// The threads of both.
+    pub tids: [u64; 2],
+    /// The first record.
+    pub before: Step,
+    /// The second, and what is wrong with it.
+    pub after: Step,
+}
+
+/// All that are broken, by id.
+pub fn broken(model: &Model, names: &Names) -> Vec<Broken> {
+    let broken = model.census.broken().into_iter().map(|one| Broken {
+        id: one.id.0,
+        name: names.function(SiteId(0), model.census.name(one.name)),
+        count: one.count,
+        proofs: one
+            .proofs
+            .iter()
+            .map(|it| proof(model, names, it))
+            .collect(),
+    });
+    broken.collect()
+}
+
+fn proof(model: &Model, names: &Names, it: &Contradiction) -> Proof {
+    let mut after = proof::event(model, names, &it.after);
+    after.what += &format!(": {}", why(it));
+    Proof {
+        breach: word(it.breach),
+        tids: [it.before.tid, it.after.tid],
+        before: proof::event(model, names, &it.before),
+        after,
+    }
+}
+
+fn word(breach: Breach) -> &'static str {
+    match breach {
+        Breach::DoubleResume => "double resume",
+        Breach::SuspendedTwice => "suspended twice",
+        Breach::AfterDeath => "event after death",
+        Breach::BornTwice => "born twice",
+    }
+}
+
+fn why(it: &Contradiction) -> String {
+    let word = word(it.breach);
+    match it.breach {
+        Breach::DoubleResume => format!("{word}, while it ran on tid {}", it.before.tid),
+        Breach::SuspendedTwice if it.before.tid != it.after.tid => {
+            format!("{word}, so it ran on both threads")
+        }
+        _ => word.to_owned(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Who ran when a fatal signal came. That is no verdict either.
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{Ending, EventKind, ProcessEnding};
+use serde::Serialize;
+
+use crate::evidence::proof::{self, Step};
+use crate::load::ending;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::text;
+use crate::text::units;
+
+/// A program that ended by a fault of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Crash {
+    /// The signal's name.
+    pub signal: String,
+    /// The thread that it came to, if the kernel told.
+    pub tid: Option<u64>,
+    /// Who ran there, the last to begin first; all who ran, if the thread is not known.
+    pub suspects: Vec<Suspect>,
+    /// Others ran, and a filter kept out where.
+    #[serde(skip)]
+    pub has_hidden: bool,
+}
+
+/// A coroutine that ran when the program died.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Suspect {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// On which thread.
+    pub tid: u64,
+    /// The record that proves it.
+    pub proof: Step,
+}
+
+/// The crash, if the program had one.
+pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
+    let tid = model.census.end().map_or(0, |end| end.faulting_tid);
+    let signal = match model.ending() {
+        Some(how @ Ending::Signalled(signal)) if how.is_crash() => ending::signal_name(signal),
+        _ if tid != 0 => "a fatal signal".to_owned(),
+        _ => return None,
+    };
+    let tid = (tid != 0).then_some(tid);
+    let there = |one: &&Coroutine| match tid {
+        Some(tid) => thread(one) == Some(tid),
+        None => !has_left(model, one),
+    };
+    let mut running: Vec<&Coroutine> = model.census.coroutines();
+    let is_hidden =
+        |one: &&Coroutine| one.account.hidden() == Some(EventKind::Run) && !has_left(model, one);
+    let has_hidden = running.iter().any(is_hidden);
+    running.retain(|one| thread(one).is_some() && there(one));
+    running.sort_by_key(|one| std::cmp::Reverse(one.waits.ran_at()));
+    let suspects = running.into_iter();
+    Some(Crash {
+        signal,
+        tid,
+        suspects: suspects
+            .filter_map(|one| suspect(model, names, one))
+            .collect(),
+        has_hidden,
+    })
+}
+
+/// Its process was gone before, or ended by itself: that is not the one that crashed.
+fn has_left(model: &Model, one: &Coroutine) -> bool {
+    let end = model.census.ended_early(one.process);
+    end.is_some_and(|end| !matches!(end.how, ProcessEnding::Signalled(_)))
+}
+
+/// The thread on which it runs, if it does and no filter kept that out.
+fn thread(one: &Coroutine) -> Option<u64> {
+    let last = one.last.filter(|last| last.kind == EventKind::Run)?;
+    one.account.hidden().is_none().then_some(last.tid)
+}
+
+fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
+    let last = one.last?;
+    let mut proof = proof::event(model, names, &last);
+    if let Some(stats) = model.census.resumed_from(one)
+        && let Some(at) = names.of(stats.site).and_then(|label| label.at())
+    {
+        proof.what += &format!(", resumed after its wait at {}", text::cut_middle(&at, 40));
+    }
+    Some(Suspect {
+        id: one.id.0,
+        name: name(model, names, one),
+        tid: last.tid,
+        proof,
+    })
+}
+
+/// What the program calls it, else where it was spawned.
+pub fn name(model: &Model, names: &Names, one: &Coroutine) -> String {
+    let given = names.called(model.census.name(one.name));
+    given.unwrap_or_else(|| names.function(one.spawn_site, ""))
+}
+
+impl Crash {
+    /// Who ran on the faulting thread, and began last; `None` if that thread is not known, or ran
+    /// nobody.
+    pub fn culprit(&self) -> Option<&Suspect> {
+        self.suspects.first().filter(|_| self.tid.is_some())
+    }
+
+    /// One sentence.
+    pub fn headline(&self) -> String {
+        let signal = &self.signal;
+        let who = |one: &Suspect| format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
+        match (self.tid, &self.suspects[..]) {
+            (_, []) if self.has_hidden => {
+                format!("a filter kept out who ran where, when {signal} came")
+            }
+            (Some(tid), []) => format!("no coroutine ran on tid {tid} when {signal} came"),
+            (Some(tid), [one, ..]) => format!("{} ran on tid {tid} when {signal} came", who(one)),
+            (None, []) => format!("no coroutine ran when {signal} came"),
+            (None, [one]) if !self.has_hidden => {
+                format!("{} is the only one that ran when {signal} came", who(one))
+            }
+            (None, all) => format!(
+                "{signal} came while {}{} ran; on which thread is not known",
+                if self.has_hidden { "more than " } else { "" },
+                units::counted(all.len() as u64, "coroutine")
+            ),
+        }
+    }
+}

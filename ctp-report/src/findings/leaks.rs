@@ -1,0 +1,98 @@
+//! Who was alive though the program ended by itself. That is no verdict: see `groups` for those.
+
+use std::collections::BTreeMap;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{Ending, ProcessEnding, ProcessId, SiteId};
+use ctp_trace::verdict::State;
+use serde::Serialize;
+
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label::Label;
+use crate::names::twins;
+
+/// Coroutines that were alive at a clean end, in one state at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Leak {
+    /// `suspended`, `running` or `never started`.
+    pub state: &'static str,
+    /// The function where they are or were last, else their name, else who spawned them.
+    pub function: String,
+    /// Its source file.
+    pub file: Option<String>,
+    /// Line in that file.
+    pub line: Option<u32>,
+    /// Column in that line.
+    pub column: Option<u32>,
+    /// Where that is, also if there is no source position.
+    pub at: Option<String>,
+    /// How many.
+    pub count: usize,
+    /// Their ids.
+    pub ids: Vec<u32>,
+}
+
+/// The leaks, the most frequent first; none unless the program exited with status 0.
+pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
+    if model.ending() != Some(Ending::Exited(0)) {
+        return Vec::new();
+    }
+    let mut found: BTreeMap<(&str, String, SiteId), Vec<&Coroutine>> = BTreeMap::new();
+    let mut all = model.census.coroutines();
+    all.retain(|one| ended_cleanly(model, one.process));
+    for one in all {
+        if let Some(key) = key(model, names, one) {
+            found.entry(key).or_default().push(one);
+        }
+    }
+    let mut leaks: Vec<Leak> = found
+        .into_iter()
+        .map(|((state, _, site), all)| leak(model, names, state, site, &all))
+        .collect();
+    let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
+    twins::tell_apart(&mut leaks, look, |it| it.column, |it| &mut it.at);
+    leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
+    leaks
+}
+
+/// Did this process end by itself, as far as is known? Those that were killed leave whatever they had.
+fn ended_cleanly(model: &Model, process: ProcessId) -> bool {
+    let early = model.census.ended_early(process);
+    early.is_none_or(|end| end.how == ProcessEnding::Exited(0))
+}
+
+fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, String, SiteId)> {
+    let state = match one.state().0 {
+        State::Born => "never started",
+        State::Running => "running",
+        State::Suspended => "suspended",
+        State::Cancelled | State::Dead => return None,
+    };
+    let site = model.census.place_of(one);
+    Some((state, names.of_its_row(model, site, one), site))
+}
+
+fn leak(
+    model: &Model,
+    names: &Names,
+    state: &'static str,
+    site: SiteId,
+    all: &[&Coroutine],
+) -> Leak {
+    let label = names.of(site).cloned().unwrap_or_default();
+    let at = label.at();
+    let Label {
+        file, line, column, ..
+    } = label;
+    Leak {
+        state,
+        function: names.of_all(model, site, all.iter().copied()),
+        file,
+        line,
+        column,
+        at,
+        count: all.len(),
+        ids: all.iter().map(|one| one.id.0).collect(),
+    }
+}

@@ -1,0 +1,276 @@
+//! What is missing of a recording, or else to be known of it, in sentences.
+
+use ctp_trace::record::{Control, Nanos, SiteId};
+use ctp_trace::verdict::THRESHOLD;
+
+use crate::import::{Fault, Imported};
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::text::units;
+
+/// What the reader of any figure should know.
+pub fn notes(model: &Model, names: &Names) -> Vec<String> {
+    unread(model)
+        .into_iter()
+        .chain(refused(model))
+        .chain((model.unrecorded() > 0).then(|| model.who_is_missing()))
+        .chain(filtered(model))
+        .chain(unattributed(model))
+        .chain(torn(model))
+        .chain(not_looked_at(model))
+        .chain(left_out(model))
+        .chain(unnamed(model))
+        .chain(cancelled(model, names))
+        .chain(contradictions(model))
+        .chain(names.misses().map(str::to_owned))
+        .collect()
+}
+
+/// Which parts of the trace are not there, or cannot be read, and where there is a newer one.
+pub fn unread(model: &Model) -> Vec<String> {
+    let cut = model.truncated_at.map(|offset| match model.goes_on {
+        true => format!(
+            "it is still recorded: this is what was written by then, up to {}",
+            units::duration(model.duration())
+        ),
+        false => format!(
+            "the recorder did not finish; the trace is cut off at byte {offset}, and what came \
+             after that is missing"
+        ),
+    });
+    let parts = model.damage.iter().cloned().chain(cut);
+    let parts = parts.chain(behind(model));
+    parts.chain(overtaken(model)).collect()
+}
+
+/// How far the recorder was behind, if that is longer than a program that is read meanwhile should wait.
+fn behind(model: &Model) -> Option<String> {
+    let untold = model.census.untold();
+    (untold >= THRESHOLD).then(|| {
+        format!(
+            "the recorder was {} behind: of the time after {} only births and wakes are told",
+            units::duration(untold),
+            units::duration(model.duration())
+        )
+    })
+}
+
+fn overtaken(model: &Model) -> Option<String> {
+    let pid = model.underway.as_ref()?;
+    Some(format!(
+        "a flight recorder goes on into this file, and this is what an earlier recording left there: \
+         ctp-record control {pid} snapshot writes what it has now"
+    ))
+}
+
+/// Which lines of a file that was imported were left out, by what is wrong with them.
+pub fn line_numbers(imported: &Imported) -> Vec<String> {
+    let of_one = |(fault, lines): (&Fault, &Vec<usize>)| {
+        let numbers: Vec<String> = lines.iter().map(usize::to_string).collect();
+        format!("{}: lines {}", fault.word(), numbers.join(", "))
+    };
+    imported.left_out.iter().map(of_one).collect()
+}
+
+fn refused(model: &Model) -> Option<String> {
+    let refused = (model.refused() > 0).then(|| units::counted(model.refused(), "coroutine"))?;
+    let room = model.how_to_have_room();
+    Some(format!("{refused} found no station; {room} to see them"))
+}
+
+/// What was kept out on purpose, and when.
+fn filtered(model: &Model) -> Option<String> {
+    let filtering = model.census.filtering();
+    let turns = filtering.turns();
+    let last = turns.last()?;
+    let mut changes: Vec<String> = turns.iter().map(change).collect();
+    let more = (changes.len() - 1).saturating_sub(MOST_CHANGES) as u64 + filtering.forgotten();
+    if more > 0 {
+        changes.truncate(MOST_CHANGES);
+        changes.push(units::counted(more, "more change"));
+        changes.push(change(last));
+    }
+    let events = units::counted(model.census.filtered(), "event");
+    let stopped = match filtering.stopped_until(model.duration()) {
+        Nanos(0) => String::new(),
+        ns => format!(", recording stopped for {} in all", units::duration(ns)),
+    };
+    Some(format!(
+        "{events} filtered by ctp-record control{stopped}: {}",
+        changes.join("; ")
+    ))
+}
+
+/// Changes that are listed before the last, which says what was in force until the end.
+const MOST_CHANGES: usize = 3;
+
+fn change(control: &Control) -> String {
+    let kinds = match (control.without_runs, control.without_suspends) {
+        (false, false) => "",
+        (true, false) => " without runs",
+        (false, true) => " without suspends",
+        (true, true) => " without runs and suspends",
+    };
+    let id = |what, id| match id {
+        0 => String::new(),
+        id => format!(" {what} {id}"),
+    };
+    let what = match (control.stopped, control.is_in_force()) {
+        (true, _) => "stopped".to_owned(),
+        (false, false) => "everything kept".to_owned(),
+        (false, true) => format!(
+            "kept{}{}{kinds}",
+            id("of process", control.only_process),
+            id("on thread", control.only_thread)
+        ),
+    };
+    let whose = id("(process", control.pid);
+    let close = if control.pid == 0 { "" } else { ")" };
+    format!(
+        "from {} on {what}{whose}{close}",
+        units::duration(control.at)
+    )
+}
+
+/// What a flight recorder had and could not tell.
+fn unattributed(model: &Model) -> Option<String> {
+    let window = model.census.window()?;
+    (window.unattributed > 0).then(|| {
+        format!(
+            "{} of this time left out: their coroutines ended, and so many others did since that \
+             they are not known any more",
+            units::counted(window.unattributed, "record")
+        )
+    })
+}
+
+/// The events that nobody will ever read, since their writer died amid them.
+fn torn(model: &Model) -> Option<String> {
+    let tails: Vec<String> = model
+        .census
+        .coroutines()
+        .iter()
+        .filter_map(|one| {
+            Some(format!(
+                "n={} of coroutine {}",
+                one.account.torn()?,
+                one.id.0
+            ))
+        })
+        .collect();
+    let ended = "the recording ended amid";
+    match &tails[..] {
+        [] => None,
+        [one] => Some(format!(
+            "torn tail, {one}: {ended} that event, which is not shown"
+        )),
+        [first, rest @ ..] => {
+            let more = units::count(rest.len() as u64);
+            Some(format!(
+                "torn tails, {first} and {more} more: {ended} those events, which are not shown"
+            ))
+        }
+    }
+}
+
+fn not_looked_at(model: &Model) -> Option<String> {
+    model.census.were_looks_refused().then(|| {
+        "descriptors could not be looked at from outside (another user, or hidepid): whether \
+         they were closed or readable is known only where the program told"
+            .to_owned()
+    })
+}
+
+/// What is not in the trace since it made no sense; of a file that was imported also why no more
+/// is known.
+fn left_out(model: &Model) -> Vec<String> {
+    let quarantined = model.census.end().map_or(0, |end| end.quarantined);
+    match &model.imported {
+        Some(imported) => about_the_file(imported),
+        None if quarantined > 0 => {
+            let records = units::counted(quarantined, "record");
+            vec![format!("{records} made no sense and were left out")]
+        }
+        None => Vec::new(),
+    }
+}
+
+/// What the file that was imported has beside the run that is shown.
+fn about_the_file(imported: &Imported) -> Vec<String> {
+    let Imported { run, runs, .. } = *imported;
+    let mut notes = vec![
+        "JSON lines tell neither ends nor places: one that was dropped while it waited looks \
+         suspended for ever, and no site is known"
+            .to_owned(),
+    ];
+    if runs > 1 {
+        let which = if run == runs { "the last" } else { "one" };
+        notes.push(format!(
+            "the file holds {runs} runs, one behind the other; this is {which} of them: --run N \
+             shows another"
+        ));
+    }
+    if !imported.left_out.is_empty() {
+        let lines = units::counted(imported.broken_lines() as u64, "line");
+        let reasons: Vec<String> = imported
+            .left_out
+            .iter()
+            .map(|(fault, lines)| format!("{} {}", units::count(lines.len() as u64), fault.word()))
+            .collect();
+        notes.push(format!(
+            "{lines} of the file left out: {}",
+            reasons.join(", ")
+        ));
+    }
+    notes
+}
+
+fn unnamed(model: &Model) -> Option<String> {
+    match model.census.end()?.unnamed {
+        0 => None,
+        1 => Some("1 site or name found no room in its table and is not shown by name".to_owned()),
+        many => Some(format!(
+            "{} sites or names found no room in their table and are not shown by name",
+            units::count(many)
+        )),
+    }
+}
+
+/// A program that ends in order cancels those that hang, too: so the longest such wait is told.
+fn cancelled(model: &Model, names: &Names) -> Option<String> {
+    let count = model.census.totals().cancelled;
+    let cancelled = (0 < count).then(|| units::counted(count, "coroutine"))?;
+    let longest = || {
+        let (length, site) = longest_cancelled(model)?;
+        let (length, at) = (units::duration(length), names.of(site)?.at()?);
+        Some(format!(
+            "; the longest of these waits took {length}, at {at}"
+        ))
+    };
+    let more = match model.is_by_name() {
+        true => Some("; what the program summed up has no such waits".to_owned()),
+        false => longest(),
+    };
+    Some(format!(
+        "{cancelled} cancelled while waiting: over, so never listed as stuck{}",
+        more.unwrap_or_default()
+    ))
+}
+
+/// If it is worth a word.
+fn longest_cancelled(model: &Model) -> Option<(Nanos, SiteId)> {
+    let sites = model.census.sites().into_iter();
+    let longest = sites.filter_map(|site| Some((site.cancelled.max()?, site.site)));
+    longest
+        .filter(|(length, _)| THRESHOLD <= *length)
+        .max_by_key(|(length, _)| *length)
+}
+
+/// Pages list the first coroutines whose events contradict each other; these are the rest.
+fn contradictions(model: &Model) -> Option<String> {
+    let besides = model.census.broken_besides();
+    (besides > 0).then(|| {
+        let more = units::counted(besides, "contradiction");
+        format!("{more} of coroutines that are not listed as BROKEN, for they are many")
+    })
+}

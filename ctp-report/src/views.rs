@@ -1,0 +1,13 @@
+//! What a user can ask for: a folder each, with what is shown (`model`), and how (`text`, `json`, `svg`).
+
+pub mod dump;
+pub mod export;
+pub mod flame;
+pub mod histogram;
+pub mod last_words;
+pub mod sites;
+pub mod stuck;
+pub mod timeline;
+pub mod tracks;
+pub mod tree;
+pub mod why;

@@ -1,0 +1,4 @@
+//! `--dump`: every record of the trace.
+
+pub mod model;
+pub mod text;

@@ -1,0 +1,72 @@
+//! Writes rows as coroTracer does, byte for byte.
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context as _, Result};
+
+use crate::config::{ExportView, Format};
+use crate::load::model::Model;
+use crate::output;
+use crate::text::units;
+use crate::views::export::model::Row;
+
+/// Writes the rows to where they are wanted; returns a line about the file, if there is one.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn write(
+    model: &Model,
+    rows: &[Row],
+    view: &ExportView,
+    out: &mut dyn Write,
+) -> Result<Option<String>> {
+    let Some(path) = &view.output else {
+        rows_to(rows, view.format, out)?;
+        return Ok(None);
+    };
+    let save = || -> io::Result<()> {
+        let mut file = BufWriter::new(output::create(path)?);
+        rows_to(rows, view.format, &mut file)?;
+        file.flush()
+    };
+    save().with_context(|| format!("cannot write {}: name another file", path.display()))?;
+    let events = units::counted(rows.len() as u64, "event");
+    let missing = match (model.has_all_events(), model.census.summed_up()) {
+        (true, _) => String::new(),
+        (false, 0) => format!(
+            "; {} lost, which it cannot tell",
+            units::count(model.lost())
+        ),
+        (false, more) => format!("; {} more are in totals only", units::count(more)),
+    };
+    Ok(Some(format!(
+        "wrote {} ({events}{missing})",
+        path.display()
+    )))
+}
+
+fn rows_to(rows: &[Row], format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Jsonl => rows.iter().try_for_each(|row| jsonl(row, out)),
+        Format::Csv => {
+            writeln!(out, "probe_id,tid,addr,seq,is_active,ts")?;
+            rows.iter().try_for_each(|row| csv(row, out))
+        }
+    }
+}
+
+fn jsonl(row: &Row, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{{\"probe_id\":{},\"tid\":{},\"addr\":\"{:#018x}\",\"seq\":{},\"is_active\":{},\"ts\":{}}}",
+        row.probe_id, row.tid, row.addr, row.seq, row.is_active, row.ts
+    )
+}
+
+fn csv(row: &Row, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{},{},{:#018x},{},{},{}",
+        row.probe_id, row.tid, row.addr, row.seq, row.is_active, row.ts
+    )
+}

@@ -1,0 +1,4 @@
+//! `--flame` and `--folded`: where time went, as stacks.
+
+pub mod model;
+pub mod output;

@@ -1,0 +1,185 @@
+//! Stacks for a flame graph: who waited or ran, where, for what, and for how long in all.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span, stem};
+use ctp_trace::escape::escaped;
+use ctp_trace::record::{Nanos, SiteId};
+
+use crate::config::By;
+use crate::evidence::resource;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label;
+
+/// What is summed up in one stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    name: NameId,
+    spawned: SiteId,
+    doing: Doing,
+    /// It had not ended when the recording did.
+    open: bool,
+}
+
+/// Time by stack.
+#[derive(Debug)]
+pub struct Folder {
+    by: By,
+    sums: HashMap<Key, u64>,
+}
+
+/// Stacks as text, outermost frame first, and nanoseconds.
+pub type Stacks = BTreeMap<Vec<String>, u64>;
+
+impl Folder {
+    /// Nothing summed up yet.
+    pub fn new(by: By) -> Self {
+        Folder {
+            by,
+            sums: HashMap::new(),
+        }
+    }
+
+    /// Adds a stretch of time that ended.
+    pub fn add(&mut self, census: &Census, span: &Span) {
+        if let Some(one) = census.get(span.coroutine) {
+            self.count(one, span.doing, false, span.length());
+        }
+    }
+
+    /// Adds what had not ended when the recording, or its process, did, and names everything.
+    pub fn finish(mut self, model: &Model, names: &Names) -> Stacks {
+        for one in model.census.coroutines() {
+            if let Some((doing, since)) = open(&model.census, one) {
+                let end = model.census.end_of(one.process);
+                self.count(one, doing, true, since.until(end));
+            }
+        }
+        let several = self.several(model);
+        let mut stacks = Stacks::new();
+        for (key, sum) in &self.sums {
+            let name = model.census.name(key.name);
+            let name = match several.contains(&(key.spawned, stem(name))) {
+                true => label::numbered(name),
+                false => name.to_owned(),
+            };
+            let stack = stacks.entry(frames(key, &name, names)).or_default();
+            *stack = stack.saturating_add(*sum);
+        }
+        fit(&mut stacks);
+        stacks
+    }
+
+    /// What names that differ in their number have in common, and where those were spawned: they are
+    /// one, as in the tree of who spawned whom.
+    fn several<'m>(&self, model: &'m Model) -> HashSet<(SiteId, &'m str)> {
+        let mut first: HashMap<(SiteId, &str), NameId> = HashMap::new();
+        let mut several = HashSet::new();
+        for key in self.sums.keys() {
+            let kin = (key.spawned, stem(model.census.name(key.name)));
+            if *first.entry(kin).or_insert(key.name) != key.name {
+                several.insert(kin);
+            }
+        }
+        several
+    }
+
+    fn count(&mut self, one: &Coroutine, doing: Doing, open: bool, length: Nanos) {
+        let by = if matches!(doing, Doing::Waiting(..)) {
+            By::Wait
+        } else {
+            By::Run
+        };
+        if by == self.by && length.0 > 0 {
+            let key = Key {
+                name: one.name,
+                spawned: one.spawn_site,
+                doing,
+                open,
+            };
+            let sum = self.sums.entry(key).or_default();
+            *sum = sum.saturating_add(length.0);
+        }
+    }
+}
+
+fn open(census: &Census, one: &Coroutine) -> Option<(Doing, Nanos)> {
+    if let Some(wait) = one.suspend() {
+        return Some((Doing::Waiting(wait.site, wait.wait), wait.at));
+    }
+    let from = census.resumed_from(one);
+    let from = from.map(|stats| (stats.site, stats.wait));
+    Some((Doing::Running(from), one.runs_since()?))
+}
+
+fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
+    let mut frames = vec![names.function(SiteId(0), name)];
+    if let Some(at) = names.of(key.spawned).and_then(|label| label.at()) {
+        frames.push(format!("spawned at {at}"));
+    }
+    match key.doing {
+        Doing::Waiting(site, wait) => {
+            frames.extend(chain(names, site, name));
+            frames.push(format!("waits for {}", resource::sort(wait)));
+        }
+        Doing::Running(Some((site, _))) => {
+            frames.extend(chain(names, site, name));
+            frames.push("runs from there".to_owned());
+        }
+        Doing::Running(None) => frames.push("runs first".to_owned()),
+    }
+    if key.open {
+        frames.push("(to the end of the recording)".to_owned());
+    }
+    frames.iter().map(|frame| frame.replace(';', ",")).collect()
+}
+
+/// Flame graph tools add everything up. Where a program's times were nonsense the sum may be more
+/// than they can count to; what is beyond that is cut off.
+fn fit(stacks: &mut Stacks) {
+    let mut room = u64::MAX;
+    for sum in stacks.values_mut() {
+        *sum = room.min(*sum);
+        room -= *sum;
+    }
+    stacks.retain(|_, sum| *sum > 0);
+}
+
+/// The functions at a place, the outermost first, with the line at the innermost.
+fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
+    let label = names.of(site).cloned().unwrap_or_default();
+    let at = label.at().map(|at| format!(" {at}")).unwrap_or_default();
+    let mut frames: Vec<String> = label.callers.iter().rev().cloned().collect();
+    frames.push(format!("{}{at}", names.function(site, name)));
+    frames.extend(label.within);
+    frames
+}
+
+/// The stacks in the text form that flame graph tools read.
+pub fn folded(stacks: &Stacks) -> String {
+    stacks
+        .iter()
+        .map(|(frames, sum)| format!("{} {sum}\n", escaped(&frames.join(";"))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_of_all_stacks_can_be_counted() {
+        let stack = |name: &str, sum| (vec![name.to_owned()], sum);
+        let mad = [
+            stack("a", 7),
+            stack("b", u64::MAX - 9),
+            stack("c", 5),
+            stack("d", u64::MAX),
+        ];
+        let mut stacks = Stacks::from(mad);
+        fit(&mut stacks);
+        let sums: Vec<u64> = stacks.into_values().collect();
+        assert_eq!(sums, [7, u64::MAX - 9, 2]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Charts in text: one line a bin, its bounds, its count and a bar.
+
+use std::io;
+
+use ctp_trace::record::Nanos;
+
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
+use crate::views::histogram::model::{Bin, Chart, Side};
+
+/// So many charts are drawn; who wants all takes JSON.
+const DRAWN: usize = 10;
+/// Columns of the longest bar.
+const BAR: usize = 40;
+
+/// Draws the charts with the most waiting time; `tool` is the program with the trace that it reads.
+pub fn page(page: &mut Page, charts: &[Chart], tool: &str) -> io::Result<()> {
+    if charts.is_empty() {
+        return page.line("Nothing to draw: no coroutine waited.");
+    }
+    let drawn = &charts[..charts.len().min(DRAWN)];
+    for (index, chart) in drawn.iter().enumerate() {
+        if index > 0 {
+            page.gap()?;
+        }
+        self::chart(page, chart)?;
+    }
+    let others = charts.len() - drawn.len();
+    if others == 0 {
+        return Ok(());
+    }
+    page.gap()?;
+    let more = units::counted(others as u64, "more chart");
+    page.line(&format!(
+        "# and {more} with less waiting: {tool} --histogram --json has all"
+    ))
+}
+
+fn chart(page: &mut Page, chart: &Chart) -> io::Result<()> {
+    let left = format!(
+        "{}  {}",
+        text::cut_middle(&chart.name, 40),
+        units::counted(chart.coroutines, "coroutine")
+    );
+    let at = chart.at.as_deref().unwrap_or("(place not recorded)");
+    page.line(&text::spread(&left, &text::cut_middle(at, 40)))?;
+    let doubt = if chart.exact { "" } else { "~" };
+    side(page, "waiting", doubt, &chart.waiting)?;
+    besides(chart).iter().try_for_each(|line| page.line(line))?;
+    side(page, "running", doubt, &chart.running)
+}
+
+/// What is in no bin.
+fn besides(chart: &Chart) -> Vec<String> {
+    let oldest = chart.oldest_open_ns.unwrap_or_default();
+    let parts = [
+        (chart.open > 0).then(|| {
+            let waits = units::counted(chart.open, "wait");
+            format!(
+                "{waits} not over, for {} at most",
+                units::duration(Nanos(oldest))
+            )
+        }),
+        (chart.cancelled > 0).then(|| format!("{} cancelled", units::count(chart.cancelled))),
+        (chart.left_out > 0).then(|| {
+            let events = units::counted(chart.left_out, "event");
+            format!("{events} of signal handlers left out")
+        }),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("    besides: {}", parts.join(", "))],
+    }
+}
+
+fn side(page: &mut Page, what: &str, doubt: &str, side: &Side) -> io::Result<()> {
+    let (Some(mean), Some(min), Some(max)) = (side.mean_ns, side.min_ns, side.max_ns) else {
+        return page.line(&format!("  {what}  {}", nothing(doubt)));
+    };
+    let time = |ns| units::duration(Nanos(ns));
+    page.line(&format!(
+        "  {what}  {doubt}{} times, {doubt}{} in all, mean {doubt}{}, from {doubt}{} to {doubt}{}",
+        units::count(side.count),
+        time(side.sum_ns),
+        time(mean),
+        time(min),
+        time(max)
+    ))?;
+    page.lines(&bars(&side.bins))
+}
+
+/// No event of that sort is known, which is not the same as none.
+fn nothing(doubt: &str) -> &'static str {
+    match doubt {
+        "" => "no data: none was over",
+        _ => "no data",
+    }
+}
+
+fn bars(bins: &[Bin]) -> Vec<String> {
+    let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0);
+    bins.iter().map(|bin| bar(bin, most)).collect()
+}
+
+fn bar(bin: &Bin, most: u64) -> String {
+    let time = |ns| units::duration(Nanos(ns));
+    let bounds = match bin.below_ns {
+        Some(below) => format!("[{}, {})", time(bin.from_ns), time(below)),
+        None => format!("[{}, ...)", time(bin.from_ns)),
+    };
+    let part = u128::from(bin.count) * BAR as u128;
+    // One that has any has a bar.
+    let length = part.div_ceil(u128::from(most.max(1))) as usize;
+    let bar = "#".repeat(length.min(BAR));
+    format!(
+        "    {bounds:>22} {:>15} |{bar:<BAR$}|",
+        units::count(bin.count)
+    )
+}

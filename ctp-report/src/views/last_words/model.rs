@@ -1,0 +1,147 @@
+//! Everybody who lived when the program ended, and what each did last.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, Record};
+use ctp_trace::verdict::State;
+use serde::Serialize;
+
+use crate::evidence::proof::{self, Step};
+use crate::findings::crash::{self, Crash};
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label::Label;
+
+/// Coroutines that are told of one by one, unless all are asked for.
+pub const TOLD: usize = 20;
+
+/// Events that are kept of each coroutine: as many as its station holds.
+const LATEST: usize = 8;
+
+/// Gathers the latest events of each coroutine that lives, record by record.
+#[derive(Debug, Default)]
+pub struct Listener {
+    latest: HashMap<CoroutineId, VecDeque<Event>>,
+}
+
+/// What one coroutine did last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LastWords {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// `crashed`, `running`, `suspended` or `never run`.
+    pub state: &'static str,
+    /// The thread that it runs on, or ran on last.
+    pub tid: Option<u64>,
+    /// Where it is suspended.
+    pub at: Option<String>,
+    /// Since when it is in that state.
+    pub since_ns: u64,
+    /// Until when: the end of the recording, or of its process.
+    pub until_ns: u64,
+    /// Its process ended before the recording did.
+    pub process_ended: bool,
+    /// Index of an event whose writer died in the middle of it.
+    pub torn: Option<u64>,
+    /// Events of it that are missing.
+    pub lost: u64,
+    /// Its latest events, the oldest first.
+    pub events: Vec<Step>,
+}
+
+/// Coroutines in one state at one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Crowd {
+    /// As in [`LastWords`].
+    pub state: &'static str,
+    /// As in [`LastWords`].
+    pub at: Option<String>,
+    /// How many.
+    pub count: usize,
+}
+
+impl Listener {
+    /// Takes a record into account.
+    pub fn hear(&mut self, record: &Record) {
+        let Record::Event(event) = record else { return };
+        if event.kind == EventKind::Death {
+            self.latest.remove(&event.coroutine);
+            return;
+        }
+        let latest = self.latest.entry(event.coroutine).or_default();
+        if latest.len() == LATEST {
+            latest.pop_front();
+        }
+        latest.push_back(*event);
+    }
+
+    /// All who live: those that crashed, those that run, and the others, who spoke last first.
+    /// The events of the first `told` of them, for many have too many to print.
+    pub fn finish(self, model: &Model, names: &Names, told: usize) -> Vec<LastWords> {
+        let crash = crash::crash(model, names);
+        let crash = crash.as_ref();
+        let mut alive: Vec<&Coroutine> = model.census.coroutines();
+        alive.retain(|one| one.is_alive());
+        let rank = |one: &&Coroutine| (state(one, crash).0, std::cmp::Reverse(one.state().1));
+        alive.sort_by_key(rank);
+        let words = alive.into_iter().enumerate().map(|(index, one)| {
+            let events = self.latest.get(&one.id).filter(|_| index < told);
+            let events = events.into_iter().flatten();
+            LastWords {
+                events: events
+                    .map(|event| proof::event(model, names, event))
+                    .collect(),
+                ..stands(model, names, one, crash)
+            }
+        });
+        words.collect()
+    }
+}
+
+fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) -> LastWords {
+    let label = one.suspend().and_then(|wait| names.of(wait.site));
+    let (_, Nanos(since_ns)) = one.state();
+    LastWords {
+        id: one.id.0,
+        name: crash::name(model, names, one),
+        state: state(one, crash).1,
+        tid: one.last.map(|last| last.tid),
+        at: label.and_then(Label::at),
+        since_ns,
+        until_ns: model.census.end_of(one.process).0,
+        process_ended: model.census.ended_early(one.process).is_some(),
+        torn: one.account.torn(),
+        lost: one.account.lost(),
+        events: Vec::new(),
+    }
+}
+
+/// The state as a word, with its rank.
+fn state(one: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
+    let culprit = crash.and_then(Crash::culprit);
+    match one.state().0 {
+        _ if culprit.is_some_and(|culprit| culprit.id == one.id.0) => (0, "crashed"),
+        State::Running => (1, "running"),
+        State::Born => (3, "never run"),
+        _ => (2, "suspended"),
+    }
+}
+
+/// Many, counted by state and place: the most frequent first.
+pub fn crowds(all: &[LastWords]) -> Vec<Crowd> {
+    let mut counts: BTreeMap<(&'static str, &Option<String>), usize> = BTreeMap::new();
+    for one in all {
+        *counts.entry((one.state, &one.at)).or_default() += 1;
+    }
+    let crowd = |((state, at), count): (_, usize)| Crowd {
+        state,
+        at: Option::clone(at),
+        count,
+    };
+    let mut crowds: Vec<Crowd> = counts.into_iter().map(crowd).collect();
+    crowds.sort_by_key(|crowd| std::cmp::Reverse(crowd.count));
+    crowds
+}

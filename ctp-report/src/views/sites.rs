@@ -1,0 +1,4 @@
+//! The table of sites: where the time went. The view without an option.
+
+pub mod model;
+pub mod text;

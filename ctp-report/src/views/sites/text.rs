@@ -1,0 +1,224 @@
+//! The table of sites.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+use crate::findings::leaks::Leak;
+use crate::names::label;
+use crate::text;
+use crate::text::page::Page;
+use crate::text::table::{self, Column, Side};
+use crate::text::units;
+use crate::views::sites::model::{FirstRun, Row};
+use ctp_trace::record::Nanos;
+
+const COLUMNS: [Column; 7] = columns("function", "site");
+const COLUMNS_BY_NAME: [Column; 7] = columns("name", "spawned at");
+
+const fn columns(name: &'static str, place: &'static str) -> [Column; 7] {
+    [
+        ("share", Side::Right),
+        ("coroutines", Side::Right),
+        ("waits", Side::Right),
+        ("mean", Side::Right),
+        ("max", Side::Right),
+        (name, Side::Left),
+        (place, Side::Left),
+    ]
+}
+
+/// Columns that hold names.
+const FUNCTION: usize = 5;
+const SITE: usize = 6;
+
+/// Between two hints on one line.
+pub const HINT_GAP: &str = "        ";
+
+/// How many sites with the longest runs are worth a line.
+const RUNS: usize = 3;
+
+/// A run shorter than this keeps nobody waiting.
+const LONG_RUN_NS: u64 = 10_000_000;
+
+/// Writes the table, of names if the program kept totals.
+pub fn table(page: &mut Page, rows: &[Row], by_name: bool) -> io::Result<()> {
+    if rows.is_empty() {
+        return page.line(
+            "No site to show: no coroutine waited, or --percent-limit is above all of them.",
+        );
+    }
+    let twins = Twins::of(rows);
+    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, &twins)).collect();
+    fit(&mut cells);
+    let columns = if by_name { &COLUMNS_BY_NAME } else { &COLUMNS };
+    page.lines(&table::lines(columns, &cells))
+}
+
+fn cells(row: &Row, twins: &Twins) -> Vec<String> {
+    let doubt = if row.exact { "" } else { "~" };
+    vec![
+        format!("{doubt}{:.2}%", row.share),
+        units::count(row.coroutines),
+        units::count(row.events),
+        length(row, row.mean_ns),
+        length(row, row.max_ns),
+        function(row, twins),
+        row.at(),
+    ]
+}
+
+/// No data is no zero.
+fn length(row: &Row, ns: u64) -> String {
+    match row.measured {
+        true => units::duration(Nanos(ns)),
+        false => "-".to_owned(),
+    }
+}
+
+/// Cuts the last two columns so that the table is not too wide; figures are never cut.
+fn fit(cells: &mut [Vec<String>]) {
+    let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
+    let figures: usize = (0..FUNCTION).map(|i| width(i) + table::GAP.len()).sum();
+    let room = text::WIDTH.saturating_sub(table::MARGIN.len() + figures + table::GAP.len());
+    let function = width(FUNCTION).min((room * 2 / 5).max(room.saturating_sub(width(SITE))));
+    for row in cells {
+        row[FUNCTION] = text::cut_middle(&row[FUNCTION], function);
+        row[SITE] = text::cut_middle(&row[SITE], room.saturating_sub(function));
+    }
+}
+
+/// The function, with what it waits for or who awaits it where that tells two rows apart.
+fn function(row: &Row, twins: &Twins) -> String {
+    let (all, alike) = twins.count(row);
+    match (all, alike, &row.awaited_by) {
+        (0 | 1, ..) => row.function.clone(),
+        (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.function),
+        _ => format!("{} ({})", row.function, what(row)),
+    }
+}
+
+/// What it waits for; where that is not told, what it waits in.
+fn what(row: &Row) -> &str {
+    match (row.waits_for, &row.within) {
+        ("unknown", Some(within)) => label::api(within),
+        (told, _) => told,
+    }
+}
+
+/// How many rows there are of one function and place, by what they wait for.
+struct Twins<'r>(HashMap<(&'r str, String), BTreeMap<&'r str, usize>>);
+
+impl<'r> Twins<'r> {
+    fn of(rows: &'r [Row]) -> Self {
+        let mut twins = Twins(HashMap::new());
+        for row in rows {
+            let place = (row.function.as_str(), row.at());
+            let of_place = twins.0.entry(place).or_default();
+            *of_place.entry(what(row)).or_default() += 1;
+        }
+        twins
+    }
+
+    /// All rows of the function and place of this one, and those of them that wait for the same.
+    fn count(&self, row: &'r Row) -> (usize, usize) {
+        let of_place = self.0.get(&(row.function.as_str(), row.at()));
+        let alike = of_place.and_then(|it| it.get(what(row)));
+        (
+            of_place.map_or(0, |it| it.values().sum()),
+            alike.copied().unwrap_or_default(),
+        )
+    }
+}
+
+/// Names the sites after which coroutines ran long, and those that ran long without any.
+pub fn long_runs(
+    page: &mut Page,
+    rows: &[Row],
+    first: &[FirstRun],
+    by_name: bool,
+) -> io::Result<()> {
+    let word = if by_name { "by" } else { "after" };
+    let after = |row: &Row| (row.longest_run_ns, from(word, &row.function, &row.at()));
+    let by = |run: &FirstRun| {
+        let at = run.spawned.as_deref().unwrap_or_default();
+        (run.ns, from("by", &run.name, at))
+    };
+    let mut runs: Vec<(u64, String)> = rows.iter().map(after).collect();
+    runs.extend(first.iter().map(by));
+    runs.retain(|(ns, _)| LONG_RUN_NS <= *ns);
+    runs.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    if runs.is_empty() {
+        return Ok(());
+    }
+    page.gap()?;
+    page.line("# longest runs, to the next wait or the end:")?;
+    runs.iter().take(RUNS).try_for_each(|(ns, from)| {
+        let longest = units::duration(Nanos(*ns));
+        page.line(&format!("  {longest:>8}  {from}"))
+    })
+}
+
+fn from(word: &str, name: &str, at: &str) -> String {
+    let (name, at) = (text::cut_middle(name, 36), text::cut_middle(at, 40));
+    format!("{word} {name}  {at}")
+}
+
+/// Lists who was alive though the program ended by itself.
+pub fn leaks(page: &mut Page, leaks: &[Leak]) -> io::Result<()> {
+    if leaks.is_empty() {
+        return Ok(());
+    }
+    let count: usize = leaks.iter().map(|leak| leak.count).sum();
+    page.gap()?;
+    page.line(&format!(
+        "LEAKS {} alive at a clean end (ctp-report --stuck tells which could not go on)",
+        units::counted(count as u64, "coroutine")
+    ))?;
+    leaks.iter().try_for_each(|leak| {
+        let function = text::cut_middle(&leak.function, 36);
+        let count = units::count(leak.count as u64);
+        let left = format!("  {count} x {function}  ({})", leak.state);
+        let right = text::cut_middle(leak.at.as_deref().unwrap_or("(place not recorded)"), 44);
+        page.line(&text::spread(&left, &right))
+    })
+}
+
+/// What to type next; `tool` is the program with the trace that it reads.
+pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
+    page.gap()?;
+    let next = [
+        format!("what is stuck: {tool} --stuck"),
+        how_to_see(tool, by_name),
+    ];
+    page.lines(&text::flow("# ", "# ", HINT_GAP, &next))
+}
+
+/// A flame graph is of events, of which totals leave few.
+pub fn how_to_see(tool: &str, by_name: bool) -> String {
+    match by_name {
+        true => format!("how long each took: {tool} --histogram"),
+        false => format!("to see it: {tool} --flame flame.svg"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// None of them is compared with each other one.
+    #[test]
+    fn of_very_many_rows_those_of_one_place_are_told_apart() {
+        let row = |i: usize| Row {
+            function: "accept".to_owned(),
+            waits_for: ["readable", "timer", "lock"][i.min(2)],
+            ..Row::default()
+        };
+        let rows: Vec<Row> = (0..200_000).map(row).collect();
+        let table = Twins::of(&rows);
+        let mut names = rows.iter().map(|row| function(row, &table));
+        assert_eq!(names.next().as_deref(), Some("accept (readable)"));
+        assert!(names.skip(1).all(|name| name == "accept (lock)"));
+        let alone = Twins::of(&rows[..1]);
+        assert_eq!(function(&rows[0], &alone), "accept");
+    }
+}

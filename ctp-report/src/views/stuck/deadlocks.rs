@@ -1,0 +1,228 @@
+//! Cycles of coroutines of which each waits for the next one: all of a cycle, and what proves it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ctp_trace::census::{Blocks, Coroutine, Keeper};
+use ctp_trace::record::{CoroutineId, Nanos, Wake};
+use ctp_trace::verdict::{Doubt, Judgement, Reason};
+use serde::Serialize;
+
+use crate::evidence::blockers::{self, KeptBy};
+use crate::evidence::proof::{self, Step};
+use crate::evidence::resource;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label::Label;
+use crate::views::stuck::model::Member;
+
+/// One cycle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deadlock {
+    /// The verdict, as a word.
+    pub verdict: &'static str,
+    /// How sure it is, as a word.
+    pub confidence: &'static str,
+    /// Why it is not certain, as a word.
+    pub doubt: Option<&'static str>,
+    /// How long ago the last of them began to wait.
+    pub since_ns: u64,
+    /// Each waits for the next one, and the last for the first.
+    pub cycle: Vec<Link>,
+    /// Those that wait for one of them, or for one that does.
+    pub behind: Vec<u32>,
+    /// The records that prove it, in the order of time.
+    pub proof: Vec<Step>,
+    /// What was judged, of the first of them.
+    #[serde(skip)]
+    pub judged: Judgement,
+    /// Why it is not certain.
+    #[serde(skip)]
+    pub doubted: Option<Doubt>,
+}
+
+/// One of a cycle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Link {
+    /// Which coroutine.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The function where it waits.
+    pub function: Option<String>,
+    /// File and line where it waits, or what is known instead.
+    pub at: Option<String>,
+    /// What it waits for.
+    pub waits_for: String,
+    /// For how long.
+    pub waits_ns: u64,
+    /// How long ago it was woken, if the next one would have to poll it since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub woken_ns: Option<u64>,
+    /// Who keeps it: the next one.
+    pub kept_by: Vec<KeptBy>,
+    /// The place, to look up more.
+    #[serde(skip)]
+    pub site: ctp_trace::record::SiteId,
+}
+
+/// Those that nobody asked not to be told of, what is certain first.
+pub fn deadlocks(model: &Model, names: &Names, members: &[Member]) -> Vec<Deadlock> {
+    let blocks = model.census.blocks();
+    let judged: BTreeMap<CoroutineId, Judgement> =
+        members.iter().map(|(one, it)| (one.id, *it)).collect();
+    let behind = Behind::of(members);
+    let make = |cycle: &Vec<CoroutineId>| deadlock(model, names, &blocks, cycle, &judged, &behind);
+    let mut all: Vec<Deadlock> = blocks.cycles().iter().filter_map(make).collect();
+    all.sort_by_key(|it| (it.judged.verdict, it.cycle[0].id));
+    all
+}
+
+fn deadlock(
+    model: &Model,
+    names: &Names,
+    blocks: &Blocks,
+    cycle: &[CoroutineId],
+    judged: &BTreeMap<CoroutineId, Judgement>,
+    behind: &Behind,
+) -> Option<Deadlock> {
+    let of_it = cycle.iter().filter_map(|id| judged.get(id));
+    let (judgement, doubt) = of_it.clone().find_map(|it| match it.reason {
+        Reason::Deadlock { doubt } => Some((*it, doubt)),
+        _ => None,
+    })?;
+    let members: Vec<&Coroutine> = cycle
+        .iter()
+        .filter_map(|id| model.census.get(*id))
+        .collect();
+    Some(Deadlock {
+        verdict: judgement.verdict.word(),
+        confidence: judgement.confidence.word(),
+        doubt: doubt.map(Doubt::word),
+        since_ns: of_it.map(|it| it.age.0).min().unwrap_or_default(),
+        cycle: members
+            .iter()
+            .map(|one| link(model, names, blocks, one))
+            .collect(),
+        behind: behind.those(cycle.iter().copied()),
+        proof: proof(model, names, blocks, &members, doubt),
+        judged: judgement,
+        doubted: doubt,
+    })
+}
+
+fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link {
+    let wait = one.suspend().copied().unwrap_or_default();
+    let label = names.of(wait.site);
+    let end = model.census.end_of(one.process);
+    Link {
+        id: one.id.0,
+        name: blockers::name(model, names, one.id, None),
+        function: label.and_then(|label| label.function.clone()),
+        at: label.and_then(Label::at),
+        waits_for: match one.suspend() {
+            Some(wait) => resource::of(model, wait),
+            None => "nothing: it keeps its thread".to_owned(),
+        },
+        waits_ns: one
+            .waits
+            .wants_since()
+            .max(one.runs_since().unwrap_or_default())
+            .until(end)
+            .0,
+        woken_ns: unpolled(blocks, one).map(|wake| one.wakes.at(&wake).until(end).0),
+        kept_by: blockers::of(model, names, blocks, one),
+        site: wait.site,
+    }
+}
+
+/// The wake since which its host has not polled it.
+fn unpolled(blocks: &Blocks, one: &Coroutine) -> Option<Wake> {
+    let by = &blocks.of(one.id)?.by;
+    let is_hosted = matches!(by[..], [Keeper::Host(_)]);
+    one.wakes.word().filter(|_| is_hosted)
+}
+
+/// Of each that others wait for in the end: those.
+pub struct Behind(BTreeMap<CoroutineId, Vec<u32>>);
+
+impl Behind {
+    /// As all were judged.
+    pub fn of(members: &[Member]) -> Self {
+        let mut behind = BTreeMap::<_, Vec<u32>>::new();
+        for (one, judged) in members {
+            if let Reason::Behind { root, .. } = judged.reason {
+                behind.entry(root).or_default().push(one.id.0);
+            }
+        }
+        Behind(behind)
+    }
+
+    /// Those that wait for one of these.
+    pub fn those(&self, roots: impl Iterator<Item = CoroutineId>) -> Vec<u32> {
+        let waits = roots.filter_map(|root| self.0.get(&root));
+        let all: BTreeSet<u32> = waits.flatten().copied().collect();
+        all.into_iter().collect()
+    }
+}
+
+/// What each took and did not give back, what each waits for since then, and the end.
+fn proof(
+    model: &Model,
+    names: &Names,
+    blocks: &Blocks,
+    members: &[&Coroutine],
+    doubt: Option<Doubt>,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for one in members {
+        let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
+        steps.extend(keepers.filter_map(|it| taken(model, names, one, it)));
+        let wait = one.suspend().map(|wait| proof::event(model, names, wait));
+        let by = format!("id {}", one.id.0);
+        steps.extend(wait.map(|step| Step { by, ..step }));
+        steps.extend(unpolled(blocks, one).and_then(|_| woken(model, names, one)));
+    }
+    steps.sort_by_key(|step| step.at_ns);
+    let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
+    steps.extend(end(model, blocks, members, since, doubt));
+    steps
+}
+
+fn woken(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
+    let step = proof::wake(model, names, one)?;
+    let what = format!("{}, of id {}", step.what, one.id.0);
+    Some(Step { what, ..step })
+}
+
+fn taken(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Option<Step> {
+    let Keeper::Holder(holding) = keeper else {
+        return None;
+    };
+    Some(proof::acquire(model, names, one, holding))
+}
+
+fn end(
+    model: &Model,
+    blocks: &Blocks,
+    members: &[&Coroutine],
+    since: Nanos,
+    doubt: Option<Doubt>,
+) -> Option<Step> {
+    let worst = members.iter().max_by_key(|one| {
+        (
+            one.account.is_shaken(),
+            one.account.is_inexact(),
+            one.account.lost(),
+        )
+    })?;
+    let losses = match doubt {
+        Some(Doubt::Incomplete) => proof::missing(model, worst, since),
+        _ => proof::losses(model, worst),
+    };
+    let wake = match members.iter().any(|one| unpolled(blocks, one).is_some()) {
+        true => "",
+        false => "no wake, ",
+    };
+    let what = format!("{wake}no run, nothing given back since; {losses}");
+    Some(proof::at_the_end(model, worst, what))
+}

@@ -1,0 +1,190 @@
+//! Coroutines of the same verdict for the same reason at the same place, counted together.
+
+mod evidence;
+mod members;
+mod place;
+mod ruling;
+
+use std::collections::BTreeMap;
+
+use ctp_trace::census::{Blocks, Closing, Coroutine};
+use ctp_trace::record::{CoroutineId, SiteId};
+use ctp_trace::verdict::{Fact, Judgement, Reason, Verdict};
+use serde::Serialize;
+
+use crate::config::StuckView;
+use crate::config::ignore::Ignore;
+use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label::Label;
+use crate::names::twins;
+use crate::views::stuck::deadlocks::Behind;
+
+pub use evidence::Evidence;
+pub use members::Members;
+pub use place::Place;
+pub use ruling::Ruling;
+
+/// Coroutines that share verdict, fact, reason and place.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// Where they are.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Which ones, and what they wait for.
+    #[serde(flatten)]
+    pub members: Members,
+    /// What the rule says of them.
+    #[serde(flatten)]
+    pub ruling: Ruling,
+    /// What else is known, and what proves it.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+}
+
+/// A coroutine that is not over, and what the rule says of it.
+pub type Member<'a> = (&'a Coroutine, Judgement);
+
+/// Where a group is looked up: the trace, and what others did that concerns its members.
+struct Context<'m> {
+    model: &'m Model,
+    names: &'m Names,
+    closings: BTreeMap<CoroutineId, Closing>,
+    blocks: Blocks,
+    behind: Behind,
+    busy: Busy,
+}
+
+type Key = (Verdict, Fact, &'static str, SiteId, String);
+
+/// All coroutines that are not over. Of those that are to be ignored nothing bad is said.
+pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
+    let judged = model.census.judge(view.threshold).into_iter();
+    let member = |(id, judgement): (CoroutineId, Judgement)| {
+        let one = model.census.get(id)?;
+        let judgement = match is_ignored(model, names, one, &view.ignore) {
+            true => judgement.ignored(),
+            false => judgement,
+        };
+        Some((one, judgement))
+    };
+    judged.filter_map(member).collect()
+}
+
+/// Coroutines in groups: the worst first, then the largest.
+pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
+    let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
+    for (one, judgement) in all {
+        let key = key(model, names, one, judgement);
+        members.entry(key).or_default().push((*one, *judgement));
+    }
+    let context = Context::of(model, names, all);
+    let make = |(key, members): (&Key, &Vec<Member>)| group(&context, key, members);
+    let mut groups: Vec<Group> = members.iter().map(make).collect();
+    tell_twins(&mut groups);
+    groups.sort_by_key(Group::rank);
+    groups
+}
+
+impl<'m> Context<'m> {
+    fn of(model: &'m Model, names: &'m Names, all: &[Member]) -> Self {
+        Context {
+            model,
+            names,
+            closings: model.census.closings(),
+            blocks: model.census.blocks(),
+            behind: Behind::of(all),
+            busy: Busy::of(all.iter().copied()),
+        }
+    }
+}
+
+/// Marks those that would look the same without their columns.
+fn tell_twins(groups: &mut [Group]) {
+    let look = |group: &Group| (group.place.at(), group.place.function.clone());
+    let twins = twins::twins(groups, look, |group| group.place.column);
+    for (group, is_twin) in groups.iter_mut().zip(twins) {
+        group.place.is_twin = is_twin;
+    }
+}
+
+fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
+    let site = model.census.place_of(one);
+    let function = names.function(site, model.census.name(one.name));
+    let at = names.of(site).and_then(Label::at);
+    ignore.is_of(&function, at.as_deref())
+}
+
+fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
+    let site = model.census.place_of(one);
+    let name = names.of_its_row(model, site, one);
+    (
+        judgement.verdict,
+        judgement.fact,
+        judgement.reason.word(),
+        site,
+        name,
+    )
+}
+
+fn group(context: &Context, key: &Key, members: &[Member]) -> Group {
+    let (verdict, _, _, site, _) = *key;
+    let place = Place::of(context, site, members.iter().map(|(one, _)| *one));
+    Group {
+        members: Members::of(context, members, &place.function),
+        ruling: Ruling::of(context, key, members),
+        evidence: Evidence::of(context, verdict, members),
+        place,
+    }
+}
+
+/// Of a group, which is never empty.
+fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {
+    let first = members[0];
+    members
+        .iter()
+        .skip(1)
+        .fold(first, |a, b| if a.1.age < b.1.age { *b } else { a })
+}
+
+impl Group {
+    /// Whether they are told cycle by cycle.
+    pub fn is_of_a_cycle(&self) -> bool {
+        matches!(self.ruling.judged.2.reason, Reason::Deadlock { .. })
+    }
+
+    /// Whether they may be listed only since others keep their threads: nothing but the time that
+    /// they take speaks against them, and nearly all of that time it is so.
+    pub fn is_kept_up(&self) -> bool {
+        let keepers = &self.evidence.thread_kept_by;
+        let kept: usize = keepers.iter().map(|it| it.count).sum();
+        let is_long = |it: &ThreadKeptBy| self.members.oldest_ns / 10 * 9 <= it.runs_ns;
+        self.ruling.is_of_time() && self.members.count == kept && keepers.iter().all(is_long)
+    }
+
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        self.ruling.judged.0
+    }
+
+    /// The worst first, by fact where each has its own headline, then the largest. Those that are
+    /// stuck behind others come after these.
+    fn rank(
+        &self,
+    ) -> (
+        Verdict,
+        bool,
+        Option<(Fact, &'static str)>,
+        std::cmp::Reverse<usize>,
+    ) {
+        let (verdict, fact, _) = self.ruling.judged;
+        let apart = verdict < Verdict::Unknown;
+        (
+            verdict,
+            !self.evidence.roots.is_empty(),
+            apart.then_some((fact, self.ruling.reason)),
+            std::cmp::Reverse(self.members.count),
+        )
+    }
+}

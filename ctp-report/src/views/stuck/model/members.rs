@@ -1,0 +1,111 @@
+//! How many coroutines are in a group, which ones, and what they wait for.
+
+use std::collections::BTreeSet;
+
+use ctp_trace::record::{Event, SiteId};
+use serde::Serialize;
+
+use super::{Context, Member, oldest};
+use crate::evidence::resource::{self, WaitsFor};
+use crate::names::Names;
+use crate::names::label;
+use crate::views::stuck::parents::{self, Spawner};
+
+/// The coroutines of a group.
+#[derive(Clone, Debug, Serialize)]
+pub struct Members {
+    /// How many.
+    pub count: usize,
+    /// Their ids.
+    pub ids: Vec<u32>,
+    /// Names that the program gave them, each once, unless they are called so in any case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    /// Where they were spawned.
+    pub spawned: Option<Spawned>,
+    /// Who spawned them, as far as those were coroutines and are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spawned_by: Vec<Spawner>,
+    /// The longest that one of them has been in this state.
+    pub oldest_ns: u64,
+    /// The shortest.
+    pub youngest_ns: u64,
+    /// What they wait for.
+    pub waits_for: Vec<WaitsFor>,
+    /// The oldest of them may wait for something else too, of which nothing is told.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub one_of_several: bool,
+    /// On which threads they were last seen.
+    pub threads: Vec<u64>,
+    /// Events of theirs that are lost.
+    pub lost: u64,
+}
+
+/// Where coroutines were spawned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Spawned {
+    /// The function that spawned them, if known.
+    pub function: Option<String>,
+    /// Its file and line, or what is known instead.
+    pub at: String,
+}
+
+impl Members {
+    /// Of these, which are called so where they are.
+    pub(super) fn of(context: &Context, members: &[Member], called: &str) -> Self {
+        let Context { model, names, .. } = *context;
+        let all = || members.iter().map(|(one, _)| *one);
+        let ages = || members.iter().map(|(_, judgement)| judgement.age);
+        let (oldest, _) = oldest(members);
+        Members {
+            count: members.len(),
+            ids: all().map(|one| one.id.0).collect(),
+            names: given_names(context, members, called),
+            spawned: spawned(names, oldest.spawn_site),
+            spawned_by: parents::of(model, names, all()),
+            oldest_ns: ages().max().unwrap_or_default().0,
+            youngest_ns: ages().min().unwrap_or_default().0,
+            waits_for: resource::waits_for(model, suspends(members)),
+            one_of_several: oldest.suspend().is_some_and(|it| it.marks.one_of_several),
+            threads: threads(members),
+            lost: all().fold(0, |sum: u64, one| sum.saturating_add(one.account.lost())),
+        }
+    }
+}
+
+/// The names that they were given, in the order of their ids.
+fn given_names(context: &Context, members: &[Member], called: &str) -> Vec<String> {
+    let Context { model, names, .. } = *context;
+    let mut seen = BTreeSet::new();
+    let fresh = members.iter().filter(|(one, _)| seen.insert(one.name));
+    let given = fresh.filter_map(|(one, _)| names.given(model.census.name(one.name)));
+    let given: Vec<String> = given.collect();
+    let is_told = |name: &String| name == called || label::numbered(name) == called;
+    match given.iter().all(is_told) {
+        true => Vec::new(),
+        false => given,
+    }
+}
+
+fn spawned(names: &Names, site: SiteId) -> Option<Spawned> {
+    let label = names.of(site)?;
+    Some(Spawned {
+        function: label.function.clone(),
+        at: label.at()?,
+    })
+}
+
+fn suspends<'a>(members: &[Member<'a>]) -> impl Iterator<Item = &'a Event> {
+    members.iter().filter_map(|(one, _)| one.suspend())
+}
+
+fn threads(members: &[Member]) -> Vec<u64> {
+    let mut threads: Vec<u64> = members
+        .iter()
+        .filter_map(|(one, _)| one.last)
+        .map(|last| last.tid)
+        .collect();
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}

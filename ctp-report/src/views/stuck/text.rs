@@ -1,0 +1,398 @@
+//! The page that says what is stuck, and what proves it.
+
+mod closings;
+mod cycles;
+pub mod missing_wakes;
+mod reasons;
+
+use std::collections::BTreeSet;
+use std::io;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::{Fact, Reason, Verdict};
+
+use crate::config::StuckView;
+use crate::evidence::blocker_text;
+use crate::names::Names;
+use crate::names::label;
+use crate::names::source;
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
+use crate::views::sites::text::{HINT_GAP, how_to_see};
+use crate::views::stuck::deadlocks::Deadlock;
+use crate::views::stuck::model::Group;
+use crate::views::stuck::parents;
+
+/// Columns for what is said of a field.
+const ROOM: usize = 80;
+
+/// Writes all groups, the worst first. Those in cycles are told cycle by cycle.
+pub fn page(
+    page: &mut Page,
+    groups: &[Group],
+    deadlocks: &[Deadlock],
+    names: &Names,
+    view: &StuckView,
+) -> io::Result<()> {
+    let of = |verdict| {
+        groups
+            .iter()
+            .filter(move |group| group.verdict() == verdict)
+    };
+    let still = standstill(groups, view.threshold);
+    if !groups.iter().any(|group| group.verdict().is_stuck()) {
+        let busy: Vec<&Group> = of(Verdict::Busy).collect();
+        page.line(&nothing(view.threshold, &busy, still.as_deref()))?;
+        page.gap()?;
+    } else if let Some(still) = still {
+        let doubt =
+            text::capitalized(&still) + "; a program that has nothing to do looks the same.";
+        page.lines(&text::flow("", "", " ", &text::words(&doubt)))?;
+        page.gap()?;
+    }
+    for verdict in order(groups) {
+        cycles::write(page, deadlocks, verdict, names, view)?;
+        let groups: Vec<&Group> = of(verdict).filter(|group| !group.is_of_a_cycle()).collect();
+        let same = |a: &&Group, b: &&Group| {
+            (a.ruling.state, a.ruling.reason) == (b.ruling.state, b.ruling.reason)
+        };
+        groups
+            .chunk_by(same)
+            .try_for_each(|section| self::section(page, section, names, view))?;
+    }
+    let (filtered, others): (Vec<&Group>, Vec<&Group>) =
+        of(Verdict::Unknown).partition(|group| is_filtered(group));
+    unknown(page, &others)?;
+    unknown(page, &filtered)?;
+    waiting(page, &of(Verdict::Waiting).collect::<Vec<_>>())
+}
+
+/// `Nothing looks stuck (threshold 1.0 s), but 1 coroutine has run for 5.0 s: see BUSY below.`
+fn nothing(threshold: Nanos, busy: &[&Group], still: Option<&str>) -> String {
+    let threshold = units::duration(threshold);
+    let nothing = format!("Nothing looks stuck (threshold {threshold})");
+    let count = busy.iter().map(|group| group.members.count as u64).sum();
+    let coroutines = units::counted(count, "coroutine");
+    match (count, reasons::ages(busy)) {
+        (0, _) => match still {
+            Some(still) => format!("{nothing}, but {still}."),
+            None => format!("{nothing}."),
+        },
+        (1, long) => format!("{nothing}, but {coroutines} has run for {long}: see BUSY below."),
+        (_, long) => format!("{nothing}, but {coroutines} have run for {long}: see BUSY below."),
+    }
+}
+
+/// Where nothing tells whether that is as it should be, or only how long it lasts: that nobody goes on.
+fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
+    let since = groups.iter().map(|group| group.members.youngest_ns).min()?;
+    let all_wait = groups
+        .iter()
+        .all(|it| it.verdict() == Verdict::Waiting || reasons::is_by_its_length(it));
+    let is_unproven = groups
+        .iter()
+        .any(|it| !reasons::is_as_usual(it) || reasons::is_by_its_length(it));
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let long = units::duration(Nanos(since));
+    let who = match count {
+        1 => "the only coroutine alive has not run for".to_owned(),
+        _ => format!(
+            "none of the {} coroutines alive has run for",
+            units::count(count as u64)
+        ),
+    };
+    (all_wait && is_unproven && threshold.0 <= since).then(|| format!("{who} {long}"))
+}
+
+/// Verdicts, the worst first; but who keeps the thread of others comes before these.
+fn order(groups: &[Group]) -> [Verdict; 4] {
+    let [worst, stuck, maybe, busy] = [
+        Verdict::Deadlock,
+        Verdict::Stuck,
+        Verdict::MaybeStuck,
+        Verdict::Busy,
+    ];
+    match groups
+        .iter()
+        .any(|it| it.verdict().is_stuck() && it.is_kept_up())
+    {
+        true => [worst, busy, stuck, maybe],
+        false => [worst, stuck, maybe, busy],
+    }
+}
+
+/// Groups of one verdict for one reason: the headline, why, and each place.
+fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) -> io::Result<()> {
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let coroutines = units::counted(count as u64, "coroutine");
+    let sites = units::counted(groups.len() as u64, "site");
+    let verdict = groups[0].ruling.verdict;
+    let headline = text::spread(
+        &format!("{verdict} {coroutines}, {sites}"),
+        groups[0].ruling.confidence,
+    );
+    page.headline(verdict, &headline[verdict.len()..])?;
+    page.lines(&text::flow(
+        "  ",
+        "  ",
+        " ",
+        &text::words(&reasons::section(groups)),
+    ))?;
+    page.gap()?;
+    groups
+        .iter()
+        .try_for_each(|group| block(page, group, names, view))
+}
+
+/// One place: its lines of source, what is known of the coroutines there, and the proof of one.
+fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
+    let left = format!(
+        "  {} x {}",
+        units::count(group.members.count as u64),
+        text::cut_middle(&group.place.function, 40)
+    );
+    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+    page.line(&text::spread(
+        &left,
+        &text::cut_middle(&group.place.at(), room),
+    ))?;
+    if let Some(label) = names.of(group.place.site) {
+        page.lines(&source::excerpt(names.sources(), label))?;
+    }
+    if let Some(awaited_by) = &group.place.awaited_by {
+        page.lines(&text::flow(
+            "     awaited by   ",
+            &" ".repeat(18),
+            "  <-  ",
+            &awaited_by.words,
+        ))?;
+    }
+    for (field, value) in fields(group, view) {
+        page.lines(&text::flow(
+            &format!("     {field:<13}"),
+            &" ".repeat(18),
+            ", ",
+            &[value],
+        ))?;
+    }
+    if view.all_ids {
+        let ids: Vec<String> = group.members.ids.iter().map(u32::to_string).collect();
+        page.lines(&text::flow(
+            "     ids          ",
+            &" ".repeat(18),
+            ", ",
+            &ids,
+        ))?;
+    }
+    page.gap()?;
+    missing_wakes::write(page, group)?;
+    proof(page, group)
+}
+
+fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
+    let since = units::range(
+        Nanos(group.members.youngest_ns),
+        Nanos(group.members.oldest_ns),
+    );
+    let mut waits = group
+        .members
+        .waits_for
+        .iter()
+        .map(crate::evidence::resource::WaitsFor::describe);
+    let mut fields: Vec<(&str, String)> = spawned(group).into_iter().collect();
+    let by = parents::describe(&group.members.spawned_by, group.members.count);
+    let words = ["spawned by"].into_iter().chain(std::iter::repeat(""));
+    fields.extend(words.zip(by));
+    let first = waits
+        .next()
+        .unwrap_or_else(|| state_in_words(group).to_owned());
+    let since = format!("since {since}");
+    let gap = 62usize
+        .saturating_sub(text::columns(&first) + text::columns(&since))
+        .max(2);
+    fields.push((field(group), format!("{first}{}{since}", " ".repeat(gap))));
+    fields.extend(waits.map(|more| ("", more)));
+    fields.extend(group.place.within.clone().map(|within| ("within", within)));
+    fields.extend(blocker_text::fields(
+        &group.evidence.kept_by,
+        group.evidence.kept_by_others,
+        true,
+    ));
+    let behind = blocker_text::behind(&group.evidence.behind, view.all_ids);
+    fields.extend(behind.map(|behind| ("behind", behind)));
+    fields.push(("state", group.ruling.state.to_owned()));
+    fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
+    let thread = match group.ruling.judged.1 {
+        Fact::Running => "keeps",
+        _ => "last thread",
+    };
+    fields.push((thread, format!("tid {}", text::few(&group.members.threads))));
+    fields.extend(reasons::thread_kept(group).map(|kept| ("", kept)));
+    if !view.all_ids {
+        let more = if text::FEW < group.members.ids.len() {
+            "   (--ids lists all)"
+        } else {
+            ""
+        };
+        fields.push(("ids", format!("{}{more}", text::few(&group.members.ids))));
+    }
+    fields
+}
+
+/// What the line with the age is about.
+fn field(group: &Group) -> &'static str {
+    match group.ruling.judged.1 {
+        Fact::Running => "runs",
+        Fact::NeverRun => "born",
+        _ => "waits for",
+    }
+}
+
+/// What there is to say where no resource is told.
+fn state_in_words(group: &Group) -> &'static str {
+    match group.ruling.judged.1 {
+        Fact::Running => "from there on, without a suspend",
+        Fact::NeverRun => "and never run",
+        _ if group.members.one_of_several => "(not told), and perhaps for something else too",
+        _ => "(not told)",
+    }
+}
+
+/// `lost_wakeup::listen  lost_wakeup.rs:38, as session`.
+fn spawned(group: &Group) -> Option<(&'static str, String)> {
+    let at = group.members.spawned.as_ref().map(|it| match &it.function {
+        Some(function) => format!("{function}  {}", it.at),
+        None => it.at.clone(),
+    });
+    match (at, called(&group.members.names)) {
+        (None, names) => Some(("named", text::cut(&names?, ROOM))),
+        (Some(at), None) => Some(("spawned at", text::cut_middle(&at, ROOM))),
+        (Some(at), Some(names)) => {
+            let names = format!(", as {}", text::cut(&names, ROOM / 2));
+            let room = ROOM - text::columns(&names);
+            Some(("spawned at", text::cut_middle(&at, room) + &names))
+        }
+    }
+}
+
+/// `session`, `conn-1, conn-2`; of more, `conn-*, probe`.
+fn called(names: &[String]) -> Option<String> {
+    let stems: BTreeSet<String> = names.iter().map(|name| label::numbered(name)).collect();
+    match names {
+        [] => None,
+        [_] | [_, _] => Some(names.join(", ")),
+        _ => Some(text::few(&stems.into_iter().collect::<Vec<_>>())),
+    }
+}
+
+fn proof(page: &mut Page, group: &Group) -> io::Result<()> {
+    let proof = &group.evidence.proof;
+    page.line(&format!("  proof for id {}:", proof.id))?;
+    proof.steps.iter().try_for_each(|step| {
+        let moment = units::moment(Nanos(step.at_ns));
+        page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
+    })?;
+    page.gap()
+}
+
+fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let lost = groups
+        .iter()
+        .fold(0, |sum: u64, group| sum.saturating_add(group.members.lost));
+    let coroutines = units::counted(count as u64, "coroutine");
+    let running = groups
+        .iter()
+        .all(|group| group.ruling.judged.1 == Fact::Running);
+    let why = match lost {
+        _ if groups.iter().all(|group| is_filtered(group)) => {
+            "a filter kept out what they did last".to_owned()
+        }
+        0 if running => {
+            "last seen running; whether they go on or have ended is not told".to_owned()
+        }
+        0 => "part of the trace cannot be read; a wake or a run may be among them".to_owned(),
+        lost => format!(
+            "{} of theirs lost; a wake or a run may be among them",
+            units::counted(lost, "event")
+        ),
+    };
+    let rest = format!(" {coroutines}: {why}");
+    page.headline("UNKNOWN", &rest)?;
+    groups.iter().try_for_each(|group| {
+        let left = format!(
+            "  {} x {}",
+            units::count(group.members.count as u64),
+            text::cut_middle(&group.place.function, 40)
+        );
+        page.line(&text::spread(
+            &left,
+            &text::cut_middle(&group.place.at(), 50),
+        ))?;
+        page.line(&format!("     ids {}", text::few(&group.members.ids)))?;
+        missing_wakes::lost(page, group)
+    })?;
+    page.gap()
+}
+
+fn is_filtered(group: &Group) -> bool {
+    matches!(group.ruling.judged.2.reason, Reason::Filtered(_))
+}
+
+/// Those that do what is usual where they wait, and those of which nothing says so.
+fn waiting(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
+    let (usual, unproven): (Vec<&Group>, Vec<&Group>) =
+        groups.iter().partition(|group| reasons::is_as_usual(group));
+    list(page, "WAITING, not stuck:", &usual)?;
+    list(page, "WAITING, nothing to compare with:", &unproven)
+}
+
+fn list(page: &mut Page, title: &str, groups: &[&Group]) -> io::Result<()> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    page.line(title)?;
+    groups.iter().try_for_each(|group| {
+        let words = text::words(&reasons::waiting(group));
+        page.lines(&text::flow("  ", "      ", " ", &words))
+    })?;
+    page.gap()
+}
+
+const FRAMES: &str =
+    "to see who awaits whom: build the program with RUSTFLAGS=\"-C force-frame-pointers=yes\"";
+const PRECISE: &str =
+    "to see where in the function they wait: record with ctp-record --precise-chains";
+
+/// What to type next; `tool` is the program with the trace that it reads, and `by_name` whether that
+/// has totals.
+pub fn hints(
+    page: &mut Page,
+    (tool, by_name): (&str, bool),
+    groups: &[Group],
+    names: &Names,
+    view: &StuckView,
+) -> io::Result<()> {
+    let gate = (!view.fail).then(|| format!("to make it a gate: {tool} --stuck --fail"));
+    let is_frameless = |group: &Group| names.is_frameless(group.place.site);
+    let rebuild = groups.iter().any(is_frameless).then(|| FRAMES.to_owned());
+    let again = groups.iter().any(|group| is_unchained(group, names));
+    let again = again.then(|| PRECISE.to_owned());
+    let next = gate
+        .into_iter()
+        .chain([how_to_see(tool, by_name)])
+        .chain(rebuild)
+        .chain(again);
+    page.lines(&text::flow("", "", HINT_GAP, &next.collect::<Vec<_>>()))
+}
+
+/// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait
+/// before.
+fn is_unchained(group: &Group, names: &Names) -> bool {
+    let is_kept = matches!(group.ruling.judged.1, Fact::NotWoken | Fact::WokenNotRun);
+    is_kept && group.verdict().is_stuck() && names.is_unchained(group.place.site)
+}

@@ -1,0 +1,178 @@
+//! The part of the page that tells of cycles: who waits for what, which the next one holds.
+
+use std::io;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Verdict;
+
+use crate::config::StuckView;
+use crate::evidence::blocker_text;
+use crate::evidence::blockers::KeptBy;
+use crate::evidence::proof::Step;
+use crate::names::Names;
+use crate::names::source;
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
+use crate::views::stuck::deadlocks::{Deadlock, Link};
+
+/// Cycles that are told whole, unless all ids are wanted.
+const TOLD: usize = 5;
+
+/// Members of a cycle, and records that prove it, that are told one by one. Of more, so many less one
+/// third are told of its beginning, and that third of its end, unless all ids are wanted.
+const MEMBERS: usize = 24;
+
+/// Where what is said of a field begins.
+const INDENT: usize = 18;
+
+/// Writes the cycles of a verdict, each with its proof.
+pub fn write(
+    page: &mut Page,
+    all: &[Deadlock],
+    verdict: Verdict,
+    names: &Names,
+    view: &StuckView,
+) -> io::Result<()> {
+    let of_it: Vec<&Deadlock> = all
+        .iter()
+        .filter(|it| it.judged.verdict == verdict)
+        .collect();
+    let told = if view.all_ids { of_it.len() } else { TOLD };
+    for one in of_it.iter().take(told) {
+        cycle(page, one, names, view)?;
+    }
+    match &of_it[of_it.len().min(told)..] {
+        [] => Ok(()),
+        rest => others(page, rest),
+    }
+}
+
+fn others(page: &mut Page, rest: &[&Deadlock]) -> io::Result<()> {
+    let cycles = units::counted(rest.len() as u64, "other cycle");
+    let ids: Vec<u32> = rest
+        .iter()
+        .flat_map(|it| it.cycle.iter().map(|one| one.id))
+        .collect();
+    let verdict = rest[0].verdict;
+    let said = format!(" {cycles}: ids {}   (--ids tells all)", text::few(&ids));
+    page.headline(verdict, &said)?;
+    page.gap()
+}
+
+fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io::Result<()> {
+    let coroutines = units::counted(it.cycle.len() as u64, "coroutine");
+    let left = format!("{} {coroutines}, 1 cycle", it.verdict);
+    let headline = text::spread(&left, it.confidence);
+    page.headline(it.verdict, &headline[it.verdict.len()..])?;
+    page.lines(&text::flow("  ", "  ", " ", &text::words(&why(it))))?;
+    page.gap()?;
+    let (first, between, last) = ends(&it.cycle, view);
+    first
+        .iter()
+        .try_for_each(|link| self::link(page, link, names))?;
+    if 0 < between {
+        let others = units::counted(between as u64, "other");
+        page.line(&format!(
+            "  .. {others}, each of which waits for the next one   (--ids tells all)"
+        ))?;
+        page.gap()?;
+    }
+    last.iter()
+        .try_for_each(|link| self::link(page, link, names))?;
+    if let Some(behind) = blocker_text::behind(&it.behind, view.all_ids) {
+        page.lines(&text::flow(
+            "  behind them: ",
+            &" ".repeat(15),
+            " ",
+            &text::words(&behind),
+        ))?;
+        page.gap()?;
+    }
+    proof(page, &it.proof, view)
+}
+
+/// The first of many, how many are left out, and the last.
+fn ends<'t, T>(all: &'t [T], view: &StuckView) -> (&'t [T], usize, &'t [T]) {
+    match all.len().checked_sub(MEMBERS) {
+        Some(between @ 1..) if !view.all_ids => {
+            let (first, rest) = all.split_at(MEMBERS - MEMBERS / 3);
+            (first, between, &rest[between..])
+        }
+        _ => (all, 0, &[]),
+    }
+}
+
+/// `each waits for a lock that the next one holds, and the last for one of the first; no wake since`.
+fn why(it: &Deadlock) -> String {
+    let holds = |link: &Link| link.kept_by.first().is_some_and(|by| by.how == "holder");
+    let what = match (&it.cycle[..], it.cycle.iter().all(holds)) {
+        ([_], true) => "it waits for a lock that it holds itself",
+        ([_], false) => "it waits for itself",
+        (_, true) => {
+            "each waits for a lock that the next one holds, and the last for one of the first"
+        }
+        (_, false) => "each waits for the next one, and the last for the first",
+    };
+    format!("deadlock: {what}; {}", blocker_text::sureness(it.doubted))
+}
+
+/// One of the cycle: where it waits, for what, and who keeps it.
+fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
+    let name = match (&link.name[..], &link.function) {
+        ("", Some(function)) => function,
+        (name, _) => name,
+    };
+    let left = format!("  id {}  {}", link.id, text::cut_middle(name, 40));
+    let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
+    let at = link.at.as_deref().unwrap_or("(place not recorded)");
+    page.line(&text::spread(&left, &text::cut_middle(at, room)))?;
+    if let Some(label) = names.of(link.site) {
+        page.lines(&source::excerpt(names.sources(), label))?;
+    }
+    let since = format!("since {}", units::duration(Nanos(link.waits_ns)));
+    field(page, "waits for", &two(&link.waits_for, &since))?;
+    for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more(&link.kept_by)) {
+        field(page, name, &said)?;
+    }
+    if let Some(ns) = link.woken_ns {
+        let ago = units::duration(Nanos(ns));
+        let said = format!("which has not polled it since it was woken, {ago} ago");
+        field(page, "", &said)?;
+    }
+    page.gap()
+}
+
+/// What the next one does is told where it stands. Others are told of here only.
+fn tells_more(all: &[KeptBy]) -> bool {
+    1 < all.len()
+}
+
+fn field(page: &mut Page, name: &str, said: &str) -> io::Result<()> {
+    let name = format!("     {name}");
+    page.line(&format!("{name:<INDENT$}{said}"))
+}
+
+fn two(left: &str, right: &str) -> String {
+    let gap = 62usize
+        .saturating_sub(text::columns(left) + text::columns(right))
+        .max(2);
+    format!("{left}{}{right}", " ".repeat(gap))
+}
+
+fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
+    page.line("  proof:")?;
+    let (first, between, last) = ends(steps, view);
+    first.iter().try_for_each(|step| self::step(page, step))?;
+    if 0 < between {
+        let others = units::counted(between as u64, "other record");
+        page.line(&format!("     .. {others}   (--ids tells all)"))?;
+    }
+    last.iter().try_for_each(|step| self::step(page, step))?;
+    page.gap()
+}
+
+fn step(page: &mut Page, step: &Step) -> io::Result<()> {
+    let moment = units::moment(Nanos(step.at_ns));
+    page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
+}

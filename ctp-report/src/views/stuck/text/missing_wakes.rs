@@ -1,0 +1,166 @@
+//! The lines that say who should have woken the coroutines of a group.
+
+use std::io;
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Fact;
+
+use crate::evidence::blocker_text;
+use crate::evidence::last_waker::LastWaker;
+use crate::evidence::missing_wakes::{ClosedBy, UsualWaker};
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
+use crate::views::stuck::model::Group;
+
+/// Places that closed something, of which a group tells.
+const PLACES: usize = 3;
+
+/// Points at the line that is to be looked at first.
+pub const LOOK: &str = "   <== look here";
+
+/// Stands for a caller of whom nothing is known.
+const UNKNOWN: &str = "not known who: no function of the program's was found";
+
+/// Where what is said of a field begins.
+const INDENT: usize = 18;
+
+/// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
+pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
+    let (_, fact, _) = group.ruling.judged;
+    let is_told = !group.evidence.closed_by.is_empty()
+        || group.evidence.usual_waker.is_some()
+        || group.evidence.last_waker.is_some();
+    if !is_told || !matches!(fact, Fact::NotWoken | Fact::NoWaker | Fact::Suspended) {
+        return Ok(());
+    }
+    page.line("  who should have woken them")?;
+    closed(page, group)?;
+    if let Some(waker) = &group.evidence.usual_waker {
+        page.line(&usual_waker(waker))?;
+        let (wakes, of) = (units::count(waker.wakes), units::counted(waker.of, "time"));
+        detail(page, &format!("woke this site {wakes} of {of}"))?;
+    }
+    if let Some(waker) = &group.evidence.last_waker {
+        last_waker(page, waker, group.evidence.last_wakers_besides)?;
+    }
+    page.gap()
+}
+
+/// `last woken   by id 7 sender, which has ended`, and how many others woke others of the group.
+fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<()> {
+    let who = format!("by {},", waker.who());
+    let first = format!("     {:<13}", "last woken");
+    let words = [who, blocker_text::done_by(waker)];
+    page.lines(&text::flow(&first, &" ".repeat(INDENT), " ", &words))?;
+    match besides {
+        0 => Ok(()),
+        more => detail(
+            page,
+            &format!("and by {}", units::counted(more as u64, "other")),
+        ),
+    }
+}
+
+/// Writes which threads lost records while a group waited, the largest losses of them.
+pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
+    for loss in group.evidence.lost_records.iter().take(PLACES) {
+        let records = units::counted(loss.records, "record");
+        let at = units::moment(Nanos(loss.at_ns));
+        let what = format!("{records} of tid {} lost just before {at}", loss.tid);
+        page.line(&format!("     {what}; a wake may be among them"))?;
+    }
+    Ok(())
+}
+
+fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
+    for (i, by) in group.evidence.closed_by.iter().take(PLACES).enumerate() {
+        let look = if i == 0 { LOOK } else { "" };
+        page.line(&(closer(by, i == 0) + look))?;
+        detail(page, &when(by, group))?;
+    }
+    match group.evidence.closed_by.len().saturating_sub(PLACES) {
+        0 => Ok(()),
+        more => detail(
+            page,
+            &format!("and {}", units::counted(more as u64, "other")),
+        ),
+    }
+}
+
+/// Where it was closed, or who ended.
+fn closer(by: &ClosedBy, is_first: bool) -> String {
+    let field = |word| if is_first { word } else { "" };
+    match &by.ended {
+        None => place(field("closed by"), &by.function, &by.at),
+        Some(it) => {
+            let name = (!it.name.is_empty()).then(|| it.name.clone());
+            place(field("ended"), &name, &Some(format!("id {}", it.id)))
+        }
+    }
+}
+
+/// Where no place is known, only libraries were found among the calls.
+fn usual_waker(waker: &UsualWaker) -> String {
+    match (&waker.function, &waker.at) {
+        (None, None) => place("usual waker", &None, &Some(UNKNOWN.to_owned())),
+        (function, at) => place("usual waker", function, at),
+    }
+}
+
+fn detail(page: &mut Page, said: &str) -> io::Result<()> {
+    page.line(&format!("{:INDENT$}{said}", ""))
+}
+
+/// `tid 4127, 11.77 .. 11.80 s ago, 47 closes, 0 wakes`.
+fn when(by: &ClosedBy, group: &Group) -> String {
+    let ago = units::range(Nanos(by.youngest_ns), Nanos(by.oldest_ns));
+    let what = if by.ended.is_some() { "end" } else { "close" };
+    let closes = units::counted(by.closes as u64, what);
+    let wakes = if group.ruling.wakes_exact {
+        ", 0 wakes"
+    } else {
+        ""
+    };
+    format!("tid {}, {ago} ago, {closes}{wakes}", text::few(&by.threads))
+}
+
+/// A function, and at the right edge its place. Where no function is known, the place alone.
+fn place(field: &str, function: &Option<String>, at: &Option<String>) -> String {
+    let room = text::EDGE - INDENT - 2;
+    let at = at.as_deref().unwrap_or("(place not recorded)");
+    let Some(function) = function else {
+        return format!("     {field:<13}{}", text::cut_middle(at, room));
+    };
+    let at = text::cut_middle(at, room * 2 / 3);
+    let function = short(function, room.saturating_sub(text::columns(&at)));
+    text::spread(&format!("     {field:<13}{function}"), &at)
+}
+
+/// A function with as many of its modules as there is room for.
+fn short(function: &str, room: usize) -> String {
+    let mut rest = function;
+    while room < text::columns(rest)
+        && let Some((module, more)) = rest.split_once("::")
+        && module.chars().all(|c| c.is_alphanumeric() || c == '_')
+    {
+        rest = more;
+    }
+    text::cut_middle(rest, room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-14
+    #[test]
+    fn a_long_name_loses_its_modules_first() {
+        let name = "mini_rt::reactor::Reactor::on_hangup";
+        assert_eq!(short(name, 40), name);
+        assert_eq!(short(name, 30), "reactor::Reactor::on_hangup");
+        assert_eq!(short(name, 9), "on_hangup");
+        let of_a_trait = "<a::B as core::task::Wake>::wake";
+        assert!(text::columns(&short(of_a_trait, 20)) <= 20);
+    }
+}

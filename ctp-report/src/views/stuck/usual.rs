@@ -1,0 +1,51 @@
+//! How long coroutines usually wait where one does.
+
+use ctp_trace::census::Coroutine;
+use serde::Serialize;
+
+use crate::load::model::Model;
+
+/// What is usual at a site, or under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Usual {
+    /// Whether these figures are complete.
+    pub exact: bool,
+    /// Waits that ended in a run.
+    pub waits: u64,
+    /// Their mean.
+    pub mean_ns: u64,
+    /// 99 % of them took no longer.
+    pub p99_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// Delays between wake and run that are known.
+    pub queued: u64,
+    /// The longest of those.
+    pub longest_queued_ns: u64,
+    /// These are all waits of all coroutines of this name, wherever they waited.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_name: bool,
+}
+
+/// What is usual where this one waits.
+pub fn usual(model: &Model, one: &Coroutine) -> Option<Usual> {
+    let (wait, past) = (one.suspend()?, model.census.past(one));
+    let by_name = model.census.is_past_of_name(one);
+    let (mean, approximate) = if by_name {
+        let named = model.census.named(one.kin())?;
+        (named.waiting.mean()?, named.approximate)
+    } else {
+        let site = model.census.site(wait.site, wait.wait)?;
+        (site.waits.mean()?, site.approximate)
+    };
+    Some(Usual {
+        exact: !approximate && !one.account.is_approximate() && model.knows_its_losses(),
+        waits: past.waits,
+        mean_ns: mean.0,
+        p99_ns: past.p99.0,
+        longest_ns: past.longest.0,
+        queued: past.queued,
+        longest_queued_ns: past.longest_queued.0,
+        by_name,
+    })
+}

@@ -1,0 +1,309 @@
+//! What those that are shown did, gathered while the trace is read once more.
+
+use std::collections::HashMap;
+
+use ctp_trace::Reader;
+use ctp_trace::record::{Act, CoroutineId, Deed, EventKind, Nanos, Record, Waker};
+
+use super::arrows::{Arrow, Arrows};
+use super::row::Row;
+use super::selection::Selection;
+use crate::time_scale::Scale;
+
+/// Reads what the selected ones did, in the order of the selection, and how they woke each other.
+pub fn collect(reader: Reader<'_>, selection: &Selection, scale: &Scale) -> (Vec<Row>, Arrows) {
+    let members = || selection.groups.iter().flat_map(|group| &group.members);
+    let count = members().count().max(1);
+    let rows: Vec<Row> = members().map(|one| Row::new(one, scale, count)).collect();
+    let places = members().map(|it| it.id).zip(0..).collect();
+    let awaited = vec![None; rows.len()];
+    let mut table = Table {
+        rows,
+        places,
+        awaited,
+        arrows: Arrows::default(),
+    };
+    for record in reader.flatten() {
+        table.take(&record, scale);
+    }
+    table.rows.iter_mut().for_each(|row| row.close(scale));
+    (table.rows, table.arrows)
+}
+
+/// The rows, and how those are found that a record is about.
+struct Table {
+    rows: Vec<Row>,
+    places: HashMap<CoroutineId, usize>,
+    /// What each of them waits for, side by side: closings are many and concern few.
+    awaited: Vec<Option<u64>>,
+    arrows: Arrows,
+}
+
+impl Table {
+    fn take(&mut self, record: &Record, scale: &Scale) {
+        match record {
+            Record::Event(event) => {
+                if let Some(&place) = self.places.get(&event.coroutine) {
+                    self.rows[place].event(event, scale);
+                    let waits = event.kind == EventKind::Suspend;
+                    self.awaited[place] = waits.then_some(event.arg);
+                }
+            }
+            Record::Earlier(it) => {
+                if let Some(&place) = self.places.get(&it.coroutine) {
+                    self.rows[place].begins_after(it.events);
+                }
+            }
+            Record::Wake(wake) => {
+                if let Some(&place) = self.places.get(&wake.coroutine)
+                    && self.rows[place].woken(wake, scale)
+                {
+                    self.arrow(wake.at, wake.waker, place, scale);
+                }
+            }
+            Record::Deed(deed) => self.deed(deed, scale),
+            _ => {}
+        }
+    }
+
+    fn arrow(&mut self, at: Nanos, by: Waker, to: usize, scale: &Scale) {
+        let from = match by {
+            Waker::Coroutine(id) => self.places.get(&id),
+            _ => None,
+        };
+        if let Some(&from) = from {
+            self.arrows.add(Arrow { at, from, to }, scale);
+        }
+    }
+
+    fn deed(&mut self, deed: &Deed, scale: &Scale) {
+        match &deed.act {
+            Act::Wake(call) => {
+                if let Some(&place) = self.places.get(&call.coroutine) {
+                    self.rows[place].called(deed, call, scale);
+                    self.arrow(deed.at, call.by, place, scale);
+                }
+            }
+            Act::Close(close) => {
+                let rows = self.rows.iter_mut().zip(&self.awaited);
+                for (row, _) in rows.filter(|(_, arg)| **arg == Some(close.arg)) {
+                    row.closed(deed, close, scale);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::marks::{By, Mark, Marks};
+    use super::super::{Crowd, Doing, Piece, pick};
+    use super::*;
+    use ctp_trace::record::{
+        Birth, Close, Earlier, End, Event, SiteId, Start, WaitKind, Wake, WakeCall,
+    };
+    use ctp_trace::verdict::Verdict;
+    use ctp_trace::{Census, Writer};
+
+    const ONE: CoroutineId = CoroutineId(1);
+
+    fn event(n: u64, at: u64, kind: EventKind, tid: u64) -> Record {
+        Record::Event(Event {
+            coroutine: ONE,
+            n,
+            at: Nanos(at),
+            tid,
+            kind,
+            ..Event::default()
+        })
+    }
+
+    fn row(records: &[Record], from: u64) -> Row {
+        let mut writer = Writer::new(Vec::new(), &Start::default()).unwrap();
+        let birth = Record::Birth(Birth {
+            coroutine: ONE,
+            at: Nanos(10),
+            ..Birth::default()
+        });
+        writer.write(&birth).unwrap();
+        records.iter().for_each(|it| writer.write(it).unwrap());
+        let end = End {
+            at: Nanos(1_000),
+            ..End::default()
+        };
+        let bytes = writer.finish(&end).unwrap();
+        let scale = Scale::new(Nanos(from), Nanos(1_000));
+        let (mut census, mut crowd) = (Census::new(), Crowd::new(scale));
+        for record in Reader::new(&bytes).unwrap().flatten() {
+            crowd.see(&census, &record);
+            census.feed(&record);
+        }
+        let selection = pick(&census, crowd, &scale, Nanos(100), None);
+        let (mut rows, _) = collect(Reader::new(&bytes).unwrap(), &selection, &scale);
+        rows.remove(0)
+    }
+
+    fn near(row: &Row) -> Vec<(u64, u64, Doing)> {
+        let parts = |it: &Piece| (it.from.0, it.to.0, it.doing);
+        row.near.pieces().iter().map(parts).collect()
+    }
+
+    fn when(marks: &Marks) -> Vec<u64> {
+        marks.all().iter().map(|mark| mark.at.0).collect()
+    }
+
+    // CT-19: each wake that a thread told of, once, and the end of what it waited for, once
+    #[test]
+    fn deeds_become_marks_with_names() {
+        let wait = |n, at| {
+            let mut suspend = event(n, at, EventKind::Suspend, 2);
+            if let Record::Event(event) = &mut suspend {
+                (event.wait, event.arg) = (WaitKind::Readable, 7);
+            }
+            suspend
+        };
+        let deed = |at, act| {
+            Record::Deed(Deed {
+                at: Nanos(at),
+                tid: 9,
+                act,
+                ..Deed::default()
+            })
+        };
+        let site = SiteId(3);
+        let call = |count| {
+            Act::Wake(WakeCall {
+                coroutine: ONE,
+                count,
+                site,
+                ..WakeCall::default()
+            })
+        };
+        let close = Act::Close(Close {
+            wait: WaitKind::Readable,
+            arg: 7,
+            site,
+        });
+        let word = Record::Wake(Wake {
+            coroutine: ONE,
+            count: 2,
+            at: Nanos(41),
+            ..Wake::default()
+        });
+        let row = row(
+            &[
+                deed(15, close),
+                event(0, 20, EventKind::Run, 2),
+                wait(1, 30),
+                deed(35, call(1)),
+                deed(40, call(2)),
+                word,
+                event(2, 50, EventKind::Run, 2),
+                wait(3, 60),
+                deed(70, close),
+                deed(80, close),
+            ],
+            0,
+        );
+        let by = Some(By { tid: 9, site });
+        let at = Nanos(70);
+        assert_eq!(
+            (when(&row.wakes), when(&row.closes)),
+            (vec![35, 40], vec![70])
+        );
+        assert!(row.wakes.all().iter().all(|mark| mark.by == by));
+        assert_eq!(row.lost, Some(Mark { at, by }));
+    }
+
+    // CT-19: spans, thread changes, the latest wake of a wait, an open end
+    #[test]
+    fn events_become_pieces_and_marks() {
+        let wake = |count, at| {
+            Record::Wake(Wake {
+                coroutine: ONE,
+                count,
+                waker: Waker::Foreign,
+                at: Nanos(at),
+            })
+        };
+        let row = row(
+            &[
+                wake(0, 0),
+                event(0, 10, EventKind::Birth, 1),
+                event(1, 20, EventKind::Run, 2),
+                event(2, 50, EventKind::Suspend, 2),
+                wake(1, 80),
+                event(3, 90, EventKind::Run, 3),
+            ],
+            0,
+        );
+        let waits = Doing::Waits(SiteId(0), WaitKind::Unknown, 0);
+        let expected = [
+            (10, 20, Doing::Born),
+            (20, 50, Doing::Runs(2)),
+            (50, 90, waits),
+        ];
+        assert_eq!(near(&row), expected);
+        assert_eq!((when(&row.wakes), when(&row.moves)), (vec![80], vec![90]));
+        assert_eq!(row.member.verdict, Verdict::Busy);
+        let open = row.open.unwrap();
+        assert_eq!(
+            (open.from, open.to, open.doing),
+            (Nanos(90), Nanos(1_000), Doing::Runs(3))
+        );
+    }
+
+    // CT-19: a loss is a piece of its own, and the dead have no open end
+    #[test]
+    fn a_loss_is_seen_and_a_death_is_an_end() {
+        let row = row(
+            &[
+                event(5, 40, EventKind::Run, 2),
+                event(6, 60, EventKind::Death, 2),
+            ],
+            0,
+        );
+        assert_eq!(
+            near(&row),
+            [(10, 40, Doing::Lost(5)), (40, 60, Doing::Runs(2))]
+        );
+        assert_eq!((row.open, row.events), (None, (2, 5)));
+        assert_eq!(
+            row.death(&Scale::new(Nanos(0), Nanos(1_000))),
+            Some(Nanos(60))
+        );
+    }
+
+    // CT-19: what a flight recorder did not keep is not shown, and not lost
+    #[test]
+    fn a_flight_recorders_row_begins_with_what_it_kept() {
+        let earlier = Earlier {
+            coroutine: ONE,
+            events: 5,
+        };
+        let row = row(
+            &[
+                Record::Earlier(earlier),
+                event(5, 40, EventKind::Run, 2),
+                event(6, 60, EventKind::Death, 2),
+            ],
+            0,
+        );
+        assert_eq!(near(&row), [(40, 60, Doing::Runs(2))]);
+        assert_eq!(row.events, (2, 0));
+    }
+
+    // CT-19: a window cuts what reaches into it
+    #[test]
+    fn a_window_cuts() {
+        let row = row(
+            &[
+                event(0, 20, EventKind::Run, 2),
+                event(1, 600, EventKind::Suspend, 2),
+            ],
+            500,
+        );
+        assert_eq!(near(&row), [(500, 600, Doing::Runs(2))]);
+    }
+}

@@ -1,0 +1,201 @@
+//! What one coroutine did, one piece after the other, and never more pieces than there is room for.
+
+use ctp_trace::record::{Nanos, SiteId, WaitKind};
+
+/// A stretch of time in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// From when.
+    pub from: Nanos,
+    /// Until when.
+    pub to: Nanos,
+    /// What filled it.
+    pub doing: Doing,
+}
+
+/// What fills a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It was born, and had not run yet.
+    Born,
+    /// It ran on this thread.
+    Runs(u64),
+    /// It waited at this site for this.
+    Waits(SiteId, WaitKind, u64),
+    /// So many events are lost.
+    Lost(u64),
+    /// Too much for the room: so many pieces, and for how long it ran in all.
+    Mixed {
+        /// Pieces that became this one.
+        pieces: u64,
+        /// Nanoseconds of them in which it ran.
+        ran: u64,
+        /// Events of them that are lost.
+        lost: u64,
+    },
+}
+
+/// The pieces of one row, in the order of time.
+#[derive(Clone, Debug)]
+pub struct Track {
+    pieces: Vec<Piece>,
+    /// What is shorter is merged with what is short beside it.
+    grain: u64,
+    length: u64,
+    room: usize,
+}
+
+impl Track {
+    /// No piece yet. At most `room` of them will be kept of a line of time of this length, and
+    /// those shorter than `grain` are merged in any case.
+    pub fn new(length: u64, grain: u64, room: usize) -> Self {
+        Track {
+            pieces: Vec::new(),
+            grain,
+            length,
+            room: room.max(16),
+        }
+    }
+
+    /// The pieces so far.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Whether a moment is in no piece that was merged of others.
+    pub fn tells_apart(&self, at: Nanos) -> bool {
+        let place = self.pieces.partition_point(|piece| piece.to < at);
+        let merged = |piece: &Piece| matches!(piece.doing, Doing::Mixed { .. });
+        !self.pieces.get(place).is_some_and(merged)
+    }
+
+    /// Adds the next one.
+    pub fn push(&mut self, piece: Piece) {
+        add(&mut self.pieces, piece, self.grain);
+        while self.room < self.pieces.len() && self.grain <= self.length {
+            self.grain = (2 * self.grain).max(self.length >> 14).max(1);
+            let pieces = std::mem::take(&mut self.pieces);
+            for piece in pieces {
+                add(&mut self.pieces, piece, self.grain);
+            }
+        }
+    }
+}
+
+impl Piece {
+    /// How long.
+    pub fn length(&self) -> u64 {
+        self.from.until(self.to).0
+    }
+
+    fn counts(&self) -> (u64, u64, u64) {
+        match self.doing {
+            Doing::Runs(_) => (1, self.length(), 0),
+            Doing::Lost(lost) => (1, 0, lost),
+            Doing::Mixed { pieces, ran, lost } => (pieces, ran, lost),
+            Doing::Born | Doing::Waits(..) => (1, 0, 0),
+        }
+    }
+}
+
+fn add(pieces: &mut Vec<Piece>, piece: Piece, grain: u64) {
+    match pieces.last_mut() {
+        Some(last) if last.doing == piece.doing && last.to == piece.from && is_run(&piece) => {
+            last.to = piece.to;
+        }
+        Some(last) if last.from.until(piece.to).0 < grain => merge(last, &piece),
+        _ => pieces.push(piece),
+    }
+}
+
+fn is_run(piece: &Piece) -> bool {
+    matches!(piece.doing, Doing::Runs(_))
+}
+
+fn merge(into: &mut Piece, piece: &Piece) {
+    let ((a, ran, lost), (b, more_ran, more_lost)) = (into.counts(), piece.counts());
+    into.to = piece.to;
+    into.doing = Doing::Mixed {
+        pieces: a + b,
+        ran: ran.saturating_add(more_ran),
+        lost: lost.saturating_add(more_lost),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time_scale::Scale;
+
+    fn piece(from: u64, to: u64, doing: Doing) -> Piece {
+        Piece {
+            from: Nanos(from),
+            to: Nanos(to),
+            doing,
+        }
+    }
+
+    const WAIT: Doing = Doing::Waits(SiteId(1), WaitKind::Timer, 0);
+
+    // CT-19
+    #[test]
+    fn few_pieces_are_kept_as_they_are() {
+        let mut track = Track::new(1_000, 0, 16);
+        track.push(piece(0, 10, Doing::Born));
+        track.push(piece(10, 11, Doing::Runs(7)));
+        track.push(piece(11, 12, Doing::Runs(7)));
+        track.push(piece(12, 1_000, WAIT));
+        let expected = [
+            piece(0, 10, Doing::Born),
+            piece(10, 12, Doing::Runs(7)),
+            piece(12, 1_000, WAIT),
+        ];
+        assert_eq!(track.pieces(), expected);
+    }
+
+    // CT-19: however long the trace, a row is bounded, and no time and no loss goes missing
+    #[test]
+    fn many_pieces_are_merged_into_as_many_as_there_is_room_for() {
+        let mut track = Track::new(3_000_000, 0, 100);
+        for i in 0..1_000_000 {
+            track.push(piece(3 * i, 3 * i + 1, Doing::Runs(7)));
+            track.push(piece(3 * i + 1, 3 * i + 3, WAIT));
+        }
+        let counts = track.pieces().iter().map(Piece::counts);
+        let sum = counts.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        assert!((20..=100).contains(&track.pieces().len()));
+        assert_eq!(sum, (2_000_000, 1_000_000));
+        assert!(
+            track
+                .pieces()
+                .windows(2)
+                .all(|two| two[0].to == two[1].from)
+        );
+    }
+
+    // CT-19: a damaged trace may say that time goes from its beginning to its end again and again
+    #[test]
+    fn a_row_of_any_length_is_bounded() {
+        let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
+        let mut track = Track::new(scale.length(), 0, 16);
+        for tid in 0..100 {
+            track.push(piece(0, scale.to.0, Doing::Runs(tid)));
+        }
+        assert!(track.pieces().len() <= 16);
+    }
+
+    // CT-19: what is long stays what it is amid what is short
+    #[test]
+    fn a_long_wait_is_never_merged() {
+        let mut track = Track::new(10_000, 100, 1_000);
+        for i in 0..10 {
+            track.push(piece(i, i + 1, Doing::Runs(i)));
+        }
+        track.push(piece(10, 9_000, WAIT));
+        track.push(piece(9_000, 9_001, Doing::Lost(4)));
+        assert_eq!(track.pieces().len(), 3);
+        assert_eq!(track.pieces()[1].doing, WAIT);
+        assert!(!track.tells_apart(Nanos(5)) && track.tells_apart(Nanos(50)));
+        assert!(track.tells_apart(Nanos(9_900)), "not merged yet");
+    }
+}

@@ -1,0 +1,146 @@
+//! Who woke whom: an arrow from the row of the one to that of the other, at the time of the wake.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::{CHART, LEFT, Picture, captions};
+use crate::text::svg::escape;
+use crate::text::units::{count, counted};
+use crate::time_scale::UNITS;
+use crate::views::timeline::model::Arrow;
+
+/// So many are a picture and no thicket; more are seen by row only.
+const FEW: usize = 120;
+
+/// Height of a head, which is made of lines that grow thinner: zooming leaves these as wide as
+/// they are.
+const HEAD: u64 = 6;
+const STEPS: u64 = 3;
+
+/// The arrows of one row to another: those that are seen from afar, and from near by only.
+#[derive(Default)]
+struct Pair {
+    far: Vec<u64>,
+    near: Vec<u64>,
+}
+
+/// Draws them above the rows, whose upper edges are these.
+pub fn draw(picture: &Picture, edges: &[u64], height: u64) -> String {
+    let (Some(top), Some(last)) = (edges.first(), edges.last()) else {
+        return String::new();
+    };
+    let pairs = pairs(picture);
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let tall = last + height - top;
+    let class = if is_thicket(picture) { " by-row" } else { "" };
+    let mut drawn = format!(
+        "<svg class=\"lane arrows{class}\" x=\"{LEFT}\" y=\"{top}\" width=\"{CHART}\" \
+         height=\"{tall}\" viewBox=\"0 0 {UNITS} {tall}\" preserveAspectRatio=\"none\">"
+    );
+    for ((from, to), pair) in &pairs {
+        let ends = (edges[*from] - top, edges[*to] - top);
+        drawn += &group(picture, (*from, *to), pair, ends, height);
+    }
+    drawn + "</svg>\n"
+}
+
+/// How many there are, and how to see them; nothing if there is none.
+pub fn said(picture: &Picture) -> Option<String> {
+    let (total, kept) = (picture.arrows.total(), picture.arrows.all().len() as u64);
+    if total == 0 {
+        return None;
+    }
+    let wakes = format!("{} between rows", counted(total, "wake"));
+    let which = match kept == total {
+        true => format!("arrows: {wakes}"),
+        false => format!("arrows: {} of {wakes}", count(kept)),
+    };
+    Some(match (is_thicket(picture), is_near(picture)) {
+        (true, _) => format!("{which}; point at a row to see those from and to it"),
+        (false, true) => format!("{which}; where they are dense, zoom in and point at a row"),
+        (false, false) => which,
+    })
+}
+
+/// An arrow from one height to another.
+pub fn arrow(x: u64, from: u64, to: u64) -> String {
+    shape(&[x], from, to)
+}
+
+fn is_thicket(picture: &Picture) -> bool {
+    let all = picture.arrows.all().iter();
+    FEW < all.filter(|it| is_seen_from_afar(picture, it)).count()
+}
+
+fn is_near(picture: &Picture) -> bool {
+    let mut all = picture.arrows.all().iter();
+    !all.all(|it| is_seen_from_afar(picture, it))
+}
+
+/// Where bars are only shades, an arrow would begin or end nowhere.
+fn is_seen_from_afar(picture: &Picture, arrow: &Arrow) -> bool {
+    let tells = |row: usize| picture.rows[row].far.tells_apart(arrow.at);
+    tells(arrow.from) && tells(arrow.to)
+}
+
+fn pairs(picture: &Picture) -> BTreeMap<(usize, usize), Pair> {
+    let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
+    for arrow in picture.arrows.all() {
+        let pair = pairs.entry((arrow.from, arrow.to)).or_default();
+        let places = match is_seen_from_afar(picture, arrow) {
+            true => &mut pair.far,
+            false => &mut pair.near,
+        };
+        let x = picture.scale.x(arrow.at);
+        if places.last() != Some(&x) {
+            places.push(x);
+        }
+    }
+    pairs
+}
+
+fn group(
+    picture: &Picture,
+    (from, to): (usize, usize),
+    pair: &Pair,
+    (a, b): (u64, u64),
+    height: u64,
+) -> String {
+    let middle = a + height / 2;
+    let tip = if a < b { b + 1 } else { b + height - 2 };
+    let who = |row: usize| {
+        let member = &picture.rows[row].member;
+        format!("{} #{}", captions::name(picture, member), member.id.0)
+    };
+    let told = format!("{} woke {}", who(from), who(to));
+    let mut drawn = format!(
+        "<g class=\"call\" data-a=\"{from}\" data-b=\"{to}\"><title>{}</title>{}",
+        escape(&told),
+        shape(&pair.far, middle, tip)
+    );
+    if !pair.near.is_empty() {
+        let near = shape(&pair.near, middle, tip);
+        let _ = write!(drawn, "<g class=\"near\">{near}</g>");
+    }
+    drawn + "</g>\n"
+}
+
+/// Stems, and heads as steps that grow thinner towards the tip.
+fn shape(places: &[u64], from: u64, tip: u64) -> String {
+    if places.is_empty() {
+        return String::new();
+    }
+    let path = |class: &str, from: u64, to: u64| {
+        let lines: String = places.iter().map(|x| format!("M{x} {from}V{to}")).collect();
+        format!("<path class=\"{class}\" d=\"{lines}\"/>")
+    };
+    let back = |by: u64| if from < tip { tip - by } else { tip + by };
+    let mut drawn = path("stem", from, back(1));
+    for step in 0..STEPS {
+        let (begin, end) = (HEAD - step * HEAD / STEPS, HEAD - (step + 1) * HEAD / STEPS);
+        drawn += &path(&format!("head{step}"), back(begin), back(end));
+    }
+    drawn
+}

@@ -1,0 +1,199 @@
+//! What stands around the rows: title, findings, legend, axes, headings of groups.
+
+use std::fmt::Write as _;
+
+use super::{CHART, LEFT, Picture, RIGHT, WIDTH, arrows, captions, row, summary};
+use crate::findings::notes;
+use crate::text;
+use crate::text::svg::escape;
+use crate::time_scale::{Scale, Tick, UNITS};
+use crate::views::timeline::model::Group;
+
+/// Height of the line of time.
+pub const AXIS: u64 = 24;
+
+/// Height of a heading.
+pub const HEADING: u64 = 20;
+
+/// Hatching for what is lost, in rows and in the legend.
+pub const PATTERNS: &str = "\
+<defs><pattern id=\"lost\" width=\"6666\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
+<path class=\"band\" d=\"M0 6L3333 6L6666 0L3333 0z\"/></pattern>\
+<pattern id=\"lost-key\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">\
+<path class=\"band\" d=\"M0 6L3 6L6 0L3 0z\"/></pattern></defs>\n";
+
+/// Notes that are shown; the text report has them all.
+const NOTES: usize = 4;
+
+/// Columns of text that fit beside each other.
+const COLUMNS: usize = 190;
+
+/// Columns of a headline, whose letters are larger.
+const HEADLINE: usize = 100;
+
+/// Class, width in columns and meaning of what is in the legend, line by line.
+const LEGEND: [&[(&str, &str)]; 3] = [
+    &[
+        ("stuck", "stuck: red to an open end"),
+        ("busy", "has kept its thread for long"),
+        ("runs", "runs"),
+        ("shades", "runs and waits, too short to draw"),
+        ("born", "born, not run yet"),
+        ("lost-key", "lost, unknown"),
+    ],
+    &[
+        ("fd", "waits for an fd"),
+        ("timer", "a timer"),
+        ("others", "a lock, channel, coroutine"),
+        ("turn", "its turn"),
+        ("untold", "its own, or not told"),
+    ],
+    &[
+        ("wakes", "woken"),
+        ("call", "by another one, from its row"),
+        ("closes", "what it waits for is closed"),
+        ("moves", "other thread"),
+        ("birth", "birth"),
+        ("death", "death"),
+        ("burst", "crash"),
+        ("losses", "records of a thread lost"),
+    ],
+];
+
+/// Everything above the line of time, and how high it is.
+pub fn head(picture: &Picture, title: Option<&str>) -> (String, u64) {
+    let program = picture.model.program();
+    let usual = format!("{program}: what its coroutines did");
+    let mut y = 30;
+    let title = text::cut(&text::escape(title.unwrap_or(&usual)), HEADLINE);
+    let mut drawn = line("title", y, &title);
+    let mut put = |class: &str, step: u64, text: &str| {
+        y += step;
+        drawn += &line(class, y, text);
+        y
+    };
+    put("facts", 20, &summary::facts(picture.model, picture.threads));
+    for (class, finding) in summary::findings(picture) {
+        put(class, 19, &text::cut(&finding, COLUMNS - 25));
+    }
+    put("facts", 19, &summary::shown(picture));
+    if let Some(said) = arrows::said(picture) {
+        put("facts", 15, &said);
+    }
+    for note in notes::notes(picture.model, picture.names)
+        .iter()
+        .take(NOTES)
+    {
+        put("facts", 15, &format!("note: {}", text::escape(note)));
+    }
+    drawn += &tools(y + 20);
+    for items in LEGEND {
+        y += 20;
+        drawn += &legend(items, y);
+    }
+    (drawn, y + 8)
+}
+
+fn line(class: &str, y: u64, words: &str) -> String {
+    let words = escape(&text::cut(words, COLUMNS));
+    format!("<text class=\"{class}\" x=\"10\" y=\"{y}\">{words}</text>\n")
+}
+
+/// Shown only if there is script to serve it.
+fn tools(y: u64) -> String {
+    let x = WIDTH - 10;
+    format!(
+        "<g id=\"tools\"><text id=\"search\" class=\"tool\" x=\"{x}\" y=\"30\">search (/)</text>\
+         <text id=\"reset\" class=\"tool\" x=\"{x}\" y=\"50\">whole time (0)</text>\
+         <text class=\"hint\" x=\"{x}\" y=\"{y}\">zoom: drag or wheel on the time axis</text></g>\n"
+    )
+}
+
+fn legend(items: &[(&str, &str)], y: u64) -> String {
+    let mut drawn = String::from("<g class=\"legend\">");
+    let mut x = 10;
+    for (class, meaning) in items {
+        let top = y - 10;
+        let mark = match *class {
+            "wakes" => format!("<path class=\"wakes\" d=\"M{} {}v8\"/>", x + 10, top - 1),
+            "call" => format!(
+                "<g class=\"call\">{}</g>",
+                arrows::arrow(x + 10, top, top + 12)
+            ),
+            "moves" => format!("<path class=\"moves\" d=\"M{} {}v8\"/>", x + 10, top + 5),
+            "birth" | "death" | "losses" => {
+                format!("<path class=\"{class}\" d=\"M{} {top}v12\"/>", x + 10)
+            }
+            "closes" => row::closing(x + 10, top, 12, meaning),
+            "burst" => row::burst(x + 10, top),
+            "shades" => ["m0", "m2", "m4"]
+                .iter()
+                .zip([x, x + 7, x + 14])
+                .map(|(class, x)| swatch(class, x, top, 8))
+                .collect(),
+            _ => swatch(class, x, top, 22),
+        };
+        let after = x + 28;
+        let _ = write!(
+            drawn,
+            "{mark}<text x=\"{after}\" y=\"{y}\">{meaning}</text>"
+        );
+        x = after + 7 * meaning.len() as u64 + 16;
+    }
+    drawn + "</g>\n"
+}
+
+fn swatch(class: &str, x: u64, y: u64, width: u64) -> String {
+    format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"12\"/>")
+}
+
+/// The line of time above and below the rows, and lines between the two.
+pub fn axes(scale: &Scale, top: u64, bottom: u64) -> String {
+    let mut drawn = String::from("<g id=\"axes\">");
+    for (y, id) in [(top, "above"), (bottom, "below")] {
+        let _ = write!(
+            drawn,
+            "<rect id=\"{id}\" class=\"axis\" x=\"{LEFT}\" y=\"{y}\" width=\"{CHART}\" \
+             height=\"{AXIS}\"/>"
+        );
+    }
+    drawn += "<g id=\"ticks\">";
+    for tick in scale.ticks(9) {
+        drawn += &mark(&tick, top, bottom);
+    }
+    let _ = writeln!(
+        drawn,
+        "</g><text class=\"unit\" x=\"{}\" y=\"{}\">time since the start</text>\
+         <text class=\"unit after\" x=\"{}\" y=\"{}\">at the end</text></g>",
+        LEFT - 24,
+        top + 15,
+        RIGHT + 30,
+        top + 15
+    );
+    drawn
+}
+
+fn mark(tick: &Tick, top: u64, bottom: u64) -> String {
+    let x = LEFT + tick.x * CHART / UNITS;
+    let (from, to) = (top + AXIS - 5, bottom + 5);
+    let label = escape(&tick.label);
+    format!(
+        "<g class=\"tick\"><path d=\"M{x} {from}V{to}\"/>\
+         <text x=\"{x}\" y=\"{}\">{label}</text><text x=\"{x}\" y=\"{}\">{label}</text></g>",
+        top + 14,
+        bottom + 18
+    )
+}
+
+/// Stands above the rows of a group.
+pub fn heading(picture: &Picture, group: &Group, y: u64) -> String {
+    let (verdict, rest) = summary::heading(picture, group);
+    let class = captions::class(group.verdict);
+    let width = WIDTH - 10;
+    let baseline = y + 14;
+    format!(
+        "<g class=\"group\"><rect x=\"5\" y=\"{y}\" width=\"{width}\" height=\"18\"/>\
+         <text x=\"10\" y=\"{baseline}\"><tspan class=\"{class}\">{verdict}</tspan> {}</text></g>\n",
+        escape(&text::cut(&rest, COLUMNS - 10))
+    )
+}

@@ -1,0 +1,162 @@
+//! What is said of all: what was recorded, what to look at first, who is shown.
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Verdict;
+
+use super::{Picture, captions};
+use crate::findings::crash::Crash;
+use crate::load::ending::how_it_ended;
+use crate::load::model::Model;
+use crate::text;
+use crate::text::units::{count, counted, date, duration, moment};
+use crate::time_scale::Scale;
+use crate::views::timeline::model::{Group, Row};
+
+/// Findings that stand above a timeline.
+const FINDINGS: usize = 4;
+
+/// What was recorded.
+pub fn facts(model: &Model, threads: u64) -> String {
+    let totals = model.census.totals();
+    [
+        counted(totals.coroutines, "coroutine"),
+        counted(totals.events, "event"),
+        format!("lost {}", count(model.lost())),
+        counted(threads, "thread"),
+        duration(model.duration()),
+        format!("ended: {}", how_it_ended(model)),
+        format!("host: {}", text::cut(&text::escape(&model.start.host), 40)),
+        format!("started {}", date(model.start.started_unix_ns)),
+    ]
+    .join(", ")
+}
+
+/// What to look at first, each with its class.
+pub fn findings(picture: &Picture) -> Vec<(&'static str, String)> {
+    let groups = &picture.selection.groups;
+    let notable = || groups.iter().filter(|it| it.verdict < Verdict::Waiting);
+    let mut found = alarms(picture);
+    if picture.selection.stuck() == 0 {
+        let known = match picture.model.has_all_events() {
+            true => "nothing is stuck",
+            false => "nothing is known to be stuck",
+        };
+        found.push(("good", known.to_owned()));
+    }
+    found.extend(
+        notable()
+            .take(FINDINGS)
+            .map(|it| (captions::class(it.verdict), finding(picture, it))),
+    );
+    let more = notable().count().saturating_sub(FINDINGS);
+    if 0 < more {
+        found.push((
+            "facts",
+            format!("and {}", counted(more as u64, "more group")),
+        ));
+    }
+    found
+}
+
+/// What no verdict says.
+fn alarms(picture: &Picture) -> Vec<(&'static str, String)> {
+    let crash = picture.crash.map(|it| format!("CRASH  {}", it.headline()));
+    let broken = picture.model.census.broken().len() as u64;
+    let broken = (0 < broken).then(|| {
+        let coroutines = counted(broken, "coroutine");
+        format!("BROKEN  events of {coroutines} contradict each other; their rows are unreliable")
+    });
+    crash
+        .into_iter()
+        .chain(broken)
+        .map(|it| ("bad", it))
+        .collect()
+}
+
+fn finding(picture: &Picture, group: &Group) -> String {
+    let (verdict, rest) = heading_words(picture, group);
+    format!("{verdict}  {rest}, {}", since(group))
+}
+
+/// `since +0.59 s .. +0.61 s (11.8 s)`.
+fn since(group: &Group) -> String {
+    let (first, last) = group.since;
+    let age = duration(group.longest);
+    if first == last {
+        format!("since {}, for {age}", moment(first))
+    } else {
+        format!(
+            "since {} .. {}, for up to {age}",
+            moment(first),
+            moment(last)
+        )
+    }
+}
+
+fn heading_words(picture: &Picture, group: &Group) -> (&'static str, String) {
+    let at = captions::at(picture, group.site).unwrap_or_default();
+    let name = group
+        .members
+        .first()
+        .map(|one| captions::function(picture, one));
+    let verdict = match group.verdict {
+        Verdict::MaybeStuck => "STUCK? (likely)",
+        verdict => verdict.word(),
+    };
+    let name = name.unwrap_or_default();
+    (verdict, format!("{} x {name}  {at}", count(group.count)))
+}
+
+/// The verdict of a group, and what else its heading says.
+pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
+    let (verdict, rest) = heading_words(picture, group);
+    let since = match group.verdict {
+        Verdict::Over => String::new(),
+        _ => format!(", {}", since(group)),
+    };
+    let shown = group.members.len() as u64;
+    let crashed = group.members.first().and_then(|it| picture.crash_of(it));
+    let shown = match crashed {
+        _ if shown == group.count => String::new(),
+        Some(_) => format!("; showing the crashed one and {} more", count(shown - 1)),
+        None => format!("; showing the {} longest", count(shown)),
+    };
+    (verdict, format!("{rest}{since}{shown}"))
+}
+
+/// Who is shown, and of how many.
+pub fn shown(picture: &Picture) -> String {
+    let selection = picture.selection;
+    let total = format!("{}{}", count(selection.total), window(picture));
+    let first = match picture.crash.and_then(Crash::culprit) {
+        Some(_) => "the crashed and the stuck ones",
+        None => "the stuck ones",
+    };
+    let mut said = match selection.grouped {
+        false => format!("showing all {total}, {first} first"),
+        true => format!(
+            "showing {} of {total}: by verdict and site the longest of each, {first} first",
+            count(selection.shown() as u64)
+        ),
+    };
+    if let (groups @ 1.., coroutines) = selection.left_out {
+        let (groups, coroutines) = (
+            counted(groups, "smaller group"),
+            counted(coroutines, "coroutine"),
+        );
+        said += &format!("; {groups} with {coroutines} not shown");
+    }
+    if picture.rows.iter().any(Row::is_merged) {
+        said += "; --time FROM,TO draws a part of it more finely";
+    }
+    said
+}
+
+/// Which part of the time is shown, if it is not all.
+fn window(picture: &Picture) -> String {
+    let Scale { from, to } = picture.scale;
+    match from == Nanos(0) && picture.model.duration() <= to {
+        true => String::new(),
+        false => format!(" that lived between {} and {}", moment(from), moment(to)),
+    }
+}

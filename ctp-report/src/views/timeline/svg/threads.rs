@@ -1,0 +1,102 @@
+//! The threads, one thin row each, below the coroutines.
+
+use super::{CHART, LEFT, Picture, RIGHT, WIDTH};
+use crate::text;
+use crate::text::svg::escape;
+use crate::text::units::{count, counted, moment};
+use crate::time_scale::UNITS;
+use crate::views::timeline::model::Thread;
+
+/// Height of a row, and of the bar in it.
+const ROW: u64 = 14;
+const BAR: u64 = 8;
+
+/// Height of the heading, with what is above it.
+const HEADING: u64 = 26;
+
+/// Draws them from `y` on, if there are any that told of themselves; and says where they end.
+pub fn draw(picture: &Picture, y: u64) -> (String, u64) {
+    let shown = picture.lives;
+    if shown.threads.is_empty() {
+        return (String::new(), y);
+    }
+    let (mut drawn, mut y) = (heading(picture, y + 6), y + HEADING);
+    for thread in &shown.threads {
+        drawn += &row(picture, thread, y);
+        y += ROW;
+    }
+    (drawn, y)
+}
+
+fn heading(picture: &Picture, y: u64) -> String {
+    let (shown, total) = (picture.lives.threads.len() as u64, picture.lives.total);
+    let said = match shown == total {
+        true => counted(total, "thread"),
+        false => format!(
+            "showing {} of {}: those that lost records, then the longest-lived",
+            count(shown),
+            counted(total, "thread")
+        ),
+    };
+    format!(
+        "<g class=\"group threads\"><rect x=\"5\" y=\"{y}\" width=\"{}\" height=\"18\"/>\
+         <text x=\"10\" y=\"{}\">{said}</text></g>\n",
+        WIDTH - 10,
+        y + 14
+    )
+}
+
+fn row(picture: &Picture, thread: &Thread, y: u64) -> String {
+    let base = y + 11;
+    format!(
+        "<g class=\"thread\"><title>{}</title><text x=\"10\" y=\"{base}\">tid {}</text>\
+         {}<text class=\"end\" x=\"{}\" y=\"{base}\">{}</text></g>\n",
+        escape(&about(thread)),
+        thread.tid,
+        lane(picture, thread, y),
+        RIGHT + 16,
+        text::cut(&state(thread), 16)
+    )
+}
+
+fn lane(picture: &Picture, thread: &Thread, y: u64) -> String {
+    let (scale, inset) = (&picture.scale, (ROW - BAR) / 2);
+    let (from, to) = (scale.x(thread.begun), scale.x(thread.until));
+    let width = to.saturating_sub(from).max(1);
+    let losses = thread.losses.iter().filter(|(at, _)| scale.has(*at));
+    let losses: String = losses
+        .map(|(at, records)| {
+            let (x, said) = (scale.x(*at), loss(*records));
+            let at = moment(*at);
+            format!("<path class=\"losses\" d=\"M{x} 0v{ROW}\"><title>{said} {at}</title></path>")
+        })
+        .collect();
+    format!(
+        "<svg class=\"lane\" x=\"{LEFT}\" y=\"{y}\" width=\"{CHART}\" height=\"{ROW}\" \
+         viewBox=\"0 0 {UNITS} {ROW}\" preserveAspectRatio=\"none\"><rect class=\"life\" \
+         x=\"{from}\" y=\"{inset}\" width=\"{width}\" height=\"{BAR}\"/>{losses}</svg>"
+    )
+}
+
+fn loss(records: u64) -> String {
+    format!("{} of it lost just before", counted(records, "record"))
+}
+
+/// What stands at the right.
+fn state(thread: &Thread) -> String {
+    match (thread.lost, thread.ended) {
+        (0, true) => "ended".to_owned(),
+        (0, false) => String::new(),
+        (lost, _) => format!("{} lost", count(lost)),
+    }
+}
+
+fn about(thread: &Thread) -> String {
+    let end = match thread.ended {
+        true => format!(", ended {}", moment(thread.until)),
+        false => String::new(),
+    };
+    let lost = counted(thread.lost, "record");
+    let (tid, begun) = (thread.tid, moment(thread.begun));
+    format!("thread {tid}: first seen {begun}{end}; {lost} of it lost")
+}

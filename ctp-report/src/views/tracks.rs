@@ -1,0 +1,4 @@
+//! `--export chrome`: the trace as tracks for Perfetto and other viewers.
+
+pub mod json;
+pub mod model;

@@ -1,0 +1,332 @@
+//! The trace as tracks with slices, for viewers of others: a track for each coroutine, with what it
+//! waited for and when it ran, and one for each thread, with whom it ran; wakes are arrows.
+//!
+//! The form is the JSON of Google's "Trace Event Format", which Perfetto, `chrome://tracing` and
+//! speedscope open. Nothing is gathered: each slice is told when it ends.
+
+mod event;
+
+use std::collections::HashMap;
+
+use ctp_trace::census::{Census, Coroutine};
+use ctp_trace::record::{
+    Act, Close, CoroutineId, Deed, Event, EventKind, Nanos, ProcessId, Record, SiteId, WakeCall,
+};
+use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
+
+use crate::evidence::resource;
+use crate::findings::crash;
+use crate::load::model::Model;
+use crate::names::Names;
+use crate::names::label::Label;
+use crate::time_scale::Scale;
+
+pub use event::{Details, TraceEvent, Track};
+
+/// Makes trace events of records, in their order.
+pub struct Tracks<'a> {
+    model: &'a Model,
+    names: &'a Names,
+    scale: Scale,
+    pids: HashMap<ProcessId, u32>,
+    /// Calls of `wake()` that led to no run yet, the first of each coroutine.
+    calls: HashMap<CoroutineId, (Deed, WakeCall)>,
+    arrows: u64,
+}
+
+/// What takes them.
+pub type Sink<'s> = &'s mut dyn FnMut(&TraceEvent);
+
+impl<'a> Tracks<'a> {
+    /// Of what goes on within that time.
+    pub fn new(model: &'a Model, names: &'a Names, scale: Scale) -> Self {
+        let pids = model.processes.iter().map(|it| (it.id, it.pid));
+        Tracks {
+            model,
+            names,
+            scale,
+            pids: pids.collect(),
+            calls: HashMap::new(),
+            arrows: 0,
+        }
+    }
+
+    /// What the processes are called, of which an image or another tool's file tells no ids.
+    pub fn begin(&self, sink: Sink<'_>) {
+        for process in &self.model.processes {
+            let program = match process.pid {
+                0 => self.model.program(),
+                pid => format!("{} (pid {pid})", self.model.program()),
+            };
+            let threads = self.thread(process.id, 1);
+            sink(&TraceEvent::process(
+                threads,
+                &format!("threads: {program}"),
+            ));
+            let coroutines = Track::of_coroutine(process.id, CoroutineId(0));
+            let name = format!("coroutines: {program}");
+            sink(&TraceEvent::process(coroutines, &name));
+        }
+    }
+
+    /// One record, and what was known before it.
+    pub fn take(&mut self, census: &Census, record: &Record, sink: Sink<'_>) {
+        match record {
+            Record::Event(event) => {
+                if let Some(one) = census.get(event.coroutine) {
+                    self.event(one, event, sink);
+                }
+            }
+            Record::Deed(deed) => self.deed(census, deed, sink),
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, one: &Coroutine, event: &Event, sink: Sink<'_>) {
+        match &one.last {
+            Some(last) if last.n.checked_add(1) == Some(event.n) && !event.after_filtered => {
+                self.stretch(one, last, event, sink);
+            }
+            Some(last) => self.gap(one, last, event, sink),
+            None => {
+                let name = format!("id {} {}", one.id.0, self.name(one));
+                sink(&TraceEvent::thread(Track::of(one), &name));
+            }
+        }
+        match event.kind {
+            EventKind::Run => self.arrive(one, event, sink),
+            EventKind::Death => drop(self.calls.remove(&one.id)),
+            _ => {}
+        }
+    }
+
+    /// What one did from one event to the next.
+    fn stretch(&self, one: &Coroutine, from: &Event, to: &Event, sink: Sink<'_>) {
+        if !self.shows(from.at, to.at) {
+            return;
+        }
+        let span = (from.at, to.at);
+        let track = Track::of(one);
+        match from.kind {
+            EventKind::Birth => {
+                let details = self.at(one.spawn_site);
+                sink(&TraceEvent::slice(
+                    track, "spawned", "queued", span, details,
+                ));
+            }
+            EventKind::Run => self.run(one, from, span, sink),
+            EventKind::Suspend => {
+                let name = self.place(one, from.site);
+                sink(&TraceEvent::slice(
+                    track,
+                    &name,
+                    "wait",
+                    span,
+                    self.wait(from),
+                ));
+                if to.kind == EventKind::Death {
+                    sink(&TraceEvent::mark(
+                        track,
+                        "dropped",
+                        to.at,
+                        Details::default(),
+                    ));
+                }
+            }
+            EventKind::Death => {}
+        }
+    }
+
+    /// On the track of the coroutine, and on that of its thread.
+    fn run(&self, one: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: Sink<'_>) {
+        let on = Details {
+            tid: Some(run.tid),
+            ..Details::default()
+        };
+        sink(&TraceEvent::slice(Track::of(one), "runs", "run", span, on));
+        let which = Details {
+            id: Some(one.id.0),
+            ..Details::default()
+        };
+        let thread = self.thread(one.process, run.tid);
+        sink(&TraceEvent::slice(
+            thread,
+            &self.name(one),
+            "run",
+            span,
+            which,
+        ));
+    }
+
+    fn gap(&self, one: &Coroutine, last: &Event, event: &Event, sink: Sink<'_>) {
+        let lost = event.n.saturating_sub(last.n).saturating_sub(1);
+        let what = match event.after_filtered {
+            true => "events kept out".to_owned(),
+            false => format!("{lost} events missing"),
+        };
+        if self.shows(event.at, event.at) {
+            sink(&TraceEvent::mark(
+                Track::of(one),
+                &what,
+                event.at,
+                Details::default(),
+            ));
+        }
+    }
+
+    fn deed(&mut self, census: &Census, deed: &Deed, sink: Sink<'_>) {
+        let thread = self.thread(deed.process, deed.tid);
+        match &deed.act {
+            Act::Wake(call)
+                if census
+                    .get(call.coroutine)
+                    .is_some_and(|it| is_new(it, call)) =>
+            {
+                self.calls.entry(call.coroutine).or_insert((*deed, *call));
+            }
+            Act::Close(close) if self.shows(deed.at, deed.at) => {
+                let what = format!("closes {}", self.thing(close));
+                sink(&TraceEvent::mark(
+                    thread,
+                    &what,
+                    deed.at,
+                    self.at(close.site),
+                ));
+            }
+            Act::Loss(records) if self.shows(deed.at, deed.at) => {
+                let what = format!("{records} records lost");
+                sink(&TraceEvent::mark(
+                    thread,
+                    &what,
+                    deed.at,
+                    Details::default(),
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    /// A run that a call of `wake()` led to.
+    fn arrive(&mut self, one: &Coroutine, run: &Event, sink: Sink<'_>) {
+        let Some((deed, call)) = self.calls.remove(&one.id) else {
+            return;
+        };
+        if run.at < deed.at || !self.shows(deed.at, run.at) {
+            return;
+        }
+        let waited = one.suspend().map_or(run.at, |wait| wait.at);
+        let ready = (deed.at.max(waited), run.at);
+        let track = Track::of(one);
+        sink(&TraceEvent::slice(
+            track,
+            "ready",
+            "queued",
+            ready,
+            Details::default(),
+        ));
+        self.arrow(one, &deed, call.site, run, sink);
+    }
+
+    /// From where somebody called to the run. Arrows begin and end at slices.
+    fn arrow(&mut self, to: &Coroutine, deed: &Deed, site: SiteId, run: &Event, sink: Sink<'_>) {
+        self.arrows += 1;
+        let caller = self.thread(deed.process, deed.tid);
+        let what = format!("wakes id {}", to.id.0);
+        let moment = (deed.at, deed.at);
+        sink(&TraceEvent::slice(
+            caller,
+            &what,
+            "wake",
+            moment,
+            self.at(site),
+        ));
+        sink(&TraceEvent::arrow_from(caller, self.arrows, deed.at));
+        let runner = self.thread(to.process, run.tid);
+        sink(&TraceEvent::arrow_to(runner, self.arrows, run.at));
+    }
+
+    /// What all that live did at the end, and what is to be said of that.
+    pub fn finish(&self, threshold: Nanos, sink: Sink<'_>) {
+        for (id, judgement) in self.model.census.judge(threshold) {
+            if let Some(one) = self.model.census.get(id) {
+                self.end(one, &judgement, sink);
+            }
+        }
+    }
+
+    fn end(&self, one: &Coroutine, judgement: &Judgement, sink: Sink<'_>) {
+        let end = self.model.census.end_of(one.process);
+        let Some(last) = one.last.filter(|last| self.shows(last.at, end)) else {
+            return;
+        };
+        let place = match last.kind {
+            EventKind::Suspend => self.place(one, last.site),
+            EventKind::Birth => "spawned".to_owned(),
+            _ => "runs".to_owned(),
+        };
+        let is_bad = judgement.verdict.is_stuck() || judgement.verdict == Verdict::Busy;
+        let name = match is_bad || judgement.verdict == Verdict::Unknown {
+            true => format!("{}: {place}", judgement.verdict.word()),
+            false => place,
+        };
+        let details = Details {
+            state: Some(judgement.fact.word()),
+            verdict: Some(judgement.verdict.word()),
+            reason: Some(judgement.reason.word()),
+            ..self.wait(&last)
+        };
+        let track = Track::of(one);
+        let sort = if is_bad { "stuck" } else { "open" };
+        let span = (last.at, end);
+        sink(&match judgement.verdict {
+            Verdict::Unknown => TraceEvent::mark(track, &name, last.at, details),
+            _ => TraceEvent::slice(track, &name, sort, span, details),
+        });
+    }
+
+    fn shows(&self, from: Nanos, to: Nanos) -> bool {
+        from <= self.scale.to && self.scale.from <= to
+    }
+
+    fn thread(&self, process: ProcessId, tid: u64) -> Track {
+        Track::of_thread(self.pids.get(&process).copied().unwrap_or_default(), tid)
+    }
+
+    fn name(&self, one: &Coroutine) -> String {
+        crash::name(self.model, self.names, one)
+    }
+
+    /// `read_frame main.rs:64`.
+    fn place(&self, one: &Coroutine, site: SiteId) -> String {
+        let name = self.model.census.name(one.name);
+        let function = self.names.function(site, name);
+        let at = self.names.of(site).and_then(Label::short);
+        at.map_or_else(|| function.clone(), |at| format!("{function} {at}"))
+    }
+
+    fn at(&self, site: SiteId) -> Details {
+        Details {
+            at: self.names.of(site).and_then(Label::at),
+            ..Details::default()
+        }
+    }
+
+    fn wait(&self, event: &Event) -> Details {
+        let is_wait = event.kind == EventKind::Suspend;
+        Details {
+            waits_for: is_wait.then(|| resource::of(self.model, event)),
+            tid: Some(event.tid),
+            ..self.at(event.site)
+        }
+    }
+
+    fn thing(&self, close: &Close) -> String {
+        resource::one(self.model, None, (close.wait, close.arg), None)
+    }
+}
+
+/// No run of it knew of this call yet. One may: a wake is counted first and dated later.
+fn is_new(one: &Coroutine, call: &WakeCall) -> bool {
+    let known = one.last.map_or(0, |last| last.wake_seen);
+    one.is_alive() && wakes_since(call.count, known).is_some_and(|wakes| 0 < wakes)
+}

@@ -1,0 +1,4 @@
+//! `--tree`: which coroutine spawned which.
+
+pub mod model;
+pub mod text;

@@ -1,0 +1,136 @@
+//! The page of who spawned whom.
+
+use std::io;
+
+use crate::text;
+use crate::text::page::Page;
+use crate::text::table::{self, Column, Side};
+use crate::text::units;
+use crate::views::tree::model::Branch;
+
+const COLUMNS: [Column; 5] = [
+    ("alive", Side::Right),
+    ("stuck", Side::Right),
+    ("ended", Side::Right),
+    ("coroutine", Side::Left),
+    ("spawned at", Side::Left),
+];
+
+/// Columns that hold names.
+const NAME: usize = 3;
+const PLACE: usize = 4;
+
+/// Columns of text that a place has at least.
+const PLACE_WIDTH: usize = 30;
+
+/// Rows that are shown.
+const MOST: usize = 500;
+
+/// Why that may be so.
+const NOT_TOLD: &str = "who ran there is not told, or records are missing";
+
+/// Writes each family below the one from which it descends; `all_ids` tells the members of each.
+pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> {
+    let mut lines = lines(tree);
+    let more = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    let mut cells: Vec<Vec<String>> = lines.iter().map(cells).collect();
+    fit(&mut cells);
+    let table = table::lines(&COLUMNS, &cells);
+    let (head, rows) = table.split_at(table.len() - lines.len());
+    page.lines(head)?;
+    rows.iter().zip(&lines).try_for_each(|(row, line)| {
+        page.line(row)?;
+        match all_ids {
+            true => ids(page, &line.branch.ids),
+            false => Ok(()),
+        }
+    })?;
+    match more {
+        0 => Ok(()),
+        more => page.line(&format!("  and {} more rows", units::count(more as u64))),
+    }
+}
+
+/// A family, and the lines to it that are drawn before its name.
+struct Line<'t> {
+    twigs: String,
+    branch: &'t Branch,
+}
+
+/// Parents before their children.
+fn lines(tree: &[Branch]) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    for root in tree {
+        lines.push(Line {
+            twigs: String::new(),
+            branch: root,
+        });
+        children(root, "", &mut lines);
+    }
+    lines
+}
+
+/// `before` is what stands before all of them.
+fn children<'t>(parent: &'t Branch, before: &str, lines: &mut Vec<Line<'t>>) {
+    for (i, branch) in parent.children.iter().enumerate() {
+        let (twig, below) = match i + 1 == parent.children.len() {
+            true => ("└─ ", "   "),
+            false => ("├─ ", "│  "),
+        };
+        let twigs = format!("{before}{twig}");
+        lines.push(Line { twigs, branch });
+        children(branch, &format!("{before}{below}"), lines);
+    }
+}
+
+fn cells(line: &Line) -> Vec<String> {
+    let Line { twigs, branch } = line;
+    let again = match branch.spawns_its_like {
+        true => " (spawn each other)",
+        false => "",
+    };
+    vec![
+        units::count(branch.alive),
+        units::count(branch.stuck),
+        units::count(branch.ended),
+        format!("{twigs}{}{again}", branch.name),
+        branch.spawned_at.clone().unwrap_or_default(),
+    ]
+}
+
+/// Cuts names and places so that the table is not too wide; figures are never cut.
+fn fit(cells: &mut [Vec<String>]) {
+    let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
+    let figures: usize = (0..NAME).map(|i| width(i) + table::GAP.len()).sum();
+    let room = text::WIDTH.saturating_sub(table::MARGIN.len() + figures + table::GAP.len());
+    let name = width(NAME).min(room.saturating_sub(width(PLACE).min(PLACE_WIDTH)));
+    for row in cells {
+        row[NAME] = text::cut(&row[NAME], name);
+        row[PLACE] = text::cut_middle(&row[PLACE], room.saturating_sub(name));
+    }
+}
+
+fn ids(page: &mut Page, ids: &[u32]) -> io::Result<()> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+    let indent = " ".repeat(10);
+    page.lines(&text::flow(&format!("{indent}ids "), &indent, ", ", &ids))
+}
+
+/// What to type next; `tool` is the program with the trace that it reads. Of so many coroutines it is
+/// not known who spawned them.
+pub fn hints(page: &mut Page, tree: &[Branch], tool: &str, unknown: u64) -> io::Result<()> {
+    if unknown > 0 {
+        page.gap()?;
+        let of = units::counted(unknown, "coroutine");
+        page.line(&format!("# it is not known who spawned {of}: {NOT_TOLD}"))?;
+    }
+    if lines(tree).iter().all(|line| line.branch.stuck == 0) {
+        return Ok(());
+    }
+    page.gap()?;
+    page.line(&format!("# what is stuck, and why: {tool} --stuck"))
+}

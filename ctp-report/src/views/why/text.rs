@@ -1,0 +1,224 @@
+//! The page that says what led a coroutine to where it is, and who keeps it there.
+
+use std::io;
+
+use ctp_trace::record::Nanos;
+
+use crate::evidence::blocker_text;
+use crate::evidence::blockers::{Kept, Line, LineEnd};
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
+use crate::views::stuck::text::missing_wakes;
+use crate::views::why::model::{Closed, Link, Origin, Ready, Why};
+
+/// Where what happened begins on a line.
+const INDENT: usize = 28;
+
+/// Writes the chain, the oldest link first.
+pub fn page(page: &mut Page, why: &Why) -> io::Result<()> {
+    let left = format!("WHY id {} {}", why.id, text::cut_middle(&why.name, 50));
+    page.line(&text::spread(
+        &left,
+        &format!("{}, {}", why.verdict, why.state),
+    ))?;
+    page.line(&format!("  begins with {}", origin(why.origin)))?;
+    page.gap()?;
+    for (i, link) in why.links.iter().enumerate() {
+        let next = why.links.get(i + 1);
+        let next = next.map_or((why.id, by_a_link(why)), |it| (it.id, it.ready.as_ref()));
+        self::link(page, link, next)?;
+    }
+    now(page, why)?;
+    kept(page, why)?;
+    if let Some(waker) = &why.last_waker {
+        let who = format!("{} the last time,", waker.who());
+        below(page, "woken by", &[who, blocker_text::done_by(waker)])?;
+    }
+    if let Some(by) = &why.thread_kept_by {
+        below(page, "", &[format!("its thread {}", by.keeps())])?;
+    }
+    page.gap()?;
+    page.line(&summary(why))
+}
+
+fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Fd => "a descriptor that was ready",
+        Origin::Timer => "a timer that was due",
+        Origin::Thread => "a thread that ran no coroutine",
+        Origin::Unknown => "somebody who is not known",
+        Origin::NotTold => "a run of which it is not told what led to it",
+        Origin::Earlier => "what is not kept any more: there is more before it",
+    }
+}
+
+fn link(page: &mut Page, link: &Link, next: (u32, Option<&Ready>)) -> io::Result<()> {
+    if let Some(ready) = link.ready.as_ref().filter(|ready| ready.by.is_none()) {
+        line(page, ready.at_ns, &by(ready), &[did(ready, link.id)])?;
+    }
+    line(
+        page,
+        link.began_ns,
+        &format!("id {}", link.id),
+        &parts(link, next),
+    )
+}
+
+/// What became of one, up to what it did to the next.
+fn parts(link: &Link, next: (u32, Option<&Ready>)) -> Vec<String> {
+    let time = |ns| units::duration(Nanos(ns));
+    let mut parts = vec![text::cut_middle(&link.name, 40) + ":"];
+    if link.waited_ns > 0 {
+        let what = of(" for", link.waited_for.as_deref());
+        parts.push(format!("waited {}{what},", time(link.waited_ns)));
+    }
+    if link.ready.is_some() {
+        parts.push(format!("queued {},", time(link.queued_ns)));
+    }
+    let ran = format!("ran {}", time(link.ran_ns));
+    match next {
+        (id, Some(ready)) => parts.extend([ran + ",", format!("and {}", did(ready, id))]),
+        _ => parts.push(ran),
+    }
+    parts
+}
+
+/// A word and what it is about, or nothing.
+fn of(word: &str, what: Option<&str>) -> String {
+    what.map(|what| format!("{word} {what}"))
+        .unwrap_or_default()
+}
+
+fn by(ready: &Ready) -> String {
+    match (ready.by, ready.tid) {
+        (Some(id), _) => format!("id {id}"),
+        (_, Some(tid)) => format!("tid {tid}"),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What made it ready, if one of the chain did.
+fn by_a_link(why: &Why) -> Option<&Ready> {
+    let last = why.links.last().map(|link| link.id);
+    why.ready
+        .as_ref()
+        .filter(|ready| ready.by.is_some() && ready.by == last)
+}
+
+/// `woke id 4 at reactor.rs:123`.
+fn did(ready: &Ready, id: u32) -> String {
+    let verb = if ready.spawned { "spawned" } else { "woke" };
+    format!("{verb} id {id}{}", of(" at", ready.place.as_deref()))
+}
+
+fn now(page: &mut Page, why: &Why) -> io::Result<()> {
+    if let Some(ready) = why.ready.as_ref().filter(|_| by_a_link(why).is_none()) {
+        line(page, ready.at_ns, &by(ready), &[did(ready, why.id)])?;
+    }
+    if let Some(closed) = &why.closed {
+        let by = format!("tid {}", closed.tid);
+        line(page, closed.at_ns, &by, &lost(closed, why.id))?;
+    }
+    line(page, why.end_ns, "(end)", &[state(why)])
+}
+
+/// What it waits for was closed, which is to be looked at first if it is stuck for that.
+fn lost(closed: &Closed, id: u32) -> Vec<String> {
+    let at = of(" at", closed.place.as_deref());
+    let what = match closed.ended {
+        Some(ended) => format!("id {ended} ended, which did not resume id {id}"),
+        None => format!("closed {}{at} without resuming id {id}", closed.thing),
+    };
+    let look = closed
+        .is_reason
+        .then(|| missing_wakes::LOOK.trim().to_owned());
+    [what].into_iter().chain(look).collect()
+}
+
+fn state(why: &Why) -> String {
+    let time = |ns| units::duration(Nanos(ns));
+    match (why.state, &why.ready) {
+        ("RUNNING", _) => "it runs".to_owned(),
+        (_, Some(_)) => format!("ready for {}, and not run", time(why.queued_ns)),
+        _ => {
+            let at = of(" at", why.waits_at.as_deref());
+            let what = of(" for", why.waits_for.as_deref());
+            format!("it waits{at}{what}, {} so far", time(why.waits_ns))
+        }
+    }
+}
+
+/// Each step is about the one that the step before named.
+fn kept(page: &mut Page, why: &Why) -> io::Result<()> {
+    let Some(Line { steps, ends, cycle }) = &why.kept else {
+        return Ok(());
+    };
+    for (i, step) in steps.iter().enumerate() {
+        let closes = i + 1 == steps.len() && *ends == LineEnd::Cycle;
+        step_of(page, step, closes.then(|| self::cycle(cycle)))?;
+    }
+    let next = steps.last().and_then(|last| last.by.first()?.id);
+    match next.filter(|_| *ends == LineEnd::More) {
+        Some(id) => below(page, "", &[format!("and so on: see --why {id}")]),
+        None => Ok(()),
+    }
+}
+
+/// Who keeps one, and what those do, or what else is to be said of them.
+fn step_of(page: &mut Page, step: &Kept, instead: Option<String>) -> io::Result<()> {
+    let told = &step.by[..step.by.len().min(blocker_text::TOLD)];
+    for (i, it) in told.iter().enumerate() {
+        let (how, who) = blocker_text::told(it);
+        let does = instead.clone().or_else(|| blocker_text::does(it));
+        let doubt = blocker_text::doubt(step.doubted).filter(|_| i + 1 == told.len());
+        let comma = if does.is_some() { "," } else { "" };
+        let mut parts = vec![who + comma];
+        parts.extend(does.map(|does| text::cut_middle(&does, text::WIDTH - INDENT - 2)));
+        parts.extend(doubt.map(|doubt| format!("({doubt})")));
+        below(page, how, &parts)?;
+    }
+    match step.by.len() - told.len() {
+        0 => Ok(()),
+        more => {
+            let others = units::counted(more as u64, "other");
+            below(page, "", &[format!("and {others}")])
+        }
+    }
+}
+
+fn cycle(ids: &[u32]) -> String {
+    match ids {
+        [_] => "which is the one that waits".to_owned(),
+        ids => {
+            let count = ids.len();
+            format!("which closes a cycle of {count}: ids {}", text::few(ids))
+        }
+    }
+}
+
+/// Like a line with a time, at the time of the line before.
+fn below(page: &mut Page, by: &str, parts: &[String]) -> io::Result<()> {
+    let first = format!("  {:<15} {by:<9} ", "");
+    page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
+}
+
+/// A line is broken between parts only.
+fn line(page: &mut Page, at_ns: u64, by: &str, parts: &[String]) -> io::Result<()> {
+    let first = format!("  {:<15} {by:<9} ", units::moment(Nanos(at_ns)));
+    page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
+}
+
+fn summary(why: &Why) -> String {
+    let time = |ns| units::duration(Nanos(ns));
+    let (ran, queued) = why.split_ns();
+    let span = why.span_ns();
+    let rest = span.saturating_sub(ran).saturating_sub(queued);
+    format!(
+        "of {}: running {}, queued {}, waiting {}",
+        time(span),
+        time(ran),
+        time(queued),
+        time(rest)
+    )
+}
