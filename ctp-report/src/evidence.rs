@@ -8,3 +8,9 @@ pub mod missing_wakes;
 pub mod observations;
 pub mod proof;
 pub mod resource;
+
+use ctp_trace::census::Coroutine;
+use ctp_trace::verdict::Judgement;
+
+/// A coroutine that is not over, and what the rule says of it.
+pub type Member<'a> = (&'a Coroutine, Judgement);

@@ -117,6 +117,12 @@ impl Names {
         self.bodies.get(name).cloned().or_else(|| tidy(name))
     }
 
+    /// What the program calls a coroutine, else where it was spawned.
+    pub fn of_coroutine(&self, model: &Model, one: &Coroutine) -> String {
+        self.called(model.census.name(one.name))
+            .unwrap_or_else(|| self.function(one.spawn_site, ""))
+    }
+
     /// A name that the program gave, rather than the path of a type.
     pub fn given(&self, name: &str) -> Option<String> {
         self.called(name).filter(|_| !name.contains("::"))

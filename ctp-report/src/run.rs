@@ -11,10 +11,12 @@ use serde_json::Value;
 use symbolize::Places;
 
 use crate::config::{
-    self, By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView,
-    TimelineView, TracksView, TreeView, View, WhyView,
+    By, Config, Detail, ExportView, FlameView, LastWordsView, SitesView, StuckView, TimelineView,
+    TracksView, TreeView, View, WhyView,
 };
-use crate::document::{header, json};
+use crate::document::rows_by::RowsBy;
+use crate::document::{header, hints, json};
+use crate::evidence::Member;
 use crate::findings::crash::Crash;
 use crate::findings::gate::{self, Status};
 use crate::findings::{alarms_text, contradictions, crash, leaks, lints, lints_text, notes};
@@ -34,7 +36,7 @@ use crate::views::tracks::model::Tracks;
 use crate::views::tree::model as tree;
 use crate::views::why::causes::Causes;
 use crate::views::why::model as why;
-use crate::{load, text, views};
+use crate::{load, views};
 
 /// Does what the user asked for.
 ///
@@ -100,15 +102,6 @@ fn places(config: &Config, input: &Input) -> Places {
     }
 }
 
-/// How to call this program for the same trace.
-fn again(config: &Config) -> String {
-    let path = config.input.as_os_str().as_encoded_bytes();
-    match path == config::DEFAULT_INPUT.as_bytes() {
-        true => "ctp-report".to_owned(),
-        false => format!("ctp-report -i {}", text::shell_word(path)),
-    }
-}
-
 fn head(config: &Config, page: &mut Page, model: &Model, names: &Names) -> io::Result<()> {
     match config.detail {
         Detail::Quiet => Ok(()),
@@ -161,17 +154,17 @@ fn sites(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
     let leaks = leaks::leaks(&model, &names);
     let lints = lints::lints(&model, &names, watch, &view.allow);
     let document =
-        |trace: &Value| json::sites(trace, sites::rows_by(&model), (&rows, &lints, &leaks));
+        |trace: &Value| json::sites(trace, RowsBy::of_sites(&model), (&rows, &lints, &leaks));
     page(config, (&model, &names), out, document, |page| {
         let by_name = model.is_by_name();
         views::sites::text::table(page, &rows, by_name)?;
         let first_runs = sites::first_runs(&model, &names);
         views::sites::text::long_runs(page, &rows, &first_runs, by_name)?;
-        lints_text::page(page, &lints, &again(config))?;
+        lints_text::page(page, &lints, &hints::tool(config))?;
         views::sites::text::leaks(page, &leaks)?;
         match config.detail {
             Detail::Quiet => Ok(()),
-            _ => views::sites::text::hints(page, &again(config), by_name),
+            _ => views::sites::text::hints(page, &hints::tool(config), by_name),
         }
     })
 }
@@ -181,7 +174,7 @@ fn histogram(config: &Config, out: &mut dyn Write) -> Result<()> {
     let charts = histogram::charts(&model, &names);
     let document = |trace: &Value| json::histogram(trace, histogram::charts_by(&model), &charts);
     page(config, (&model, &names), out, document, |page| {
-        views::histogram::text::page(page, &charts, &again(config))
+        views::histogram::text::page(page, &charts, &hints::tool(config))
     })
 }
 
@@ -210,7 +203,7 @@ fn stuck(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Statu
             Detail::Quiet => Ok(()),
             _ => views::stuck::text::hints(
                 page,
-                (&again(config), model.is_by_name()),
+                (&hints::tool(config), model.is_by_name()),
                 &groups,
                 &names,
                 view,
@@ -244,7 +237,7 @@ fn tree(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> {
         let unknown = model.census.parents_unknown();
         match config.detail {
             Detail::Quiet => Ok(()),
-            _ => views::tree::text::hints(page, &tree, &again(config), unknown),
+            _ => views::tree::text::hints(page, &tree, &hints::tool(config), unknown),
         }
     })
 }
@@ -259,7 +252,7 @@ fn why(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
     let (model, names) = read_with(config, see, |_, _| {})?;
     let judged = model.census.judge(view.threshold).into_iter();
     let members = judged.filter_map(|(id, it)| Some((model.census.get(id)?, it)));
-    let members: Vec<groups::Member> = members.collect();
+    let members: Vec<Member> = members.collect();
     let Some(why) = why::why(&model, &names, &causes, &members, view.id) else {
         bail!(
             "{}; --stuck --ids and --last-words list those that were alive at the end",

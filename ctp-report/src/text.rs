@@ -1,9 +1,9 @@
 //! Text that fits a line and does nothing to the terminal.
 
 pub mod page;
-pub mod svg;
 pub mod table;
 pub mod units;
+pub mod xml;
 
 use ctp_trace::escape::{escaped, escaped_bytes};
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::document::rows_by::RowsBy;
 use crate::findings::contradictions;
 use crate::findings::crash;
 use crate::findings::leaks::Leak;
@@ -18,7 +19,7 @@ use crate::text;
 use crate::views::flame::model::Stacks;
 use crate::views::histogram::model::Chart;
 use crate::views::last_words::model::LastWords;
-use crate::views::sites::model::{Row, RowsBy};
+use crate::views::sites::model::Row;
 use crate::views::stuck::deadlocks::Deadlock;
 use crate::views::stuck::model::Group;
 use crate::views::tree::model::Branch;

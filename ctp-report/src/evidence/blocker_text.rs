@@ -1,7 +1,5 @@
 //! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
 
-use std::collections::BTreeSet;
-
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Doubt, NO_DOUBT};
 
@@ -9,7 +7,6 @@ use crate::evidence::blockers::{Doing, KeptBy, UNKNOWN_HOLDER};
 use crate::evidence::last_waker::LastWaker;
 use crate::text;
 use crate::text::units;
-use crate::views::stuck::model::Group;
 
 /// Keepers of which a page tells.
 pub const TOLD: usize = 3;
@@ -159,19 +156,6 @@ pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
         }
     };
     Some(said)
-}
-
-/// `id 3, which is stuck`: those after which these go on.
-pub fn roots(groups: &[&Group]) -> String {
-    let roots: BTreeSet<u32> = groups
-        .iter()
-        .flat_map(|it| it.evidence.roots.iter().copied())
-        .collect();
-    let roots: Vec<u32> = roots.into_iter().collect();
-    match roots[..] {
-        [root] => format!("id {root}, which is stuck"),
-        _ => format!("ids {}, which are stuck", text::few(&roots)),
-    }
 }
 
 /// How sure it is that those do not go on all the same.

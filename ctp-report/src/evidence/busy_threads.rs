@@ -8,7 +8,6 @@ use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
 use ctp_trace::verdict::{Judgement, Reason, State, Verdict};
 use serde::Serialize;
 
-use crate::findings::crash;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::text;
@@ -84,7 +83,7 @@ fn keeper(model: &Model, names: &Names, one: &Coroutine, count: usize) -> Option
     let end = model.census.end_of(one.process);
     Some(ThreadKeptBy {
         id: one.id.0,
-        name: crash::name(model, names, one),
+        name: names.of_coroutine(model, one),
         tid: one.last?.tid,
         runs_ns: one.state().1.until(end).0,
         count,

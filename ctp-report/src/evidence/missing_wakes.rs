@@ -14,6 +14,9 @@ use crate::names::chains;
 use crate::names::label::Label;
 use crate::text::units;
 
+/// Marks the line of a page that is to be looked at first.
+pub const LOOK: &str = "   <== look here";
+
 /// A place that closed what coroutines of a group waited for, while they did; or a coroutine for whose
 /// end they waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,10 +1,13 @@
 //! The records that a verdict rests on, in the order of time.
 
+use std::io;
+
 use ctp_trace::census::{Block, Closing, Coroutine, Holding, Keeper};
 use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
+use crate::evidence::Member;
 use crate::evidence::missing_wakes::{self, Losses};
 use crate::evidence::observations;
 use crate::evidence::resource;
@@ -12,8 +15,8 @@ use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::{self, Label};
 use crate::text::escape;
+use crate::text::page::Page;
 use crate::text::units;
-use crate::views::stuck::model::Member;
 
 /// What proves a verdict of one coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,6 +38,14 @@ pub struct Step {
     pub by: String,
     /// What happened, in words.
     pub what: String,
+}
+
+impl Step {
+    /// Writes the time, the thread and what happened, as a line below what this proves.
+    pub fn write(&self, page: &mut Page) -> io::Result<()> {
+        let moment = units::moment(Nanos(self.at_ns));
+        page.line(&format!("     {moment:<15} {:<10} {}", self.by, self.what))
+    }
 }
 
 /// The proof of one judgement of a coroutine, and what it lost while it waited.

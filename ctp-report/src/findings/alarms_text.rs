@@ -2,9 +2,6 @@
 
 use std::io;
 
-use ctp_trace::record::Nanos;
-
-use crate::evidence::proof::Step;
 use crate::findings::contradictions::Broken;
 use crate::findings::crash::{Crash, Suspect};
 use crate::text;
@@ -35,7 +32,7 @@ fn suspect(page: &mut Page, one: &Suspect, is_named: bool) -> io::Result<()> {
             text::cut_middle(&one.name, 60)
         ))?;
     }
-    step(page, &one.proof)
+    one.proof.write(page)
 }
 
 /// Says whose events contradict each other.
@@ -52,8 +49,8 @@ pub fn broken(page: &mut Page, broken: &[Broken]) -> io::Result<()> {
         let times = units::counted(one.count, "contradiction");
         page.line(&text::spread(&name, &times))?;
         for proof in &one.proofs {
-            step(page, &proof.before)?;
-            step(page, &proof.after)?;
+            proof.before.write(page)?;
+            proof.after.write(page)?;
         }
     }
     and_more(page, broken.len())?;
@@ -68,10 +65,4 @@ fn and_more(page: &mut Page, all: usize) -> io::Result<()> {
             units::count(more as u64)
         )),
     }
-}
-
-/// A record, with its time and thread.
-pub fn step(page: &mut Page, step: &Step) -> io::Result<()> {
-    let moment = units::moment(Nanos(step.at_ns));
-    page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
 }

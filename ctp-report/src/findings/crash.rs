@@ -90,16 +90,10 @@ fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
     }
     Some(Suspect {
         id: one.id.0,
-        name: name(model, names, one),
+        name: names.of_coroutine(model, one),
         tid: last.tid,
         proof,
     })
-}
-
-/// What the program calls it, else where it was spawned.
-pub fn name(model: &Model, names: &Names, one: &Coroutine) -> String {
-    let given = names.called(model.census.name(one.name));
-    given.unwrap_or_else(|| names.function(one.spawn_site, ""))
 }
 
 impl Crash {

@@ -4,8 +4,8 @@
 use ctp_trace::census::{Gap, gaps};
 use ctp_trace::record::Nanos;
 
+use crate::evidence::Member;
 use crate::load::model::Model;
-use crate::views::stuck::model::Member;
 
 /// How it went, and what was checked by it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use crate::config::{By, FlameView};
 use crate::load::model::Model;
 use crate::output;
 use crate::text;
-use crate::text::svg;
 use crate::text::units;
 use crate::views::flame::model::{self, Stacks};
+use crate::views::flame::svg;
 use ctp_trace::record::Nanos;
 
 /// Writes the files that were asked for; returns a line about each.

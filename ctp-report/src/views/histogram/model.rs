@@ -5,12 +5,12 @@ use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
 use serde::Serialize;
 
+use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
 use crate::names::twins;
-use crate::views::sites::model::RowsBy;
 
 /// One site, or all coroutines of one name.
 #[derive(Clone, Debug, Serialize)]

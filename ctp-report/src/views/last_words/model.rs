@@ -106,7 +106,7 @@ fn stands(model: &Model, names: &Names, one: &Coroutine, crash: Option<&Crash>) 
     let (_, Nanos(since_ns)) = one.state();
     LastWords {
         id: one.id.0,
-        name: crash::name(model, names, one),
+        name: names.of_coroutine(model, one),
         state: state(one, crash).1,
         tid: one.last.map(|last| last.tid),
         at: label.and_then(Label::at),

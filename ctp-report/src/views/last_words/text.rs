@@ -4,7 +4,6 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::findings::alarms_text::step;
 use crate::text;
 use crate::text::page::Page;
 use crate::text::units;
@@ -32,7 +31,7 @@ pub fn page(page: &mut Page, all: &[LastWords], told: usize, end: Nanos) -> io::
 fn block(page: &mut Page, one: &LastWords) -> io::Result<()> {
     let left = format!("id {} {}", one.id, text::cut_middle(&one.name, 40));
     page.line(&text::spread(&left, &stands(one)))?;
-    one.events.iter().try_for_each(|event| step(page, event))?;
+    one.events.iter().try_for_each(|event| event.write(page))?;
     if one.process_ended {
         let moment = units::moment(Nanos(one.until_ns));
         page.line(&format!("     {moment:<15} (its process ended)"))?;

@@ -6,33 +6,13 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
+use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
-use crate::findings::crash;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
 use crate::names::twins;
 use crate::text::units;
-
-/// What each row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RowsBy {
-    /// A place where coroutines wait.
-    Site,
-    /// All coroutines of one name.
-    Name,
-}
-
-impl RowsBy {
-    /// By name where there are totals in place of events.
-    pub fn totals(are_there: bool) -> Self {
-        match are_there {
-            true => RowsBy::Name,
-            false => RowsBy::Site,
-        }
-    }
-}
 
 /// One site; or where programs keep totals, all coroutines of one name.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -122,7 +102,7 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
     let run = |one: &Coroutine| {
         Some(FirstRun {
             ns: one.runs_since()?.until(census.end_of(one.process)).0,
-            name: crash::name(model, names, one),
+            name: names.of_coroutine(model, one),
             spawned: names.of(one.spawn_site).and_then(Label::at),
         })
     };
@@ -132,14 +112,9 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
         .collect()
 }
 
-/// What the rows of a trace are of.
-pub fn rows_by(model: &Model) -> RowsBy {
-    RowsBy::totals(model.is_by_name())
-}
-
 /// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
-    let mut rows: Vec<Row> = match rows_by(model) {
+    let mut rows: Vec<Row> = match RowsBy::of_sites(model) {
         RowsBy::Name => {
             let all = model.census.by_name();
             all.iter().map(|it| row_of_name(model, names, it)).collect()

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
+use crate::document::hints;
 use crate::findings::leaks::Leak;
 use crate::names::label;
 use crate::text;
@@ -30,9 +31,6 @@ const fn columns(name: &'static str, place: &'static str) -> [Column; 7] {
 /// Columns that hold names.
 const FUNCTION: usize = 5;
 const SITE: usize = 6;
-
-/// Between two hints on one line.
-pub const HINT_GAP: &str = "        ";
 
 /// How many sites with the longest runs are worth a line.
 const RUNS: usize = 3;
@@ -188,17 +186,9 @@ pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
     page.gap()?;
     let next = [
         format!("what is stuck: {tool} --stuck"),
-        how_to_see(tool, by_name),
+        hints::how_to_see(tool, by_name),
     ];
-    page.lines(&text::flow("# ", "# ", HINT_GAP, &next))
-}
-
-/// A flame graph is of events, of which totals leave few.
-pub fn how_to_see(tool: &str, by_name: bool) -> String {
-    match by_name {
-        true => format!("how long each took: {tool} --histogram"),
-        false => format!("to see it: {tool} --flame flame.svg"),
-    }
+    page.lines(&text::flow("# ", "# ", hints::GAP, &next))
 }
 
 #[cfg(test)]

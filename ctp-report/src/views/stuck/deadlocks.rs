@@ -7,13 +7,13 @@ use ctp_trace::record::{CoroutineId, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
+use crate::evidence::Member;
 use crate::evidence::blockers::{self, KeptBy};
 use crate::evidence::proof::{self, Step};
 use crate::evidence::resource;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
-use crate::views::stuck::model::Member;
 
 /// One cycle.
 #[derive(Clone, Debug, Serialize)]

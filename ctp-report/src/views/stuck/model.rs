@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::config::StuckView;
 use crate::config::ignore::Ignore;
+use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::load::model::Model;
 use crate::names::Names;
@@ -42,9 +43,6 @@ pub struct Group {
     #[serde(flatten)]
     pub evidence: Evidence,
 }
-
-/// A coroutine that is not over, and what the rule says of it.
-pub type Member<'a> = (&'a Coroutine, Judgement);
 
 /// Where a group is looked up: the trace, and what others did that concerns its members.
 struct Context<'m> {

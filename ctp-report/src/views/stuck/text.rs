@@ -1,8 +1,9 @@
 //! The page that says what is stuck, and what proves it.
 
+mod blocked;
 mod closings;
 mod cycles;
-pub mod missing_wakes;
+mod missing_wakes;
 mod reasons;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Fact, Reason, Verdict};
 
 use crate::config::StuckView;
+use crate::document::hints;
 use crate::evidence::blocker_text;
 use crate::names::Names;
 use crate::names::label;
@@ -19,7 +21,6 @@ use crate::names::source;
 use crate::text;
 use crate::text::page::Page;
 use crate::text::units;
-use crate::views::sites::text::{HINT_GAP, how_to_see};
 use crate::views::stuck::deadlocks::Deadlock;
 use crate::views::stuck::model::Group;
 use crate::views::stuck::parents;
@@ -289,10 +290,7 @@ fn called(names: &[String]) -> Option<String> {
 fn proof(page: &mut Page, group: &Group) -> io::Result<()> {
     let proof = &group.evidence.proof;
     page.line(&format!("  proof for id {}:", proof.id))?;
-    proof.steps.iter().try_for_each(|step| {
-        let moment = units::moment(Nanos(step.at_ns));
-        page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
-    })?;
+    proof.steps.iter().try_for_each(|step| step.write(page))?;
     page.gap()
 }
 
@@ -384,10 +382,10 @@ pub fn hints(
     let again = again.then(|| PRECISE.to_owned());
     let next = gate
         .into_iter()
-        .chain([how_to_see(tool, by_name)])
+        .chain([hints::how_to_see(tool, by_name)])
         .chain(rebuild)
         .chain(again);
-    page.lines(&text::flow("", "", HINT_GAP, &next.collect::<Vec<_>>()))
+    page.lines(&text::flow("", "", hints::GAP, &next.collect::<Vec<_>>()))
 }
 
 /// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait

@@ -15,7 +15,6 @@ use ctp_trace::record::{
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
 use crate::evidence::resource;
-use crate::findings::crash;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
@@ -293,7 +292,7 @@ impl<'a> Tracks<'a> {
     }
 
     fn name(&self, one: &Coroutine) -> String {
-        crash::name(self.model, self.names, one)
+        self.names.of_coroutine(self.model, one)
     }
 
     /// `read_frame main.rs:64`.

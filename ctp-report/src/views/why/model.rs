@@ -8,17 +8,16 @@ use ctp_trace::record::{Event, Nanos, Record, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
+use crate::evidence::Member;
 use crate::evidence::blockers;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes;
 use crate::evidence::resource;
-use crate::findings::crash;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
 use crate::text::units;
-use crate::views::stuck::model::Member;
 use crate::views::why::causes::{Cause, Causes, KEPT, Run};
 
 /// The chain that ends at a coroutine, the oldest link first.
@@ -154,7 +153,7 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
     let is_free = kept.is_none() && pending.is_none();
     Some(Why {
         id,
-        name: crash::name(model, names, one),
+        name: names.of_coroutine(model, one),
         state: judged.fact.word(),
         verdict: judged.verdict.word(),
         origin: origin(&runs, pending),

@@ -6,10 +6,10 @@ use ctp_trace::record::Nanos;
 
 use crate::evidence::blocker_text;
 use crate::evidence::blockers::{Kept, Line, LineEnd};
+use crate::evidence::missing_wakes;
 use crate::text;
 use crate::text::page::Page;
 use crate::text::units;
-use crate::views::stuck::text::missing_wakes;
 use crate::views::why::model::{Closed, Link, Origin, Ready, Why};
 
 /// Where what happened begins on a line.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use ctp_trace::verdict::{Reason, Verdict};
 use serde::Serialize;
 
-use super::{Context, Member, oldest};
+use super::{Context, oldest};
+use crate::evidence::Member;
 use crate::evidence::blockers::{self, KeptBy};
 use crate::evidence::busy_threads::ThreadKeptBy;
 use crate::evidence::last_waker::{self, LastWaker};

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use ctp_trace::record::{Event, SiteId};
 use serde::Serialize;
 
-use super::{Context, Member, oldest};
+use super::{Context, oldest};
+use crate::evidence::Member;
 use crate::evidence::resource::{self, WaitsFor};
 use crate::names::Names;
 use crate::names::label;

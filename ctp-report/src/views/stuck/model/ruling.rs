@@ -3,7 +3,8 @@
 use ctp_trace::verdict::{Basis, Doubt, Fact, Judgement, Verdict};
 use serde::Serialize;
 
-use super::{Context, Key, Member, oldest};
+use super::{Context, Key, oldest};
+use crate::evidence::Member;
 
 /// What is said of the coroutines of a group.
 #[derive(Clone, Debug, Serialize)]

@@ -163,16 +163,11 @@ fn two(left: &str, right: &str) -> String {
 fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
     page.line("  proof:")?;
     let (first, between, last) = ends(steps, view);
-    first.iter().try_for_each(|step| self::step(page, step))?;
+    first.iter().try_for_each(|step| step.write(page))?;
     if 0 < between {
         let others = units::counted(between as u64, "other record");
         page.line(&format!("     .. {others}   (--ids tells all)"))?;
     }
-    last.iter().try_for_each(|step| self::step(page, step))?;
+    last.iter().try_for_each(|step| step.write(page))?;
     page.gap()
-}
-
-fn step(page: &mut Page, step: &Step) -> io::Result<()> {
-    let moment = units::moment(Nanos(step.at_ns));
-    page.line(&format!("     {moment:<15} {:<10} {}", step.by, step.what))
 }

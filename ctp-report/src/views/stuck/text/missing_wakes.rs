@@ -7,7 +7,7 @@ use ctp_trace::verdict::Fact;
 
 use crate::evidence::blocker_text;
 use crate::evidence::last_waker::LastWaker;
-use crate::evidence::missing_wakes::{ClosedBy, UsualWaker};
+use crate::evidence::missing_wakes::{ClosedBy, LOOK, UsualWaker};
 use crate::text;
 use crate::text::page::Page;
 use crate::text::units;
@@ -15,9 +15,6 @@ use crate::views::stuck::model::Group;
 
 /// Places that closed something, of which a group tells.
 const PLACES: usize = 3;
-
-/// Points at the line that is to be looked at first.
-pub const LOOK: &str = "   <== look here";
 
 /// Stands for a caller of whom nothing is known.
 const UNKNOWN: &str = "not known who: no function of the program's was found";

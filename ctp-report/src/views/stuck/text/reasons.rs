@@ -11,7 +11,7 @@ use crate::names::label;
 use crate::text;
 use crate::text::units;
 use crate::views::stuck::model::Group;
-use crate::views::stuck::text::closings;
+use crate::views::stuck::text::{blocked, closings};
 use crate::views::stuck::usual::Usual;
 
 /// Why the groups of a section have their verdict.
@@ -54,7 +54,7 @@ fn reason(groups: &[&Group]) -> String {
         Blank::Are => "are".to_owned(),
         Blank::Them if count == 1 => "it".to_owned(),
         Blank::Them => "them".to_owned(),
-        Blank::Keepers => blocker_text::roots(groups),
+        Blank::Keepers => blocked::roots(groups),
         Blank::DoubtOfResource => closings::sureness(groups, reason.doubt()),
         Blank::DoubtOfKeeper => blocker_text::sureness(reason.doubt()).to_owned(),
     };

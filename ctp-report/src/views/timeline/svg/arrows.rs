@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{CHART, LEFT, Picture, captions};
-use crate::text::svg::escape;
 use crate::text::units::{count, counted};
+use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::Arrow;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{CHART, LEFT, Picture, RIGHT, WIDTH, arrows, captions, row, summary};
 use crate::findings::notes;
 use crate::text;
-use crate::text::svg::escape;
+use crate::text::xml::escape;
 use crate::time_scale::{Scale, Tick, UNITS};
 use crate::views::timeline::model::Group;
 

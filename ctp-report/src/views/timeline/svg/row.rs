@@ -7,7 +7,7 @@ use ctp_trace::verdict::Verdict;
 
 use super::{CHART, LEFT, Picture, RIGHT, captions};
 use crate::text;
-use crate::text::svg::escape;
+use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::{Bar, By, Lane, Layer, Look, Member, Pin, Row};
 

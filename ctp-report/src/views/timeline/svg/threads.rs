@@ -2,8 +2,8 @@
 
 use super::{CHART, LEFT, Picture, RIGHT, WIDTH};
 use crate::text;
-use crate::text::svg::escape;
 use crate::text::units::{count, counted, moment};
+use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::Thread;
 

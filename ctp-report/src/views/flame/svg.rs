@@ -27,23 +27,6 @@ pub fn flame(folded: &str, title: &str, subtitle: &str) -> Result<String> {
     ))
 }
 
-/// Text that is only text, in an element as in an attribute. Control characters are escaped too: XML
-/// has no way to write them. The ends of lines stay, as in tooltips.
-pub fn escape(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for c in escaped_lines(text).chars() {
-        match c {
-            '&' => written += "&amp;",
-            '<' => written += "&lt;",
-            '>' => written += "&gt;",
-            '"' => written += "&quot;",
-            '\'' => written += "&apos;",
-            c => written.push(c),
-        }
-    }
-    written
-}
-
 /// Without the document type, which names a file on the network, and without the addresses in
 /// comments: what names no address cannot be suspected of visiting it.
 fn offline(svg: &str) -> String {
