@@ -1,4 +1,29 @@
 //! `--dump`: every record of the trace.
 
+pub mod json;
 pub mod model;
 pub mod text;
+
+use std::io::Write;
+
+use anyhow::Result;
+
+use crate::config::Config;
+use crate::document;
+use crate::load;
+use crate::names::Names;
+
+/// Writes every record, one a line.
+///
+/// # Errors
+/// If the trace cannot be read, or `out` cannot be written.
+pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
+    let input = load::open(config)?;
+    if !config.json {
+        text::left_out(input.imported(), out)?;
+        return Ok(text::write(input.reader()?, out)?);
+    }
+    let model = input.model(|_, _| {}, |_, _| {})?;
+    let trace = document::json::trace(&model, &Names::default());
+    Ok(json::write(&trace, input.reader()?, out)?)
+}

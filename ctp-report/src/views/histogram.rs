@@ -2,3 +2,24 @@
 
 pub mod model;
 pub mod text;
+
+use std::io::Write;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::config::Config;
+use crate::document::{self, hints};
+
+/// Shows a chart for each site, or for each name.
+///
+/// # Errors
+/// If the trace cannot be read, or `out` cannot be written.
+pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
+    let (model, names) = document::read(config)?;
+    let charts = model::charts(&model, &names);
+    let fields = || json!({ "by": model::charts_by(&model), "charts": charts });
+    document::write(config, (&model, &names), out, fields, |page| {
+        text::page(page, &charts, &hints::tool(config))
+    })
+}

@@ -1,7 +1,53 @@
 //! `--stuck`: what is stuck, where, since when and on what.
 
 pub mod deadlocks;
+pub mod json;
 pub mod model;
 pub mod parents;
 pub mod text;
 pub mod usual;
+
+use std::io::Write;
+
+use anyhow::Result;
+
+use crate::config::{Config, Detail, StuckView};
+use crate::document::{self, hints};
+use crate::findings::gate::{self, Status};
+use crate::findings::leaks;
+use crate::load;
+
+/// Shows what is stuck; with `--fail`, says whether anything is.
+///
+/// # Errors
+/// If the trace cannot be read, or `out` cannot be written.
+pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<Status> {
+    let input = load::open(config)?;
+    let model = input.model(|_, _| {}, |_, _| {})?;
+    match model.check_not_empty() {
+        Err(empty) if view.fail => return Ok(Status::Untold(empty.to_string())),
+        checked => checked?,
+    }
+    let names = document::names(config, &input, &model);
+    let members = model::members(&model, &names, view);
+    let groups = model::groups(&model, &names, &members);
+    let deadlocks = deadlocks::deadlocks(&model, &names, &members);
+    let fields = || {
+        let leaks = leaks::leaks(&model, &names);
+        json::fields(view.threshold, &groups, &deadlocks, &leaks)
+    };
+    document::write(config, (&model, &names), out, fields, |page| {
+        text::page(page, &groups, &deadlocks, &names, view)?;
+        match config.detail {
+            Detail::Quiet => Ok(()),
+            _ => {
+                let tool = hints::tool(config);
+                text::hints(page, (&tool, model.is_by_name()), &groups, &names, view)
+            }
+        }
+    })?;
+    Ok(match view.fail {
+        true => gate::check(&model, &members, view.threshold),
+        false => Status::Fine,
+    })
+}

@@ -2,3 +2,59 @@
 
 pub mod model;
 pub mod svg;
+
+use std::io::Write;
+
+use anyhow::Result;
+use ctp_trace::record::{CoroutineId, Nanos};
+
+use crate::config::{Config, TimelineView};
+use crate::document;
+use crate::findings::crash::{self, Crash};
+use crate::load;
+use crate::time_scale::Scale;
+use crate::views::timeline::model::Crowd;
+use crate::views::timeline::svg::Picture;
+
+/// Draws the timeline. Reads the trace twice: to learn which coroutines there are, then to gather what
+/// those did that are shown.
+///
+/// # Errors
+/// If the trace cannot be read, or the file cannot be written.
+pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result<()> {
+    let input = load::open(config)?;
+    let (from, to) = match view.time {
+        (Nanos(0), None) => (input.since()?, None),
+        asked => asked,
+    };
+    let window = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
+    let mut crowd = Crowd::new(window);
+    let model = input.model(|census, record| crowd.see(census, record), |_, _| {})?;
+    model.check_not_empty()?;
+    let names = document::names(config, &input, &model);
+    let scale = Scale::new(
+        from,
+        to.map_or(model.duration(), |to| to.min(model.duration())),
+    );
+    let threads = crowd.threads();
+    let lives = std::mem::take(&mut crowd.lives).pick(&model.census, &scale);
+    let crash = crash::crash(&model, &names);
+    let crashed = crash.as_ref().and_then(Crash::culprit);
+    let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
+    let selection = model::pick(&model.census, crowd, &scale, view.threshold, crashed);
+    let (rows, arrows) = model::collect(input.reader()?, &selection, &scale);
+    let picture = Picture {
+        rows: &rows,
+        arrows: &arrows,
+        model: &model,
+        names: &names,
+        selection: &selection,
+        blocks: &model.census.blocks(),
+        crash: crash.as_ref(),
+        scale,
+        threads,
+        lives: &lives,
+    };
+    let said = svg::write(&picture, view, out)?;
+    document::confirm(config, said, out)
+}

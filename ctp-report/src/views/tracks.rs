@@ -2,3 +2,40 @@
 
 pub mod json;
 pub mod model;
+
+use std::io::Write;
+
+use anyhow::Result;
+use ctp_trace::record::Nanos;
+
+use crate::config::{Config, TracksView};
+use crate::document;
+use crate::load;
+use crate::time_scale::Scale;
+use crate::views::tracks::model::Tracks;
+
+/// Writes the tracks. Reads the trace twice: to learn the names, then to write records as they are read.
+///
+/// # Errors
+/// If the trace cannot be read, or the file cannot be written.
+pub fn show(config: &Config, view: &TracksView, out: &mut dyn Write) -> Result<()> {
+    let input = load::open(config)?;
+    let model = input.model(|_, _| {}, |_, _| {})?;
+    model.check_not_empty()?;
+    let names = document::names(config, &input, &model);
+    document::warn(&model);
+    document::notice(names.misses());
+    let (from, to) = view.time;
+    let scale = Scale::new(from, to.unwrap_or(Nanos(u64::MAX)));
+    let mut tracks = Tracks::new(&model, &names, scale);
+    let said = json::write(view, out, |sink| {
+        tracks.begin(sink);
+        input.model(
+            |census, record| tracks.take(census, record, sink),
+            |_, _| {},
+        )?;
+        tracks.finish(view.threshold, sink);
+        Ok(())
+    })?;
+    document::confirm(config, said, out)
+}

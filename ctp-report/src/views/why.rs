@@ -3,3 +3,43 @@
 pub mod causes;
 pub mod model;
 pub mod text;
+
+use std::io::Write;
+
+use anyhow::{Result, bail};
+use ctp_trace::Census;
+use ctp_trace::record::Record;
+use serde_json::json;
+
+use crate::config::{Config, WhyView};
+use crate::document;
+use crate::evidence::Member;
+use crate::views::why::causes::Causes;
+use crate::views::why::model::Asked;
+
+/// Shows what led to where the coroutine is.
+///
+/// # Errors
+/// If the trace cannot be read, `out` cannot be written, or the coroutine was not alive at the end.
+pub fn show(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
+    let mut causes = Causes::default();
+    let mut asked = Asked::of(view.id);
+    let see = |census: &Census, record: &Record| {
+        causes.see(census, record);
+        asked.see(record);
+    };
+    let (model, names) = document::read_with(config, see, |_, _| {})?;
+    let judged = model.census.judge(view.threshold).into_iter();
+    let members = judged.filter_map(|(id, judgement)| Some((model.census.get(id)?, judgement)));
+    let members: Vec<Member> = members.collect();
+    let Some(why) = model::why(&model, &names, &causes, &members, view.id) else {
+        bail!(
+            "{}; --stuck --ids and --last-words list those that were alive at the end",
+            asked.why_not(model.census.totals().coroutines)
+        );
+    };
+    let fields = || json!({ "why": why });
+    document::write(config, (&model, &names), out, fields, |page| {
+        text::page(page, &why)
+    })
+}

@@ -1,0 +1,39 @@
+//! Every record as an object of JSON, one a line, written as it is read.
+
+use std::io::{self, Write};
+
+use ctp_trace::Reader;
+use serde_json::{Map, Value};
+
+use crate::document::json::VERSION;
+use crate::views::dump::model::{self, Fields};
+
+/// Writes the document. It is not put together in memory: the records need not fit there.
+pub fn write(trace: &Value, reader: Reader<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write!(
+        out,
+        "{{\n  \"version\": {VERSION},\n  \"trace\": {trace},\n  \"records\": ["
+    )?;
+    let mut separator = "";
+    for record in reader.flatten() {
+        let object = object(model::of(&record));
+        write!(out, "{separator}\n    {object}")?;
+        separator = ",";
+    }
+    writeln!(out, "\n  ]\n}}")
+}
+
+fn object(fields: Fields) -> Value {
+    let mut object = Map::new();
+    object.insert("record".to_owned(), fields.word.into());
+    if let Some(at) = fields.at {
+        object.insert("at_ns".to_owned(), at.0.into());
+    }
+    object.extend(
+        fields
+            .rest
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
+    Value::Object(object)
+}

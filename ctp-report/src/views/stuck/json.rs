@@ -1,0 +1,26 @@
+//! What is stuck, and what is not, for programs.
+
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::Verdict;
+use serde_json::{Value, json};
+
+use crate::findings::leaks::Leak;
+use crate::views::stuck::deadlocks::Deadlock;
+use crate::views::stuck::model::Group;
+
+/// All groups by verdict, the cycles, and what was alive at a clean end.
+pub fn fields(threshold: Nanos, groups: &[Group], deadlocks: &[Deadlock], leaks: &[Leak]) -> Value {
+    let of = |wanted: fn(Verdict) -> bool| -> Vec<&Group> {
+        let groups = groups.iter();
+        groups.filter(|group| wanted(group.verdict())).collect()
+    };
+    json!({
+        "threshold_ns": threshold.0,
+        "deadlocks": deadlocks,
+        "stuck": of(Verdict::is_stuck),
+        "busy": of(|verdict| verdict == Verdict::Busy),
+        "unknown": of(|verdict| verdict == Verdict::Unknown),
+        "waiting": of(|verdict| verdict == Verdict::Waiting),
+        "leaks": leaks,
+    })
+}
