@@ -9,7 +9,6 @@ use ctp_trace::record::Nanos;
 use symbolize::Places;
 
 use crate::config::ignore::Ignore;
-use crate::findings::lints::Lint;
 
 /// The trace that is read unless another one is named.
 pub const DEFAULT_INPUT: &str = "ctp.data";
@@ -74,8 +73,8 @@ pub struct SitesView {
     pub sort: Sort,
     /// Sites with a smaller share than this, in percent, are left out.
     pub percent_limit: f64,
-    /// Of what is seldom meant, these sorts are not told.
-    pub allow: Vec<Lint>,
+    /// Names of lints that are left out.
+    pub allow: Vec<String>,
 }
 
 /// How to look for what is stuck.

@@ -17,7 +17,7 @@ use ctp_trace::record::Record;
 use serde_json::Value;
 
 use crate::config::{Config, Detail};
-use crate::findings::{alarms_text, contradictions, crash, notes};
+use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::load::model::Model;
 use crate::load::{self, Input};
 use crate::names::Names;
@@ -79,8 +79,9 @@ pub fn write(
     if config.detail != Detail::Quiet {
         header::write(&mut below, model, names, config.detail)?;
     }
-    alarms_text::crash(&mut below, crash::crash(model, names).as_ref())?;
-    alarms_text::broken(&mut below, &contradictions::broken(model, names))?;
+    for kind in &ON_EVERY_PAGE {
+        (kind.write)(model, names, &mut below)?;
+    }
     Ok(page(&mut below)?)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use ctp_trace::record::Nanos;
 use symbolize::Places;
@@ -11,7 +12,7 @@ use crate::config::{
     By, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView, TimelineView,
     TracksView, TreeView, View, WhyView,
 };
-use crate::findings::lints::Lint;
+use crate::findings::lints::{LINTS, Lint};
 use crate::output;
 use crate::text::units;
 
@@ -49,8 +50,8 @@ pub(super) struct SitesArgs {
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent)]
     pub(super) percent_limit: f64,
     /// Hide this lint (see below); may be repeated
-    #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',')]
-    pub(super) allow: Vec<Lint>,
+    #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',', value_parser = lint_names())]
+    pub(super) allow: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -174,6 +175,12 @@ impl ViewArgs {
             })
             .or_else(|| self.stuck.then(|| stuck.into_view()))
     }
+}
+
+/// What `--allow` takes.
+fn lint_names() -> PossibleValuesParser {
+    let value = |lint: &Lint| PossibleValue::new(lint.name).help(lint.help);
+    LINTS.map(value).into()
 }
 
 impl SitesArgs {

@@ -4,9 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::findings::contradictions;
-use crate::findings::crash;
-use crate::findings::notes;
+use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::import::Imported;
 use crate::load::ending;
 use crate::load::model::Model;
@@ -68,8 +66,9 @@ fn imported(imported: &Imported) -> Value {
 /// What the document of a page begins with: also what went so wrong that it concerns every figure.
 pub fn told(model: &Model, names: &Names) -> Value {
     let mut trace = trace(model, names);
-    trace["crash"] = json!(crash::crash(model, names));
-    trace["broken"] = json!(contradictions::broken(model, names));
+    for kind in &ON_EVERY_PAGE {
+        trace[kind.name] = (kind.json)(model, names);
+    }
     trace
 }
 

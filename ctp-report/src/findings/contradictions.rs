@@ -1,12 +1,18 @@
 //! Coroutines whose events contradict each other. That is no verdict either: see `groups`.
 
+use std::io;
+
 use ctp_trace::census::{Breach, Contradiction};
 use ctp_trace::record::SiteId;
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
+use crate::findings::{Finding, LISTED, and_more};
 use crate::load::model::Model;
 use crate::names::Names;
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
 
 /// A coroutine with contradictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,19 +40,44 @@ pub struct Proof {
     pub after: Step,
 }
 
-/// All that are broken, by id.
-pub fn broken(model: &Model, names: &Names) -> Vec<Broken> {
-    let broken = model.census.broken().into_iter().map(|one| Broken {
-        id: one.id.0,
-        name: names.function(SiteId(0), model.census.name(one.name)),
-        count: one.count,
-        proofs: one
-            .proofs
-            .iter()
-            .map(|it| proof(model, names, it))
-            .collect(),
-    });
-    broken.collect()
+impl Finding for Vec<Broken> {
+    const NAME: &'static str = "broken";
+
+    fn find(model: &Model, names: &Names) -> Self {
+        let broken = model.census.broken().into_iter().map(|one| Broken {
+            id: one.id.0,
+            name: names.function(SiteId(0), model.census.name(one.name)),
+            count: one.count,
+            proofs: one
+                .proofs
+                .iter()
+                .map(|it| proof(model, names, it))
+                .collect(),
+        });
+        broken.collect()
+    }
+
+    /// Lists the coroutines whose events contradict each other.
+    fn write(&self, page: &mut Page) -> io::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let coroutines = units::counted(self.len() as u64, "coroutine");
+        let rest = "contradict each other; figures in which they count are unreliable";
+        let rest = format!("  events of {coroutines} {rest}");
+        page.headline("BROKEN", &rest)?;
+        for one in self.iter().take(LISTED) {
+            let name = format!("  id {} {}", one.id, text::cut_middle(&one.name, 40));
+            let times = units::counted(one.count, "contradiction");
+            page.line(&text::spread(&name, &times))?;
+            for proof in &one.proofs {
+                proof.before.write(page)?;
+                proof.after.write(page)?;
+            }
+        }
+        and_more(page, self.len())?;
+        page.gap()
+    }
 }
 
 fn proof(model: &Model, names: &Names, it: &Contradiction) -> Proof {

@@ -1,14 +1,18 @@
 //! Who ran when a fatal signal came. That is no verdict either.
 
+use std::io;
+
 use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Ending, EventKind, ProcessEnding};
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
+use crate::findings::{Finding, LISTED, and_more};
 use crate::load::ending;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::text;
+use crate::text::page::Page;
 use crate::text::units;
 
 /// A program that ended by a fault of its own.
@@ -38,34 +42,49 @@ pub struct Suspect {
     pub proof: Step,
 }
 
-/// The crash, if the program had one.
-pub fn crash(model: &Model, names: &Names) -> Option<Crash> {
-    let tid = model.census.end().map_or(0, |end| end.faulting_tid);
-    let signal = match model.ending() {
-        Some(how @ Ending::Signalled(signal)) if how.is_crash() => ending::signal_name(signal),
-        _ if tid != 0 => "a fatal signal".to_owned(),
-        _ => return None,
-    };
-    let tid = (tid != 0).then_some(tid);
-    let there = |one: &&Coroutine| match tid {
-        Some(tid) => thread(one) == Some(tid),
-        None => !has_left(model, one),
-    };
-    let mut running: Vec<&Coroutine> = model.census.coroutines();
-    let is_hidden =
-        |one: &&Coroutine| one.account.hidden() == Some(EventKind::Run) && !has_left(model, one);
-    let has_hidden = running.iter().any(is_hidden);
-    running.retain(|one| thread(one).is_some() && there(one));
-    running.sort_by_key(|one| std::cmp::Reverse(one.waits.ran_at()));
-    let suspects = running.into_iter();
-    Some(Crash {
-        signal,
-        tid,
-        suspects: suspects
-            .filter_map(|one| suspect(model, names, one))
-            .collect(),
-        has_hidden,
-    })
+impl Finding for Option<Crash> {
+    const NAME: &'static str = "crash";
+
+    fn find(model: &Model, names: &Names) -> Self {
+        let tid = model.census.end().map_or(0, |end| end.faulting_tid);
+        let signal = match model.ending() {
+            Some(how @ Ending::Signalled(signal)) if how.is_crash() => ending::signal_name(signal),
+            _ if tid != 0 => "a fatal signal".to_owned(),
+            _ => return None,
+        };
+        let tid = (tid != 0).then_some(tid);
+        let there = |one: &&Coroutine| match tid {
+            Some(tid) => thread(one) == Some(tid),
+            None => !has_left(model, one),
+        };
+        let mut running: Vec<&Coroutine> = model.census.coroutines();
+        let is_hidden =
+            |one: &&Coroutine| one.account.hidden() == Some(EventKind::Run) && !has_left(model, one);
+        let has_hidden = running.iter().any(is_hidden);
+        running.retain(|one| thread(one).is_some() && there(one));
+        running.sort_by_key(|one| std::cmp::Reverse(one.waits.ran_at()));
+        let suspects = running.into_iter();
+        Some(Crash {
+            signal,
+            tid,
+            suspects: suspects
+                .filter_map(|one| suspect(model, names, one))
+                .collect(),
+            has_hidden,
+        })
+    }
+
+    /// Says which coroutines ran when a fatal signal came.
+    fn write(&self, page: &mut Page) -> io::Result<()> {
+        let Some(crash) = self else { return Ok(()) };
+        page.headline("CRASH", &format!("  {}", crash.headline()))?;
+        let is_certain = crash.tid.is_some() || crash.suspects.len() == 1 && !crash.has_hidden;
+        for (index, one) in crash.suspects.iter().take(LISTED).enumerate() {
+            one.write(page, is_certain && index == 0)?;
+        }
+        and_more(page, crash.suspects.len())?;
+        page.gap()
+    }
 }
 
 /// Its process was gone before, or ended by itself: that is not the one that crashed.
@@ -94,6 +113,20 @@ fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
         tid: last.tid,
         proof,
     })
+}
+
+impl Suspect {
+    /// The headline has named the first one already; those inside of which it ran follow.
+    fn write(&self, page: &mut Page, is_named: bool) -> io::Result<()> {
+        if !is_named {
+            page.line(&format!(
+                "  id {} {}",
+                self.id,
+                text::cut_middle(&self.name, 60)
+            ))?;
+        }
+        self.proof.write(page)
+    }
 }
 
 impl Crash {

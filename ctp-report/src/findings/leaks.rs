@@ -1,16 +1,21 @@
 //! Who was alive though the program ended by itself. That is no verdict: see `groups` for those.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use ctp_trace::census::Coroutine;
 use ctp_trace::record::{Ending, ProcessEnding, ProcessId, SiteId};
 use ctp_trace::verdict::State;
 use serde::Serialize;
 
+use crate::findings::Finding;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
 use crate::names::twins;
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units;
 
 /// Coroutines that were alive at a clean end, in one state at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -33,27 +38,51 @@ pub struct Leak {
     pub ids: Vec<u32>,
 }
 
-/// The leaks, the most frequent first; none unless the program exited with status 0.
-pub fn leaks(model: &Model, names: &Names) -> Vec<Leak> {
-    if model.ending() != Some(Ending::Exited(0)) {
-        return Vec::new();
-    }
-    let mut found: BTreeMap<(&str, String, SiteId), Vec<&Coroutine>> = BTreeMap::new();
-    let mut all = model.census.coroutines();
-    all.retain(|one| ended_cleanly(model, one.process));
-    for one in all {
-        if let Some(key) = key(model, names, one) {
-            found.entry(key).or_default().push(one);
+impl Finding for Vec<Leak> {
+    const NAME: &'static str = "leaks";
+
+    /// The most frequent first; none unless the program exited with status 0.
+    fn find(model: &Model, names: &Names) -> Self {
+        if model.ending() != Some(Ending::Exited(0)) {
+            return Vec::new();
         }
+        let mut found: BTreeMap<(&str, String, SiteId), Vec<&Coroutine>> = BTreeMap::new();
+        let mut all = model.census.coroutines();
+        all.retain(|one| ended_cleanly(model, one.process));
+        for one in all {
+            if let Some(key) = key(model, names, one) {
+                found.entry(key).or_default().push(one);
+            }
+        }
+        let mut leaks: Vec<Leak> = found
+            .into_iter()
+            .map(|((state, _, site), all)| leak(model, names, state, site, &all))
+            .collect();
+        let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
+        twins::tell_apart(&mut leaks, look, |it| it.column, |it| &mut it.at);
+        leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
+        leaks
     }
-    let mut leaks: Vec<Leak> = found
-        .into_iter()
-        .map(|((state, _, site), all)| leak(model, names, state, site, &all))
-        .collect();
-    let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
-    twins::tell_apart(&mut leaks, look, |it| it.column, |it| &mut it.at);
-    leaks.sort_by_key(|leak| std::cmp::Reverse(leak.count));
-    leaks
+
+    /// Lists what was alive though the program ended by itself.
+    fn write(&self, page: &mut Page) -> io::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let count: usize = self.iter().map(|leak| leak.count).sum();
+        page.gap()?;
+        page.line(&format!(
+            "LEAKS {} alive at a clean end (ctp-report --stuck tells which could not go on)",
+            units::counted(count as u64, "coroutine")
+        ))?;
+        self.iter().try_for_each(|leak| {
+            let function = text::cut_middle(&leak.function, 36);
+            let count = units::count(leak.count as u64);
+            let left = format!("  {count} x {function}  ({})", leak.state);
+            let right = text::cut_middle(leak.at.as_deref().unwrap_or("(place not recorded)"), 44);
+            page.line(&text::spread(&left, &right))
+        })
+    }
 }
 
 /// Did this process end by itself, as far as is known? Those that were killed leave whatever they had.

@@ -1,213 +1,120 @@
-//! What is seldom meant, though nothing need be stuck for it: wakes of one's own instead of a wait,
-//! runs without a wait, and waits that nobody can end. The names are those that tokio-console has.
+//! What is seldom meant, though nothing need be stuck for it. The names are those of tokio-console.
+//!
+//! A new lint is a file like [`lost_waker`] and a line in [`LINTS`]; the page, the JSON document,
+//! `--allow` and its help follow. `docs/verdicts.md` describes each.
 
+mod lost_waker;
 mod never_yielded;
+mod places;
 mod self_wakes;
+pub mod text;
 
-use std::collections::BTreeMap;
-
-use ctp_trace::census::{Census, Coroutine, NameId};
-use ctp_trace::record::{Record, SiteId};
-use ctp_trace::verdict::{Fact, THRESHOLD};
-use serde::Serialize;
+use ctp_trace::census::Census;
+use ctp_trace::record::{Deed, Event, Record};
+use serde::{Serialize, Serializer};
 
 use crate::load::model::Model;
 use crate::names::Names;
-use never_yielded::SoleRuns;
-use self_wakes::OwnWakes;
+use places::Groups;
 
-/// Numbers of coroutines that are kept of one finding: the lowest.
-const IDS: usize = 8;
+pub use places::LintPlace;
 
-/// The sorts of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Lint {
-    /// More than half of its wakes were its own calls, each in a run before a wait.
-    SelfWakes,
-    /// It ran for long, from its first run to its end or to that of the recording.
-    NeverYielded,
-    /// It waits, and none of its wakers is left.
-    LostWaker,
+/// All lints, in the order of a page.
+pub const LINTS: [&Lint; 3] = [&self_wakes::LINT, &never_yielded::LINT, &lost_waker::LINT];
+
+/// One lint: what it is called, how it is found, and what a page says of it.
+#[derive(Debug)]
+pub struct Lint {
+    /// Its name, for `--allow`, the page and the JSON document.
+    pub name: &'static str,
+    /// What it finds, for `--help`.
+    pub help: &'static str,
+    /// What to do about it.
+    pub advice: &'static str,
+    /// The option of the view that says more.
+    pub see: Option<&'static str>,
+    /// Begins to look for it.
+    pub start: fn() -> Box<dyn Watch>,
+    /// What is so of the coroutines of one place.
+    pub said: fn(&LintPlace) -> String,
 }
 
-/// Coroutines of one name at one place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// Of which sort.
-    pub lint: Lint,
-    /// The function where they wait, else their name.
-    pub function: String,
-    /// Its source file.
-    pub file: Option<String>,
-    /// Line in that file.
-    pub line: Option<u32>,
-    /// That is where the function begins; where in it is not known.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub in_function: bool,
-    /// Where that is, also if there is no source position: where they waited, or were spawned if
-    /// they never did.
-    pub at: Option<String>,
-    /// How many.
-    pub coroutines: u64,
-    /// Their ids, of many only some.
-    pub ids: Vec<u32>,
-    /// What is so of them.
-    #[serde(flatten)]
-    pub figures: Figures,
-    /// Whether nothing is missing that would add to these figures.
-    pub exact: bool,
+/// Looks for one lint while a trace is read.
+pub trait Watch {
+    /// Takes note of an event, before the census does.
+    fn event(&mut self, _census: &Census, _event: &Event) {}
+
+    /// Takes note of what a thread did, before the census does.
+    fn deed(&mut self, _census: &Census, _deed: &Deed) {}
+
+    /// The coroutines that were found, at the end of the trace.
+    fn finish(self: Box<Self>, census: &Census) -> Groups;
+
+    /// Whether a part of the trace that cannot be read makes it find coroutines that it should not.
+    fn needs_whole_trace(&self) -> bool {
+        true
+    }
 }
 
-/// The figures of a finding; those that its sort does not have are zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Figures {
-    /// All wakes of them, also those that are not in the trace.
-    #[serde(skip_serializing_if = "is_none")]
-    pub wakes: u64,
-    /// Their own, each told by a record.
-    #[serde(skip_serializing_if = "is_none")]
-    pub own_wakes: u64,
-    /// The longest run, or the longest wait to the end.
-    #[serde(skip_serializing_if = "is_none")]
-    pub longest_ns: u64,
-    /// How many of them still ran at the end.
-    #[serde(skip_serializing_if = "is_none")]
-    pub still_run: u64,
+impl Serialize for Lint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "so it is called by serde"
-)]
-fn is_none(figure: &u64) -> bool {
-    *figure == 0
-}
+/// Looks for all lints but those that are allowed.
+pub struct Watches(Vec<(&'static Lint, Box<dyn Watch>)>);
 
-/// What is gathered for the lints while a trace is read.
-#[derive(Debug, Default)]
-pub struct Watch {
-    own_wakes: OwnWakes,
-    sole_runs: SoleRuns,
-}
+impl Watches {
+    /// Begins to look; `allowed` are names of lints.
+    pub fn start(allowed: &[String]) -> Self {
+        let lints = LINTS.into_iter();
+        let lints = lints.filter(|lint| !allowed.iter().any(|name| name == lint.name));
+        Watches(lints.map(|lint| (lint, (lint.start)())).collect())
+    }
 
-impl Watch {
     /// Takes note of a record, before the census does.
     pub fn see(&mut self, census: &Census, record: &Record) {
-        match record {
-            Record::Event(event) => {
-                self.own_wakes.event(census, event);
-                self.sole_runs.event(census, event);
+        for (_, watch) in &mut self.0 {
+            match record {
+                Record::Event(event) => watch.event(census, event),
+                Record::Deed(deed) => watch.deed(census, deed),
+                _ => {}
             }
-            Record::Deed(deed) => self.own_wakes.deed(census, deed),
-            _ => {}
         }
     }
-}
 
-/// All findings but those that are allowed, by sort, those of most coroutines first.
-pub fn lints(model: &Model, names: &Names, watch: Watch, allowed: &[Lint]) -> Vec<Finding> {
-    let census = &model.census;
-    let mut sorts = vec![(Lint::LostWaker, without_wakers(census))];
-    if model.damage.is_empty() {
-        sorts.push((Lint::SelfWakes, watch.own_wakes.finish(census)));
-        sorts.push((Lint::NeverYielded, watch.sole_runs.finish(census)));
-    }
-    sorts.retain(|(lint, _)| !allowed.contains(lint));
-    let named = |(lint, groups)| findings(model, names, lint, groups);
-    let mut found: Vec<Finding> = sorts.into_iter().flat_map(named).collect();
-    found.sort_by_key(|it| (it.lint, std::cmp::Reverse(it.coroutines)));
-    found
-}
-
-/// What the rule does not call stuck may be polled by somebody who needs no waker of it.
-fn without_wakers(census: &Census) -> Groups {
-    let mut groups = Groups::default();
-    for (id, judged) in census.judge(THRESHOLD) {
-        let lost = judged.fact == Fact::NoWaker && judged.verdict.is_stuck();
-        if let Some(one) = census.get(id).filter(|_| lost) {
-            let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
-            let figures = Figures {
-                longest_ns: judged.age.0,
-                ..Figures::default()
-            };
-            groups.add(one, site, figures, true);
+    /// The places that were found, by lint, those of most coroutines first.
+    pub fn finish(self, model: &Model, names: &Names) -> Vec<LintPlace> {
+        let mut found = Vec::new();
+        for (lint, watch) in self.0 {
+            if watch.needs_whole_trace() && !model.damage.is_empty() {
+                continue;
+            }
+            let mut places = places::named(model, names, lint, watch.finish(&model.census));
+            places.sort_by_key(|place| std::cmp::Reverse(place.coroutines));
+            found.extend(places);
         }
+        found
     }
-    groups
 }
 
-/// Names that are called the same at one place are one finding.
-fn findings(model: &Model, names: &Names, lint: Lint, groups: Groups) -> Vec<Finding> {
-    let mut called: BTreeMap<(String, SiteId), (Vec<NameId>, Group)> = BTreeMap::new();
-    for ((name, site), group) in groups.0 {
-        let several = names.function_of_several(site, model.census.name(name), true);
-        let (given, all) = called.entry((several, site)).or_default();
-        given.push(name);
-        all.merge(group);
-    }
-    let is_exact = model.has_all_events() && model.census.filtered() == 0;
-    let finding = |((_, site), (given, group)): ((String, SiteId), (Vec<NameId>, Group))| {
-        let first = given.first().copied().unwrap_or_default();
-        let name = model.census.name(first);
-        let function = names.function_of_several(site, name, 1 < given.len());
-        let label = names.of(site).cloned().unwrap_or_default();
-        Finding {
-            lint,
-            function,
-            at: label.at(),
-            file: label.file,
-            line: label.line,
-            in_function: label.in_function,
-            coroutines: group.coroutines,
-            ids: group.ids,
-            figures: group.figures,
-            exact: is_exact && !group.inexact,
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn each_lint_is_described() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/verdicts.md");
+        let text = fs::read_to_string(path).expect("the description of verdicts");
+        for lint in LINTS {
+            assert!(
+                text.contains(&format!("- *{}*:", lint.name)),
+                "{}",
+                lint.name
+            );
         }
-    };
-    called.into_iter().map(finding).collect()
-}
-
-/// Coroutines by name and place.
-#[derive(Debug, Default)]
-struct Groups(BTreeMap<(NameId, SiteId), Group>);
-
-#[derive(Debug, Default)]
-struct Group {
-    coroutines: u64,
-    ids: Vec<u32>,
-    figures: Figures,
-    inexact: bool,
-}
-
-impl Groups {
-    fn add(&mut self, one: &Coroutine, site: SiteId, figures: Figures, is_exact: bool) {
-        let group = self.0.entry((one.name, site)).or_default();
-        group.merge(Group {
-            coroutines: 1,
-            ids: vec![one.id.0],
-            figures,
-            inexact: !is_exact,
-        });
-    }
-}
-
-impl Group {
-    fn merge(&mut self, other: Group) {
-        self.coroutines += other.coroutines;
-        self.ids.extend(other.ids);
-        self.ids.sort_unstable();
-        self.ids.truncate(IDS);
-        self.figures.add(other.figures);
-        self.inexact |= other.inexact;
-    }
-}
-
-impl Figures {
-    fn add(&mut self, more: Figures) {
-        self.wakes = self.wakes.saturating_add(more.wakes);
-        self.own_wakes = self.own_wakes.saturating_add(more.own_wakes);
-        self.longest_ns = self.longest_ns.max(more.longest_ns);
-        self.still_run += more.still_run;
     }
 }

@@ -11,31 +11,33 @@ use serde_json::json;
 use crate::config::{Config, Detail, SitesView};
 use crate::document::rows_by::RowsBy;
 use crate::document::{self, hints};
-use crate::findings::{leaks, lints, lints_text};
+use crate::findings::Finding as _;
+use crate::findings::leaks::Leak;
+use crate::findings::lints::{self, Watches};
 
 /// Shows the table, with lints and leaks.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn show(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()> {
-    let mut watch = lints::Watch::default();
+    let mut watch = Watches::start(&view.allow);
     let (model, names) = document::read_with(
         config,
         |census, record| watch.see(census, record),
         |_, _| {},
     )?;
     let rows = model::rows(&model, &names, view);
-    let leaks = leaks::leaks(&model, &names);
-    let lints = lints::lints(&model, &names, watch, &view.allow);
+    let leaks = Vec::<Leak>::find(&model, &names);
+    let lints = watch.finish(&model, &names);
     let by = RowsBy::of_sites(&model);
-    let fields = || json!({ "by": by, "sites": rows, "lints": lints, "leaks": leaks });
+    let fields = || json!({ "by": by, "sites": rows, "lints": lints, (<Vec<Leak>>::NAME): leaks });
     document::write(config, (&model, &names), out, fields, |page| {
         let by_name = model.is_by_name();
         text::table(page, &rows, by_name)?;
         let first_runs = model::first_runs(&model, &names);
         text::long_runs(page, &rows, &first_runs, by_name)?;
-        lints_text::page(page, &lints, &hints::tool(config))?;
-        text::leaks(page, &leaks)?;
+        lints::text::page(page, &lints, &hints::tool(config))?;
+        leaks.write(page)?;
         match config.detail {
             Detail::Quiet => Ok(()),
             _ => text::hints(page, &hints::tool(config), by_name),

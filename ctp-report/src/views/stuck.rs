@@ -13,8 +13,9 @@ use anyhow::Result;
 
 use crate::config::{Config, Detail, StuckView};
 use crate::document::{self, hints};
+use crate::findings::Finding as _;
 use crate::findings::gate::{self, Status};
-use crate::findings::leaks;
+use crate::findings::leaks::Leak;
 use crate::load;
 
 /// Shows what is stuck; with `--fail`, says whether anything is.
@@ -33,7 +34,7 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     let groups = model::groups(&model, &names, &members);
     let deadlocks = deadlocks::deadlocks(&model, &names, &members);
     let fields = || {
-        let leaks = leaks::leaks(&model, &names);
+        let leaks = Vec::<Leak>::find(&model, &names);
         json::fields(view.threshold, &groups, &deadlocks, &leaks)
     };
     document::write(config, (&model, &names), out, fields, |page| {

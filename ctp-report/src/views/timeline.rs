@@ -10,7 +10,8 @@ use ctp_trace::record::{CoroutineId, Nanos};
 
 use crate::config::{Config, TimelineView};
 use crate::document;
-use crate::findings::crash::{self, Crash};
+use crate::findings::Finding as _;
+use crate::findings::crash::Crash;
 use crate::load;
 use crate::time_scale::Scale;
 use crate::views::timeline::model::Crowd;
@@ -38,7 +39,7 @@ pub fn show(config: &Config, view: &TimelineView, out: &mut dyn Write) -> Result
     );
     let threads = crowd.threads();
     let lives = std::mem::take(&mut crowd.lives).pick(&model.census, &scale);
-    let crash = crash::crash(&model, &names);
+    let crash = Option::<Crash>::find(&model, &names);
     let crashed = crash.as_ref().and_then(Crash::culprit);
     let crashed = crashed.map(|culprit| CoroutineId(culprit.id));
     let selection = model::pick(&model.census, crowd, &scale, view.threshold, crashed);

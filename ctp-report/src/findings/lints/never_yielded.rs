@@ -6,7 +6,29 @@ use ctp_trace::census::{Census, Coroutine};
 use ctp_trace::record::{CoroutineId, CoroutineKind, Event, EventKind, Nanos};
 use ctp_trace::verdict::{THRESHOLD, Verdict};
 
-use super::{Figures, Groups};
+use super::places::{Figures, Groups, LintPlace};
+use super::{Lint, Watch};
+use crate::text::units::{count, duration};
+
+/// Finds them by their events.
+pub const LINT: Lint = Lint {
+    name: "never-yielded",
+    help: "It ran for long, from its first run to its end or to that of the recording",
+    advice: "ran for long without any wait, so that no other could have their \
+             thread; await something in between, or use a thread of its own for that",
+    see: None,
+    start: || Box::new(SoleRuns::default()),
+    said,
+};
+
+fn said(place: &LintPlace) -> String {
+    let longest = duration(Nanos(place.figures.longest_ns));
+    match (place.coroutines, place.figures.still_run) {
+        (1, 1) => format!("{longest}, to the end"),
+        (1, _) => longest,
+        (_, still_run) => format!("up to {longest}, {} to the end", count(still_run)),
+    }
+}
 
 /// The first runs that go on, and what those come to that ended.
 #[derive(Debug, Default)]
@@ -26,9 +48,9 @@ struct FirstRun {
     hosts: bool,
 }
 
-impl SoleRuns {
+impl Watch for SoleRuns {
     /// Goes one event on.
-    pub fn event(&mut self, census: &Census, event: &Event) {
+    fn event(&mut self, census: &Census, event: &Event) {
         match event.kind {
             EventKind::Birth => {}
             EventKind::Run => self.run(census, event),
@@ -36,6 +58,19 @@ impl SoleRuns {
         }
     }
 
+    /// All that ran so for long. Of those that still do, the rule tells that nothing is missing.
+    fn finish(mut self: Box<Self>, census: &Census) -> Groups {
+        for (id, judged) in census.judge(THRESHOLD) {
+            let first = self.going_on.get(&id).copied();
+            if let Some(first) = first.filter(|_| judged.verdict == Verdict::Busy) {
+                self.put(census, id, first, None);
+            }
+        }
+        self.over
+    }
+}
+
+impl SoleRuns {
     fn run(&mut self, census: &Census, event: &Event) {
         let id = event.coroutine;
         if !self.going_on.is_empty() {
@@ -97,17 +132,6 @@ impl SoleRuns {
             self.over.add(one, one.spawn_site, figures, true);
         }
     }
-
-    /// All that ran so for long. Of those that still do, the rule tells that nothing is missing.
-    pub fn finish(mut self, census: &Census) -> Groups {
-        for (id, judged) in census.judge(THRESHOLD) {
-            let first = self.going_on.get(&id).copied();
-            if let Some(first) = first.filter(|_| judged.verdict == Verdict::Busy) {
-                self.put(census, id, first, None);
-            }
-        }
-        self.over
-    }
 }
 
 /// No run and no wait was before it.
@@ -126,7 +150,7 @@ mod tests {
     #[derive(Default)]
     struct Told {
         census: Census,
-        runs: SoleRuns,
+        runs: Box<SoleRuns>,
     }
 
     const SECOND: u64 = THRESHOLD.0;

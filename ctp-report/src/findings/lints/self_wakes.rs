@@ -10,7 +10,26 @@ use ctp_trace::record::{
     Act, CoroutineId, Deed, Event, EventKind, SiteId, WaitKind, WakeCall, Waker,
 };
 
-use super::{Figures, Groups};
+use super::places::{Figures, Groups, LintPlace};
+use super::{Lint, Watch};
+use crate::text::units::count;
+
+/// Finds them by the records of wakes.
+pub const LINT: Lint = Lint {
+    name: "self-wakes",
+    help: "More than half of its wakes were its own calls, each in a run before a wait",
+    advice: "most wakes are their own, so they yield or poll again rather than wait; \
+             leave the waker with what they wait for, or suspend with Wait::to_yield()",
+    see: None,
+    start: || Box::new(OwnWakes::default()),
+    said,
+};
+
+fn said(place: &LintPlace) -> String {
+    let least = if place.exact { "" } else { "at least " };
+    let own = count(place.figures.own_wakes);
+    format!("{least}{own} of {} wakes", count(place.figures.wakes))
+}
 
 /// Fewer wakes cost nothing.
 const ENOUGH: u64 = 100;
@@ -50,9 +69,9 @@ struct Tally {
     is_unsure: bool,
 }
 
-impl OwnWakes {
+impl Watch for OwnWakes {
     /// The end of a run tells what a wake in it was for.
-    pub fn event(&mut self, census: &Census, event: &Event) {
+    fn event(&mut self, census: &Census, event: &Event) {
         let ends = match event.kind {
             EventKind::Suspend => 0 < self.pending,
             kind => kind == EventKind::Death,
@@ -74,7 +93,7 @@ impl OwnWakes {
     }
 
     /// A wake counts as its own if it was called in a run of it.
-    pub fn deed(&mut self, census: &Census, deed: &Deed) {
+    fn deed(&mut self, census: &Census, deed: &Deed) {
         match &deed.act {
             Act::Wake(call) => self.called(census, call),
             Act::Loss(records) => self.lost = self.lost.saturating_add(*records),
@@ -82,6 +101,18 @@ impl OwnWakes {
         }
     }
 
+    /// Those of which more than half of the wakes are their own.
+    fn finish(mut self: Box<Self>, census: &Census) -> Groups {
+        let mut alive: Vec<_> = self.alive.iter().collect();
+        alive.sort_unstable_by_key(|(id, _)| **id);
+        for (id, tally) in alive {
+            put(&mut self.over, census.get(*id), tally);
+        }
+        self.over
+    }
+}
+
+impl OwnWakes {
     fn called(&mut self, census: &Census, call: &WakeCall) {
         let Some(one) = census.get(call.coroutine).filter(|one| one.is_alive()) else {
             return;
@@ -96,16 +127,6 @@ impl OwnWakes {
             self.pending += usize::from(tally.pending == 0);
             tally.pending += 1;
         }
-    }
-
-    /// Those of which more than half of the wakes are their own.
-    pub fn finish(mut self, census: &Census) -> Groups {
-        let mut alive: Vec<_> = self.alive.iter().collect();
-        alive.sort_unstable_by_key(|(id, _)| **id);
-        for (id, tally) in alive {
-            put(&mut self.over, census.get(*id), tally);
-        }
-        self.over
     }
 }
 
@@ -178,7 +199,7 @@ mod tests {
     #[derive(Default)]
     struct Told {
         census: Census,
-        wakes: OwnWakes,
+        wakes: Box<OwnWakes>,
         n: u64,
         count: u32,
     }

@@ -8,7 +8,8 @@ use ctp_trace::verdict::State;
 use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
-use crate::findings::crash::{self, Crash};
+use crate::findings::Finding as _;
+use crate::findings::crash::Crash;
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
@@ -81,7 +82,7 @@ impl Listener {
     /// All who live: those that crashed, those that run, and the others, who spoke last first.
     /// The events of the first `told` of them, for many have too many to print.
     pub fn finish(self, model: &Model, names: &Names, told: usize) -> Vec<LastWords> {
-        let crash = crash::crash(model, names);
+        let crash = Option::<Crash>::find(model, names);
         let crash = crash.as_ref();
         let mut alive: Vec<&Coroutine> = model.census.coroutines();
         alive.retain(|one| one.is_alive());

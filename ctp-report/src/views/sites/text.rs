@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use crate::document::hints;
-use crate::findings::leaks::Leak;
 use crate::names::label;
 use crate::text;
 use crate::text::page::Page;
@@ -159,26 +158,6 @@ pub fn long_runs(
 fn from(word: &str, name: &str, at: &str) -> String {
     let (name, at) = (text::cut_middle(name, 36), text::cut_middle(at, 40));
     format!("{word} {name}  {at}")
-}
-
-/// Lists who was alive though the program ended by itself.
-pub fn leaks(page: &mut Page, leaks: &[Leak]) -> io::Result<()> {
-    if leaks.is_empty() {
-        return Ok(());
-    }
-    let count: usize = leaks.iter().map(|leak| leak.count).sum();
-    page.gap()?;
-    page.line(&format!(
-        "LEAKS {} alive at a clean end (ctp-report --stuck tells which could not go on)",
-        units::counted(count as u64, "coroutine")
-    ))?;
-    leaks.iter().try_for_each(|leak| {
-        let function = text::cut_middle(&leak.function, 36);
-        let count = units::count(leak.count as u64);
-        let left = format!("  {count} x {function}  ({})", leak.state);
-        let right = text::cut_middle(leak.at.as_deref().unwrap_or("(place not recorded)"), 44);
-        page.line(&text::spread(&left, &right))
-    })
 }
 
 /// What to type next; `tool` is the program with the trace that it reads.

@@ -4,6 +4,7 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 use serde_json::{Value, json};
 
+use crate::findings::Finding as _;
 use crate::findings::leaks::Leak;
 use crate::views::stuck::deadlocks::Deadlock;
 use crate::views::stuck::model::Group;
@@ -21,6 +22,6 @@ pub fn fields(threshold: Nanos, groups: &[Group], deadlocks: &[Deadlock], leaks:
         "busy": of(|verdict| verdict == Verdict::Busy),
         "unknown": of(|verdict| verdict == Verdict::Unknown),
         "waiting": of(|verdict| verdict == Verdict::Waiting),
-        "leaks": leaks,
+        (<Vec<Leak>>::NAME): leaks,
     })
 }

@@ -1,0 +1,53 @@
+//! Coroutines that wait, and of which no waker is left.
+
+use ctp_trace::census::Census;
+use ctp_trace::record::Nanos;
+use ctp_trace::verdict::{Fact, THRESHOLD};
+
+use super::places::{Figures, Groups, LintPlace};
+use super::{Lint, Watch};
+use crate::text::units::duration;
+
+/// Finds them by the rule for verdicts.
+pub const LINT: Lint = Lint {
+    name: "lost-waker",
+    help: "It waits, and none of its wakers is left",
+    advice: "wait, and no waker of theirs is left: see",
+    see: Some("--stuck"),
+    start: || Box::new(LostWaker),
+    said,
+};
+
+fn said(place: &LintPlace) -> String {
+    let longest = duration(Nanos(place.figures.longest_ns));
+    match place.coroutines {
+        1 => format!("for {longest}"),
+        _ => format!("for up to {longest}"),
+    }
+}
+
+/// The census tells at the end.
+struct LostWaker;
+
+impl Watch for LostWaker {
+    fn needs_whole_trace(&self) -> bool {
+        false
+    }
+
+    /// What the rule does not call stuck may be polled by another coroutine, which needs no waker.
+    fn finish(self: Box<Self>, census: &Census) -> Groups {
+        let mut groups = Groups::default();
+        for (id, judged) in census.judge(THRESHOLD) {
+            let is_lost = judged.fact == Fact::NoWaker && judged.verdict.is_stuck();
+            if let Some(one) = census.get(id).filter(|_| is_lost) {
+                let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
+                let figures = Figures {
+                    longest_ns: judged.age.0,
+                    ..Figures::default()
+                };
+                groups.add(one, site, figures, true);
+            }
+        }
+        groups
+    }
+}

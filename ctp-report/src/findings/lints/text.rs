@@ -1,0 +1,53 @@
+//! What is seldom meant: each sort with what to do about it, and the places where it is found.
+
+use std::io;
+
+use super::LintPlace;
+use crate::text;
+use crate::text::page::Page;
+use crate::text::units::count;
+
+/// Places of one sort that are shown.
+const PLACES: usize = 3;
+
+const LINTS: &str = "LINTS  what is seldom meant, whether or not anybody is stuck for it; \
+                     --allow NAME leaves one out";
+
+/// Writes the places; `tool` is the program with the trace that it reads.
+pub fn page(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()> {
+    if places.is_empty() {
+        return Ok(());
+    }
+    page.gap()?;
+    page.line(LINTS)?;
+    places
+        .chunk_by(|a, b| a.lint.name == b.lint.name)
+        .try_for_each(|some| of_one_sort(page, some, tool))
+}
+
+fn of_one_sort(page: &mut Page, some: &[LintPlace], tool: &str) -> io::Result<()> {
+    let Some(LintPlace { lint, .. }) = some.first() else {
+        return Ok(());
+    };
+    let mut words = text::words(&format!("{}: {}", lint.name, lint.advice));
+    words.extend(lint.see.map(|option| format!("{tool} {option}")));
+    page.lines(&text::flow("  ", "    ", " ", &words))?;
+    let shown = some.iter().take(PLACES);
+    shown.map(line).try_for_each(|line| page.line(&line))?;
+    match some.len().saturating_sub(PLACES) {
+        0 => Ok(()),
+        1 => page.line("    and 1 place more (--json has all)"),
+        more => page.line(&format!("    and {more} places more (--json has all)")),
+    }
+}
+
+fn line(one: &LintPlace) -> String {
+    let function = text::cut_middle(&one.function, 30);
+    let left = format!(
+        "    {} x {function}  {}",
+        count(one.coroutines),
+        (one.lint.said)(one)
+    );
+    let at = text::cut_middle(one.at.as_deref().unwrap_or("(place not recorded)"), 40);
+    text::spread(&left, &at)
+}
