@@ -64,7 +64,7 @@ fn and_more(page: &mut Page, all: usize) -> io::Result<()> {
         0 => Ok(()),
         more => page.line(&format!(
             "  and {} more (--json lists all)",
-            units::count(more as u64)
+            units::grouped(more as u64)
         )),
     }
 }

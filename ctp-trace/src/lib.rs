@@ -12,7 +12,7 @@
 //! - [`Composer`] and [`ChunkWriter`], the halves of a writer, for one that has two threads,
 //! - [`format`](mod@format), the document that says what each byte of the file means,
 //! - [`Census`], which takes the records in, and [`verdict`], the one rule for what is stuck,
-//! - [`escape`], the one rule for what may be printed of a program's own text.
+//! - [`escape`], the one rule for what may be printed of a program's own text, and [`quantity`], for numbers.
 //!
 //! With the feature `output` it also finds the place of an output file, by the one rule of both tools for
 //! what another user planted on the way.
@@ -41,6 +41,8 @@ pub mod histogram;
 mod duration;
 mod error;
 mod hash;
+
+pub mod quantity;
 
 #[cfg(feature = "output")]
 pub mod output;

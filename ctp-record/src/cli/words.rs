@@ -6,6 +6,8 @@ use std::path::Path;
 
 use ctp_trace::escape::{escaped_bytes, is_unsafe};
 
+pub(crate) use ctp_trace::quantity::{counted, grouped};
+
 /// A length of time, in what fits it.
 pub(crate) fn seconds(ns: u64) -> String {
     match ns {
@@ -55,37 +57,9 @@ fn in_escapes(bytes: &[u8]) -> String {
     word + "'"
 }
 
-/// `1 event`, `2 events`.
-pub(crate) fn counted(number: u64, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{plural}", grouped(number))
-}
-
-/// Digits in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_204_551), "1 204 551");
-        assert_eq!(counted(1, "event"), "1 event");
-        assert_eq!(counted(1_000, "event"), "1 000 events");
-    }
 
     #[test]
     fn the_next_command_can_be_pasted() {

@@ -93,7 +93,7 @@ fn events(model: &Model) -> String {
         more => format!(
             "{} ({} in the trace)",
             units::counted(in_the_trace.saturating_add(more), "event"),
-            units::count(in_the_trace)
+            units::grouped(in_the_trace)
         ),
     }
 }
@@ -138,8 +138,8 @@ fn missing(model: &Model) -> Vec<String> {
         (0, true) => "every figure below is exact",
         (0, false) => "figures marked ~ are approximate",
     };
-    let refused = format!("refused {}", units::count(model.refused()));
-    let lost = format!("lost {}", units::count(model.lost()));
+    let refused = format!("refused {}", units::grouped(model.refused()));
+    let lost = format!("lost {}", units::grouped(model.lost()));
     match told {
         None => vec![lost, format!("{refused} ({exact})")],
         Some(told) => vec![
@@ -169,7 +169,7 @@ fn is_cut(model: &Model) -> bool {
 }
 
 fn missing_of_an_import(model: &Model) -> Vec<String> {
-    let lost = units::count(model.lost());
+    let lost = units::grouped(model.lost());
     vec![format!(
         "lost {lost} or more (JSON lines do not tell: no figure is exact)"
     )]
@@ -186,8 +186,8 @@ fn about_the_recorder(model: &Model) -> Vec<String> {
     vec![
         format!("recorder: {}", text::escape(&start.recorder)),
         format!("trace id: {trace_id}"),
-        format!("stations: {}", units::count(u64::from(start.capacity))),
+        format!("stations: {}", units::grouped(u64::from(start.capacity))),
         format!("processes: {}", text::few(&pids)),
-        format!("modules: {}", units::count(model.modules.len() as u64)),
+        format!("modules: {}", units::grouped(model.modules.len() as u64)),
     ]
 }

@@ -151,7 +151,7 @@ pub fn behind(ids: &[u32], tells_all: bool) -> Option<String> {
         0 => return None,
         1 => format!("1 coroutine that goes on only after that: id {listed}"),
         more => {
-            let more = units::count(more as u64);
+            let more = units::grouped(more as u64);
             format!("{more} coroutines that go on only after that: ids {listed}")
         }
     };

@@ -101,7 +101,7 @@ impl Losses {
             Some(most) if most <= least => units::counted(least, "record"),
             Some(most) => format!(
                 "{} to {}",
-                units::count(least),
+                units::grouped(least),
                 units::counted(most, "record")
             ),
             None if least == 0 => "records without number".to_owned(),

@@ -35,14 +35,14 @@ fn finding(look: &Look) -> String {
         Seen::Empty => format!("nothing to read ({})", thing(look.thing)),
         Seen::Unwatched(0) => "watched by no epoll".to_owned(),
         Seen::Unwatched(amount) => {
-            format!("watched by no epoll, readable ({})", units::count(amount))
+            format!("watched by no epoll, readable ({})", units::grouped(amount))
         }
         Seen::Closed => "closed".to_owned(),
         Seen::NumberClosed => "its number closed".to_owned(),
         Seen::Replaced => "replaced".to_owned(),
         Seen::Readable(amount) => match look.thing {
-            Thing::Event => format!("its counter at {}", units::count(amount)),
-            _ => format!("readable ({})", units::count(amount)),
+            Thing::Event => format!("its counter at {}", units::grouped(amount)),
+            _ => format!("readable ({})", units::grouped(amount)),
         },
         Seen::HungUp => "the other end closed".to_owned(),
         _ => "not to be seen".to_owned(),

@@ -220,7 +220,7 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
 /// When the last wake of one that waits came: before its last run or after that began.
 fn when(wake: &Wake, one: &Coroutine) -> String {
     match (one.wakes_since_its_run(), one.waits.ran_at()) {
-        (Some(more @ 1..), _) => format!("{} since its last run began", units::count(more)),
+        (Some(more @ 1..), _) => format!("{} since its last run began", units::grouped(more)),
         (_, Some(ran)) => format!("{} its last run", order(wake.at, ran)),
         (_, None) => "before its last run".to_owned(),
     }

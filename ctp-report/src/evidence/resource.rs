@@ -97,7 +97,7 @@ impl WaitsFor {
             (_, 1) => format!("{listed}, and 1 that is not known"),
             (_, more) => format!(
                 "{listed}, and {} that are not known",
-                units::count(more as u64)
+                units::grouped(more as u64)
             ),
         }
     }

@@ -77,7 +77,7 @@ impl Finding for Vec<Leak> {
         ))?;
         self.iter().try_for_each(|leak| {
             let function = text::cut_middle(&leak.function, 36);
-            let count = units::count(leak.count as u64);
+            let count = units::grouped(leak.count as u64);
             let left = format!("  {count} x {function}  ({})", leak.state);
             let right = text::cut_middle(leak.at.as_deref().unwrap_or("(place not recorded)"), 44);
             page.line(&text::spread(&left, &right))

@@ -165,7 +165,7 @@ fn torn(model: &Model) -> Option<String> {
             "torn tail, {one}: {ended} that event, which is not shown"
         )),
         [first, rest @ ..] => {
-            let more = units::count(rest.len() as u64);
+            let more = units::grouped(rest.len() as u64);
             Some(format!(
                 "torn tails, {first} and {more} more: {ended} those events, which are not shown"
             ))
@@ -215,7 +215,9 @@ fn about_the_file(imported: &Imported) -> Vec<String> {
         let reasons: Vec<String> = imported
             .left_out
             .iter()
-            .map(|(fault, lines)| format!("{} {}", units::count(lines.len() as u64), fault.word()))
+            .map(|(fault, lines)| {
+                format!("{} {}", units::grouped(lines.len() as u64), fault.word())
+            })
             .collect();
         notes.push(format!(
             "{lines} of the file left out: {}",
@@ -231,7 +233,7 @@ fn unnamed(model: &Model) -> Option<String> {
         1 => Some("1 site or name found no room in its table and is not shown by name".to_owned()),
         many => Some(format!(
             "{} sites or names found no room in their table and are not shown by name",
-            units::count(many)
+            units::grouped(many)
         )),
     }
 }

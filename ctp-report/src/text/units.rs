@@ -1,7 +1,9 @@
-//! Numbers for people, and back.
+//! Numbers with their units, for people.
 
 use ctp_trace::BadDuration;
 use ctp_trace::record::Nanos;
+
+pub use ctp_trace::quantity::{counted, grouped};
 
 /// A part of a hundred.
 ///
@@ -88,25 +90,6 @@ pub fn moment(at: Nanos) -> String {
         at.0 / 1_000_000_000,
         at.0 % 1_000_000_000 / 1000
     )
-}
-
-/// Thousands set apart: `1 204 551`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 coroutine`, `2 coroutines`.
-pub fn counted(number: u64, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{plural}", count(number))
 }
 
 /// Part of a whole in percent; zero of nothing is zero.
@@ -215,11 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_moments() {
-        assert_eq!(count(1_204_551), "1 204 551");
-        assert_eq!((count(0), count(999)), ("0".into(), "999".into()));
+    fn shares_and_moments() {
         assert_eq!(moment(Nanos(614_021_999)), "+0.614021 s");
-        assert_eq!(counted(1, "site"), "1 site");
         assert!((percent(Nanos(1), Nanos(0))).abs() < f64::EPSILON);
     }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::{Census, Coroutine};
+use crate::quantity::{counted, counted_as};
 use crate::record::{CoroutineId, Ending, Nanos};
 use crate::verdict::{Judgement, Verdict};
 
@@ -150,11 +151,11 @@ impl fmt::Display for Gap {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Gap::Refused(count) => {
-                let coroutines = counted(count, "coroutine", "coroutines");
+                let coroutines = counted(count, "coroutine");
                 write!(out, "{coroutines} found no station and were not recorded")
             }
             Gap::Unrecorded(count) => {
-                let are = counted(count, "process of the program is", "processes of the program are");
+                let are = counted_as(count, "process of the program is", "processes of the program are");
                 write!(out, "{are} not in this trace, or only in part")
             }
             Gap::Stopped => out.write_str("recording was stopped for a while"),
@@ -162,32 +163,32 @@ impl fmt::Display for Gap {
                 write!(out, "of other processes than {pid} nothing was kept for a while")
             }
             Gap::Nonsense(count) => {
-                let records = counted(count, "record", "records");
+                let records = counted(count, "record");
                 write!(out, "{records} made no sense and were left out")
             }
             Gap::NoEnd => out.write_str("the trace is cut off"),
             Gap::Unreadable(count) => {
-                let parts = counted(count, "part", "parts");
+                let parts = counted(count, "part");
                 write!(out, "{parts} of the trace cannot be read")
             }
             Gap::UnknownChunks(count) => {
-                let parts = counted(count, "part of the trace is", "parts of the trace are");
+                let parts = counted_as(count, "part of the trace is", "parts of the trace are");
                 write!(out, "{parts} of a later version and cannot be understood")
             }
             Gap::AbsentCoroutines(count) => {
-                let are = counted(count, "coroutine that the trace counts is", "coroutines that the trace counts are");
+                let are = counted_as(count, "coroutine that the trace counts is", "coroutines that the trace counts are");
                 write!(out, "{are} not in it")
             }
             Gap::AbsentEvents(count) => {
-                let are = counted(count, "event that the trace counts is", "events that the trace counts are");
+                let are = counted_as(count, "event that the trace counts is", "events that the trace counts are");
                 write!(out, "{are} not in it")
             }
             Gap::AbsentRecords(count) => {
-                let are = counted(count, "record that the trace counts is", "records that the trace counts are");
+                let are = counted_as(count, "record that the trace counts is", "records that the trace counts are");
                 write!(out, "{are} not in it")
             }
             Gap::UnattributedLosses(count) => {
-                let events = counted(count, "lost event belongs", "lost events belong");
+                let events = counted_as(count, "lost event belongs", "lost events belong");
                 write!(out, "{events} to no coroutine in the trace")
             }
             Gap::Image => out.write_str(
@@ -195,22 +196,9 @@ impl fmt::Display for Gap {
                  not known",
             ),
             Gap::Lost(count) => {
-                let coroutines = counted(count, "coroutine", "coroutines");
+                let coroutines = counted(count, "coroutine");
                 write!(out, "of {coroutines} records are missing that would tell")
             }
         }
     }
-}
-
-/// `1 coroutine`, `1 204 coroutines`.
-fn counted(count: u64, one: &str, many: &str) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if 0 < at && (digits.len() - at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    format!("{text} {}", if count == 1 { one } else { many })
 }

@@ -8,7 +8,7 @@ use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
-use crate::text::units::{count, duration};
+use crate::text::units::{duration, grouped};
 
 /// Finds them by their events.
 pub const LINT: Lint = Lint {
@@ -26,7 +26,7 @@ fn said(place: &LintPlace) -> String {
     match (place.coroutines, place.figures.still_run) {
         (1, 1) => format!("{longest}, to the end"),
         (1, _) => longest,
-        (_, still_run) => format!("up to {longest}, {} to the end", count(still_run)),
+        (_, still_run) => format!("up to {longest}, {} to the end", grouped(still_run)),
     }
 }
 

@@ -12,7 +12,7 @@ use ctp_trace::record::{
 
 use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
-use crate::text::units::count;
+use crate::text::units::grouped;
 
 /// Finds them by the records of wakes.
 pub const LINT: Lint = Lint {
@@ -27,8 +27,8 @@ pub const LINT: Lint = Lint {
 
 fn said(place: &LintPlace) -> String {
     let least = if place.exact { "" } else { "at least " };
-    let own = count(place.figures.own_wakes);
-    format!("{least}{own} of {} wakes", count(place.figures.wakes))
+    let own = grouped(place.figures.own_wakes);
+    format!("{least}{own} of {} wakes", grouped(place.figures.wakes))
 }
 
 /// Fewer wakes cost nothing.

@@ -5,7 +5,7 @@ use std::io;
 use super::LintPlace;
 use crate::text;
 use crate::text::page::Page;
-use crate::text::units::count;
+use crate::text::units::grouped;
 
 /// Places of one sort that are shown.
 const PLACES: usize = 3;
@@ -45,7 +45,7 @@ fn line(one: &LintPlace) -> String {
     let function = text::cut_middle(&one.function, 30);
     let left = format!(
         "    {} x {function}  {}",
-        count(one.coroutines),
+        grouped(one.coroutines),
         (one.lint.said)(one)
     );
     let at = text::cut_middle(one.at.as_deref().unwrap_or("(place not recorded)"), 40);

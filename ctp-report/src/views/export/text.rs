@@ -35,9 +35,9 @@ pub fn write(
         (true, _) => String::new(),
         (false, 0) => format!(
             "; {} lost, which it cannot tell",
-            units::count(model.lost())
+            units::grouped(model.lost())
         ),
-        (false, more) => format!("; {} more are in totals only", units::count(more)),
+        (false, more) => format!("; {} more are in totals only", units::grouped(more)),
     };
     Ok(Some(format!(
         "wrote {} ({events}{missing})",

@@ -62,7 +62,7 @@ fn besides(chart: &Chart) -> Vec<String> {
                 units::duration(Nanos(oldest))
             )
         }),
-        (chart.cancelled > 0).then(|| format!("{} cancelled", units::count(chart.cancelled))),
+        (chart.cancelled > 0).then(|| format!("{} cancelled", units::grouped(chart.cancelled))),
         (chart.left_out > 0).then(|| {
             let events = units::counted(chart.left_out, "event");
             format!("{events} of signal handlers left out")
@@ -82,7 +82,7 @@ fn side(page: &mut Page, what: &str, doubt: &str, side: &Side) -> io::Result<()>
     let time = |ns| units::duration(Nanos(ns));
     page.line(&format!(
         "  {what}  {doubt}{} times, {doubt}{} in all, mean {doubt}{}, from {doubt}{} to {doubt}{}",
-        units::count(side.count),
+        units::grouped(side.count),
         time(side.sum_ns),
         time(mean),
         time(min),
@@ -116,6 +116,6 @@ fn bar(bin: &Bin, most: u64) -> String {
     let bar = "#".repeat(length.min(BAR));
     format!(
         "    {bounds:>22} {:>15} |{bar:<BAR$}|",
-        units::count(bin.count)
+        units::grouped(bin.count)
     )
 }

@@ -66,7 +66,7 @@ fn others(page: &mut Page, rest: &[LastWords]) -> io::Result<()> {
     if rest.is_empty() {
         return Ok(());
     }
-    let many = units::count(rest.len() as u64);
+    let many = units::grouped(rest.len() as u64);
     page.line(&format!("and {many} more, not shown (--ids lists all):"))?;
     let crowds = model::crowds(rest);
     for crowd in crowds.iter().take(MOST_CROWDS) {
@@ -83,7 +83,7 @@ fn others(page: &mut Page, rest: &[LastWords]) -> io::Result<()> {
 }
 
 fn line(crowd: &Crowd) -> String {
-    let left = format!("  {} x {}", units::count(crowd.count as u64), crowd.state);
+    let left = format!("  {} x {}", units::grouped(crowd.count as u64), crowd.state);
     match &crowd.at {
         Some(at) => text::spread(&left, &text::cut_middle(at, 60)),
         None => left,

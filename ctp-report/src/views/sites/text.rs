@@ -55,8 +55,8 @@ fn cells(row: &Row, twins: &Twins) -> Vec<String> {
     let doubt = if row.exact { "" } else { "~" };
     vec![
         format!("{doubt}{:.2}%", row.share),
-        units::count(row.coroutines),
-        units::count(row.events),
+        units::grouped(row.coroutines),
+        units::grouped(row.events),
         length(row, row.mean_ns),
         length(row, row.max_ns),
         function(row, twins),

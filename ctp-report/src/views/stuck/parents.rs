@@ -94,7 +94,7 @@ impl Spawner {
         };
         let share = match self.children {
             all if all == of => String::new(),
-            children => format!(": {} of them", units::count(children as u64)),
+            children => format!(": {} of them", units::grouped(children as u64)),
         };
         format!("{name} ({ids}){ended}{share}")
     }

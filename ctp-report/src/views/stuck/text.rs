@@ -100,7 +100,7 @@ fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
         1 => "the only coroutine alive has not run for".to_owned(),
         _ => format!(
             "none of the {} coroutines alive has run for",
-            units::count(count as u64)
+            units::grouped(count as u64)
         ),
     };
     (all_wait && is_unproven && threshold.0 <= since).then(|| format!("{who} {long}"))
@@ -150,7 +150,7 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
 fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
     let left = format!(
         "  {} x {}",
-        units::count(group.members.count as u64),
+        units::grouped(group.members.count as u64),
         text::cut_middle(&group.place.function, 40)
     );
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
@@ -324,7 +324,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     groups.iter().try_for_each(|group| {
         let left = format!(
             "  {} x {}",
-            units::count(group.members.count as u64),
+            units::grouped(group.members.count as u64),
             text::cut_middle(&group.place.function, 40)
         );
         page.line(&text::spread(

@@ -84,14 +84,14 @@ pub fn write(
     let who = match selection.grouped {
         true => format!(
             "{} of {}",
-            units::count(selection.shown() as u64),
+            units::grouped(selection.shown() as u64),
             units::counted(selection.total, "coroutine")
         ),
         false => units::counted(selection.total, "coroutine"),
     };
     let stuck = match selection.stuck() {
         0 => String::new(),
-        stuck => format!(", {} stuck", units::count(stuck)),
+        stuck => format!(", {} stuck", units::grouped(stuck)),
     };
     let said = || format!("wrote {path} ({who}{stuck}); open it in a browser");
     Ok(is_file.then(said))

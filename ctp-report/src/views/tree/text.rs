@@ -48,7 +48,7 @@ pub fn table(page: &mut Page, tree: &[Branch], all_ids: bool) -> io::Result<()> 
     })?;
     match more {
         0 => Ok(()),
-        more => page.line(&format!("  and {} more rows", units::count(more as u64))),
+        more => page.line(&format!("  and {} more rows", units::grouped(more as u64))),
     }
 }
 
@@ -91,9 +91,9 @@ fn cells(line: &Line) -> Vec<String> {
         false => "",
     };
     vec![
-        units::count(branch.alive),
-        units::count(branch.stuck),
-        units::count(branch.ended),
+        units::grouped(branch.alive),
+        units::grouped(branch.stuck),
+        units::grouped(branch.ended),
         format!("{twigs}{}{again}", branch.name),
         branch.spawned_at.clone().unwrap_or_default(),
     ]

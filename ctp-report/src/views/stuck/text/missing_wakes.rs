@@ -35,7 +35,10 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
     closed(page, group)?;
     if let Some(waker) = &group.evidence.usual_waker {
         page.line(&usual_waker(waker))?;
-        let (wakes, of) = (units::count(waker.wakes), units::counted(waker.of, "time"));
+        let (wakes, of) = (
+            units::grouped(waker.wakes),
+            units::counted(waker.of, "time"),
+        );
         detail(page, &format!("woke this site {wakes} of {of}"))?;
     }
     if let Some(waker) = &group.evidence.last_waker {

@@ -87,9 +87,9 @@ fn beyond_lives(groups: &[&Group], reason: Reason) -> String {
     match (groups, reason) {
         ([_], Reason::BeyondLives(lives)) => format!(
             "{} like these came and went within {}, and of the last {} none has",
-            units::count(lives.ended),
+            units::grouped(lives.ended),
             units::duration(lives.longest),
-            units::count(lives.newest)
+            units::grouped(lives.newest)
         ),
         _ => "many like these came and went in far less time, and of the last none has".to_owned(),
     }
@@ -121,7 +121,7 @@ fn queueing(groups: &[&Group]) -> String {
         0 => "no other wake of this site is known".to_owned(),
         _ => format!(
             "the longest of {} known delays was {}",
-            units::count(queued),
+            units::grouped(queued),
             units::duration(Nanos(longest))
         ),
     }
@@ -174,7 +174,7 @@ pub fn is_by_its_length(group: &Group) -> bool {
 pub fn waiting(group: &Group) -> String {
     let what = format!(
         "{} x {}",
-        units::count(group.members.count as u64),
+        units::grouped(group.members.count as u64),
         text::cut_middle(&group.place.function, 40)
     );
     let at = match group.place.is_placed() {
@@ -213,7 +213,7 @@ pub fn thread_kept(group: &Group) -> Option<String> {
     let whose = match (group.members.count, first.count) {
         (1, _) => "its thread".to_owned(),
         (all, kept) if all == kept => "their thread".to_owned(),
-        (_, kept) => format!("the thread of {}", units::count(kept as u64)),
+        (_, kept) => format!("the thread of {}", units::grouped(kept as u64)),
     };
     let others = match others.len() as u64 {
         0 => String::new(),
@@ -254,7 +254,7 @@ fn detail(group: &Group) -> String {
         (Reason::NothingToRead(empty), ..) => {
             let others = match group.members.count {
                 1 => String::new(),
-                count => format!("; the same of {} more", units::count(count as u64 - 1)),
+                count => format!("; the same of {} more", units::grouped(count as u64 - 1)),
             };
             format!(
                 "for {age}; nothing to read on fd {}, looked at {} before the end{others}",

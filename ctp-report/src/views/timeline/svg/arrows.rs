@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{CHART, LEFT, Picture, captions};
-use crate::text::units::{count, counted};
+use crate::text::units::{counted, grouped};
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::Arrow;
@@ -55,7 +55,7 @@ pub fn said(picture: &Picture) -> Option<String> {
     let wakes = format!("{} between rows", counted(total, "wake"));
     let which = match kept == total {
         true => format!("arrows: {wakes}"),
-        false => format!("arrows: {} of {wakes}", count(kept)),
+        false => format!("arrows: {} of {wakes}", grouped(kept)),
     };
     Some(match (is_thicket(picture), is_near(picture)) {
         (true, _) => format!("{which}; point at a row to see those from and to it"),

@@ -10,7 +10,7 @@ use crate::evidence::missing_wakes;
 use crate::evidence::resource;
 use crate::findings::crash::Crash;
 use crate::names::label::Label;
-use crate::text::units::{count, counted, duration, moment};
+use crate::text::units::{counted, duration, grouped, moment};
 use crate::views::timeline::model::{By, Doing, Mark, Member, Piece, Row};
 
 /// The class of what is coloured by verdict.
@@ -124,7 +124,7 @@ pub fn label(picture: &Picture, piece: &Piece) -> Option<String> {
         Doing::Waits(_, wait, arg) => Some(resource(picture, wait, arg)),
         Doing::Runs(thread) => Some(format!("thread {thread}")),
         Doing::Lost(0) => None,
-        Doing::Lost(lost) => Some(format!("{} lost", count(lost))),
+        Doing::Lost(lost) => Some(format!("{} lost", grouped(lost))),
         _ => None,
     }
 }
@@ -150,7 +150,7 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
             };
             format!(
                 "{} runs and waits, ran {} of it{lost}",
-                count(pieces),
+                grouped(pieces),
                 duration(Nanos(ran))
             )
         }
@@ -178,7 +178,7 @@ pub fn row(picture: &Picture, row: &Row) -> String {
     said.push(format!(
         "{}, {} lost",
         counted(row.events.0, "event"),
-        count(row.events.1)
+        grouped(row.events.1)
     ));
     if 0 < row.moved {
         said.push(counted(row.moved, "thread change"));

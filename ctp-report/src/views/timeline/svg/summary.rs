@@ -8,7 +8,7 @@ use crate::findings::crash::Crash;
 use crate::load::ending::how_it_ended;
 use crate::load::model::Model;
 use crate::text;
-use crate::text::units::{count, counted, date, duration, moment};
+use crate::text::units::{counted, date, duration, grouped, moment};
 use crate::time_scale::Scale;
 use crate::views::timeline::model::{Group, Row};
 
@@ -21,7 +21,7 @@ pub fn facts(model: &Model, threads: u64) -> String {
     [
         counted(totals.coroutines, "coroutine"),
         counted(totals.events, "event"),
-        format!("lost {}", count(model.lost())),
+        format!("lost {}", grouped(model.lost())),
         counted(threads, "thread"),
         duration(model.duration()),
         format!("ended: {}", how_it_ended(model)),
@@ -104,7 +104,7 @@ fn heading_words(picture: &Picture, group: &Group) -> (&'static str, String) {
         verdict => verdict.word(),
     };
     let name = name.unwrap_or_default();
-    (verdict, format!("{} x {name}  {at}", count(group.count)))
+    (verdict, format!("{} x {name}  {at}", grouped(group.count)))
 }
 
 /// The verdict of a group, and what else its heading says.
@@ -118,8 +118,8 @@ pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
     let crashed = group.members.first().and_then(|it| picture.crash_of(it));
     let shown = match crashed {
         _ if shown == group.count => String::new(),
-        Some(_) => format!("; showing the crashed one and {} more", count(shown - 1)),
-        None => format!("; showing the {} longest", count(shown)),
+        Some(_) => format!("; showing the crashed one and {} more", grouped(shown - 1)),
+        None => format!("; showing the {} longest", grouped(shown)),
     };
     (verdict, format!("{rest}{since}{shown}"))
 }
@@ -127,7 +127,7 @@ pub fn heading(picture: &Picture, group: &Group) -> (&'static str, String) {
 /// Who is shown, and of how many.
 pub fn shown(picture: &Picture) -> String {
     let selection = picture.selection;
-    let total = format!("{}{}", count(selection.total), window(picture));
+    let total = format!("{}{}", grouped(selection.total), window(picture));
     let first = match picture.crash.and_then(Crash::culprit) {
         Some(_) => "the crashed and the stuck ones",
         None => "the stuck ones",
@@ -136,7 +136,7 @@ pub fn shown(picture: &Picture) -> String {
         false => format!("showing all {total}, {first} first"),
         true => format!(
             "showing {} of {total}: by verdict and site the longest of each, {first} first",
-            count(selection.shown() as u64)
+            grouped(selection.shown() as u64)
         ),
     };
     if let (groups @ 1.., coroutines) = selection.left_out {

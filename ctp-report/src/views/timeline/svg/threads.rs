@@ -2,7 +2,7 @@
 
 use super::{CHART, LEFT, Picture, RIGHT, WIDTH};
 use crate::text;
-use crate::text::units::{count, counted, moment};
+use crate::text::units::{counted, grouped, moment};
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
 use crate::views::timeline::model::Thread;
@@ -34,7 +34,7 @@ fn heading(picture: &Picture, y: u64) -> String {
         true => counted(total, "thread"),
         false => format!(
             "showing {} of {}: those that lost records, then the longest-lived",
-            count(shown),
+            grouped(shown),
             counted(total, "thread")
         ),
     };
@@ -87,7 +87,7 @@ fn state(thread: &Thread) -> String {
     match (thread.lost, thread.ended) {
         (0, true) => "ended".to_owned(),
         (0, false) => String::new(),
-        (lost, _) => format!("{} lost", count(lost)),
+        (lost, _) => format!("{} lost", grouped(lost)),
     }
 }
 
