@@ -2,6 +2,7 @@
 
 mod applicability;
 mod options;
+mod values;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -16,7 +17,6 @@ use ctp_trace::escape::escaped_lines;
 
 use crate::config::{Config, DEFAULT_INPUT, Detail, View};
 use crate::output;
-use crate::text::units;
 use options::{
     ExchangeArgs, FlameArgs, PlacesArgs, SitesArgs, StuckArgs, Target, TimelineArgs, ViewArgs,
 };
@@ -100,7 +100,7 @@ struct Cli {
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     color: When,
     /// Most memory to use, like 2G; usually 256 MiB and twice what the trace takes
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
     max_memory: Option<u64>,
     /// Print completions for bash, zsh, fish, elvish or powershell
     #[arg(

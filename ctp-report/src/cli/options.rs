@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use ctp_trace::record::Nanos;
 use symbolize::Places;
 
+use super::values;
 use crate::config::ignore::{Ignore, Pattern};
 use crate::config::{
     By, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView, TimelineView,
@@ -14,7 +15,6 @@ use crate::config::{
 };
 use crate::findings::lints::{LINTS, Lint};
 use crate::output;
-use crate::text::units;
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
@@ -47,7 +47,7 @@ pub(super) struct SitesArgs {
     #[arg(short, long, value_name = "KEY", default_value = "share")]
     pub(super) sort: Sort,
     /// Leave out sites with less than this share of the waiting time
-    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = units::parse_percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = values::parse_percent)]
     pub(super) percent_limit: f64,
     /// Hide this lint (see below); may be repeated
     #[arg(short = 'A', long, value_name = "LINT", value_delimiter = ',', value_parser = lint_names())]
@@ -95,7 +95,7 @@ pub(super) struct TimelineArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ViewArgs", "flame", "folded", "json"])]
     pub(super) timeline: Option<PathBuf>,
     /// Show only this time, like 1s,5s or 500ms,
-    #[arg(long, value_name = "FROM,TO", value_parser = units::parse_window)]
+    #[arg(long, value_name = "FROM,TO", value_parser = values::parse_window)]
     pub(super) time: Option<(Nanos, Option<Nanos>)>,
 }
 
@@ -112,7 +112,7 @@ pub(super) struct PlacesArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = NAMELESS)]
     pub(super) debug_dir: Vec<PathBuf>,
     /// Most memory that programs and debug info may take together, like 1G; usually 256M
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, conflicts_with_all = NAMELESS)]
+    #[arg(long, value_name = "SIZE", value_parser = values::parse_size, conflicts_with_all = NAMELESS)]
     pub(super) max_module: Option<u64>,
 }
 

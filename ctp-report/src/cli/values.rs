@@ -1,0 +1,81 @@
+//! Values of options, as they are typed.
+
+use ctp_trace::BadDuration;
+use ctp_trace::record::Nanos;
+
+/// A part of a hundred.
+///
+/// # Errors
+/// If it is anything else.
+pub fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|it| (0.0..=100.0).contains(it));
+    number.ok_or_else(|| "write a number from 0 to 100".to_owned())
+}
+
+/// `1s,5s`, `1s,` or `,5s`: from when, and until when unless to the end.
+///
+/// # Errors
+/// If it is anything else, or no time lies between the two.
+pub fn parse_window(text: &str) -> Result<(Nanos, Option<Nanos>), String> {
+    let (from, to) = text
+        .split_once(',')
+        .ok_or("write two moments with a comma between, like 1s,5s or 500ms,")?;
+    let from = parse_moment(from)?.unwrap_or_default();
+    match parse_moment(to)? {
+        Some(to) if to <= from => Err("the second moment must be later than the first".to_owned()),
+        to => Ok((from, to)),
+    }
+}
+
+fn parse_moment(text: &str) -> Result<Option<Nanos>, String> {
+    let text = Some(text.trim()).filter(|it| !it.is_empty());
+    let moment = text.map(str::parse).transpose();
+    moment.map_err(|why: BadDuration| why.to_string())
+}
+
+/// Bytes: a number, with K, M, G or T for powers of 1024.
+///
+/// # Errors
+/// If it is anything else, or zero.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[number.len()..].to_ascii_uppercase().as_str() {
+        "" => Some(0),
+        "K" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        "T" => Some(40),
+        _ => None,
+    };
+    let bytes = shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift));
+    bytes
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "write a number of bytes, like 512M or 2G".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CT-19
+    #[test]
+    fn windows_are_read() {
+        let (one, five) = (Nanos(1_000_000_000), Nanos(5_000_000_000));
+        assert_eq!(parse_window("1s,5s"), Ok((one, Some(five))));
+        assert_eq!(parse_window("1s,"), Ok((one, None)));
+        assert_eq!(parse_window(" , 5s"), Ok((Nanos(0), Some(five))));
+        for text in ["", "1s", "5s,1s", "1s,1s", "a,b"] {
+            assert!(parse_window(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(parse_size("512"), Ok(512));
+        assert_eq!(parse_size("2G"), Ok(2 << 30));
+        assert_eq!(parse_size("1k"), Ok(1024));
+        for text in ["", "0", "G", "1X", "-1", "1.5G", "99999999999T"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}
