@@ -1,6 +1,7 @@
 //! Names for places: what the trace knows, completed by the program's file if that is there.
 
 pub mod chains;
+pub mod code_place;
 pub mod label;
 pub mod source;
 pub mod twins;

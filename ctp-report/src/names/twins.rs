@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::names::code_place::CodePlace;
 use crate::names::label;
 
 /// For each row, whether another one looks the same and has another column.
-pub fn twins<T, L: Ord>(
+fn twins<T, L: Ord>(
     rows: &[T],
     look: impl Fn(&T) -> L,
     column: impl Fn(&T) -> Option<u32>,
@@ -34,15 +35,24 @@ pub fn tell_apart<T, L: Ord>(
     }
 }
 
-/// The line of a row, which has that column if it is a twin. Of a function the column says nothing.
-pub fn place(
-    (file, line): (&str, u32),
-    in_function: bool,
-    column: Option<u32>,
-    is_twin: bool,
-) -> String {
+/// Marks the rows that would look the same without their columns.
+pub fn mark<T, L: Ord>(
+    rows: &mut [T],
+    look: impl Fn(&T) -> L,
+    column: impl Fn(&T) -> Option<u32>,
+    place: impl Fn(&mut T) -> &mut CodePlace,
+) {
+    let twins = twins(rows, look, column);
+    for (row, is_twin) in rows.iter_mut().zip(twins) {
+        place(row).is_twin = is_twin;
+    }
+}
+
+/// The line of a row, with its column if that tells it from another one. Of a function the column says
+/// nothing.
+pub fn place((file, line): (&str, u32), in_function: bool, column: Option<u32>) -> String {
     let at = label::source(file, line, in_function);
-    with_column(at, column.filter(|_| is_twin && !in_function))
+    with_column(at, column.filter(|_| !in_function))
 }
 
 /// `main.rs:199:52`; the line alone where no column is known.

@@ -10,6 +10,7 @@ use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::model::Model;
 use crate::names::Names;
+use crate::names::code_place::CodePlace;
 use crate::names::label::Label;
 use crate::names::twins;
 use crate::text::units;
@@ -17,22 +18,9 @@ use crate::text::units;
 /// One site; or where programs keep totals, all coroutines of one name.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// The function that waits, else the name of the first coroutine seen there; or the name.
-    pub function: String,
-    /// Its source file; or that where one of the name was spawned.
-    pub file: Option<String>,
-    /// Line in that file.
-    pub line: Option<u32>,
-    /// That is where the function begins; where in it is not known.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub in_function: bool,
-    /// Column in that line.
-    pub column: Option<u32>,
-    /// Module and offset, where there is no source position.
-    pub module: Option<String>,
-    /// The function of a library in which it waits there, as far as that was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub within: Option<String>,
+    /// The function that waits, or the name, with the place where one of the name was spawned.
+    #[serde(flatten)]
+    pub place: CodePlace,
     /// The function that awaits it there, as far as that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<String>,
@@ -48,6 +36,16 @@ pub struct Row {
     pub open: u64,
     /// Of these, how many ended with the coroutine.
     pub cancelled: u64,
+    /// How long it waited and ran.
+    #[serde(flatten)]
+    pub times: Times,
+    /// Whether these figures are complete.
+    pub exact: bool,
+}
+
+/// Time that passed at a site, or with coroutines of a name.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Times {
     /// Time waited, to the end of each wait or of the recording.
     pub waited_ns: u64,
     /// Mean of that.
@@ -60,11 +58,6 @@ pub struct Row {
     pub ran_ns: u64,
     /// The longest such run.
     pub longest_run_ns: u64,
-    /// Whether these figures are complete.
-    pub exact: bool,
-    /// Another row would look the same without its column.
-    #[serde(skip)]
-    pub is_twin: bool,
     /// Whether the length of any wait is known: else its mean and its longest mean nothing.
     #[serde(skip)]
     pub measured: bool,
@@ -73,15 +66,8 @@ pub struct Row {
 impl Row {
     /// File and line, or what is known instead.
     pub fn at(&self) -> String {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => {
-                twins::place((file, line), self.in_function, self.column, self.is_twin)
-            }
-            _ => self
-                .module
-                .clone()
-                .unwrap_or_else(|| "(not recorded)".to_owned()),
-        }
+        let at = self.place.at();
+        at.unwrap_or_else(|| "(not recorded)".to_owned())
     }
 }
 
@@ -124,10 +110,10 @@ pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
             all.iter().map(|it| row_of_site(model, names, it)).collect()
         }
     };
-    let all = rows.iter().map(|row| row.waited_ns);
+    let all = rows.iter().map(|row| row.times.waited_ns);
     let total = Nanos(all.fold(0, u64::saturating_add));
     for row in &mut rows {
-        row.share = units::percent(Nanos(row.waited_ns), total);
+        row.share = units::percent(Nanos(row.times.waited_ns), total);
     }
     rows.retain(|row| view.percent_limit <= row.share);
     tell_apart(&mut rows);
@@ -137,33 +123,22 @@ pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
 
 fn tell_apart(rows: &mut [Row]) {
     let look = |row: &Row| {
-        let (function, awaited_by) = (row.function.clone(), row.awaited_by.clone());
+        let (function, awaited_by) = (row.place.function.clone(), row.awaited_by.clone());
         (row.at(), function, awaited_by, row.waits_for)
     };
-    let twins = twins::twins(rows, look, |row| row.column);
-    for (row, is_twin) in rows.iter_mut().zip(twins) {
-        row.is_twin = is_twin;
-    }
+    twins::mark(rows, look, |row| row.place.column, |row| &mut row.place);
 }
 
 fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
     let label = names.of(site.site).cloned().unwrap_or_default();
     let mut all = Histogram::default();
+    let name = model.census.name(site.name);
+    let function = names.function_of_several(site.site, name, site.names_differ);
     [&site.waits, &site.open, &site.cancelled]
         .into_iter()
         .for_each(|part| all.merge(part));
     Row {
-        function: names.function_of_several(
-            site.site,
-            model.census.name(site.name),
-            site.names_differ,
-        ),
-        file: label.file,
-        line: label.line,
-        in_function: label.in_function,
-        column: label.column,
-        module: label.module,
-        within: label.within,
+        place: CodePlace::new(function, label),
         awaited_by: names.awaiter(site.site),
         waits_for: resource::word(site.wait),
         share: 0.0,
@@ -171,32 +146,31 @@ fn row_of_site(model: &Model, names: &Names, site: &SiteStats) -> Row {
         events: site.events,
         open: site.open.count(),
         cancelled: site.cancelled.count(),
-        waited_ns: all.sum().0,
-        mean_ns: all.mean().unwrap_or_default().0,
-        max_ns: all.max().unwrap_or_default().0,
-        p99_ns: site.waits.bound(99).map(|bound| bound.0),
-        ran_ns: site.runs.sum().0,
-        longest_run_ns: site.runs.max().unwrap_or_default().0,
+        times: Times {
+            waited_ns: all.sum().0,
+            mean_ns: all.mean().unwrap_or_default().0,
+            max_ns: all.max().unwrap_or_default().0,
+            p99_ns: site.waits.bound(99).map(|bound| bound.0),
+            ran_ns: site.runs.sum().0,
+            longest_run_ns: site.runs.max().unwrap_or_default().0,
+            measured: all.count() > 0,
+        },
         exact: !site.approximate && model.knows_its_losses(),
-        is_twin: false,
-        measured: all.count() > 0,
     }
 }
 
 /// Waits that were cancelled are counted, but not measured.
 fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
     let label = names.of(named.kin.spawn_site).cloned().unwrap_or_default();
+    let function = names.function(SiteId::default(), model.census.name(named.kin.name));
     let (waiting, open) = (&named.waiting, &named.open);
     let waited_ns = waiting.sum.0.saturating_add(open.sum().0);
     let measured = waiting.count.saturating_add(open.count());
     Row {
-        function: names.function(SiteId::default(), model.census.name(named.kin.name)),
-        file: label.file,
-        line: label.line,
-        in_function: label.in_function,
-        column: label.column,
-        module: label.module,
-        within: None,
+        place: CodePlace {
+            within: None,
+            ..CodePlace::new(function, label)
+        },
         awaited_by: None,
         waits_for: resource::word(WaitKind::Unknown),
         share: 0.0,
@@ -204,27 +178,28 @@ fn row_of_name(model: &Model, names: &Names, named: &Named) -> Row {
         events: measured.saturating_add(named.cancelled),
         open: open.count(),
         cancelled: named.cancelled,
-        waited_ns,
-        mean_ns: waited_ns.checked_div(measured).unwrap_or_default(),
-        max_ns: waiting.max.max(open.max().unwrap_or_default()).0,
-        p99_ns: waiting.bound(99, named.bins).map(|bound| bound.0),
-        ran_ns: named.running.sum.0,
-        longest_run_ns: named.running.max.0,
+        times: Times {
+            waited_ns,
+            mean_ns: waited_ns.checked_div(measured).unwrap_or_default(),
+            max_ns: waiting.max.max(open.max().unwrap_or_default()).0,
+            p99_ns: waiting.bound(99, named.bins).map(|bound| bound.0),
+            ran_ns: named.running.sum.0,
+            longest_run_ns: named.running.max.0,
+            measured: measured > 0,
+        },
         exact: !named.approximate && model.knows_its_losses(),
-        is_twin: false,
-        measured: measured > 0,
     }
 }
 
 fn order(sort: Sort, a: &Row, b: &Row) -> std::cmp::Ordering {
     match sort {
-        Sort::Share => b.waited_ns.cmp(&a.waited_ns),
+        Sort::Share => b.times.waited_ns.cmp(&a.times.waited_ns),
         Sort::Coroutines => b.coroutines.cmp(&a.coroutines),
         Sort::Count => b.events.cmp(&a.events),
-        Sort::Mean => b.mean_ns.cmp(&a.mean_ns),
-        Sort::Max => b.max_ns.cmp(&a.max_ns),
-        Sort::Run => b.ran_ns.cmp(&a.ran_ns),
-        Sort::Site => (&a.file, a.line).cmp(&(&b.file, b.line)),
-        Sort::Function => a.function.cmp(&b.function),
+        Sort::Mean => b.times.mean_ns.cmp(&a.times.mean_ns),
+        Sort::Max => b.times.max_ns.cmp(&a.times.max_ns),
+        Sort::Run => b.times.ran_ns.cmp(&a.times.ran_ns),
+        Sort::Site => (&a.place.file, a.place.line).cmp(&(&b.place.file, b.place.line)),
+        Sort::Function => a.place.function.cmp(&b.place.function),
     }
 }

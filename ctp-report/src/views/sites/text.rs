@@ -57,8 +57,8 @@ fn cells(row: &Row, twins: &Twins) -> Vec<String> {
         format!("{doubt}{:.2}%", row.share),
         units::grouped(row.coroutines),
         units::grouped(row.events),
-        length(row, row.mean_ns),
-        length(row, row.max_ns),
+        length(row, row.times.mean_ns),
+        length(row, row.times.max_ns),
         function(row, twins),
         row.at(),
     ]
@@ -66,7 +66,7 @@ fn cells(row: &Row, twins: &Twins) -> Vec<String> {
 
 /// No data is no zero.
 fn length(row: &Row, ns: u64) -> String {
-    match row.measured {
+    match row.times.measured {
         true => units::duration(Nanos(ns)),
         false => "-".to_owned(),
     }
@@ -88,15 +88,15 @@ fn fit(cells: &mut [Vec<String>]) {
 fn function(row: &Row, twins: &Twins) -> String {
     let (all, alike) = twins.count(row);
     match (all, alike, &row.awaited_by) {
-        (0 | 1, ..) => row.function.clone(),
-        (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.function),
-        _ => format!("{} ({})", row.function, what(row)),
+        (0 | 1, ..) => row.place.function.clone(),
+        (_, 2.., Some(awaiter)) => format!("{} <- {awaiter}", row.place.function),
+        _ => format!("{} ({})", row.place.function, what(row)),
     }
 }
 
 /// What it waits for; where that is not told, what it waits in.
 fn what(row: &Row) -> &str {
-    match (row.waits_for, &row.within) {
+    match (row.waits_for, &row.place.within) {
         ("unknown", Some(within)) => label::api(within),
         (told, _) => told,
     }
@@ -109,7 +109,7 @@ impl<'r> Twins<'r> {
     fn of(rows: &'r [Row]) -> Self {
         let mut twins = Twins(HashMap::new());
         for row in rows {
-            let place = (row.function.as_str(), row.at());
+            let place = (row.place.function.as_str(), row.at());
             let of_place = twins.0.entry(place).or_default();
             *of_place.entry(what(row)).or_default() += 1;
         }
@@ -118,7 +118,7 @@ impl<'r> Twins<'r> {
 
     /// All rows of the function and place of this one, and those of them that wait for the same.
     fn count(&self, row: &'r Row) -> (usize, usize) {
-        let of_place = self.0.get(&(row.function.as_str(), row.at()));
+        let of_place = self.0.get(&(row.place.function.as_str(), row.at()));
         let alike = of_place.and_then(|it| it.get(what(row)));
         (
             of_place.map_or(0, |it| it.values().sum()),
@@ -135,7 +135,12 @@ pub fn long_runs(
     by_name: bool,
 ) -> io::Result<()> {
     let word = if by_name { "by" } else { "after" };
-    let after = |row: &Row| (row.longest_run_ns, from(word, &row.function, &row.at()));
+    let after = |row: &Row| {
+        (
+            row.times.longest_run_ns,
+            from(word, &row.place.function, &row.at()),
+        )
+    };
     let by = |run: &FirstRun| {
         let at = run.spawned.as_deref().unwrap_or_default();
         (run.ns, from("by", &run.name, at))
@@ -173,12 +178,16 @@ pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::code_place::CodePlace;
 
     /// None of them is compared with each other one.
     #[test]
     fn of_very_many_rows_those_of_one_place_are_told_apart() {
         let row = |i: usize| Row {
-            function: "accept".to_owned(),
+            place: CodePlace {
+                function: "accept".to_owned(),
+                ..CodePlace::default()
+            },
             waits_for: ["readable", "timer", "lock"][i.min(2)],
             ..Row::default()
         };

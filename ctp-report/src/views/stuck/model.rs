@@ -100,11 +100,13 @@ impl<'m> Context<'m> {
 
 /// Marks those that would look the same without their columns.
 fn tell_twins(groups: &mut [Group]) {
-    let look = |group: &Group| (group.place.at(), group.place.function.clone());
-    let twins = twins::twins(groups, look, |group| group.place.column);
-    for (group, is_twin) in groups.iter_mut().zip(twins) {
-        group.place.is_twin = is_twin;
-    }
+    let look = |group: &Group| (group.place.at(), group.place.code.function.clone());
+    twins::mark(
+        groups,
+        look,
+        |group| group.place.code.column,
+        |group| &mut group.place.code,
+    );
 }
 
 fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
@@ -130,7 +132,7 @@ fn group(context: &Context, key: &Key, members: &[Member]) -> Group {
     let (verdict, _, _, site, _) = *key;
     let place = Place::of(context, site, members.iter().map(|(one, _)| *one));
     Group {
-        members: Members::of(context, members, &place.function),
+        members: Members::of(context, members, &place.code.function),
         ruling: Ruling::of(context, key, members),
         evidence: Evidence::of(context, verdict, members),
         place,

@@ -151,7 +151,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     let left = format!(
         "  {} x {}",
         units::grouped(group.members.count as u64),
-        text::cut_middle(&group.place.function, 40)
+        text::cut_middle(&group.place.code.function, 40)
     );
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
     page.line(&text::spread(
@@ -214,7 +214,14 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         .max(2);
     fields.push((field(group), format!("{first}{}{since}", " ".repeat(gap))));
     fields.extend(waits.map(|more| ("", more)));
-    fields.extend(group.place.within.clone().map(|within| ("within", within)));
+    fields.extend(
+        group
+            .place
+            .code
+            .within
+            .clone()
+            .map(|within| ("within", within)),
+    );
     fields.extend(blocker_text::fields(
         &group.evidence.kept_by,
         group.evidence.kept_by_others,
@@ -325,7 +332,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
         let left = format!(
             "  {} x {}",
             units::grouped(group.members.count as u64),
-            text::cut_middle(&group.place.function, 40)
+            text::cut_middle(&group.place.code.function, 40)
         );
         page.line(&text::spread(
             &left,

@@ -6,34 +6,18 @@ use serde::Serialize;
 
 use super::Context;
 use crate::names::Names;
+use crate::names::code_place::CodePlace;
 use crate::names::label::Label;
-use crate::names::twins;
 
 /// Where the coroutines of a group are.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
-    /// The function where they are, else their name: `conn-*` of several that are numbered.
-    pub function: String,
-    /// Its source file.
-    pub file: Option<String>,
-    /// Line in that file.
-    pub line: Option<u32>,
-    /// That is where the function begins; where in it is not known.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub in_function: bool,
-    /// Column in that line.
-    pub column: Option<u32>,
-    /// Module and offset, where there is no source position.
-    pub module: Option<String>,
-    /// The function of a library in which it waits there, as far as that was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub within: Option<String>,
+    /// The function, and where it is.
+    #[serde(flatten)]
+    pub code: CodePlace,
     /// Who awaits what waits there, as far as that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited_by: Option<AwaitedBy>,
-    /// Another group would look the same without its column.
-    #[serde(skip)]
-    pub is_twin: bool,
     /// The place, to look up more.
     #[serde(skip)]
     pub site: SiteId,
@@ -76,35 +60,21 @@ impl Place {
     ) -> Self {
         let label = context.names.of(site).cloned().unwrap_or_default();
         Place {
-            function: context.names.of_all(context.model, site, all),
             awaited_by: awaited_by(context.names, site, &label),
-            file: label.file,
-            line: label.line,
-            in_function: label.in_function,
-            column: label.column,
-            module: label.module,
-            within: label.within,
-            is_twin: false,
+            code: CodePlace::new(context.names.of_all(context.model, site, all), label),
             site,
         }
     }
 
     /// File and line, or what is known instead.
     pub fn at(&self) -> String {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => {
-                twins::place((file, line), self.in_function, self.column, self.is_twin)
-            }
-            _ => self
-                .module
-                .clone()
-                .unwrap_or_else(|| "(place not recorded)".to_owned()),
-        }
+        let at = self.code.at();
+        at.unwrap_or_else(|| "(place not recorded)".to_owned())
     }
 
     /// Whether anything is known of where they are.
     pub fn is_placed(&self) -> bool {
-        self.file.is_some() && self.line.is_some() || self.module.is_some()
+        self.code.at().is_some()
     }
 }
 

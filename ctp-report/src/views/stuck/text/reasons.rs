@@ -175,13 +175,13 @@ pub fn waiting(group: &Group) -> String {
     let what = format!(
         "{} x {}",
         units::grouped(group.members.count as u64),
-        text::cut_middle(&group.place.function, 40)
+        text::cut_middle(&group.place.code.function, 40)
     );
     let at = match group.place.is_placed() {
         true => text::cut_middle(&group.place.at(), 40) + " ",
         false => String::new(),
     };
-    let within = group.place.within.as_deref().map(label::api);
+    let within = group.place.code.within.as_deref().map(label::api);
     let within = within.map(|it| format!("in {it} ")).unwrap_or_default();
     let by = group
         .place
