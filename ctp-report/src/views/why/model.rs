@@ -35,12 +35,9 @@ pub struct Why {
     pub origin: Origin,
     /// The runs of the chain.
     pub links: Vec<Link>,
-    /// What it has done since the last of them: it waits.
-    pub waits_for: Option<String>,
-    /// The place where it waits.
-    pub waits_at: Option<String>,
-    /// For how long.
-    pub waits_ns: u64,
+    /// What it has done since the last of them, if it waits.
+    #[serde(flatten)]
+    pub wait: Wait,
     /// Where what it waits for was closed, if it was: that did not resume it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
@@ -59,6 +56,17 @@ pub struct Why {
     pub queued_ns: u64,
     /// When the recording, or its process, ended.
     pub end_ns: u64,
+}
+
+/// What a coroutine waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Wait {
+    /// What that is, if it told.
+    pub waits_for: Option<String>,
+    /// The place where it waits.
+    pub waits_at: Option<String>,
+    /// For how long.
+    pub waits_ns: u64,
 }
 
 /// One run, and how it came to it.
@@ -158,9 +166,11 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         verdict: judged.verdict.word(),
         origin: origin(&runs, pending),
         links: teller.links(&runs, until),
-        waits_for: wait.and_then(|wait| teller.thing(wait)),
-        waits_at: wait.and_then(|wait| teller.place(wait.site)),
-        waits_ns: wait.map_or(0, |_| one.waits.since().until(end).0),
+        wait: wait.map_or_else(Wait::default, |wait| Wait {
+            waits_for: teller.thing(wait),
+            waits_at: teller.place(wait.site),
+            waits_ns: one.waits.since().until(end).0,
+        }),
         closed: pending
             .is_none()
             .then(|| teller.closed(one, judged))
@@ -388,9 +398,7 @@ mod tests {
             verdict: "",
             origin: Origin::NotTold,
             links: vec![link.clone(), link],
-            waits_for: None,
-            waits_at: None,
-            waits_ns: 0,
+            wait: Wait::default(),
             closed: None,
             kept: None,
             last_waker: None,

@@ -142,9 +142,9 @@ fn state(why: &Why) -> String {
         ("RUNNING", _) => "it runs".to_owned(),
         (_, Some(_)) => format!("ready for {}, and not run", time(why.queued_ns)),
         _ => {
-            let at = of(" at", why.waits_at.as_deref());
-            let what = of(" for", why.waits_for.as_deref());
-            format!("it waits{at}{what}, {} so far", time(why.waits_ns))
+            let at = of(" at", why.wait.waits_at.as_deref());
+            let what = of(" for", why.wait.waits_for.as_deref());
+            format!("it waits{at}{what}, {} so far", time(why.wait.waits_ns))
         }
     }
 }
