@@ -1,14 +1,12 @@
 //! Where what was asked for goes: to a file, or to standard output if that is named `-`. As a trace
 //! to read, that name is standard input.
 
-mod create;
-
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-
-pub use create::create;
+use ctp_trace::output::{Earlier, Found, resolve};
 
 /// Whether this name stands for standard output.
 pub fn is_stdout(path: &Path) -> bool {
@@ -36,4 +34,21 @@ pub fn save(path: &Path, bytes: &[u8], out: &mut dyn Write) -> Result<bool> {
         .and_then(|mut file| file.write_all(bytes))
         .with_context(|| format!("cannot write {}: name another file", path.display()))?;
     Ok(true)
+}
+
+/// Creates this file, or empties it.
+///
+/// # Errors
+/// Those of the kernel, and `PermissionDenied` where another user may have planted what is there.
+pub fn create(path: &Path) -> io::Result<File> {
+    match resolve(path, Earlier::Overwritten)? {
+        Found::File(name) => name.create(),
+        Found::Existing(existing) => {
+            let file = existing.open()?;
+            if existing.is_file()? {
+                file.set_len(0)?;
+            }
+            Ok(file)
+        }
+    }
 }

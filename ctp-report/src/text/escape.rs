@@ -1,0 +1,85 @@
+//! Text of the recorded program that does nothing to the terminal.
+
+use ctp_trace::escape::{escaped, escaped_bytes};
+
+/// Text with everything escaped that a terminal might obey. The end of a text that no page could show is
+/// cut off: escaped, it would take several times as much memory wherever the text stands.
+pub fn escape(text: &str) -> String {
+    let escaped = escaped(beginning(text));
+    let shown = beginning(&escaped);
+    if beginning(text).len() < text.len() || shown.len() < escaped.len() {
+        return format!("{shown}..");
+    }
+    escaped.into_owned()
+}
+
+/// Cuts off the end of a text that no page could show.
+pub fn bound(text: &mut String) {
+    let length = beginning(text).len();
+    if length < text.len() {
+        text.truncate(length);
+        text.shrink_to_fit();
+    }
+}
+
+/// The text up to [`LONGEST_BYTES`].
+fn beginning(text: &str) -> &str {
+    let mut end = text.len().min(LONGEST_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Longest text that is shown in full, in bytes.
+const LONGEST_BYTES: usize = 16 << 10;
+
+/// Bytes of a target as text; what is no text is escaped byte by byte. Cut off like [`escape`].
+pub fn escape_bytes(bytes: &[u8]) -> String {
+    let start = &bytes[..bytes.len().min(LONGEST_BYTES)];
+    if start.len() < bytes.len() {
+        return escape(&escaped_bytes(start)) + "..";
+    }
+    escape(&escaped_bytes(start))
+}
+
+/// A word of the command, in quotes where a shell would need them.
+pub fn shell_word(word: &[u8]) -> String {
+    let plain = |c: &u8| c.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(c);
+    let text = escape_bytes(word);
+    if !word.is_empty() && word.iter().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_unescaped() {
+        assert_eq!(escape("a\x1b[2Jb\n\u{202e}ü"), "a\\u{1b}[2Jb\\n\\u{202e}ü");
+        assert_eq!(escape_bytes(b"a\xffb\x07"), "a\\xffb\\u{7}");
+        assert_eq!(escape("\u{ffff}\u{ad}"), "\\u{ffff}\\u{ad}");
+    }
+
+    // CT-21
+    #[test]
+    fn no_text_is_longer_than_a_page_could_show() {
+        for long in ["a", "\x1b", "ü", "\u{e0001}"] {
+            let escaped = escape(&long.repeat(LONGEST_BYTES + 1));
+            assert!(escaped.len() <= LONGEST_BYTES + 2 && escaped.ends_with(".."));
+            let mut bounded = long.repeat(LONGEST_BYTES + 1);
+            bound(&mut bounded);
+            assert!(bounded.len() <= LONGEST_BYTES);
+        }
+    }
+
+    #[test]
+    fn what_is_printed_of_a_command_can_be_pasted() {
+        assert_eq!(shell_word(b"./app"), "./app");
+        assert_eq!(shell_word(b"it's $x"), r"'it'\''s $x'");
+    }
+}
