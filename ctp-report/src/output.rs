@@ -32,8 +32,13 @@ pub fn save(path: &Path, bytes: &[u8], out: &mut dyn Write) -> Result<bool> {
     }
     create(path)
         .and_then(|mut file| file.write_all(bytes))
-        .with_context(|| format!("cannot write {}: name another file", path.display()))?;
+        .with_context(|| cannot_write(path))?;
     Ok(true)
+}
+
+/// What is wrong with a file that cannot be written.
+pub fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}: name another file", path.display())
 }
 
 /// Creates this file, or empties it.

@@ -177,11 +177,7 @@ fn missing_of_an_import(model: &Model) -> Vec<String> {
 
 fn about_the_recorder(model: &Model) -> Vec<String> {
     let start = &model.start;
-    let trace_id: String = start
-        .trace_id
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let trace_id = units::hex(&start.trace_id);
     let pids: Vec<u32> = model.processes.iter().map(|process| process.pid).collect();
     vec![
         format!("recorder: {}", text::escape(&start.recorder)),

@@ -1,4 +1,4 @@
-//! Coroutines whose events contradict each other. That is no verdict either: see `groups`.
+//! Coroutines whose events contradict each other. That is no verdict.
 
 use std::io;
 

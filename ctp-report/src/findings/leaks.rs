@@ -1,4 +1,4 @@
-//! Who was alive though the program ended by itself. That is no verdict: see `groups` for those.
+//! Who was alive though the program ended by itself. That is no verdict.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -44,6 +44,12 @@ impl<'a> Page<'a> {
         let style = severity(word);
         writeln!(self.out, "{style}{word}{style:#}{rest}")
     }
+
+    /// The same with a text at the right edge.
+    pub fn spread_headline(&mut self, word: &str, rest: &str, right: &str) -> io::Result<()> {
+        let line = text::spread(&format!("{word}{rest}"), right);
+        self.headline(word, &line[word.len()..])
+    }
 }
 
 fn severity(word: &str) -> Style {

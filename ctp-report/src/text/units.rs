@@ -4,6 +4,11 @@ use ctp_trace::record::Nanos;
 
 pub use ctp_trace::quantity::{counted, grouped};
 
+/// Bytes in hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A size with its unit: `15.0 GiB`.
 pub fn size(bytes: u64) -> String {
     match bytes {

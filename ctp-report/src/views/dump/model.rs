@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::evidence::observations;
 use crate::evidence::resource;
-use crate::text::{escape, escape_bytes};
+use crate::text::{escape, escape_bytes, units};
 
 /// A record, taken apart.
 #[derive(Clone, Debug)]
@@ -60,14 +60,6 @@ fn fields<const N: usize>(
     }
 }
 
-fn hex(bytes: &[u8]) -> Value {
-    bytes
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>()
-        .into()
-}
-
 fn address(address: u64) -> Value {
     format!("{address:#x}").into()
 }
@@ -78,7 +70,7 @@ fn start(it: &Start) -> Fields {
         "start",
         None,
         [
-            ("trace_id", hex(&it.trace_id)),
+            ("trace_id", units::hex(&it.trace_id).into()),
             ("recorder", escape(&it.recorder).into()),
             ("host", escape(&it.host).into()),
             ("argv", argv.into()),
@@ -223,7 +215,7 @@ fn module(it: &Module) -> Fields {
             ("end", address(it.end)),
             ("file_offset", address(it.file_offset)),
             ("path", escape_bytes(&it.path).into()),
-            ("build_id", hex(&it.build_id)),
+            ("build_id", units::hex(&it.build_id).into()),
         ],
     )
 }

@@ -29,7 +29,7 @@ pub fn write(
         rows_to(rows, view.format, &mut file)?;
         file.flush()
     };
-    save().with_context(|| format!("cannot write {}: name another file", path.display()))?;
+    save().with_context(|| output::cannot_write(path))?;
     let events = units::counted(rows.len() as u64, "event");
     let missing = match (model.has_all_events(), model.census.summed_up()) {
         (true, _) => String::new(),

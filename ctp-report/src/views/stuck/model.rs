@@ -148,6 +148,11 @@ fn oldest<'a>(members: &[Member<'a>]) -> Member<'a> {
         .fold(first, |a, b| if a.1.age < b.1.age { *b } else { a })
 }
 
+/// How many coroutines are in these groups.
+pub fn coroutines(groups: &[&Group]) -> usize {
+    groups.iter().map(|group| group.members.count).sum()
+}
+
 impl Group {
     /// Whether they are told cycle by cycle.
     pub fn is_of_a_cycle(&self) -> bool {

@@ -22,8 +22,11 @@ use crate::text;
 use crate::text::page::Page;
 use crate::text::units;
 use crate::views::stuck::deadlocks::Deadlock;
-use crate::views::stuck::model::Group;
+use crate::views::stuck::model::{self, Group};
 use crate::views::stuck::parents;
+
+/// Where what is said of a field begins.
+const INDENT: usize = 18;
 
 /// Columns for what is said of a field.
 const ROOM: usize = 80;
@@ -125,15 +128,12 @@ fn order(groups: &[Group]) -> [Verdict; 4] {
 
 /// Groups of one verdict for one reason: the headline, why, and each place.
 fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) -> io::Result<()> {
-    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let count = model::coroutines(groups);
     let coroutines = units::counted(count as u64, "coroutine");
     let sites = units::counted(groups.len() as u64, "site");
     let verdict = groups[0].ruling.verdict;
-    let headline = text::spread(
-        &format!("{verdict} {coroutines}, {sites}"),
-        groups[0].ruling.confidence,
-    );
-    page.headline(verdict, &headline[verdict.len()..])?;
+    let rest = format!(" {coroutines}, {sites}");
+    page.spread_headline(verdict, &rest, groups[0].ruling.confidence)?;
     page.lines(&text::flow(
         "  ",
         "  ",
@@ -164,7 +164,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     if let Some(awaited_by) = &group.place.awaited_by {
         page.lines(&text::flow(
             "     awaited by   ",
-            &" ".repeat(18),
+            &" ".repeat(INDENT),
             "  <-  ",
             &awaited_by.words,
         ))?;
@@ -172,7 +172,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     for (field, value) in fields(group, view) {
         page.lines(&text::flow(
             &format!("     {field:<13}"),
-            &" ".repeat(18),
+            &" ".repeat(INDENT),
             ", ",
             &[value],
         ))?;
@@ -181,7 +181,7 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         let ids: Vec<String> = group.members.ids.iter().map(u32::to_string).collect();
         page.lines(&text::flow(
             "     ids          ",
-            &" ".repeat(18),
+            &" ".repeat(INDENT),
             ", ",
             &ids,
         ))?;
@@ -209,10 +209,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         .next()
         .unwrap_or_else(|| state_in_words(group).to_owned());
     let since = format!("since {since}");
-    let gap = 62usize
-        .saturating_sub(text::columns(&first) + text::columns(&since))
-        .max(2);
-    fields.push((field(group), format!("{first}{}{since}", " ".repeat(gap))));
+    fields.push((field(group), spread_field(&first, &since)));
     fields.extend(waits.map(|more| ("", more)));
     fields.extend(
         group
@@ -246,6 +243,14 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         fields.push(("ids", format!("{}{more}", text::few(&group.members.ids))));
     }
     fields
+}
+
+/// What is said of a field, and a text at the right edge.
+fn spread_field(left: &str, right: &str) -> String {
+    let gap = (text::EDGE - INDENT)
+        .saturating_sub(text::columns(left) + text::columns(right))
+        .max(2);
+    format!("{left}{}{right}", " ".repeat(gap))
 }
 
 /// What the line with the age is about.
@@ -305,7 +310,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     if groups.is_empty() {
         return Ok(());
     }
-    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let count = model::coroutines(groups);
     let lost = groups
         .iter()
         .fold(0, |sum: u64, group| sum.saturating_add(group.members.lost));

@@ -23,9 +23,7 @@ pub fn write(
         return Ok(None);
     };
     let name = path.display();
-    let failed = |error| {
-        anyhow::Error::new(error).context(format!("cannot write {name}: name another file"))
-    };
+    let failed = |error| anyhow::Error::new(error).context(output::cannot_write(path));
     let mut file = BufWriter::new(output::create(path).map_err(failed)?);
     let events = document(&mut file, tell, failed)?;
     file.flush().map_err(failed)?;

@@ -6,14 +6,14 @@ use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Doubt, NO_DOUBT};
 
 use crate::text::units;
-use crate::views::stuck::model::Group;
+use crate::views::stuck::model::{Group, coroutines};
 
 /// What is waited for by a join.
 const JOINED: &str = "coroutine";
 
 /// `their fds were closed at reactor.rs:140 without resuming them`.
 pub fn what(groups: &[&Group]) -> String {
-    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let count = coroutines(groups);
     let (thing, place) = (thing(groups), place(groups));
     match count {
         1 if thing == JOINED => "the one whose end it waits for ended without resuming it".into(),

@@ -5,6 +5,7 @@ use std::io;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
+use super::{INDENT, spread_field};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
 use crate::evidence::blockers::KeptBy;
@@ -22,9 +23,6 @@ const TOLD: usize = 5;
 /// Members of a cycle, and records that prove it, that are told one by one. Of more, so many less one
 /// third are told of its beginning, and that third of its end, unless all ids are wanted.
 const MEMBERS: usize = 24;
-
-/// Where what is said of a field begins.
-const INDENT: usize = 18;
 
 /// Writes the cycles of a verdict, each with its proof.
 pub fn write(
@@ -62,9 +60,8 @@ fn others(page: &mut Page, rest: &[&Deadlock]) -> io::Result<()> {
 
 fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io::Result<()> {
     let coroutines = units::counted(it.cycle.len() as u64, "coroutine");
-    let left = format!("{} {coroutines}, 1 cycle", it.verdict);
-    let headline = text::spread(&left, it.confidence);
-    page.headline(it.verdict, &headline[it.verdict.len()..])?;
+    let rest = format!(" {coroutines}, 1 cycle");
+    page.spread_headline(it.verdict, &rest, it.confidence)?;
     page.lines(&text::flow("  ", "  ", " ", &text::words(&why(it))))?;
     page.gap()?;
     let (first, between, last) = ends(&it.cycle, view);
@@ -131,7 +128,7 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
     let since = format!("since {}", units::duration(Nanos(link.waits_ns)));
-    field(page, "waits for", &two(&link.waits_for, &since))?;
+    field(page, "waits for", &spread_field(&link.waits_for, &since))?;
     for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more(&link.kept_by)) {
         field(page, name, &said)?;
     }
@@ -151,13 +148,6 @@ fn tells_more(all: &[KeptBy]) -> bool {
 fn field(page: &mut Page, name: &str, said: &str) -> io::Result<()> {
     let name = format!("     {name}");
     page.line(&format!("{name:<INDENT$}{said}"))
-}
-
-fn two(left: &str, right: &str) -> String {
-    let gap = 62usize
-        .saturating_sub(text::columns(left) + text::columns(right))
-        .max(2);
-    format!("{left}{}{right}", " ".repeat(gap))
 }
 
 fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::io;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Fact;
 
+use super::INDENT;
 use crate::evidence::blocker_text;
 use crate::evidence::last_waker::LastWaker;
 use crate::evidence::missing_wakes::{ClosedBy, LOOK, UsualWaker};
@@ -18,9 +19,6 @@ const PLACES: usize = 3;
 
 /// Stands for a caller of whom nothing is known.
 const UNKNOWN: &str = "not known who: no function of the program's was found";
-
-/// Where what is said of a field begins.
-const INDENT: usize = 18;
 
 /// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {

@@ -16,7 +16,7 @@ use crate::views::stuck::usual::Usual;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
-    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let count = coroutines(groups);
     let kept = match (groups.iter().all(|group| group.is_kept_up()), count) {
         (false, _) => "",
         (true, 1) => "; but its thread is kept by another one: see BUSY",
