@@ -326,6 +326,12 @@ impl Trace {
         times
     }
 
+    /// The same, and then the coroutine waits again, from `last` on.
+    pub fn healthy_until(&mut self, one: Coroutine, wait: Wait, beat: &Beat, last: u64) {
+        let wake_seen = self.healthy(one, wait, beat);
+        self.suspend(one, last, 4127, Wait { wake_seen, ..wait });
+    }
+
     fn write(&self, end: Option<End>) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new(), &self.start).unwrap();
         for record in &self.records {

@@ -72,6 +72,15 @@ fn close_readers_of(mut t: Trace, dispatch: SiteId) -> Trace {
     t
 }
 
+/// Ten waits of 1 ms.
+const TEN: Beat = Beat {
+    from: 5 * MS,
+    period: 3 * MS,
+    length: 2 * MS,
+    queued: MS / 20,
+    times: 10,
+};
+
 /// A listener that is idle at last, and one that waits for a closed descriptor among others.
 pub fn marked() -> Vec<u8> {
     let mut t = Trace::of("./marked");
@@ -100,15 +109,7 @@ pub fn marked() -> Vec<u8> {
             marks,
             ..wait(site, WaitKind::Readable, fd)
         };
-        let beat = Beat {
-            from: 5 * MS,
-            period: 3 * MS,
-            length: 2 * MS,
-            queued: MS / 20,
-            times: 10,
-        };
-        let wake_seen = t.healthy(one, fd, &beat);
-        t.suspend(one, 40 * MS, 4127, builder::Wait { wake_seen, ..fd });
+        t.healthy_until(one, fd, &TEN, 40 * MS);
         t.tally(one, None, false);
     }
     t.close(50 * MS, 4126, WaitKind::Readable, 17, hangup);
@@ -148,9 +149,8 @@ fn reader(t: &mut Trace, sites: &Sites, i: u64) -> Coroutine {
         queued: MS / 20,
         times,
     };
-    let wake_seen = t.healthy(one, fd, &beat);
     let last = beat.from + u64::from(times) * beat.period;
-    t.suspend(one, last, 4127, builder::Wait { wake_seen, ..fd });
+    t.healthy_until(one, fd, &beat, last);
     one
 }
 
@@ -159,15 +159,7 @@ fn queuer(t: &mut Trace, sites: &Sites) {
     t.wake(one, 0, 0, Waker::Foreign);
     t.run(one, 4 * MS, 4127);
     let queue = wait(sites.queue, WaitKind::Channel, 0x7f00_1234);
-    let beat = Beat {
-        from: 5 * MS,
-        period: 3 * MS,
-        length: 2 * MS,
-        queued: MS / 20,
-        times: 10,
-    };
-    let wake_seen = t.healthy(one, queue, &beat);
-    t.suspend(one, 40 * MS, 4127, builder::Wait { wake_seen, ..queue });
+    t.healthy_until(one, queue, &TEN, 40 * MS);
     t.close(60 * MS, 4126, WaitKind::Lock, 0x7f00_1234, SiteId(0));
     t.tally(one, None, false);
 }

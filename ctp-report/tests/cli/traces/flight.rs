@@ -41,16 +41,7 @@ fn server() -> Trace {
                 queued: 10 * US,
                 times: 19,
             };
-            let seen = t.healthy(one, wait, &beat);
-            t.suspend(
-                one,
-                since + 1_999 * MS,
-                4127,
-                super::builder::Wait {
-                    wake_seen: seen,
-                    ..wait
-                },
-            );
+            t.healthy_until(one, wait, &beat, since + 1_999 * MS);
         }
         t.tally(one, None, false);
     }

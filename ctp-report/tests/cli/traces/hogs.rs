@@ -22,17 +22,8 @@ pub fn kept_thread() -> Vec<u8> {
             queued: 2 * MS,
             times: 498,
         };
-        let n = t.healthy(one, wait(tick, WaitKind::Unknown, 0), &beat);
         let wait = wait(tick, WaitKind::Unknown, 0);
-        t.suspend(
-            one,
-            5_980 * MS,
-            4127,
-            super::builder::Wait {
-                wake_seen: n,
-                ..wait
-            },
-        );
+        t.healthy_until(one, wait, &beat, 5_980 * MS);
         t.tally(one, None, false);
     }
     let woken = begin(&mut t, "woken", spawn, 4127);

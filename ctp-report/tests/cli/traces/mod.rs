@@ -25,8 +25,16 @@ pub use many::{chained, many, served};
 
 const SESSION: &str = "src/session.rs";
 
-/// All traces, by file name.
-pub fn all() -> Vec<(&'static str, Vec<u8>)> {
+/// A file name, and the trace in that file.
+type Named = (&'static str, Vec<u8>);
+
+/// All traces.
+pub fn all() -> Vec<Named> {
+    [of_waits(), of_faults(), of_modes()].concat()
+}
+
+/// Of coroutines that wait, or keep others waiting.
+fn of_waits() -> Vec<Named> {
     vec![
         ("lost_wakeup", lost_wakeup(true)),
         ("fixed", lost_wakeup(false)),
@@ -58,6 +66,12 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("closed_before", outside::closed_before()),
         ("busy", busy()),
         ("kept_thread", hogs::kept_thread()),
+    ]
+}
+
+/// Of programs and traces with something wrong in them.
+fn of_faults() -> Vec<Named> {
+    vec![
         ("torn", broken::torn()),
         ("dubious", broken::dubious()),
         ("lossy", broken::lossy()),
@@ -81,6 +95,18 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("idle_image", broken::idle_in_image()),
         ("nobody", broken::nobody(true)),
         ("unattached", broken::nobody(false)),
+        ("empty", Vec::new()),
+        (
+            "alien",
+            b"#!/bin/sh\necho this is no trace at all\n".to_vec(),
+        ),
+        ("newer", broken::newer()),
+    ]
+}
+
+/// Of other ways to record, and of other tools.
+fn of_modes() -> Vec<Named> {
+    vec![
         ("summary", summed::summary()),
         ("mixed", summed::mixed()),
         ("flight", flight::landed()),
@@ -90,12 +116,6 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("filtered_often", filtered::often()),
         ("left_unseen", filtered::crashed(EventKind::Suspend)),
         ("ran_unseen", filtered::crashed(EventKind::Run)),
-        ("empty", Vec::new()),
-        (
-            "alien",
-            b"#!/bin/sh\necho this is no trace at all\n".to_vec(),
-        ),
-        ("newer", broken::newer()),
     ]
 }
 

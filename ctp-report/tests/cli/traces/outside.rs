@@ -2,7 +2,7 @@
 
 use ctp_trace::record::*;
 
-use super::builder::{Beat, MS, SECOND, Trace, Wait, wait};
+use super::builder::{Beat, MS, SECOND, Trace, wait};
 use super::{SESSION, busy_bee};
 
 /// Each waits from 0.2 s on. Of two the descriptor is closed, of one perhaps only its number, of one
@@ -21,16 +21,7 @@ pub fn looked_at() -> Vec<u8> {
         times: 12,
     };
     let served = wait(serve, WaitKind::Readable, 9);
-    let wake_seen = t.healthy(busy, served, &beat);
-    t.suspend(
-        busy,
-        11_500 * MS,
-        4127,
-        Wait {
-            wake_seen,
-            ..served
-        },
-    );
+    t.healthy_until(busy, served, &beat, 11_500 * MS);
     let seen = [
         Some(Seen::Closed),
         Some(Seen::Closed),
