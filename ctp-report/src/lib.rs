@@ -5,9 +5,9 @@
 //! - `cli` turns the command line into a [`Config`], and `run` calls the view that it names.
 //! - `views` has a folder for each view; no view imports another one.
 //! - `document` is what the pages and JSON documents of all views have in common.
-//! - `findings` are what went wrong in a trace; `evidence` is what they and the views rest on.
+//! - `findings` is what went wrong in a trace; `evidence` is what findings and views rest on.
 //! - `names` finds functions and lines; `load` and `import` read the trace.
-//! - `output`, `text` and `time_scale` are for all of them.
+//! - `config`, `output`, `text` and `time_scale` know nothing of traces.
 //!
 //! It provides: text, JSON, flame graphs and timelines from a file, on any machine.
 //! You provide: the recorded program's file, if names are wanted that the trace does not have.
@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
-mod config;
+
 mod run;
 
 mod views;
@@ -31,10 +31,14 @@ mod names;
 
 mod load;
 
+mod config;
+
 mod import;
 
 mod output;
+
 mod text;
+
 mod time_scale;
 
 pub use config::{
