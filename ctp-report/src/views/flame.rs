@@ -1,17 +1,21 @@
 //! `--flame` and `--folded`: where time went, as stacks.
 
 pub mod model;
-pub mod output;
-mod svg;
+pub mod svg;
+pub mod text;
 
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use ctp_trace::record::Nanos;
 use serde_json::{Value, json};
 
 use crate::config::{By, Config, FlameView};
 use crate::document;
-use crate::views::flame::model::Folder;
+use crate::load::model::Model;
+use crate::output;
+use crate::text::{escape, units};
+use crate::views::flame::model::{Folder, Stacks};
 
 /// Writes the stacks as a flame graph, as text, or as JSON.
 ///
@@ -23,7 +27,7 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
         document::read_with(config, |_, _| {}, |census, span| folder.add(census, span))?;
     document::warn(&model);
     let stacks = folder.finish(&model, &names);
-    let said = output::write(&model, &stacks, view, out)?;
+    let said = write(&model, &stacks, view, out)?;
     if !config.json {
         return document::confirm(config, said, out);
     }
@@ -35,4 +39,66 @@ pub fn show(config: &Config, view: &FlameView, out: &mut dyn Write) -> Result<()
     let trace = document::json::trace(&model, &names);
     let fields = json!({ "by": by, "stacks": stacks });
     Ok(document::json::write(trace, fields, out)?)
+}
+
+/// Writes the files that were asked for; returns a line about each.
+fn write(
+    model: &Model,
+    stacks: &Stacks,
+    view: &FlameView,
+    out: &mut dyn Write,
+) -> Result<Vec<String>> {
+    if stacks.is_empty() {
+        match view.by {
+            By::Wait => bail!("no coroutine waited, so there is nothing to draw: try --by run"),
+            By::Run => bail!("no coroutine ran, so there is nothing to draw: try --by wait"),
+        }
+    }
+    let folded = text::folded(stacks);
+    let told = stacks_and_time(model, stacks);
+    let mut said = Vec::new();
+    if let Some(path) = &view.folded
+        && output::save(path, folded.as_bytes(), out)?
+    {
+        said.push(format!("wrote {} ({told})", path.display()));
+    }
+    if let Some(path) = &view.svg {
+        let drawn = svg::flame(&folded, &title(model, view), &told)?;
+        if output::save(path, drawn.as_bytes(), out)? {
+            let path = path.display();
+            said.push(format!("wrote {path} ({told}); open it in a browser"));
+        }
+    }
+    Ok(said)
+}
+
+fn title(model: &Model, view: &FlameView) -> String {
+    let what = match view.by {
+        By::Wait => "waiting time",
+        By::Run => "running time",
+    };
+    let told = view.title.as_deref().map(escape);
+    told.unwrap_or_else(|| format!("{}: {what} of its coroutines", model.program()))
+}
+
+/// How much there is, and whether more is missing.
+fn stacks_and_time(model: &Model, stacks: &Stacks) -> String {
+    let sum = stacks
+        .values()
+        .fold(0u64, |sum, ns| sum.saturating_add(*ns));
+    let stacks = units::counted(stacks.len() as u64, "stack");
+    let mut told = format!("{stacks}, {} in all", units::duration(Nanos(sum)));
+    if !model.has_all_events() {
+        told += "; approximate";
+    }
+    for (missing, thing, how) in [
+        (model.lost(), "event", "lost"),
+        (model.census.summed_up(), "event", "in totals only"),
+        (model.refused(), "coroutine", "refused"),
+    ] {
+        if 0 < missing {
+            told += &format!(", {} {how}", units::counted(missing, thing));
+        }
+    }
+    told
 }

@@ -1,11 +1,8 @@
 //! `--stuck`: what is stuck, where, since when and on what.
 
-pub mod deadlocks;
 pub mod json;
 pub mod model;
-pub mod parents;
 pub mod text;
-pub mod usual;
 
 use std::io::Write;
 
@@ -32,7 +29,7 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     let names = document::names(config, &input, &model);
     let members = model::members(&model, &names, view);
     let groups = model::groups(&model, &names, &members);
-    let deadlocks = deadlocks::deadlocks(&model, &names, &members);
+    let deadlocks = model::deadlocks::deadlocks(&model, &names, &members);
     let fields = || {
         let leaks = Vec::<Leak>::find(&model, &names);
         json::fields(view.threshold, &groups, &deadlocks, &leaks)

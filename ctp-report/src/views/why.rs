@@ -1,6 +1,5 @@
 //! `--why`: the chain of wakes that led one coroutine to where it is.
 
-pub mod causes;
 pub mod model;
 pub mod text;
 
@@ -14,8 +13,8 @@ use serde_json::json;
 use crate::config::{Config, WhyView};
 use crate::document;
 use crate::evidence::Member;
-use crate::views::why::causes::Causes;
 use crate::views::why::model::Asked;
+use crate::views::why::model::causes::Causes;
 
 /// Shows what led to where the coroutine is.
 ///

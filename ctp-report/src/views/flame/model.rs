@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ctp_trace::census::{Census, Coroutine, Doing, NameId, Span, stem};
-use ctp_trace::escape::escaped;
 use ctp_trace::record::{Nanos, SiteId};
 
 use crate::config::By;
@@ -154,14 +153,6 @@ fn chain(names: &Names, site: SiteId, name: &str) -> Vec<String> {
     frames.push(format!("{}{at}", names.function(site, name)));
     frames.extend(label.within);
     frames
-}
-
-/// The stacks in the text form that flame graph tools read.
-pub fn folded(stacks: &Stacks) -> String {
-    stacks
-        .iter()
-        .map(|(frames, sum)| format!("{} {sum}\n", escaped(&frames.join(";"))))
-        .collect()
 }
 
 #[cfg(test)]

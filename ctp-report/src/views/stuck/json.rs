@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::findings::Finding as _;
 use crate::findings::leaks::Leak;
-use crate::views::stuck::deadlocks::Deadlock;
 use crate::views::stuck::model::Group;
+use crate::views::stuck::model::deadlocks::Deadlock;
 
 /// All groups by verdict, the cycles, and what was alive at a clean end.
 pub fn fields(threshold: Nanos, groups: &[Group], deadlocks: &[Deadlock], leaks: &[Leak]) -> Value {

@@ -1,9 +1,12 @@
 //! Coroutines of the same verdict for the same reason at the same place, counted together.
 
+pub mod deadlocks;
 mod evidence;
 mod members;
+pub mod parents;
 mod place;
 mod ruling;
+pub mod usual;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +23,7 @@ use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
 use crate::names::twins;
-use crate::views::stuck::deadlocks::Behind;
+use crate::views::stuck::model::deadlocks::Behind;
 
 pub use evidence::Evidence;
 pub use members::Members;

@@ -21,9 +21,9 @@ use crate::names::source;
 use crate::text;
 use crate::text::page::Page;
 use crate::text::units;
-use crate::views::stuck::deadlocks::Deadlock;
+use crate::views::stuck::model::deadlocks::Deadlock;
+use crate::views::stuck::model::parents;
 use crate::views::stuck::model::{self, Group};
-use crate::views::stuck::parents;
 
 /// Where what is said of a field begins.
 const INDENT: usize = 18;

@@ -1,6 +1,8 @@
 //! Why a coroutine is where it is: the chain of wakes that led there, split into waiting, queued
 //! and running, and who keeps it there.
 
+pub mod causes;
+
 use std::rc::Rc;
 
 use ctp_trace::census::Coroutine;
@@ -18,7 +20,7 @@ use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;
 use crate::text::units;
-use crate::views::why::causes::{Cause, Causes, KEPT, Run};
+use crate::views::why::model::causes::{Cause, Causes, KEPT, Run};
 
 /// The chain that ends at a coroutine, the oldest link first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

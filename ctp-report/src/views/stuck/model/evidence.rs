@@ -12,7 +12,7 @@ use crate::evidence::busy_threads::ThreadKeptBy;
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords, UsualWaker};
 use crate::evidence::proof::{self, Proof};
-use crate::views::stuck::usual::{self, Usual};
+use crate::views::stuck::model::usual::{self, Usual};
 
 /// What is known of those around the coroutines of a group, and of what they did before.
 #[derive(Clone, Debug, Serialize)]

@@ -10,7 +10,7 @@ use crate::evidence::Member;
 use crate::evidence::resource::{self, WaitsFor};
 use crate::names::Names;
 use crate::names::label;
-use crate::views::stuck::parents::{self, Spawner};
+use crate::views::stuck::model::parents::{self, Spawner};
 
 /// The coroutines of a group.
 #[derive(Clone, Debug, Serialize)]

@@ -15,7 +15,7 @@ use crate::names::source;
 use crate::text;
 use crate::text::page::Page;
 use crate::text::units;
-use crate::views::stuck::deadlocks::{Deadlock, Link};
+use crate::views::stuck::model::deadlocks::{Deadlock, Link};
 
 /// Cycles that are told whole, unless all ids are wanted.
 const TOLD: usize = 5;

@@ -10,9 +10,9 @@ use crate::evidence::resource::WaitsFor;
 use crate::names::label;
 use crate::text;
 use crate::text::units;
-use crate::views::stuck::model::Group;
+use crate::views::stuck::model::usual::Usual;
+use crate::views::stuck::model::{Group, coroutines};
 use crate::views::stuck::text::{blocked, closings};
-use crate::views::stuck::usual::Usual;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {

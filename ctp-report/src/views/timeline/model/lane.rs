@@ -187,19 +187,11 @@ mod tests {
     use super::*;
     use ctp_trace::record::Nanos;
 
-    fn piece(from: u64, to: u64, doing: Doing) -> Piece {
-        Piece {
-            from: Nanos(from),
-            to: Nanos(to),
-            doing,
-        }
-    }
-
     // CT-19: a shade says how much of a mixed piece it ran, and a loss is never shaded over
     #[test]
     fn what_is_too_thin_is_a_shade() {
         let mixed = |ran, lost| {
-            look(&piece(
+            look(&Piece::new(
                 0,
                 100,
                 Doing::Mixed {
@@ -219,14 +211,14 @@ mod tests {
     #[test]
     fn a_bar_can_always_be_seen() {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
-        let bar = bar(&piece(7, 8, Doing::Born), Look::Born, &scale);
+        let bar = bar(&Piece::new(7, 8, Doing::Born), Look::Born, &scale);
         assert_eq!((bar.x, bar.width), (0, 1));
     }
 
     // CT-19: the rule decides what the end of a row looks like
     #[test]
     fn only_a_verdict_makes_an_end_red() {
-        let waits = piece(
+        let waits = Piece::new(
             0,
             9,
             Doing::Waits(ctp_trace::record::SiteId(1), WaitKind::Lock, 1),

@@ -123,17 +123,18 @@ fn merge(into: &mut Piece, piece: &Piece) {
 }
 
 #[cfg(test)]
+impl Piece {
+    /// Between two moments in nanoseconds.
+    pub fn new(from: u64, to: u64, doing: Doing) -> Self {
+        let (from, to) = (Nanos(from), Nanos(to));
+        Piece { from, to, doing }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::time_scale::Scale;
-
-    fn piece(from: u64, to: u64, doing: Doing) -> Piece {
-        Piece {
-            from: Nanos(from),
-            to: Nanos(to),
-            doing,
-        }
-    }
 
     const WAIT: Doing = Doing::Waits(SiteId(1), WaitKind::Timer, 0);
 
@@ -141,14 +142,14 @@ mod tests {
     #[test]
     fn few_pieces_are_kept_as_they_are() {
         let mut track = Track::new(1_000, 0, 16);
-        track.push(piece(0, 10, Doing::Born));
-        track.push(piece(10, 11, Doing::Runs(7)));
-        track.push(piece(11, 12, Doing::Runs(7)));
-        track.push(piece(12, 1_000, WAIT));
+        track.push(Piece::new(0, 10, Doing::Born));
+        track.push(Piece::new(10, 11, Doing::Runs(7)));
+        track.push(Piece::new(11, 12, Doing::Runs(7)));
+        track.push(Piece::new(12, 1_000, WAIT));
         let expected = [
-            piece(0, 10, Doing::Born),
-            piece(10, 12, Doing::Runs(7)),
-            piece(12, 1_000, WAIT),
+            Piece::new(0, 10, Doing::Born),
+            Piece::new(10, 12, Doing::Runs(7)),
+            Piece::new(12, 1_000, WAIT),
         ];
         assert_eq!(track.pieces(), expected);
     }
@@ -158,8 +159,8 @@ mod tests {
     fn many_pieces_are_merged_into_as_many_as_there_is_room_for() {
         let mut track = Track::new(3_000_000, 0, 100);
         for i in 0..1_000_000 {
-            track.push(piece(3 * i, 3 * i + 1, Doing::Runs(7)));
-            track.push(piece(3 * i + 1, 3 * i + 3, WAIT));
+            track.push(Piece::new(3 * i, 3 * i + 1, Doing::Runs(7)));
+            track.push(Piece::new(3 * i + 1, 3 * i + 3, WAIT));
         }
         let counts = track.pieces().iter().map(Piece::counts);
         let sum = counts.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
@@ -179,7 +180,7 @@ mod tests {
         let scale = Scale::new(Nanos(0), Nanos(u64::MAX));
         let mut track = Track::new(scale.length(), 0, 16);
         for tid in 0..100 {
-            track.push(piece(0, scale.to.0, Doing::Runs(tid)));
+            track.push(Piece::new(0, scale.to.0, Doing::Runs(tid)));
         }
         assert!(track.pieces().len() <= 16);
     }
@@ -189,10 +190,10 @@ mod tests {
     fn a_long_wait_is_never_merged() {
         let mut track = Track::new(10_000, 100, 1_000);
         for i in 0..10 {
-            track.push(piece(i, i + 1, Doing::Runs(i)));
+            track.push(Piece::new(i, i + 1, Doing::Runs(i)));
         }
-        track.push(piece(10, 9_000, WAIT));
-        track.push(piece(9_000, 9_001, Doing::Lost(4)));
+        track.push(Piece::new(10, 9_000, WAIT));
+        track.push(Piece::new(9_000, 9_001, Doing::Lost(4)));
         assert_eq!(track.pieces().len(), 3);
         assert_eq!(track.pieces()[1].doing, WAIT);
         assert!(!track.tells_apart(Nanos(5)) && track.tells_apart(Nanos(50)));
