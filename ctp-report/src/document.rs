@@ -21,7 +21,7 @@ use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::load::model::Model;
 use crate::load::{self, Input};
 use crate::names::Names;
-use crate::text::page::Page;
+use crate::text::Page;
 
 /// Reads a trace that is not empty, and names its places.
 ///

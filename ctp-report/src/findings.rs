@@ -19,8 +19,7 @@ use crate::findings::contradictions::Broken;
 use crate::findings::crash::Crash;
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{Page, units};
 
 /// All of one kind that is wrong in a trace, which may be nothing.
 pub trait Finding: Serialize + Sized {

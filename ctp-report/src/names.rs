@@ -19,8 +19,7 @@ use crate::names::label::{
     Label, NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy,
 };
 use crate::names::source::Sources;
-use crate::text;
-use crate::text::units;
+use crate::text::{self, units};
 
 /// The labels of all places of a trace.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 mod escape;
 mod layout;
-pub mod page;
+mod page;
 pub mod table;
 pub mod units;
 pub mod xml;
@@ -11,3 +11,4 @@ pub use escape::{bound, escape, escape_bytes, shell_word};
 pub use layout::{
     EDGE, FEW, WIDTH, capitalized, columns, cut, cut_middle, few, flow, spread, words,
 };
+pub use page::Page;

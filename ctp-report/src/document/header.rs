@@ -10,9 +10,7 @@ use crate::import::Imported;
 use crate::load::ending::how_it_ended;
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{self, Page, units};
 
 /// Writes the header lines.
 pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> io::Result<()> {
@@ -33,9 +31,9 @@ pub fn write(page: &mut Page, model: &Model, names: &Names, detail: Detail) -> i
     if detail == Detail::Verbose {
         notes.extend(model.imported.iter().flat_map(notes::line_numbers));
     }
-    notes.iter().try_for_each(|note| {
-        page.lines(&text::flow("# note: ", "#   ", " ", &text::words(note)))
-    })?;
+    notes
+        .iter()
+        .try_for_each(|note| page.sentence("# note: ", "#   ", note))?;
     page.gap()
 }
 

@@ -1,12 +1,11 @@
 //! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
 
-use ctp_trace::record::Nanos;
+
 use ctp_trace::verdict::{Doubt, NO_DOUBT};
 
 use crate::evidence::blockers::{Doing, KeptBy, UNKNOWN_HOLDER};
 use crate::evidence::last_waker::LastWaker;
-use crate::text;
-use crate::text::units;
+use crate::text::{self, units};
 
 /// Keepers of which a page tells.
 pub const TOLD: usize = 3;
@@ -60,7 +59,7 @@ fn who(it: &KeptBy) -> String {
     let at = at.unwrap_or_default();
     let ago = it
         .taken_ns
-        .map(|ns| format!(", {} ago", units::duration(Nanos(ns))));
+        .map(|ns| format!(", {} ago", units::duration_ns(ns)));
     who + &at + &ago.unwrap_or_default()
 }
 
@@ -109,7 +108,7 @@ pub fn doubt(doubt: Option<Doubt>) -> Option<&'static str> {
 /// What that one does itself.
 pub fn does(it: &KeptBy) -> Option<String> {
     if let Some(ns) = it.ended_ns {
-        let ago = units::duration(Nanos(ns));
+        let ago = units::duration_ns(ns);
         return Some(format!("which ended {ago} ago without giving it back"));
     }
     doing(&it.doing)
@@ -120,7 +119,7 @@ pub fn doing(it: &Doing) -> Option<String> {
     if it.does == Some("woke") {
         return Some("whose wake it had: it ran, and has not taken it".to_owned());
     }
-    let long = units::duration(Nanos(it.does_ns?));
+    let long = units::duration_ns(it.does_ns?);
     let at = it.waits_at.as_ref().map(|at| format!(" at {at}"));
     let at = at.unwrap_or_default();
     Some(match (it.does?, &it.waits_for) {

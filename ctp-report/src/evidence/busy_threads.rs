@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
+use ctp_trace::record::{CoroutineId, ProcessId};
 use ctp_trace::verdict::{Judgement, Reason, State, Verdict};
 use serde::Serialize;
 
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::text;
-use crate::text::units;
+use crate::text::{self, units};
 
 /// One that keeps the thread of others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,7 +68,7 @@ impl ThreadKeptBy {
     /// `is kept by id 6 hog, for 4.7 s`.
     pub fn keeps(&self) -> String {
         let who = format!("id {} {}", self.id, text::cut_middle(&self.name, 40));
-        let long = units::duration(Nanos(self.runs_ns));
+        let long = units::duration_ns(self.runs_ns);
         format!("is kept by {who}, for {long}")
     }
 }

@@ -9,9 +9,8 @@ use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
 use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::chains;
 use crate::names::label::Label;
+use crate::names::{Names, chains};
 use crate::text::units;
 
 /// Marks the line of a page that is to be looked at first.

@@ -7,16 +7,12 @@ use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
-use crate::evidence::Member;
 use crate::evidence::missing_wakes::{self, Losses};
-use crate::evidence::observations;
-use crate::evidence::resource;
+use crate::evidence::{Member, observations, resource};
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::{self, Label};
-use crate::text::escape;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{Page, escape, units};
 
 /// What proves a verdict of one coroutine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,7 +39,7 @@ pub struct Step {
 impl Step {
     /// Writes the time, the thread and what happened, as a line below what this proves.
     pub fn write(&self, page: &mut Page) -> io::Result<()> {
-        let moment = units::moment(Nanos(self.at_ns));
+        let moment = units::moment_ns(self.at_ns);
         page.line(&format!("     {moment:<15} {:<10} {}", self.by, self.what))
     }
 }

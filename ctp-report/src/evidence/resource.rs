@@ -4,8 +4,7 @@ use ctp_trace::record::{CoroutineId, Event, Nanos, WaitKind};
 use serde::Serialize;
 
 use crate::load::model::Model;
-use crate::text;
-use crate::text::units;
+use crate::text::{self, units};
 
 /// Things of one sort that coroutines wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

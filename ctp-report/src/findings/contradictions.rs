@@ -10,9 +10,7 @@ use crate::evidence::proof::{self, Step};
 use crate::findings::{Finding, LISTED, and_more};
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{self, Page, units};
 
 /// A coroutine with contradictions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

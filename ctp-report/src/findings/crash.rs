@@ -11,9 +11,7 @@ use crate::findings::{Finding, LISTED, and_more};
 use crate::load::ending;
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{self, Page, units};
 
 /// A program that ended by a fault of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

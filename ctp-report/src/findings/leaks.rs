@@ -10,12 +10,9 @@ use serde::Serialize;
 
 use crate::findings::Finding;
 use crate::load::model::Model;
-use crate::names::Names;
 use crate::names::label::Label;
-use crate::names::twins;
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::names::{Names, twins};
+use crate::text::{self, Page, units};
 
 /// Coroutines that were alive at a clean end, in one state at one place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -30,6 +30,11 @@ impl<'a> Page<'a> {
         lines.iter().try_for_each(|line| self.line(line))
     }
 
+    /// A sentence in as many lines as it takes; all but the first begin with `indent`.
+    pub fn sentence(&mut self, first: &str, indent: &str, sentence: &str) -> io::Result<()> {
+        self.lines(&text::flow(first, indent, " ", &text::words(sentence)))
+    }
+
     /// An empty line.
     pub fn gap(&mut self) -> io::Result<()> {
         writeln!(self.out)

@@ -27,6 +27,11 @@ pub fn duration(span: Nanos) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+/// The same of a number of nanoseconds.
+pub fn duration_ns(ns: u64) -> String {
+    duration(Nanos(ns))
+}
+
 /// Two durations in one unit, or one if they look the same: `11.78 .. 11.81 s`.
 pub fn range(least: Nanos, most: Nanos) -> String {
     if duration(least) == duration(most) {
@@ -44,6 +49,11 @@ pub fn moment(at: Nanos) -> String {
         at.0 / 1_000_000_000,
         at.0 % 1_000_000_000 / 1000
     )
+}
+
+/// The same of a number of nanoseconds.
+pub fn moment_ns(ns: u64) -> String {
+    moment(Nanos(ns))
 }
 
 /// Part of a whole in percent; zero of nothing is zero.

@@ -9,9 +9,8 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::config::Config;
-use crate::document;
-use crate::load;
 use crate::names::Names;
+use crate::{document, load};
 
 /// Writes every record, one a line.
 ///

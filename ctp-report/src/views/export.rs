@@ -8,9 +8,8 @@ use std::io::Write;
 use anyhow::Result;
 
 use crate::config::{Config, ExportView};
-use crate::document;
-use crate::load;
 use crate::views::export::model::Exporter;
+use crate::{document, load};
 
 /// Writes the events as rows.
 ///

@@ -7,15 +7,13 @@ pub mod text;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use ctp_trace::record::Nanos;
 use serde_json::{Value, json};
 
 use crate::config::{By, Config, FlameView};
-use crate::document;
 use crate::load::model::Model;
-use crate::output;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
+use crate::{document, output};
 
 /// Writes the stacks as a flame graph, as text, or as JSON.
 ///
@@ -87,7 +85,7 @@ fn stacks_and_time(model: &Model, stacks: &Stacks) -> String {
         .values()
         .fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let stacks = units::counted(stacks.len() as u64, "stack");
-    let mut told = format!("{stacks}, {} in all", units::duration(Nanos(sum)));
+    let mut told = format!("{stacks}, {} in all", units::duration_ns(sum));
     if !model.has_all_events() {
         told += "; approximate";
     }

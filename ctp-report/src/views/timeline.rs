@@ -9,13 +9,12 @@ use anyhow::Result;
 use ctp_trace::record::{CoroutineId, Nanos};
 
 use crate::config::{Config, TimelineView};
-use crate::document;
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
-use crate::load;
 use crate::time_scale::Scale;
 use crate::views::timeline::model::Crowd;
 use crate::views::timeline::svg::Picture;
+use crate::{document, load};
 
 /// Draws the timeline. Reads the trace twice: to learn which coroutines there are, then to gather what
 /// those did that are shown.

@@ -9,10 +9,9 @@ use anyhow::Result;
 use ctp_trace::record::Nanos;
 
 use crate::config::{Config, TracksView};
-use crate::document;
-use crate::load;
 use crate::time_scale::Scale;
 use crate::views::tracks::model::Tracks;
+use crate::{document, load};
 
 /// Writes the tracks. Reads the trace twice: to learn the names, then to write records as they are read.
 ///

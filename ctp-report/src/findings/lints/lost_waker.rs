@@ -1,12 +1,11 @@
 //! Coroutines that wait, and of which no waker is left.
 
 use ctp_trace::census::Census;
-use ctp_trace::record::Nanos;
 use ctp_trace::verdict::{Fact, THRESHOLD};
 
 use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
-use crate::text::units::duration;
+use crate::text::units::duration_ns;
 
 /// Finds them by the rule for verdicts.
 pub const LINT: Lint = Lint {
@@ -19,7 +18,7 @@ pub const LINT: Lint = Lint {
 };
 
 fn said(place: &LintPlace) -> String {
-    let longest = duration(Nanos(place.figures.longest_ns));
+    let longest = duration_ns(place.figures.longest_ns);
     match place.coroutines {
         1 => format!("for {longest}"),
         _ => format!("for up to {longest}"),

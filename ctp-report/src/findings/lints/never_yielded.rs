@@ -8,7 +8,7 @@ use ctp_trace::verdict::{THRESHOLD, Verdict};
 
 use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
-use crate::text::units::{duration, grouped};
+use crate::text::units::{duration_ns, grouped};
 
 /// Finds them by their events.
 pub const LINT: Lint = Lint {
@@ -22,7 +22,7 @@ pub const LINT: Lint = Lint {
 };
 
 fn said(place: &LintPlace) -> String {
-    let longest = duration(Nanos(place.figures.longest_ns));
+    let longest = duration_ns(place.figures.longest_ns);
     match (place.coroutines, place.figures.still_run) {
         (1, 1) => format!("{longest}, to the end"),
         (1, _) => longest,

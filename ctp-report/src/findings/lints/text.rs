@@ -3,9 +3,8 @@
 use std::io;
 
 use super::LintPlace;
-use crate::text;
-use crate::text::page::Page;
 use crate::text::units::grouped;
+use crate::text::{self, Page};
 
 /// Places of one sort that are shown.
 const PLACES: usize = 3;

@@ -7,8 +7,7 @@ use ctp_trace::record::{
 };
 use serde_json::{Value, json};
 
-use crate::evidence::observations;
-use crate::evidence::resource;
+use crate::evidence::{observations, resource};
 use crate::text::{escape, escape_bytes, units};
 
 /// A record, taken apart.

@@ -8,8 +8,7 @@ use ctp_trace::record::{Nanos, SiteId};
 use crate::config::By;
 use crate::evidence::resource;
 use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::label;
+use crate::names::{Names, label};
 
 /// What is summed up in one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,9 +8,8 @@ use serde::Serialize;
 use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::model::Model;
-use crate::names::Names;
 use crate::names::label::Label;
-use crate::names::twins;
+use crate::names::{Names, twins};
 
 /// One site, or all coroutines of one name.
 #[derive(Clone, Debug, Serialize)]

@@ -2,11 +2,7 @@
 
 use std::io;
 
-use ctp_trace::record::Nanos;
-
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{self, Page, units};
 use crate::views::histogram::model::{Bin, Chart, Side};
 
 /// So many charts are drawn; who wants all takes JSON.
@@ -59,7 +55,7 @@ fn besides(chart: &Chart) -> Vec<String> {
             let waits = units::counted(chart.open, "wait");
             format!(
                 "{waits} not over, for {} at most",
-                units::duration(Nanos(oldest))
+                units::duration_ns(oldest)
             )
         }),
         (chart.cancelled > 0).then(|| format!("{} cancelled", units::grouped(chart.cancelled))),
@@ -79,14 +75,13 @@ fn side(page: &mut Page, what: &str, doubt: &str, side: &Side) -> io::Result<()>
     let (Some(mean), Some(min), Some(max)) = (side.mean_ns, side.min_ns, side.max_ns) else {
         return page.line(&format!("  {what}  {}", nothing(doubt)));
     };
-    let time = |ns| units::duration(Nanos(ns));
     page.line(&format!(
         "  {what}  {doubt}{} times, {doubt}{} in all, mean {doubt}{}, from {doubt}{} to {doubt}{}",
         units::grouped(side.count),
-        time(side.sum_ns),
-        time(mean),
-        time(min),
-        time(max)
+        units::duration_ns(side.sum_ns),
+        units::duration_ns(mean),
+        units::duration_ns(min),
+        units::duration_ns(max)
     ))?;
     page.lines(&bars(&side.bins))
 }
@@ -105,10 +100,13 @@ fn bars(bins: &[Bin]) -> Vec<String> {
 }
 
 fn bar(bin: &Bin, most: u64) -> String {
-    let time = |ns| units::duration(Nanos(ns));
     let bounds = match bin.below_ns {
-        Some(below) => format!("[{}, {})", time(bin.from_ns), time(below)),
-        None => format!("[{}, ...)", time(bin.from_ns)),
+        Some(below) => format!(
+            "[{}, {})",
+            units::duration_ns(bin.from_ns),
+            units::duration_ns(below)
+        ),
+        None => format!("[{}, ...)", units::duration_ns(bin.from_ns)),
     };
     let part = u128::from(bin.count) * BAR as u128;
     // One that has any has a bar.

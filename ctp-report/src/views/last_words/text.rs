@@ -4,9 +4,7 @@ use std::io;
 
 use ctp_trace::record::Nanos;
 
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{self, Page, units};
 use crate::views::last_words::model::{self, Crowd, LastWords};
 
 /// Groups of the others.
@@ -33,7 +31,7 @@ fn block(page: &mut Page, one: &LastWords) -> io::Result<()> {
     page.line(&text::spread(&left, &stands(one)))?;
     one.events.iter().try_for_each(|event| event.write(page))?;
     if one.process_ended {
-        let moment = units::moment(Nanos(one.until_ns));
+        let moment = units::moment_ns(one.until_ns);
         page.line(&format!("     {moment:<15} (its process ended)"))?;
     }
     if let Some(n) = one.torn {

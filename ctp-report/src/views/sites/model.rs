@@ -9,10 +9,9 @@ use crate::config::{SitesView, Sort};
 use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::model::Model;
-use crate::names::Names;
 use crate::names::code_place::CodePlace;
 use crate::names::label::Label;
-use crate::names::twins;
+use crate::names::{Names, twins};
 use crate::text::units;
 
 /// One site; or where programs keep totals, all coroutines of one name.

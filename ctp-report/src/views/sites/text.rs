@@ -5,12 +5,9 @@ use std::io;
 
 use crate::document::hints;
 use crate::names::label;
-use crate::text;
-use crate::text::page::Page;
 use crate::text::table::{self, Column, Side};
-use crate::text::units;
+use crate::text::{self, Page, units};
 use crate::views::sites::model::{FirstRun, Row};
-use ctp_trace::record::Nanos;
 
 const COLUMNS: [Column; 7] = columns("function", "site");
 const COLUMNS_BY_NAME: [Column; 7] = columns("name", "spawned at");
@@ -67,7 +64,7 @@ fn cells(row: &Row, twins: &Twins) -> Vec<String> {
 /// No data is no zero.
 fn length(row: &Row, ns: u64) -> String {
     match row.times.measured {
-        true => units::duration(Nanos(ns)),
+        true => units::duration_ns(ns),
         false => "-".to_owned(),
     }
 }
@@ -155,7 +152,7 @@ pub fn long_runs(
     page.gap()?;
     page.line("# longest runs, to the next wait or the end:")?;
     runs.iter().take(RUNS).try_for_each(|(ns, from)| {
-        let longest = units::duration(Nanos(*ns));
+        let longest = units::duration_ns(*ns);
         page.line(&format!("  {longest:>8}  {from}"))
     })
 }

@@ -20,9 +20,8 @@ use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::load::model::Model;
-use crate::names::Names;
 use crate::names::label::Label;
-use crate::names::twins;
+use crate::names::{Names, twins};
 use crate::views::stuck::model::deadlocks::Behind;
 
 pub use evidence::Evidence;

@@ -15,15 +15,10 @@ use ctp_trace::verdict::{Fact, Reason, Verdict};
 use crate::config::StuckView;
 use crate::document::hints;
 use crate::evidence::blocker_text;
-use crate::names::Names;
-use crate::names::label;
-use crate::names::source;
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::names::{Names, label, source};
+use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::Deadlock;
-use crate::views::stuck::model::parents;
-use crate::views::stuck::model::{self, Group};
+use crate::views::stuck::model::{self, Group, parents};
 
 /// Where what is said of a field begins.
 const INDENT: usize = 18;
@@ -52,7 +47,7 @@ pub fn page(
     } else if let Some(still) = still {
         let doubt =
             text::capitalized(&still) + "; a program that has nothing to do looks the same.";
-        page.lines(&text::flow("", "", " ", &text::words(&doubt)))?;
+        page.sentence("", "", &doubt)?;
         page.gap()?;
     }
     for verdict in order(groups) {
@@ -98,7 +93,7 @@ fn standstill(groups: &[Group], threshold: Nanos) -> Option<String> {
         .iter()
         .any(|it| !reasons::is_as_usual(it) || reasons::is_by_its_length(it));
     let count: usize = groups.iter().map(|group| group.members.count).sum();
-    let long = units::duration(Nanos(since));
+    let long = units::duration_ns(since);
     let who = match count {
         1 => "the only coroutine alive has not run for".to_owned(),
         _ => format!(
@@ -134,12 +129,7 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
     let verdict = groups[0].ruling.verdict;
     let rest = format!(" {coroutines}, {sites}");
     page.spread_headline(verdict, &rest, groups[0].ruling.confidence)?;
-    page.lines(&text::flow(
-        "  ",
-        "  ",
-        " ",
-        &text::words(&reasons::section(groups)),
-    ))?;
+    page.sentence("  ", "  ", &reasons::section(groups))?;
     page.gap()?;
     groups
         .iter()
@@ -162,29 +152,14 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
         page.lines(&source::excerpt(names.sources(), label))?;
     }
     if let Some(awaited_by) = &group.place.awaited_by {
-        page.lines(&text::flow(
-            "     awaited by   ",
-            &" ".repeat(INDENT),
-            "  <-  ",
-            &awaited_by.words,
-        ))?;
+        items(page, "awaited by", "  <-  ", &awaited_by.words)?;
     }
     for (field, value) in fields(group, view) {
-        page.lines(&text::flow(
-            &format!("     {field:<13}"),
-            &" ".repeat(INDENT),
-            ", ",
-            &[value],
-        ))?;
+        items(page, field, ", ", &[value])?;
     }
     if view.all_ids {
         let ids: Vec<String> = group.members.ids.iter().map(u32::to_string).collect();
-        page.lines(&text::flow(
-            "     ids          ",
-            &" ".repeat(INDENT),
-            ", ",
-            &ids,
-        ))?;
+        items(page, "ids", ", ", &ids)?;
     }
     page.gap()?;
     missing_wakes::write(page, group)?;
@@ -243,6 +218,12 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
         fields.push(("ids", format!("{}{more}", text::few(&group.members.ids))));
     }
     fields
+}
+
+/// A field of a group or of a member of a cycle, in as many lines as it takes.
+fn items(page: &mut Page, name: &str, separator: &str, items: &[String]) -> io::Result<()> {
+    let first = format!("     {name:<13}");
+    page.lines(&text::flow(&first, &" ".repeat(INDENT), separator, items))
 }
 
 /// What is said of a field, and a text at the right edge.
@@ -366,10 +347,9 @@ fn list(page: &mut Page, title: &str, groups: &[&Group]) -> io::Result<()> {
         return Ok(());
     }
     page.line(title)?;
-    groups.iter().try_for_each(|group| {
-        let words = text::words(&reasons::waiting(group));
-        page.lines(&text::flow("  ", "      ", " ", &words))
-    })?;
+    groups
+        .iter()
+        .try_for_each(|group| page.sentence("  ", "      ", &reasons::waiting(group)))?;
     page.gap()
 }
 

@@ -2,10 +2,8 @@
 
 use std::io;
 
-use crate::text;
-use crate::text::page::Page;
 use crate::text::table::{self, Column, Side};
-use crate::text::units;
+use crate::text::{self, Page, units};
 use crate::views::tree::model::Branch;
 
 const COLUMNS: [Column; 5] = [

@@ -10,12 +10,9 @@ use ctp_trace::record::{Event, Nanos, Record, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
-use crate::evidence::Member;
-use crate::evidence::blockers;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::evidence::last_waker::{self, LastWaker};
-use crate::evidence::missing_wakes;
-use crate::evidence::resource;
+use crate::evidence::{Member, blockers, missing_wakes, resource};
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;

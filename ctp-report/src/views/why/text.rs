@@ -2,14 +2,9 @@
 
 use std::io;
 
-use ctp_trace::record::Nanos;
-
-use crate::evidence::blocker_text;
 use crate::evidence::blockers::{Kept, Line, LineEnd};
-use crate::evidence::missing_wakes;
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::evidence::{blocker_text, missing_wakes};
+use crate::text::{self, Page, units};
 use crate::views::why::model::{Closed, Link, Origin, Ready, Why};
 
 /// Where what happened begins on a line.
@@ -67,16 +62,18 @@ fn link(page: &mut Page, link: &Link, next: (u32, Option<&Ready>)) -> io::Result
 
 /// What became of one, up to what it did to the next.
 fn parts(link: &Link, next: (u32, Option<&Ready>)) -> Vec<String> {
-    let time = |ns| units::duration(Nanos(ns));
     let mut parts = vec![text::cut_middle(&link.name, 40) + ":"];
     if link.waited_ns > 0 {
         let what = of(" for", link.waited_for.as_deref());
-        parts.push(format!("waited {}{what},", time(link.waited_ns)));
+        parts.push(format!(
+            "waited {}{what},",
+            units::duration_ns(link.waited_ns)
+        ));
     }
     if link.ready.is_some() {
-        parts.push(format!("queued {},", time(link.queued_ns)));
+        parts.push(format!("queued {},", units::duration_ns(link.queued_ns)));
     }
-    let ran = format!("ran {}", time(link.ran_ns));
+    let ran = format!("ran {}", units::duration_ns(link.ran_ns));
     match next {
         (id, Some(ready)) => parts.extend([ran + ",", format!("and {}", did(ready, id))]),
         _ => parts.push(ran),
@@ -137,14 +134,19 @@ fn lost(closed: &Closed, id: u32) -> Vec<String> {
 }
 
 fn state(why: &Why) -> String {
-    let time = |ns| units::duration(Nanos(ns));
     match (why.state, &why.ready) {
         ("RUNNING", _) => "it runs".to_owned(),
-        (_, Some(_)) => format!("ready for {}, and not run", time(why.queued_ns)),
+        (_, Some(_)) => format!(
+            "ready for {}, and not run",
+            units::duration_ns(why.queued_ns)
+        ),
         _ => {
             let at = of(" at", why.wait.waits_at.as_deref());
             let what = of(" for", why.wait.waits_for.as_deref());
-            format!("it waits{at}{what}, {} so far", time(why.wait.waits_ns))
+            format!(
+                "it waits{at}{what}, {} so far",
+                units::duration_ns(why.wait.waits_ns)
+            )
         }
     }
 }
@@ -205,20 +207,19 @@ fn below(page: &mut Page, by: &str, parts: &[String]) -> io::Result<()> {
 
 /// A line is broken between parts only.
 fn line(page: &mut Page, at_ns: u64, by: &str, parts: &[String]) -> io::Result<()> {
-    let first = format!("  {:<15} {by:<9} ", units::moment(Nanos(at_ns)));
+    let first = format!("  {:<15} {by:<9} ", units::moment_ns(at_ns));
     page.lines(&text::flow(&first, &" ".repeat(INDENT + 2), " ", parts))
 }
 
 fn summary(why: &Why) -> String {
-    let time = |ns| units::duration(Nanos(ns));
     let (ran, queued) = why.split_ns();
     let span = why.span_ns();
     let rest = span.saturating_sub(ran).saturating_sub(queued);
     format!(
         "of {}: running {}, queued {}, waiting {}",
-        time(span),
-        time(ran),
-        time(queued),
-        time(rest)
+        units::duration_ns(span),
+        units::duration_ns(ran),
+        units::duration_ns(queued),
+        units::duration_ns(rest)
     )
 }

@@ -7,10 +7,9 @@ use ctp_trace::record::{CoroutineId, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
-use crate::evidence::Member;
 use crate::evidence::blockers::{self, KeptBy};
 use crate::evidence::proof::{self, Step};
-use crate::evidence::resource;
+use crate::evidence::{Member, resource};
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::names::label::Label;

@@ -8,8 +8,7 @@ use serde::Serialize;
 use super::{Context, oldest};
 use crate::evidence::Member;
 use crate::evidence::resource::{self, WaitsFor};
-use crate::names::Names;
-use crate::names::label;
+use crate::names::{Names, label};
 use crate::views::stuck::model::parents::{self, Spawner};
 
 /// The coroutines of a group.

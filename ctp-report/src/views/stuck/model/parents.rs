@@ -7,10 +7,8 @@ use ctp_trace::record::CoroutineId;
 use serde::Serialize;
 
 use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::label;
-use crate::text;
-use crate::text::units;
+use crate::names::{Names, label};
+use crate::text::{self, units};
 
 /// So many are told of by name.
 const MOST: usize = 4;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::record::Nanos;
+
 use ctp_trace::verdict::{Doubt, NO_DOUBT};
 
 use crate::text::units;
@@ -55,7 +55,7 @@ fn place(groups: &[&Group]) -> String {
 pub fn sureness(groups: &[&Group], doubt: Option<Doubt>) -> String {
     let closings = groups.iter().flat_map(|group| &group.evidence.closed_by);
     let oldest = closings.map(|by| by.oldest_ns).max().unwrap_or_default();
-    let ago = units::duration(Nanos(oldest));
+    let ago = units::duration_ns(oldest);
     let clause = doubt.map_or(NO_DOUBT, Doubt::of_resource);
     clause.replace("{ago}", &ago)
 }

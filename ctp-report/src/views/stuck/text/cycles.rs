@@ -2,7 +2,6 @@
 
 use std::io;
 
-use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
 use super::{INDENT, spread_field};
@@ -10,11 +9,8 @@ use crate::config::StuckView;
 use crate::evidence::blocker_text;
 use crate::evidence::blockers::KeptBy;
 use crate::evidence::proof::Step;
-use crate::names::Names;
-use crate::names::source;
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::names::{Names, source};
+use crate::text::{self, Page, units};
 use crate::views::stuck::model::deadlocks::{Deadlock, Link};
 
 /// Cycles that are told whole, unless all ids are wanted.
@@ -62,7 +58,7 @@ fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io:
     let coroutines = units::counted(it.cycle.len() as u64, "coroutine");
     let rest = format!(" {coroutines}, 1 cycle");
     page.spread_headline(it.verdict, &rest, it.confidence)?;
-    page.lines(&text::flow("  ", "  ", " ", &text::words(&why(it))))?;
+    page.sentence("  ", "  ", &why(it))?;
     page.gap()?;
     let (first, between, last) = ends(&it.cycle, view);
     first
@@ -78,12 +74,7 @@ fn cycle(page: &mut Page, it: &Deadlock, names: &Names, view: &StuckView) -> io:
     last.iter()
         .try_for_each(|link| self::link(page, link, names))?;
     if let Some(behind) = blocker_text::behind(&it.behind, view.all_ids) {
-        page.lines(&text::flow(
-            "  behind them: ",
-            &" ".repeat(15),
-            " ",
-            &text::words(&behind),
-        ))?;
+        page.sentence("  behind them: ", &" ".repeat(15), &behind)?;
         page.gap()?;
     }
     proof(page, &it.proof, view)
@@ -127,13 +118,13 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     if let Some(label) = names.of(link.site) {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
-    let since = format!("since {}", units::duration(Nanos(link.waits_ns)));
+    let since = format!("since {}", units::duration_ns(link.waits_ns));
     field(page, "waits for", &spread_field(&link.waits_for, &since))?;
     for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more(&link.kept_by)) {
         field(page, name, &said)?;
     }
     if let Some(ns) = link.woken_ns {
-        let ago = units::duration(Nanos(ns));
+        let ago = units::duration_ns(ns);
         let said = format!("which has not polled it since it was woken, {ago} ago");
         field(page, "", &said)?;
     }

@@ -5,13 +5,11 @@ use std::io;
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Fact;
 
-use super::INDENT;
+use super::{INDENT, items};
 use crate::evidence::blocker_text;
 use crate::evidence::last_waker::LastWaker;
 use crate::evidence::missing_wakes::{ClosedBy, LOOK, UsualWaker};
-use crate::text;
-use crate::text::page::Page;
-use crate::text::units;
+use crate::text::{self, Page, units};
 use crate::views::stuck::model::Group;
 
 /// Places that closed something, of which a group tells.
@@ -48,9 +46,8 @@ pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
 /// `last woken   by id 7 sender, which has ended`, and how many others woke others of the group.
 fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<()> {
     let who = format!("by {},", waker.who());
-    let first = format!("     {:<13}", "last woken");
     let words = [who, blocker_text::done_by(waker)];
-    page.lines(&text::flow(&first, &" ".repeat(INDENT), " ", &words))?;
+    items(page, "last woken", " ", &words)?;
     match besides {
         0 => Ok(()),
         more => detail(
@@ -64,7 +61,7 @@ fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<
 pub fn lost(page: &mut Page, group: &Group) -> io::Result<()> {
     for loss in group.evidence.lost_records.iter().take(PLACES) {
         let records = units::counted(loss.records, "record");
-        let at = units::moment(Nanos(loss.at_ns));
+        let at = units::moment_ns(loss.at_ns);
         let what = format!("{records} of tid {} lost just before {at}", loss.tid);
         page.line(&format!("     {what}; a wake may be among them"))?;
     }

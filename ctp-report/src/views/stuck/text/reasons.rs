@@ -8,8 +8,7 @@ use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Reason};
 use crate::evidence::blocker_text;
 use crate::evidence::resource::WaitsFor;
 use crate::names::label;
-use crate::text;
-use crate::text::units;
+use crate::text::{self, units};
 use crate::views::stuck::model::usual::Usual;
 use crate::views::stuck::model::{Group, coroutines};
 use crate::views::stuck::text::{blocked, closings};
@@ -36,7 +35,7 @@ pub fn ages(groups: &[&Group]) -> String {
 }
 
 fn reason(groups: &[&Group]) -> String {
-    let count: usize = groups.iter().map(|group| group.members.count).sum();
+    let count = coroutines(groups);
     let (verdict, fact, judgement) = groups[0].ruling.judged;
     let reason = judgement.reason;
     let fill = |blank| match blank {
@@ -79,7 +78,7 @@ fn far_beyond(groups: &[&Group]) -> String {
         true => "where those of its name usually wait",
         false => "at a site that usually waits",
     };
-    let mean = units::duration(Nanos(usual.mean_ns));
+    let mean = units::duration_ns(usual.mean_ns);
     format!(" {place} {}{mean}", usual.doubt())
 }
 
@@ -114,7 +113,7 @@ fn queueing(groups: &[&Group]) -> String {
         .iter()
         .any(|group| group.evidence.usual.is_some_and(|it| it.by_name))
     {
-        let longest = units::duration(Nanos(longest));
+        let longest = units::duration_ns(longest);
         return format!("of its name none ever waited longer than {longest}, woken or not");
     }
     match queued {
@@ -122,7 +121,7 @@ fn queueing(groups: &[&Group]) -> String {
         _ => format!(
             "the longest of {} known delays was {}",
             units::grouped(queued),
-            units::duration(Nanos(longest))
+            units::duration_ns(longest)
         ),
     }
 }
@@ -130,14 +129,14 @@ fn queueing(groups: &[&Group]) -> String {
 /// What is usual where a group waits.
 pub fn usual(group: &Group) -> Option<String> {
     let usual = group.evidence.usual?;
-    let (doubt, time) = (usual.doubt(), |ns| units::duration(Nanos(ns)));
+    let doubt = usual.doubt();
     Some(format!(
         "{doubt}{} {}: mean {doubt}{}, 99 % within {doubt}{}, longest {doubt}{}",
         units::counted(usual.waits, "wait"),
         usual.place(),
-        time(usual.mean_ns),
-        time(usual.p99_ns),
-        time(usual.longest_ns)
+        units::duration_ns(usual.mean_ns),
+        units::duration_ns(usual.p99_ns),
+        units::duration_ns(usual.longest_ns)
     ))
 }
 
@@ -231,7 +230,7 @@ fn lost(group: &Group) -> String {
 
 /// The longest, which is said where others are much shorter.
 fn age(group: &Group) -> String {
-    let most = units::duration(Nanos(group.members.oldest_ns));
+    let most = units::duration_ns(group.members.oldest_ns);
     match group.members.youngest_ns < group.members.oldest_ns / 2 {
         true => format!("up to {most}"),
         false => most,
@@ -280,12 +279,11 @@ fn detail(group: &Group) -> String {
 
 /// Where it is known when the wake came, that is how long it has been ready.
 fn woken(group: &Group) -> String {
-    let time = |ns| units::duration(Nanos(ns));
     match group.evidence.ready_ns {
-        Some(ready) => format!("woken and not run for {}", time(ready)),
+        Some(ready) => format!("woken and not run for {}", units::duration_ns(ready)),
         None => format!(
             "woken and not run for {} at most",
-            time(group.members.oldest_ns)
+            units::duration_ns(group.members.oldest_ns)
         ),
     }
 }
@@ -314,7 +312,7 @@ fn end_of(group: &Group) -> Nanos {
 
 /// How long they have waited, beside the past of their site. A few waits are not what is usual.
 fn compared(reason: Reason, usual: &Usual, age: &str, group: &Group) -> String {
-    let (doubt, mean) = (usual.doubt(), units::duration(Nanos(usual.mean_ns)));
+    let (doubt, mean) = (usual.doubt(), units::duration_ns(usual.mean_ns));
     if reason == Reason::NoPast || usual.waits < ENOUGH {
         let waits = units::counted(usual.waits, "wait");
         let place = usual.place();

@@ -4,13 +4,10 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
-use crate::evidence::blocker_text;
-use crate::evidence::blockers;
-use crate::evidence::missing_wakes;
-use crate::evidence::resource;
+use crate::evidence::{blocker_text, blockers, missing_wakes, resource};
 use crate::findings::crash::Crash;
 use crate::names::label::Label;
-use crate::text::units::{counted, duration, grouped, moment};
+use crate::text::units::{counted, duration, duration_ns, grouped, moment};
 use crate::views::timeline::model::{By, Doing, Mark, Member, Piece, Row};
 
 /// The class of what is coloured by verdict.
@@ -120,7 +117,7 @@ fn kept(picture: &Picture, member: &Member) -> Vec<String> {
 /// What a short label in a bar says.
 pub fn label(picture: &Picture, piece: &Piece) -> Option<String> {
     match piece.doing {
-        Doing::Waits(_, WaitKind::Unknown, _) => Some(duration(Nanos(piece.length()))),
+        Doing::Waits(_, WaitKind::Unknown, _) => Some(duration_ns(piece.length())),
         Doing::Waits(_, wait, arg) => Some(resource(picture, wait, arg)),
         Doing::Runs(thread) => Some(format!("thread {thread}")),
         Doing::Lost(0) => None,
@@ -131,7 +128,7 @@ pub fn label(picture: &Picture, piece: &Piece) -> Option<String> {
 
 /// All about a bar.
 pub fn piece(picture: &Picture, piece: &Piece) -> String {
-    let length = duration(Nanos(piece.length()));
+    let length = duration_ns(piece.length());
     let what = match piece.doing {
         Doing::Born => "born, not run yet".to_owned(),
         Doing::Runs(thread) => format!("runs on thread {thread}"),
@@ -151,7 +148,7 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
             format!(
                 "{} runs and waits, ran {} of it{lost}",
                 grouped(pieces),
-                duration(Nanos(ran))
+                duration_ns(ran)
             )
         }
     };
