@@ -73,6 +73,16 @@ impl Names {
         self.labels.get(&site)
     }
 
+    /// File and line of a place, or what is known instead.
+    pub fn at(&self, site: SiteId) -> Option<String> {
+        self.of(site)?.at()
+    }
+
+    /// The same without the directories.
+    pub fn short(&self, site: SiteId) -> Option<String> {
+        self.of(site)?.short()
+    }
+
     /// Who awaits what waits at a place, as far as that is known.
     pub fn awaits(&self, site: SiteId) -> Option<&Awaits> {
         self.awaits.get(&site)

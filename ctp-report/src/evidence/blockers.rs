@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::evidence::resource;
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::names::label::Label;
 
 /// What a holder is of whom only the thread is known.
 pub const UNKNOWN_HOLDER: &str = "unknown-holder";
@@ -186,7 +185,7 @@ fn kept_by(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Ke
         id: id.map(|id| id.0),
         name: id.map_or_else(String::new, |id| name(model, names, id, holding)),
         tid: holding.map(|it| it.tid),
-        taken_at: holding.and_then(|it| names.of(it.site)?.short()),
+        taken_at: holding.and_then(|it| names.short(it.site)),
         taken_ns: holding.map(|it| it.at.until(end).0),
         ended_ns: holding.and_then(|it| Some(it.ended?.until(end).0)),
         doing: other.map_or_else(|| woke(one, keeper), |other| Doing::of(model, names, other)),
@@ -203,7 +202,7 @@ impl Doing {
             waits_for: wait
                 .filter(|wait| wait.wait != WaitKind::Unknown)
                 .map(|wait| resource::of(model, wait)),
-            waits_at: wait.and_then(|wait| names.of(wait.site).and_then(Label::short)),
+            waits_at: wait.and_then(|wait| names.short(wait.site)),
             does_ns: Some(one.state().1.until(end).0),
         }
     }

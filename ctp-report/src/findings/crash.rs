@@ -101,7 +101,7 @@ fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {
     let last = one.last?;
     let mut proof = proof::event(model, names, &last);
     if let Some(stats) = model.census.resumed_from(one)
-        && let Some(at) = names.of(stats.site).and_then(|label| label.at())
+        && let Some(at) = names.at(stats.site)
     {
         proof.what += &format!(", resumed after its wait at {}", text::cut_middle(&at, 40));
     }

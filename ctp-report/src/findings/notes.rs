@@ -244,7 +244,7 @@ fn cancelled(model: &Model, names: &Names) -> Option<String> {
     let cancelled = (0 < count).then(|| units::counted(count, "coroutine"))?;
     let longest = || {
         let (length, site) = longest_cancelled(model)?;
-        let (length, at) = (units::duration(length), names.of(site)?.at()?);
+        let (length, at) = (units::duration(length), names.at(site)?);
         Some(format!(
             "; the longest of these waits took {length}, at {at}"
         ))

@@ -15,10 +15,10 @@ pub enum Side {
 pub type Column = (&'static str, Side);
 
 /// What stands before each row.
-pub const MARGIN: &str = "  ";
+const MARGIN: &str = "  ";
 
 /// What stands between two columns.
-pub const GAP: &str = "  ";
+const GAP: &str = "  ";
 
 /// Heading, a line of dots, and the rows; nothing behind the last column.
 pub fn lines(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
@@ -46,6 +46,13 @@ pub fn width(heading: &str, rows: &[Vec<String>], column: usize) -> usize {
         .max()
         .unwrap_or(0)
         .max(text::columns(heading))
+}
+
+/// Columns of text that a line has left for the last two columns of cells.
+pub fn room_for_two(columns: &[Column], rows: &[Vec<String>]) -> usize {
+    let figures = columns.len() - 2;
+    let figures = (0..figures).map(|i| width(columns[i].0, rows, i) + GAP.len());
+    text::WIDTH.saturating_sub(MARGIN.len() + figures.sum::<usize>() + GAP.len())
 }
 
 fn line(columns: &[Column], widths: &[usize], cells: &[String]) -> String {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::config::{Config, WhyView};
 use crate::document;
-use crate::evidence::Member;
+use crate::evidence::{self, Member};
 use crate::views::why::model::Asked;
 use crate::views::why::model::causes::Causes;
 
@@ -28,9 +28,7 @@ pub fn show(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
         asked.see(record);
     };
     let (model, names) = document::read_with(config, see, |_, _| {})?;
-    let judged = model.census.judge(view.threshold).into_iter();
-    let members = judged.filter_map(|(id, judgement)| Some((model.census.get(id)?, judgement)));
-    let members: Vec<Member> = members.collect();
+    let members: Vec<Member> = evidence::members(&model.census, view.threshold).collect();
     let Some(why) = model::why(&model, &names, &causes, &members, view.id) else {
         bail!(
             "{}; --stuck --ids and --last-words list those that were alive at the end",

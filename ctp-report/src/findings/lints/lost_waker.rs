@@ -5,6 +5,7 @@ use ctp_trace::verdict::{Fact, THRESHOLD};
 
 use super::places::{Figures, Groups, LintPlace};
 use super::{Lint, Watch};
+use crate::evidence::members;
 use crate::text::units::duration_ns;
 
 /// Finds them by the rule for verdicts.
@@ -36,9 +37,8 @@ impl Watch for LostWaker {
     /// What the rule does not call stuck may be polled by another coroutine, which needs no waker.
     fn finish(self: Box<Self>, census: &Census) -> Groups {
         let mut groups = Groups::default();
-        for (id, judged) in census.judge(THRESHOLD) {
-            let is_lost = judged.fact == Fact::NoWaker && judged.verdict.is_stuck();
-            if let Some(one) = census.get(id).filter(|_| is_lost) {
+        for (one, judged) in members(census, THRESHOLD) {
+            if judged.fact == Fact::NoWaker && judged.verdict.is_stuck() {
                 let site = one.suspend().map_or(one.spawn_site, |wait| wait.site);
                 let figures = Figures {
                     longest_ns: judged.age.0,

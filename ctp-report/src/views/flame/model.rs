@@ -113,7 +113,7 @@ fn open(census: &Census, one: &Coroutine) -> Option<(Doing, Nanos)> {
 
 fn frames(key: &Key, name: &str, names: &Names) -> Vec<String> {
     let mut frames = vec![names.function(SiteId(0), name)];
-    if let Some(at) = names.of(key.spawned).and_then(|label| label.at()) {
+    if let Some(at) = names.at(key.spawned) {
         frames.push(format!("spawned at {at}"));
     }
     match key.doing {

@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::model::Model;
-use crate::names::label::Label;
 use crate::names::{Names, twins};
 
 /// One site, or all coroutines of one name.
@@ -100,7 +99,7 @@ pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
 fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
     Chart {
         name: names.function_of_several(site.site, model.census.name(site.name), site.names_differ),
-        at: names.of(site.site).and_then(Label::at),
+        at: names.at(site.site),
         column: names.of(site.site).and_then(|label| label.column),
         waits_for: Some(resource::word(site.wait)),
         coroutines: site.coroutines,
@@ -117,7 +116,7 @@ fn of_site(model: &Model, names: &Names, site: &SiteStats) -> Chart {
 fn of_name(model: &Model, names: &Names, named: &Named) -> Chart {
     Chart {
         name: names.function(SiteId::default(), model.census.name(named.kin.name)),
-        at: names.of(named.kin.spawn_site).and_then(Label::at),
+        at: names.at(named.kin.spawn_site),
         column: names
             .of(named.kin.spawn_site)
             .and_then(|label| label.column),

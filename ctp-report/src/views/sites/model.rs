@@ -10,7 +10,6 @@ use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::model::Model;
 use crate::names::code_place::CodePlace;
-use crate::names::label::Label;
 use crate::names::{Names, twins};
 use crate::text::units;
 
@@ -88,7 +87,7 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
         Some(FirstRun {
             ns: one.runs_since()?.until(census.end_of(one.process)).0,
             name: names.of_coroutine(model, one),
-            spawned: names.of(one.spawn_site).and_then(Label::at),
+            spawned: names.at(one.spawn_site),
         })
     };
     let all = census.coroutines().into_iter();

@@ -72,8 +72,7 @@ fn length(row: &Row, ns: u64) -> String {
 /// Cuts the last two columns so that the table is not too wide; figures are never cut.
 fn fit(cells: &mut [Vec<String>]) {
     let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
-    let figures: usize = (0..FUNCTION).map(|i| width(i) + table::GAP.len()).sum();
-    let room = text::WIDTH.saturating_sub(table::MARGIN.len() + figures + table::GAP.len());
+    let room = table::room_for_two(&COLUMNS, cells);
     let function = width(FUNCTION).min((room * 2 / 5).max(room.saturating_sub(width(SITE))));
     for row in cells {
         row[FUNCTION] = text::cut_middle(&row[FUNCTION], function);

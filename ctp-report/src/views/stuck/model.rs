@@ -20,7 +20,6 @@ use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::load::model::Model;
-use crate::names::label::Label;
 use crate::names::{Names, twins};
 use crate::views::stuck::model::deadlocks::Behind;
 
@@ -60,16 +59,12 @@ type Key = (Verdict, Fact, &'static str, SiteId, String);
 
 /// All coroutines that are not over. Of those that are to be ignored nothing bad is said.
 pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Member<'m>> {
-    let judged = model.census.judge(view.threshold).into_iter();
-    let member = |(id, judgement): (CoroutineId, Judgement)| {
-        let one = model.census.get(id)?;
-        let judgement = match is_ignored(model, names, one, &view.ignore) {
-            true => judgement.ignored(),
-            false => judgement,
-        };
-        Some((one, judgement))
+    let judged = crate::evidence::members(&model.census, view.threshold);
+    let member = |(one, judgement): Member<'m>| match is_ignored(model, names, one, &view.ignore) {
+        true => (one, judgement.ignored()),
+        false => (one, judgement),
     };
-    judged.filter_map(member).collect()
+    judged.map(member).collect()
 }
 
 /// Coroutines in groups: the worst first, then the largest.
@@ -114,7 +109,7 @@ fn tell_twins(groups: &mut [Group]) {
 fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) -> bool {
     let site = model.census.place_of(one);
     let function = names.function(site, model.census.name(one.name));
-    let at = names.of(site).and_then(Label::at);
+    let at = names.at(site);
     ignore.is_of(&function, at.as_deref())
 }
 

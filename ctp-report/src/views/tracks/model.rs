@@ -17,7 +17,6 @@ use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 use crate::evidence::resource;
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::names::label::Label;
 use crate::time_scale::Scale;
 
 pub use event::{Details, TraceEvent, Track};
@@ -299,13 +298,13 @@ impl<'a> Tracks<'a> {
     fn place(&self, one: &Coroutine, site: SiteId) -> String {
         let name = self.model.census.name(one.name);
         let function = self.names.function(site, name);
-        let at = self.names.of(site).and_then(Label::short);
+        let at = self.names.short(site);
         at.map_or_else(|| function.clone(), |at| format!("{function} {at}"))
     }
 
     fn at(&self, site: SiteId) -> Details {
         Details {
-            at: self.names.of(site).and_then(Label::at),
+            at: self.names.at(site),
             ..Details::default()
         }
     }

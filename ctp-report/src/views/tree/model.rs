@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::load::model::Model;
 use crate::names::Names;
-use crate::names::label::{self, Label};
+use crate::names::label;
 
 /// Coroutines that are alike, and those that were spawned by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -95,7 +95,7 @@ fn branch(model: &Model, names: &Names, family: &Family, members: Members) -> Br
         name: names
             .called(&name)
             .unwrap_or_else(|| label::NO_NAME.to_owned()),
-        spawned_at: names.of(family.spawn_site).and_then(Label::at),
+        spawned_at: names.at(family.spawn_site),
         alive,
         stuck,
         ended: family.coroutines.saturating_sub(alive),

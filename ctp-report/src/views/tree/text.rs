@@ -100,8 +100,7 @@ fn cells(line: &Line) -> Vec<String> {
 /// Cuts names and places so that the table is not too wide; figures are never cut.
 fn fit(cells: &mut [Vec<String>]) {
     let width = |i: usize| table::width(COLUMNS[i].0, cells, i);
-    let figures: usize = (0..NAME).map(|i| width(i) + table::GAP.len()).sum();
-    let room = text::WIDTH.saturating_sub(table::MARGIN.len() + figures + table::GAP.len());
+    let room = table::room_for_two(&COLUMNS, cells);
     let name = width(NAME).min(room.saturating_sub(width(PLACE).min(PLACE_WIDTH)));
     for row in cells {
         row[NAME] = text::cut(&row[NAME], name);

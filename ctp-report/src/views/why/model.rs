@@ -336,7 +336,7 @@ impl Teller<'_> {
     }
 
     fn place(&self, site: SiteId) -> Option<String> {
-        self.names.of(site).and_then(Label::short)
+        self.names.short(site)
     }
 
     fn thing(&self, it: &Event) -> Option<String> {

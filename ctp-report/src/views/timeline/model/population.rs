@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ctp_trace::census::{Census, Coroutine, NameId};
 use ctp_trace::record::{CoroutineId, Event, EventKind, Nanos, ProcessId, Record, SiteId};
-use ctp_trace::verdict::{Fact, Judgement, Verdict};
+use ctp_trace::verdict::{Fact, Verdict};
 
 use super::threads::Threads;
+use crate::evidence;
 use crate::time_scale::Scale;
 
 /// So many of those that ended at one site are remembered, the longest-lived.
@@ -139,11 +140,11 @@ impl Member {
 
 /// Those that are not over, as the rule judges them.
 pub fn alive(census: &Census, threshold: Nanos) -> Vec<Member> {
-    let of = |(id, judgement): (CoroutineId, Judgement)| {
-        let (one, rule) = (census.get(id)?, (judgement.verdict, judgement.fact));
-        Some(member(census, one, census.end_of(one.process), rule))
+    let of = |(one, judgement): evidence::Member| {
+        let rule = (judgement.verdict, judgement.fact);
+        member(census, one, census.end_of(one.process), rule)
     };
-    census.judge(threshold).into_iter().filter_map(of).collect()
+    evidence::members(census, threshold).map(of).collect()
 }
 
 fn member(census: &Census, one: &Coroutine, until: Nanos, rule: (Verdict, Fact)) -> Member {

@@ -53,7 +53,7 @@ pub fn function(picture: &Picture, member: &Member) -> String {
 
 /// File and line of a place, or what is known instead.
 pub fn at(picture: &Picture, site: SiteId) -> Option<String> {
-    picture.names.of(site)?.at()
+    picture.names.at(site)
 }
 
 /// A place without its directories.
