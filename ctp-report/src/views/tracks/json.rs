@@ -16,7 +16,7 @@ use crate::views::tracks::model::{Sink, TraceEvent};
 pub fn write(
     view: &TracksView,
     out: &mut dyn Write,
-    tell: impl FnOnce(Sink<'_>) -> Result<()>,
+    tell: impl FnOnce(&mut Sink<'_>) -> Result<()>,
 ) -> Result<Option<String>> {
     let Some(path) = &view.output else {
         document(out, tell, anyhow::Error::from)?;
@@ -37,7 +37,7 @@ pub fn write(
 /// be read is told as it is.
 fn document(
     out: &mut dyn Write,
-    tell: impl FnOnce(Sink<'_>) -> Result<()>,
+    tell: impl FnOnce(&mut Sink<'_>) -> Result<()>,
     failed: impl Fn(io::Error) -> anyhow::Error,
 ) -> Result<u64> {
     let mut list = List {
@@ -46,7 +46,7 @@ fn document(
         failed: None,
     };
     write!(list.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[").map_err(&failed)?;
-    tell(&mut |event| list.add(event))?;
+    tell(&mut Sink(&mut |event| list.add(event)))?;
     if let Some(error) = list.failed {
         return Err(failed(error));
     }

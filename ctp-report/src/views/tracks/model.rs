@@ -14,12 +14,12 @@ use ctp_trace::record::{
 };
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
-use crate::evidence::resource;
+use crate::evidence::{self, resource};
 use crate::load::model::Model;
 use crate::names::Names;
 use crate::time_scale::Scale;
 
-pub use event::{Details, TraceEvent, Track};
+pub use event::{Details, Sink, TraceEvent, Track};
 
 /// Makes trace events of records, in their order.
 pub struct Tracks<'a> {
@@ -31,9 +31,6 @@ pub struct Tracks<'a> {
     calls: HashMap<CoroutineId, (Deed, WakeCall)>,
     arrows: u64,
 }
-
-/// What takes them.
-pub type Sink<'s> = &'s mut dyn FnMut(&TraceEvent);
 
 impl<'a> Tracks<'a> {
     /// Of what goes on within that time.
@@ -50,25 +47,22 @@ impl<'a> Tracks<'a> {
     }
 
     /// What the processes are called, of which an image or another tool's file tells no ids.
-    pub fn begin(&self, sink: Sink<'_>) {
+    pub fn begin(&self, sink: &mut Sink<'_>) {
         for process in &self.model.processes {
             let program = match process.pid {
                 0 => self.model.program(),
                 pid => format!("{} (pid {pid})", self.model.program()),
             };
             let threads = self.thread(process.id, 1);
-            sink(&TraceEvent::process(
-                threads,
-                &format!("threads: {program}"),
-            ));
+            sink.process(threads, &format!("threads: {program}"));
             let coroutines = Track::of_coroutine(process.id, CoroutineId(0));
             let name = format!("coroutines: {program}");
-            sink(&TraceEvent::process(coroutines, &name));
+            sink.process(coroutines, &name);
         }
     }
 
     /// One record, and what was known before it.
-    pub fn take(&mut self, census: &Census, record: &Record, sink: Sink<'_>) {
+    pub fn take(&mut self, census: &Census, record: &Record, sink: &mut Sink<'_>) {
         match record {
             Record::Event(event) => {
                 if let Some(one) = census.get(event.coroutine) {
@@ -80,7 +74,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    fn event(&mut self, one: &Coroutine, event: &Event, sink: Sink<'_>) {
+    fn event(&mut self, one: &Coroutine, event: &Event, sink: &mut Sink<'_>) {
         match &one.last {
             Some(last) if last.n.checked_add(1) == Some(event.n) && !event.after_filtered => {
                 self.stretch(one, last, event, sink);
@@ -88,7 +82,7 @@ impl<'a> Tracks<'a> {
             Some(last) => self.gap(one, last, event, sink),
             None => {
                 let name = format!("id {} {}", one.id.0, self.name(one));
-                sink(&TraceEvent::thread(Track::of(one), &name));
+                sink.thread(Track::of(one), &name);
             }
         }
         match event.kind {
@@ -99,7 +93,7 @@ impl<'a> Tracks<'a> {
     }
 
     /// What one did from one event to the next.
-    fn stretch(&self, one: &Coroutine, from: &Event, to: &Event, sink: Sink<'_>) {
+    fn stretch(&self, one: &Coroutine, from: &Event, to: &Event, sink: &mut Sink<'_>) {
         if !self.shows(from.at, to.at) {
             return;
         }
@@ -108,27 +102,14 @@ impl<'a> Tracks<'a> {
         match from.kind {
             EventKind::Birth => {
                 let details = self.at(one.spawn_site);
-                sink(&TraceEvent::slice(
-                    track, "spawned", "queued", span, details,
-                ));
+                sink.slice(track, "spawned", "queued", span, details);
             }
             EventKind::Run => self.run(one, from, span, sink),
             EventKind::Suspend => {
                 let name = self.place(one, from.site);
-                sink(&TraceEvent::slice(
-                    track,
-                    &name,
-                    "wait",
-                    span,
-                    self.wait(from),
-                ));
+                sink.slice(track, &name, "wait", span, self.wait(from));
                 if to.kind == EventKind::Death {
-                    sink(&TraceEvent::mark(
-                        track,
-                        "dropped",
-                        to.at,
-                        Details::default(),
-                    ));
+                    sink.mark(track, "dropped", to.at, Details::default());
                 }
             }
             EventKind::Death => {}
@@ -136,43 +117,32 @@ impl<'a> Tracks<'a> {
     }
 
     /// On the track of the coroutine, and on that of its thread.
-    fn run(&self, one: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: Sink<'_>) {
+    fn run(&self, one: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: &mut Sink<'_>) {
         let on = Details {
             tid: Some(run.tid),
             ..Details::default()
         };
-        sink(&TraceEvent::slice(Track::of(one), "runs", "run", span, on));
+        sink.slice(Track::of(one), "runs", "run", span, on);
         let which = Details {
             id: Some(one.id.0),
             ..Details::default()
         };
         let thread = self.thread(one.process, run.tid);
-        sink(&TraceEvent::slice(
-            thread,
-            &self.name(one),
-            "run",
-            span,
-            which,
-        ));
+        sink.slice(thread, &self.name(one), "run", span, which);
     }
 
-    fn gap(&self, one: &Coroutine, last: &Event, event: &Event, sink: Sink<'_>) {
+    fn gap(&self, one: &Coroutine, last: &Event, event: &Event, sink: &mut Sink<'_>) {
         let lost = event.n.saturating_sub(last.n).saturating_sub(1);
         let what = match event.after_filtered {
             true => "events kept out".to_owned(),
             false => format!("{lost} events missing"),
         };
         if self.shows(event.at, event.at) {
-            sink(&TraceEvent::mark(
-                Track::of(one),
-                &what,
-                event.at,
-                Details::default(),
-            ));
+            sink.mark(Track::of(one), &what, event.at, Details::default());
         }
     }
 
-    fn deed(&mut self, census: &Census, deed: &Deed, sink: Sink<'_>) {
+    fn deed(&mut self, census: &Census, deed: &Deed, sink: &mut Sink<'_>) {
         let thread = self.thread(deed.process, deed.tid);
         match &deed.act {
             Act::Wake(call)
@@ -184,28 +154,18 @@ impl<'a> Tracks<'a> {
             }
             Act::Close(close) if self.shows(deed.at, deed.at) => {
                 let what = format!("closes {}", self.thing(close));
-                sink(&TraceEvent::mark(
-                    thread,
-                    &what,
-                    deed.at,
-                    self.at(close.site),
-                ));
+                sink.mark(thread, &what, deed.at, self.at(close.site));
             }
             Act::Loss(records) if self.shows(deed.at, deed.at) => {
                 let what = format!("{records} records lost");
-                sink(&TraceEvent::mark(
-                    thread,
-                    &what,
-                    deed.at,
-                    Details::default(),
-                ));
+                sink.mark(thread, &what, deed.at, Details::default());
             }
             _ => {}
         }
     }
 
     /// A run that a call of `wake()` led to.
-    fn arrive(&mut self, one: &Coroutine, run: &Event, sink: Sink<'_>) {
+    fn arrive(&mut self, one: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
         let Some((deed, call)) = self.calls.remove(&one.id) else {
             return;
         };
@@ -215,44 +175,36 @@ impl<'a> Tracks<'a> {
         let waited = one.suspend().map_or(run.at, |wait| wait.at);
         let ready = (deed.at.max(waited), run.at);
         let track = Track::of(one);
-        sink(&TraceEvent::slice(
-            track,
-            "ready",
-            "queued",
-            ready,
-            Details::default(),
-        ));
+        sink.slice(track, "ready", "queued", ready, Details::default());
         self.arrow(one, &deed, call.site, run, sink);
     }
 
     /// From where somebody called to the run. Arrows begin and end at slices.
-    fn arrow(&mut self, to: &Coroutine, deed: &Deed, site: SiteId, run: &Event, sink: Sink<'_>) {
+    fn arrow(
+        &mut self,
+        to: &Coroutine,
+        deed: &Deed,
+        site: SiteId,
+        run: &Event,
+        sink: &mut Sink<'_>,
+    ) {
         self.arrows += 1;
         let caller = self.thread(deed.process, deed.tid);
         let what = format!("wakes id {}", to.id.0);
         let moment = (deed.at, deed.at);
-        sink(&TraceEvent::slice(
-            caller,
-            &what,
-            "wake",
-            moment,
-            self.at(site),
-        ));
-        sink(&TraceEvent::arrow_from(caller, self.arrows, deed.at));
+        sink.slice(caller, &what, "wake", moment, self.at(site));
         let runner = self.thread(to.process, run.tid);
-        sink(&TraceEvent::arrow_to(runner, self.arrows, run.at));
+        sink.arrow(self.arrows, (caller, deed.at), (runner, run.at));
     }
 
     /// What all that live did at the end, and what is to be said of that.
-    pub fn finish(&self, threshold: Nanos, sink: Sink<'_>) {
-        for (id, judgement) in self.model.census.judge(threshold) {
-            if let Some(one) = self.model.census.get(id) {
-                self.end(one, &judgement, sink);
-            }
+    pub fn finish(&self, threshold: Nanos, sink: &mut Sink<'_>) {
+        for (one, judgement) in evidence::members(&self.model.census, threshold) {
+            self.end(one, &judgement, sink);
         }
     }
 
-    fn end(&self, one: &Coroutine, judgement: &Judgement, sink: Sink<'_>) {
+    fn end(&self, one: &Coroutine, judgement: &Judgement, sink: &mut Sink<'_>) {
         let end = self.model.census.end_of(one.process);
         let Some(last) = one.last.filter(|last| self.shows(last.at, end)) else {
             return;
@@ -276,10 +228,10 @@ impl<'a> Tracks<'a> {
         let track = Track::of(one);
         let sort = if is_bad { "stuck" } else { "open" };
         let span = (last.at, end);
-        sink(&match judgement.verdict {
-            Verdict::Unknown => TraceEvent::mark(track, &name, last.at, details),
-            _ => TraceEvent::slice(track, &name, sort, span, details),
-        });
+        match judgement.verdict {
+            Verdict::Unknown => sink.mark(track, &name, last.at, details),
+            _ => sink.slice(track, &name, sort, span, details),
+        }
     }
 
     fn shows(&self, from: Nanos, to: Nanos) -> bool {

@@ -111,35 +111,8 @@ impl TraceEvent {
         }
     }
 
-    /// A stretch of time.
-    pub fn slice(
-        track: Track,
-        name: &str,
-        sort: &'static str,
-        (from, to): (Nanos, Nanos),
-        args: Details,
-    ) -> Self {
-        TraceEvent {
-            ts: Some(micros(from)),
-            dur: Some(micros(from.until(to))),
-            cat: sort,
-            args,
-            ..TraceEvent::new("X", track, name)
-        }
-    }
-
-    /// A moment.
-    pub fn mark(track: Track, name: &str, at: Nanos, args: Details) -> Self {
-        TraceEvent {
-            ts: Some(micros(at)),
-            s: Some("t"),
-            args,
-            ..TraceEvent::new("i", track, name)
-        }
-    }
-
     /// Where an arrow begins.
-    pub fn arrow_from(track: Track, number: u64, at: Nanos) -> Self {
+    fn arrow(track: Track, number: u64, at: Nanos) -> Self {
         TraceEvent {
             ts: Some(micros(at)),
             cat: "wake",
@@ -148,26 +121,7 @@ impl TraceEvent {
         }
     }
 
-    /// Where it ends.
-    pub fn arrow_to(track: Track, number: u64, at: Nanos) -> Self {
-        TraceEvent {
-            bp: Some("e"),
-            ph: "f",
-            ..TraceEvent::arrow_from(track, number, at)
-        }
-    }
-
-    /// What a group of tracks is called.
-    pub fn process(track: Track, name: &str) -> Self {
-        TraceEvent::named("process_name", track, name)
-    }
-
-    /// What a track is called.
-    pub fn thread(track: Track, name: &str) -> Self {
-        TraceEvent::named("thread_name", track, name)
-    }
-
-    fn named(what: &str, track: Track, name: &str) -> Self {
+    fn name(what: &str, track: Track, name: &str) -> Self {
         TraceEvent {
             args: Details {
                 name: Some(name.to_owned()),
@@ -175,6 +129,59 @@ impl TraceEvent {
             },
             ..TraceEvent::new("M", track, what)
         }
+    }
+}
+
+/// Takes trace events, in their order.
+pub struct Sink<'s>(pub &'s mut dyn FnMut(&TraceEvent));
+
+impl Sink<'_> {
+    /// A stretch of time.
+    pub fn slice(
+        &mut self,
+        track: Track,
+        name: &str,
+        sort: &'static str,
+        (from, to): (Nanos, Nanos),
+        args: Details,
+    ) {
+        (self.0)(&TraceEvent {
+            ts: Some(micros(from)),
+            dur: Some(micros(from.until(to))),
+            cat: sort,
+            args,
+            ..TraceEvent::new("X", track, name)
+        });
+    }
+
+    /// A moment.
+    pub fn mark(&mut self, track: Track, name: &str, at: Nanos, args: Details) {
+        (self.0)(&TraceEvent {
+            ts: Some(micros(at)),
+            s: Some("t"),
+            args,
+            ..TraceEvent::new("i", track, name)
+        });
+    }
+
+    /// An arrow of this number, from a moment on one track to one on another.
+    pub fn arrow(&mut self, number: u64, from: (Track, Nanos), to: (Track, Nanos)) {
+        (self.0)(&TraceEvent::arrow(from.0, number, from.1));
+        (self.0)(&TraceEvent {
+            bp: Some("e"),
+            ph: "f",
+            ..TraceEvent::arrow(to.0, number, to.1)
+        });
+    }
+
+    /// What a group of tracks is called.
+    pub fn process(&mut self, track: Track, name: &str) {
+        (self.0)(&TraceEvent::name("process_name", track, name));
+    }
+
+    /// What a track is called.
+    pub fn thread(&mut self, track: Track, name: &str) {
+        (self.0)(&TraceEvent::name("thread_name", track, name));
     }
 }
 
