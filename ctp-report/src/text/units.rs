@@ -1,6 +1,7 @@
 //! Numbers with their units, for people.
 
 use ctp_trace::record::Nanos;
+use jiff::Timestamp;
 
 pub use ctp_trace::quantity::{counted, grouped};
 
@@ -67,29 +68,9 @@ pub fn percent(part: Nanos, whole: Nanos) -> f64 {
 
 /// A date and a time of day in UTC.
 pub fn date(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute) = (rest / 3600, rest % 3600 / 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
-}
-
-/// Year, month and day, from days since 1970. Years are counted from March, so that the leap day
-/// is the last of its year.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let leaps = day_of_era / 1460 + day_of_era / 146_096 - day_of_era / 36_524;
-    let year_of_era = (day_of_era - leaps) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    (400 * era + year_of_era + u64::from(month <= 2), month, day)
+    let at = Timestamp::from_nanosecond(unix_ns.into());
+    let at = at.expect("64 bits of nanoseconds end in the year 2554");
+    at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 fn unit_of(span: Nanos) -> (f64, &'static str) {
@@ -155,5 +136,6 @@ mod tests {
         assert_eq!(date(951_782_399_000_000_000), "2000-02-28 23:59 UTC");
         assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
         assert_eq!(date(1_767_225_600_000_000_000), "2026-01-01 00:00 UTC");
+        assert_eq!(date(u64::MAX), "2554-07-21 23:34 UTC");
     }
 }
