@@ -37,6 +37,13 @@ pub struct Config {
     pub color: ColorChoice,
 }
 
+impl Config {
+    /// Whether header lines, hints and what was written are left out.
+    pub fn is_quiet(&self) -> bool {
+        self.detail == Detail::Quiet
+    }
+}
+
 /// What to show.
 #[derive(Clone, Debug)]
 pub enum View {

@@ -16,10 +16,9 @@ use ctp_trace::escape::escaped;
 use ctp_trace::record::Record;
 use serde_json::Value;
 
-use crate::config::{Config, Detail};
+use crate::config::Config;
 use crate::findings::{ON_EVERY_PAGE, notes};
-use crate::load::model::Model;
-use crate::load::{self, Input};
+use crate::load::{self, Input, Model};
 use crate::names::Names;
 use crate::text::Page;
 
@@ -76,7 +75,7 @@ pub fn write(
         return Ok(json::write(json::told(model, names), fields(), out)?);
     }
     let mut below = Page::new(out);
-    if config.detail != Detail::Quiet {
+    if !config.is_quiet() {
         header::write(&mut below, model, names, config.detail)?;
     }
     for kind in &ON_EVERY_PAGE {
@@ -94,7 +93,7 @@ pub fn confirm(
     said: impl IntoIterator<Item = String>,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let mut said = said.into_iter().filter(|_| config.detail != Detail::Quiet);
+    let mut said = said.into_iter().filter(|_| !config.is_quiet());
     Ok(said.try_for_each(|line| writeln!(out, "{}", escaped(&line)))?)
 }
 

@@ -21,3 +21,8 @@ pub fn members(census: &Census, threshold: Nanos) -> impl Iterator<Item = Member
     let judged = census.judge(threshold).into_iter();
     judged.filter_map(|(id, judgement)| Some((census.get(id)?, judgement)))
 }
+
+/// Whether a field of a document says nothing, and is left out.
+pub fn is_default<T: Default + PartialEq>(field: &T) -> bool {
+    *field == T::default()
+}

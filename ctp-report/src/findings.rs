@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::findings::contradictions::Broken;
 use crate::findings::crash::Crash;
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 use crate::text::{Page, units};
 

@@ -2,7 +2,7 @@
 
 pub mod ending;
 pub mod memory;
-pub mod model;
+mod model;
 mod opened;
 
 use std::fs::File;
@@ -19,8 +19,8 @@ use rustix::process::{Flock, FlockType, fcntl_getlk};
 use crate::config::Config;
 use crate::import::{self, Imported};
 use crate::load::memory::Allowance;
-use crate::load::model::Model;
 use crate::output;
+pub use model::Model;
 use opened::{Opened, TraceFile};
 
 /// A trace that can be read as often as needed.

@@ -18,21 +18,20 @@ fn main() -> ExitCode {
         Ok(Status::Fine) => ExitCode::SUCCESS,
         Ok(Status::CheckFailed) => ExitCode::from(3),
         Ok(Status::Untold(why)) => {
-            // The status says it too, should nobody be left to tell.
-            let _ = writeln!(io::stderr(), "ctp-report: {}", escaped(&why.to_string()));
+            complain(&why);
             ExitCode::from(4)
         }
         Err(error) if ctp_report::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell if this fails too.
-            let _ = writeln!(
-                io::stderr(),
-                "ctp-report: {}",
-                escaped(&format!("{error:#}"))
-            );
+            complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// The exit status says it too, should there be no standard error.
+fn complain(what: &str) {
+    let _ = writeln!(io::stderr(), "ctp-report: {}", escaped(what));
 }
 
 fn run(config: &Config) -> anyhow::Result<Status> {

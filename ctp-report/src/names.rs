@@ -1,7 +1,7 @@
 //! Names for places: what the trace knows, completed by the program's file if that is there.
 
 pub mod chains;
-pub mod code_place;
+mod code_place;
 pub mod label;
 pub mod source;
 pub mod twins;
@@ -13,13 +13,14 @@ use ctp_trace::record::{Chain, Module, Place, ProcessId, Site, SiteId};
 use symbolize::{Avma, FileOffset, Lookup, Mapping, Miss, Places, Refused};
 use symbolize::{SourceLine, Symbolizer};
 
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::chains::Awaits;
-use crate::names::label::{
-    Label, NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy,
-};
+use crate::names::label::{NO_NAME, at_line, in_module, numbered, of_frames, of_function, tidy};
 use crate::names::source::Sources;
 use crate::text::{self, units};
+
+pub use code_place::CodePlace;
+pub use label::Label;
 
 /// The labels of all places of a trace.
 #[derive(Debug, Default)]

@@ -2,13 +2,12 @@
 
 use std::io;
 
-use ctp_trace::census::LostRecords;
-
 use crate::config::Detail;
+use crate::evidence::missing_wakes::Losses;
 use crate::findings::notes;
 use crate::import::Imported;
+use crate::load::Model;
 use crate::load::ending::how_it_ended;
-use crate::load::model::Model;
 use crate::names::Names;
 use crate::text::{self, Page, units};
 
@@ -151,14 +150,8 @@ fn missing(model: &Model) -> Vec<String> {
 
 /// What is lost besides events, from which come figures of their own.
 fn told_by_threads(model: &Model) -> Option<String> {
-    let LostRecords { known, or_more } = model.census.lost_records();
-    let records = match (known, or_more) {
-        (0, false) => return None,
-        (0, true) => "records without number".to_owned(),
-        (known, false) => units::counted(known, "record"),
-        (known, true) => format!("{} or more", units::counted(known, "record")),
-    };
-    Some(format!("threads lost {records}"))
+    let lost = Losses::of_all(model)?;
+    Some(format!("threads lost {}", lost.in_words()))
 }
 
 /// Did a flight recorder keep less than all?

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::findings::{ON_EVERY_PAGE, notes};
 use crate::import::Imported;
-use crate::load::ending;
-use crate::load::model::Model;
+use crate::load::{Model, ending};
 use crate::names::Names;
 use crate::text;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::load::model::Model;
+use crate::load::Model;
 
 /// What each row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

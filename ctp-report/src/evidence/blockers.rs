@@ -8,7 +8,7 @@ use ctp_trace::verdict::{Doubt, State};
 use serde::Serialize;
 
 use crate::evidence::resource;
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 
 /// What a holder is of whom only the thread is known.

@@ -8,7 +8,7 @@ use ctp_trace::record::{CoroutineId, ProcessId};
 use ctp_trace::verdict::{Judgement, Reason, State, Verdict};
 use serde::Serialize;
 
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 use crate::text::{self, units};
 

@@ -8,7 +8,7 @@ use ctp_trace::record::{CoroutineId, Wake, Waker};
 use serde::Serialize;
 
 use crate::evidence::blockers::Doing;
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 
 /// The coroutine whose wake one that waits had last.

@@ -8,9 +8,8 @@ use ctp_trace::record::{CoroutineId, Nanos, Place, ProcessId, SiteId};
 use ctp_trace::verdict::Verdict;
 use serde::Serialize;
 
-use crate::load::model::Model;
-use crate::names::label::Label;
-use crate::names::{Names, chains};
+use crate::load::Model;
+use crate::names::{Label, Names, chains};
 use crate::text::units;
 
 /// Marks the line of a page that is to be looked at first.
@@ -89,6 +88,15 @@ impl Losses {
         let all = model.census.lost_records();
         (!losses.is_empty()).then(|| Losses {
             least: records.fold(0, u64::saturating_add),
+            most: (!all.or_more).then_some(all.known),
+        })
+    }
+
+    /// What all threads lost, from the beginning; `None` if that is nothing.
+    pub fn of_all(model: &Model) -> Option<Self> {
+        let all = model.census.lost_records();
+        (0 < all.known || all.or_more).then(|| Losses {
+            least: all.known,
             most: (!all.or_more).then_some(all.known),
         })
     }

@@ -9,9 +9,8 @@ use serde::Serialize;
 
 use crate::evidence::missing_wakes::{self, Losses};
 use crate::evidence::{Member, observations, resource};
-use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::label::{self, Label};
+use crate::load::Model;
+use crate::names::{Label, Names, label};
 use crate::text::{Page, escape, units};
 
 /// What proves a verdict of one coroutine.

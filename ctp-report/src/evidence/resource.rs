@@ -3,7 +3,7 @@
 use ctp_trace::record::{CoroutineId, Event, Nanos, WaitKind};
 use serde::Serialize;
 
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::text::{self, units};
 
 /// Things of one sort that coroutines wait for.

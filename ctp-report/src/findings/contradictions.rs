@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
 use crate::findings::{Finding, LISTED, and_more};
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 use crate::text::{self, Page, units};
 

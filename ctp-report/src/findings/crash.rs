@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use crate::evidence::proof::{self, Step};
 use crate::findings::{Finding, LISTED, and_more};
-use crate::load::ending;
-use crate::load::model::Model;
+use crate::load::{Model, ending};
 use crate::names::Names;
 use crate::text::{self, Page, units};
 

@@ -5,7 +5,7 @@ use ctp_trace::census::{Gap, gaps};
 use ctp_trace::record::Nanos;
 
 use crate::evidence::Member;
-use crate::load::model::Model;
+use crate::load::Model;
 
 /// How it went, and what was checked by it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,9 +9,8 @@ use ctp_trace::verdict::State;
 use serde::Serialize;
 
 use crate::findings::Finding;
-use crate::load::model::Model;
-use crate::names::label::Label;
-use crate::names::{Names, twins};
+use crate::load::Model;
+use crate::names::{Label, Names, twins};
 use crate::text::{self, Page, units};
 
 /// Coroutines that were alive at a clean end, in one state at one place.

@@ -13,7 +13,7 @@ use ctp_trace::census::Census;
 use ctp_trace::record::{Deed, Event, Record};
 use serde::{Serialize, Serializer};
 
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 use places::Groups;
 
@@ -33,6 +33,8 @@ pub struct Lint {
     pub advice: &'static str,
     /// The option of the view that says more.
     pub see: Option<&'static str>,
+    /// Also looked for in a trace of which parts cannot be read.
+    pub of_parts: bool,
     /// Begins to look for it.
     pub start: fn() -> Box<dyn Watch>,
     /// What is so of the coroutines of one place.
@@ -49,11 +51,6 @@ pub trait Watch {
 
     /// The coroutines that were found, at the end of the trace.
     fn finish(self: Box<Self>, census: &Census) -> Groups;
-
-    /// Whether a part of the trace that cannot be read makes it find coroutines that it should not.
-    fn needs_whole_trace(&self) -> bool {
-        true
-    }
 }
 
 impl Serialize for Lint {
@@ -86,11 +83,9 @@ impl Watches {
 
     /// The places that were found, by lint, those of most coroutines first.
     pub fn finish(self, model: &Model, names: &Names) -> Vec<LintPlace> {
+        let is_whole = model.damage.is_empty();
         let mut found = Vec::new();
-        for (lint, watch) in self.0 {
-            if watch.needs_whole_trace() && !model.damage.is_empty() {
-                continue;
-            }
+        for (lint, watch) in self.0.into_iter().filter(|it| is_whole || it.0.of_parts) {
             let mut places = places::named(model, names, lint, watch.finish(&model.census));
             places.sort_by_key(|place| std::cmp::Reverse(place.coroutines));
             found.extend(places);

@@ -4,7 +4,7 @@ use ctp_trace::record::{Control, Nanos, SiteId};
 use ctp_trace::verdict::THRESHOLD;
 
 use crate::import::{Fault, Imported};
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 use crate::text::units;
 

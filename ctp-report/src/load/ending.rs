@@ -2,7 +2,7 @@
 
 use ctp_trace::record::Ending;
 
-use crate::load::model::Model;
+use crate::load::Model;
 
 /// How the recording of a trace ended, in words; a snapshot is taken of one that goes on.
 pub fn how_it_ended(model: &Model) -> String {

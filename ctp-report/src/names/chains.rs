@@ -6,7 +6,7 @@ use std::path::Path;
 use ctp_trace::record::Chain;
 use symbolize::{Avma, Lookup, Symbolizer};
 
-use crate::names::label::{self, Label};
+use crate::names::{Label, label};
 use crate::text;
 
 /// Who awaits whom.

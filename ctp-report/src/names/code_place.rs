@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::names::label::Label;
-use crate::names::twins;
+use crate::names::{Label, twins};
 
 /// Where the coroutines of a row are.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use symbolize::Places;
 
-use crate::names::label::Label;
+use crate::names::Label;
 use crate::text;
 use files::{SourceFile, SourceFiles};
 

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::names::code_place::CodePlace;
-use crate::names::label;
+use crate::names::{CodePlace, label};
 
 /// For each row, whether another one looks the same and has another column.
 fn twins<T, L: Ord>(

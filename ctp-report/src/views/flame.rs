@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::config::{By, Config, FlameView};
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::text::{escape, units};
 use crate::views::flame::model::{Folder, Stacks};
 use crate::{document, output};

@@ -8,7 +8,7 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::config::{Config, Detail, SitesView};
+use crate::config::{Config, SitesView};
 use crate::document::rows_by::RowsBy;
 use crate::document::{self, hints};
 use crate::findings::Finding as _;
@@ -38,9 +38,9 @@ pub fn show(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()
         text::long_runs(page, &rows, &first_runs, by_name)?;
         lints::text::page(page, &lints, &hints::tool(config))?;
         leaks.write(page)?;
-        match config.detail {
-            Detail::Quiet => Ok(()),
-            _ => text::hints(page, &hints::tool(config), by_name),
+        if config.is_quiet() {
+            return Ok(());
         }
+        text::hints(page, &hints::tool(config), by_name)
     })
 }

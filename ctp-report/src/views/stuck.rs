@@ -8,7 +8,7 @@ use std::io::Write;
 
 use anyhow::Result;
 
-use crate::config::{Config, Detail, StuckView};
+use crate::config::{Config, StuckView};
 use crate::document::{self, hints};
 use crate::findings::Finding as _;
 use crate::findings::gate::{self, Status};
@@ -36,13 +36,11 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     };
     document::write(config, (&model, &names), out, fields, |page| {
         text::page(page, &groups, &deadlocks, &names, view)?;
-        match config.detail {
-            Detail::Quiet => Ok(()),
-            _ => {
-                let tool = hints::tool(config);
-                text::hints(page, (&tool, model.is_by_name()), &groups, &names, view)
-            }
+        if config.is_quiet() {
+            return Ok(());
         }
+        let tool = hints::tool(config);
+        text::hints(page, (&tool, model.is_by_name()), &groups, &names, view)
     })?;
     Ok(match view.fail {
         true => gate::check(&model, &members, view.threshold),

@@ -8,7 +8,7 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::config::{Config, Detail, TreeView};
+use crate::config::{Config, TreeView};
 use crate::document::{self, hints};
 
 /// Shows each family of coroutines below the one that spawned it.
@@ -28,9 +28,9 @@ pub fn show(config: &Config, view: TreeView, out: &mut dyn Write) -> Result<()> 
     };
     document::write(config, (&model, &names), out, fields, |page| {
         text::table(page, &tree, view.all_ids)?;
-        match config.detail {
-            Detail::Quiet => Ok(()),
-            _ => text::hints(page, &tree, &hints::tool(config), unknown),
+        if config.is_quiet() {
+            return Ok(());
         }
+        text::hints(page, &tree, &hints::tool(config), unknown)
     })
 }

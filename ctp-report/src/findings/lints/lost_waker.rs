@@ -14,6 +14,7 @@ pub const LINT: Lint = Lint {
     help: "It waits, and none of its wakers is left",
     advice: "wait, and no waker of theirs is left: see",
     see: Some("--stuck"),
+    of_parts: true,
     start: || Box::new(LostWaker),
     said,
 };
@@ -30,10 +31,6 @@ fn said(place: &LintPlace) -> String {
 struct LostWaker;
 
 impl Watch for LostWaker {
-    fn needs_whole_trace(&self) -> bool {
-        false
-    }
-
     /// What the rule does not call stuck may be polled by another coroutine, which needs no waker.
     fn finish(self: Box<Self>, census: &Census) -> Groups {
         let mut groups = Groups::default();

@@ -17,6 +17,7 @@ pub const LINT: Lint = Lint {
     advice: "ran for long without any wait, so that no other could have their \
              thread; await something in between, or use a thread of its own for that",
     see: None,
+    of_parts: false,
     start: || Box::new(SoleRuns::default()),
     said,
 };

@@ -7,7 +7,8 @@ use ctp_trace::record::SiteId;
 use serde::Serialize;
 
 use super::Lint;
-use crate::load::model::Model;
+use crate::evidence::is_default;
+use crate::load::Model;
 use crate::names::Names;
 
 /// Ids that are kept of one place: the lowest.
@@ -45,25 +46,17 @@ pub struct LintPlace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     /// All wakes of them, also those that are not in the trace.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub wakes: u64,
     /// Their own, each told by a record.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub own_wakes: u64,
     /// The longest run, or the longest wait to the end.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub longest_ns: u64,
     /// How many of them still ran at the end.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub still_run: u64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "so it is called by serde"
-)]
-fn is_none(figure: &u64) -> bool {
-    *figure == 0
 }
 
 /// Names that are called the same at one place are one row.

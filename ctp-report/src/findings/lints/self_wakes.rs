@@ -21,6 +21,7 @@ pub const LINT: Lint = Lint {
     advice: "most wakes are their own, so they yield or poll again rather than wait; \
              leave the waker with what they wait for, or suspend with Wait::to_yield()",
     see: None,
+    of_parts: false,
     start: || Box::new(OwnWakes::default()),
     said,
 };

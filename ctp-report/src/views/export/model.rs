@@ -6,7 +6,7 @@ use ctp_trace::record::{
     Birth, CoroutineId, Dialect, Event, EventKind, Place, Record, Site, SiteId,
 };
 
-use crate::load::model::Model;
+use crate::load::Model;
 
 /// One event, as coroTracer writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use anyhow::{Context as _, Result};
 
 use crate::config::{ExportView, Format};
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::output;
 use crate::text::units;
 use crate::views::export::model::Row;

@@ -7,7 +7,7 @@ use ctp_trace::record::{Nanos, SiteId};
 
 use crate::config::By;
 use crate::evidence::resource;
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::{Names, label};
 
 /// What is summed up in one stack.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::{Names, twins};
 
 /// One site, or all coroutines of one name.

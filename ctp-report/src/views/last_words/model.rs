@@ -10,9 +10,8 @@ use serde::Serialize;
 use crate::evidence::proof::{self, Step};
 use crate::findings::Finding as _;
 use crate::findings::crash::Crash;
-use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::label::Label;
+use crate::load::Model;
+use crate::names::{Label, Names};
 
 /// Coroutines that are told of one by one, unless all are asked for.
 pub const TOLD: usize = 20;

@@ -8,9 +8,8 @@ use serde::Serialize;
 use crate::config::{SitesView, Sort};
 use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
-use crate::load::model::Model;
-use crate::names::code_place::CodePlace;
-use crate::names::{Names, twins};
+use crate::load::Model;
+use crate::names::{CodePlace, Names, twins};
 use crate::text::units;
 
 /// One site; or where programs keep totals, all coroutines of one name.

@@ -174,7 +174,7 @@ pub fn hints(page: &mut Page, tool: &str, by_name: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::code_place::CodePlace;
+    use crate::names::CodePlace;
 
     /// None of them is compared with each other one.
     #[test]

@@ -19,7 +19,7 @@ use crate::config::StuckView;
 use crate::config::ignore::Ignore;
 use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::{Names, twins};
 use crate::views::stuck::model::deadlocks::Behind;
 

@@ -14,7 +14,7 @@ use ctp_trace::census::Blocks;
 
 use crate::config::TimelineView;
 use crate::findings::crash::Crash;
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 use crate::output;
 use crate::text::units;

@@ -15,7 +15,7 @@ use ctp_trace::record::{
 use ctp_trace::verdict::{Judgement, Verdict, wakes_since};
 
 use crate::evidence::{self, resource};
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::Names;
 use crate::time_scale::Scale;
 

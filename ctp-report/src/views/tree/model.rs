@@ -6,9 +6,8 @@ use ctp_trace::census::{Family, FamilyId};
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
-use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::label;
+use crate::load::Model;
+use crate::names::{Names, label};
 
 /// Coroutines that are alike, and those that were spawned by them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -13,9 +13,8 @@ use serde::Serialize;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::{Member, blockers, missing_wakes, resource};
-use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::label::Label;
+use crate::load::Model;
+use crate::names::{Label, Names};
 use crate::text::units;
 use crate::views::why::model::causes::{Cause, Causes, KEPT, Run};
 

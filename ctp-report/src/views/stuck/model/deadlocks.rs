@@ -10,9 +10,8 @@ use serde::Serialize;
 use crate::evidence::blockers::{self, KeptBy};
 use crate::evidence::proof::{self, Step};
 use crate::evidence::{Member, resource};
-use crate::load::model::Model;
-use crate::names::Names;
-use crate::names::label::Label;
+use crate::load::Model;
+use crate::names::{Label, Names};
 
 /// One cycle.
 #[derive(Clone, Debug, Serialize)]

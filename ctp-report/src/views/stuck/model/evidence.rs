@@ -6,12 +6,12 @@ use ctp_trace::verdict::{Reason, Verdict};
 use serde::Serialize;
 
 use super::{Context, oldest};
-use crate::evidence::Member;
 use crate::evidence::blockers::{self, KeptBy};
 use crate::evidence::busy_threads::ThreadKeptBy;
 use crate::evidence::last_waker::{self, LastWaker};
 use crate::evidence::missing_wakes::{self, ClosedBy, Losses, LostRecords, UsualWaker};
 use crate::evidence::proof::{self, Proof};
+use crate::evidence::{Member, is_default};
 use crate::views::stuck::model::usual::{self, Usual};
 
 /// What is known of those around the coroutines of a group, and of what they did before.
@@ -26,7 +26,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept_by: Vec<KeptBy>,
     /// How many others keep the rest of them.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub kept_by_others: usize,
     /// Who keeps the threads on which they were last seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -44,7 +44,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_waker: Option<LastWaker>,
     /// How many other coroutines did that of the rest of them.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub last_wakers_besides: usize,
     /// Records that threads lost while these waited, where that is why nothing can be said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,9 +104,4 @@ fn roots(members: &[Member]) -> Vec<u32> {
     };
     let roots: BTreeSet<u32> = members.iter().filter_map(root).collect();
     roots.into_iter().collect()
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "that is how serde asks")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }

@@ -6,7 +6,7 @@ use ctp_trace::census::{Coroutine, NameId, Parent};
 use ctp_trace::record::CoroutineId;
 use serde::Serialize;
 
-use crate::load::model::Model;
+use crate::load::Model;
 use crate::names::{Names, label};
 use crate::text::{self, units};
 

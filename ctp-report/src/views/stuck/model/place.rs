@@ -5,9 +5,7 @@ use ctp_trace::record::SiteId;
 use serde::Serialize;
 
 use super::Context;
-use crate::names::Names;
-use crate::names::code_place::CodePlace;
-use crate::names::label::Label;
+use crate::names::{CodePlace, Label, Names};
 
 /// Where the coroutines of a group are.
 #[derive(Clone, Debug, Serialize)]

@@ -3,7 +3,7 @@
 use ctp_trace::census::Coroutine;
 use serde::Serialize;
 
-use crate::load::model::Model;
+use crate::load::Model;
 
 /// What is usual at a site, or under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

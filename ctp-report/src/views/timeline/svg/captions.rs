@@ -6,7 +6,7 @@ use ctp_trace::verdict::{Confidence, Fact, Verdict};
 use super::Picture;
 use crate::evidence::{blocker_text, blockers, missing_wakes, resource};
 use crate::findings::crash::Crash;
-use crate::names::label::Label;
+use crate::names::Label;
 use crate::text::units::{counted, duration, duration_ns, grouped, moment};
 use crate::views::timeline::model::{By, Doing, Mark, Member, Piece, Row};
 

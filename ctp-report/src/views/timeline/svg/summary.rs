@@ -5,8 +5,8 @@ use ctp_trace::verdict::Verdict;
 
 use super::{Picture, captions};
 use crate::findings::crash::Crash;
+use crate::load::Model;
 use crate::load::ending::how_it_ended;
-use crate::load::model::Model;
 use crate::text;
 use crate::text::units::{counted, date, duration, grouped, moment};
 use crate::time_scale::Scale;
