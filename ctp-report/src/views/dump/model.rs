@@ -18,129 +18,100 @@ pub struct Fields {
     /// When it happened, if it is about a moment.
     pub at: Option<Nanos>,
     /// The rest.
-    pub rest: Vec<(&'static str, Value)>,
+    pub rest: Vec<Field>,
 }
 
 /// Takes a record apart.
 pub fn of(record: &Record) -> Fields {
     match record {
-        Record::Start(it) => start(it),
-        Record::Process(it) => process(it),
-        Record::Module(it) => module(it),
-        Record::Site(it) => site(it),
-        Record::Chain(it) => chain(it),
-        Record::Birth(it) => birth(it),
-        Record::Event(it) => event(it),
-        Record::Wake(it) => wake(it),
+        Record::Start(it) => fields("start", None, start(it)),
+        Record::Process(it) => fields("process", Some(it.attached), process(it)),
+        Record::Module(it) => fields("module", None, module(it)),
+        Record::Site(it) => fields("site", None, site(it)),
+        Record::Chain(it) => fields("chain", None, chain(it)),
+        Record::Birth(it) => fields("birth", Some(it.at), birth(it)),
+        Record::Event(it) => fields(event_kind(it.kind), Some(it.at), event(it)),
+        Record::Wake(it) => fields("wake", Some(it.at), wake(it)),
         Record::Deed(it) => deed(it),
-        Record::Tally(it) => tally(it),
-        Record::ProcessEnd(it) => process_end(it),
-        Record::Aggregate(it) => aggregate(it),
-        Record::Control(it) => control(it),
-        Record::Window(it) => window(it),
-        Record::Earlier(it) => earlier(it),
-        Record::Former(it) => former(it),
-        Record::Look(it) => look(it),
-        Record::Watermark(at) => fields("watermark", Some(*at), []),
-        Record::End(it) => end(it),
-        _ => fields("unknown", None, []),
+        Record::Tally(it) => fields("tally", None, tally(it)),
+        Record::ProcessEnd(it) => fields("leaves", Some(it.at), process_end(it)),
+        Record::Aggregate(it) => fields("totals", Some(it.at), aggregate(it)),
+        Record::Control(it) => fields("control", Some(it.at), control(it)),
+        Record::Window(it) => fields("window", Some(it.since), window(it)),
+        Record::Earlier(it) => fields("earlier", None, earlier(it)),
+        Record::Former(it) => fields("former", None, former(it)),
+        Record::Look(it) => fields("look", Some(it.at), look(it)),
+        Record::Watermark(at) => fields("watermark", Some(*at), vec![]),
+        Record::End(it) => fields("end", Some(it.at), end(it)),
+        _ => fields("unknown", None, vec![]),
     }
 }
 
-fn fields<const N: usize>(
-    word: &'static str,
-    at: Option<Nanos>,
-    rest: [(&'static str, Value); N],
-) -> Fields {
-    Fields {
-        word,
-        at,
-        rest: rest.into(),
-    }
+/// The name of a field, and what it says.
+type Field = (&'static str, Value);
+
+fn fields(word: &'static str, at: Option<Nanos>, rest: Vec<Field>) -> Fields {
+    Fields { word, at, rest }
 }
 
 fn address(address: u64) -> Value {
     format!("{address:#x}").into()
 }
 
-fn start(it: &Start) -> Fields {
+fn start(it: &Start) -> Vec<Field> {
     let argv: Vec<String> = it.argv.iter().map(|word| escape_bytes(word)).collect();
-    fields(
-        "start",
-        None,
-        [
-            ("trace_id", units::hex(&it.trace_id).into()),
-            ("recorder", escape(&it.recorder).into()),
-            ("host", escape(&it.host).into()),
-            ("argv", argv.into()),
-            ("started_unix_ns", it.started_unix_ns.into()),
-            ("started_monotonic_ns", it.started_monotonic_ns.into()),
-            ("capacity", it.capacity.into()),
-            ("precise_chains", it.precise_chains.then_some(true).into()),
-        ],
-    )
+    vec![
+        ("trace_id", units::hex(&it.trace_id).into()),
+        ("recorder", escape(&it.recorder).into()),
+        ("host", escape(&it.host).into()),
+        ("argv", argv.into()),
+        ("started_unix_ns", it.started_unix_ns.into()),
+        ("started_monotonic_ns", it.started_monotonic_ns.into()),
+        ("capacity", it.capacity.into()),
+        ("precise_chains", it.precise_chains.then_some(true).into()),
+    ]
 }
 
-fn process(it: &Process) -> Fields {
-    fields(
-        "process",
-        Some(it.attached),
-        [("id", it.id.0.into()), ("pid", it.pid.into())],
-    )
+fn process(it: &Process) -> Vec<Field> {
+    vec![("id", it.id.0.into()), ("pid", it.pid.into())]
 }
 
-fn process_end(it: &ProcessEnd) -> Fields {
+fn process_end(it: &ProcessEnd) -> Vec<Field> {
     let how = match it.how {
         ProcessEnding::Exited(status) => format!("exit {status}"),
         ProcessEnding::Signalled(signal) => format!("signal {signal}"),
         ProcessEnding::Exec => "exec".to_owned(),
         _ => "gone".to_owned(),
     };
-    fields(
-        "leaves",
-        Some(it.at),
-        [("process", it.process.0.into()), ("how", how.into())],
-    )
+    vec![("process", it.process.0.into()), ("how", how.into())]
 }
 
-fn aggregate(it: &Aggregate) -> Fields {
-    fields(
-        "totals",
-        Some(it.at),
-        [
-            ("coroutine", it.coroutine.0.into()),
-            ("stands_for_events", it.stands_for_events.into()),
-            ("left_out", it.left_out.into()),
-            ("waiting", durations(&it.waiting, it.bins)),
-            ("running", durations(&it.running, it.bins)),
-        ],
-    )
+fn aggregate(it: &Aggregate) -> Vec<Field> {
+    vec![
+        ("coroutine", it.coroutine.0.into()),
+        ("stands_for_events", it.stands_for_events.into()),
+        ("left_out", it.left_out.into()),
+        ("waiting", durations(&it.waiting, it.bins)),
+        ("running", durations(&it.running, it.bins)),
+    ]
 }
 
-fn window(it: &Window) -> Fields {
-    fields(
-        "window",
-        Some(it.since),
-        [
-            ("overwritten", it.overwritten.into()),
-            ("unattributed", it.unattributed.into()),
-            ("goes_on", it.goes_on.into()),
-        ],
-    )
+fn window(it: &Window) -> Vec<Field> {
+    vec![
+        ("overwritten", it.overwritten.into()),
+        ("unattributed", it.unattributed.into()),
+        ("goes_on", it.goes_on.into()),
+    ]
 }
 
-fn earlier(it: &Earlier) -> Fields {
-    fields(
-        "earlier",
-        None,
-        [
-            ("coroutine", it.coroutine.0.into()),
-            ("events", it.events.into()),
-        ],
-    )
+fn earlier(it: &Earlier) -> Vec<Field> {
+    vec![
+        ("coroutine", it.coroutine.0.into()),
+        ("events", it.events.into()),
+    ]
 }
 
-fn look(it: &Look) -> Fields {
+fn look(it: &Look) -> Vec<Field> {
     let (seen, amount) = match it.seen {
         Seen::Open => ("open", 0),
         Seen::Closed => ("closed", 0),
@@ -153,37 +124,29 @@ fn look(it: &Look) -> Fields {
         Seen::Unwatched(amount) => ("unwatched", amount),
         _ => ("unknown", 0),
     };
-    fields(
-        "look",
-        Some(it.at),
-        [
-            ("coroutine", it.coroutine.0.into()),
-            ("since", it.since.0.into()),
-            ("fd", it.fd.into()),
-            ("thing", observations::thing(it.thing).into()),
-            ("seen", seen.into()),
-            ("amount", amount.into()),
-        ],
-    )
+    vec![
+        ("coroutine", it.coroutine.0.into()),
+        ("since", it.since.0.into()),
+        ("fd", it.fd.into()),
+        ("thing", observations::thing(it.thing).into()),
+        ("seen", seen.into()),
+        ("amount", amount.into()),
+    ]
 }
 
-fn former(it: &Former) -> Fields {
-    fields(
-        "former",
-        None,
-        [
-            ("process", it.process.0.into()),
-            ("name", escape(&it.name).into()),
-            ("spawn_site", it.spawn_site.0.into()),
-            ("coroutines", it.coroutines.into()),
-            ("events", it.events.into()),
-            ("lost", it.lost.into()),
-            ("filtered", it.filtered.into()),
-            ("left_out", it.left_out.into()),
-            ("waiting", durations(&it.waiting, it.bins)),
-            ("running", durations(&it.running, it.bins)),
-        ],
-    )
+fn former(it: &Former) -> Vec<Field> {
+    vec![
+        ("process", it.process.0.into()),
+        ("name", escape(&it.name).into()),
+        ("spawn_site", it.spawn_site.0.into()),
+        ("coroutines", it.coroutines.into()),
+        ("events", it.events.into()),
+        ("lost", it.lost.into()),
+        ("filtered", it.filtered.into()),
+        ("left_out", it.left_out.into()),
+        ("waiting", durations(&it.waiting, it.bins)),
+        ("running", durations(&it.running, it.bins)),
+    ]
 }
 
 /// Without any there is nothing to tell. A bin is told as its lower bound and its count.
@@ -204,22 +167,18 @@ fn durations(it: &Durations, bins: Bins) -> Value {
     })
 }
 
-fn module(it: &Module) -> Fields {
-    fields(
-        "module",
-        None,
-        [
-            ("process", it.process.0.into()),
-            ("start", address(it.start)),
-            ("end", address(it.end)),
-            ("file_offset", address(it.file_offset)),
-            ("path", escape_bytes(&it.path).into()),
-            ("build_id", units::hex(&it.build_id).into()),
-        ],
-    )
+fn module(it: &Module) -> Vec<Field> {
+    vec![
+        ("process", it.process.0.into()),
+        ("start", address(it.start)),
+        ("end", address(it.end)),
+        ("file_offset", address(it.file_offset)),
+        ("path", escape_bytes(&it.path).into()),
+        ("build_id", units::hex(&it.build_id).into()),
+    ]
 }
 
-fn site(it: &Site) -> Fields {
+fn site(it: &Site) -> Vec<Field> {
     let (place, value) = match &it.place {
         Place::Source { file, line, column } => {
             ("source", json!(format!("{}:{line}:{column}", escape(file))))
@@ -231,46 +190,34 @@ fn site(it: &Site) -> Fields {
         Place::ReturnAddress(it) => ("return_address", address(*it)),
         _ => ("unknown", Value::Null),
     };
-    fields(
-        "site",
-        None,
-        [
-            ("id", it.id.0.into()),
-            ("process", it.process.0.into()),
-            (place, value),
-        ],
-    )
+    vec![
+        ("id", it.id.0.into()),
+        ("process", it.process.0.into()),
+        (place, value),
+    ]
 }
 
-fn chain(it: &Chain) -> Fields {
+fn chain(it: &Chain) -> Vec<Field> {
     let addresses: Value = it.addresses.iter().map(|it| address(*it)).collect();
-    fields(
-        "chain",
-        None,
-        [
-            ("site", it.site.0.into()),
-            ("whole", it.is_whole.into()),
-            ("addresses", addresses),
-        ],
-    )
+    vec![
+        ("site", it.site.0.into()),
+        ("whole", it.is_whole.into()),
+        ("addresses", addresses),
+    ]
 }
 
-fn birth(it: &Birth) -> Fields {
-    fields(
-        "birth",
-        Some(it.at),
-        [
-            ("coroutine", it.coroutine.0.into()),
-            ("process", it.process.0.into()),
-            ("station", it.station.into()),
-            ("generation", it.generation.into()),
-            ("probe_id", it.probe_id.into()),
-            ("dialect", dialect(it.dialect).into()),
-            ("kind", kind(it.kind).into()),
-            ("name", escape(&it.name).into()),
-            ("spawn_site", it.spawn_site.0.into()),
-        ],
-    )
+fn birth(it: &Birth) -> Vec<Field> {
+    vec![
+        ("coroutine", it.coroutine.0.into()),
+        ("process", it.process.0.into()),
+        ("station", it.station.into()),
+        ("generation", it.generation.into()),
+        ("probe_id", it.probe_id.into()),
+        ("dialect", dialect(it.dialect).into()),
+        ("kind", kind(it.kind).into()),
+        ("name", escape(&it.name).into()),
+        ("spawn_site", it.spawn_site.0.into()),
+    ]
 }
 
 fn dialect(dialect: Dialect) -> &'static str {
@@ -292,30 +239,26 @@ fn kind(kind: CoroutineKind) -> &'static str {
     }
 }
 
-fn event(it: &Event) -> Fields {
-    let mut fields = fields(
-        event_kind(it.kind),
-        Some(it.at),
-        [
-            ("coroutine", it.coroutine.0.into()),
-            ("n", it.n.into()),
-            ("tid", it.tid.into()),
-        ],
-    );
+fn event(it: &Event) -> Vec<Field> {
+    let mut fields = vec![
+        ("coroutine", it.coroutine.0.into()),
+        ("n", it.n.into()),
+        ("tid", it.tid.into()),
+    ];
     if it.kind == EventKind::Suspend {
-        fields.rest.extend([
+        fields.extend([
             ("site", it.site.0.into()),
             ("wait", resource::word(it.wait).into()),
             ("arg", it.arg.into()),
             ("wake_seen", it.wake_seen.into()),
         ]);
-        fields.rest.extend(marks(it.marks));
+        fields.extend(marks(it.marks));
     }
     fields
 }
 
 /// Those that are set.
-fn marks(it: WaitMarks) -> impl Iterator<Item = (&'static str, Value)> {
+fn marks(it: WaitMarks) -> impl Iterator<Item = Field> {
     let marks = [("idle", it.idle), ("one_of_several", it.one_of_several)];
     let set = marks.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(mark, _)| (mark, true.into()))
@@ -340,13 +283,12 @@ fn waker(waker: Waker) -> String {
 
 fn deed(it: &Deed) -> Fields {
     let (word, rest) = act(&it.act);
-    let who = [("process", it.process.0.into()), ("tid", it.tid.into())];
-    let mut fields = fields(word, Some(it.at), who);
-    fields.rest.extend(rest);
-    fields
+    let mut all = vec![("process", it.process.0.into()), ("tid", it.tid.into())];
+    all.extend(rest);
+    fields(word, Some(it.at), all)
 }
 
-fn act(act: &Act) -> (&'static str, Vec<(&'static str, Value)>) {
+fn act(act: &Act) -> (&'static str, Vec<Field>) {
     match act {
         Act::Begin => ("thread-begins", vec![]),
         Act::End => ("thread-ends", vec![]),
@@ -374,7 +316,7 @@ fn act(act: &Act) -> (&'static str, Vec<(&'static str, Value)>) {
     }
 }
 
-fn hold(it: &Hold) -> Vec<(&'static str, Value)> {
+fn hold(it: &Hold) -> Vec<Field> {
     vec![
         ("wait", resource::word(it.wait).into()),
         ("arg", it.arg.into()),
@@ -383,54 +325,42 @@ fn hold(it: &Hold) -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn wake(it: &Wake) -> Fields {
+fn wake(it: &Wake) -> Vec<Field> {
     let waker = waker(it.waker);
-    fields(
-        "wake",
-        Some(it.at),
-        [
-            ("coroutine", it.coroutine.0.into()),
-            ("count", it.count.into()),
-            ("waker", waker.into()),
-        ],
-    )
+    vec![
+        ("coroutine", it.coroutine.0.into()),
+        ("count", it.count.into()),
+        ("waker", waker.into()),
+    ]
 }
 
 /// Who is 0 is everybody.
-fn control(it: &Control) -> Fields {
-    fields(
-        "control",
-        Some(it.at),
-        [
-            ("generation", it.generation.into()),
-            ("pid", it.pid.into()),
-            ("stopped", it.stopped.into()),
-            ("without_runs", it.without_runs.into()),
-            ("without_suspends", it.without_suspends.into()),
-            ("only_thread", it.only_thread.into()),
-            ("only_process", it.only_process.into()),
-        ],
-    )
+fn control(it: &Control) -> Vec<Field> {
+    vec![
+        ("generation", it.generation.into()),
+        ("pid", it.pid.into()),
+        ("stopped", it.stopped.into()),
+        ("without_runs", it.without_runs.into()),
+        ("without_suspends", it.without_suspends.into()),
+        ("only_thread", it.only_thread.into()),
+        ("only_process", it.only_process.into()),
+    ]
 }
 
-fn tally(it: &Tally) -> Fields {
+fn tally(it: &Tally) -> Vec<Field> {
     let filtered = (0 < it.filtered).then_some(it.filtered);
-    fields(
-        "tally",
-        None,
-        [
-            ("coroutine", it.coroutine.0.into()),
-            ("attempted", it.attempted.into()),
-            ("recorded", it.recorded.into()),
-            ("torn", it.torn.into()),
-            ("inexact", it.inexact.into()),
-            ("filtered", filtered.into()),
-            ("wakers", it.wakers.into()),
-        ],
-    )
+    vec![
+        ("coroutine", it.coroutine.0.into()),
+        ("attempted", it.attempted.into()),
+        ("recorded", it.recorded.into()),
+        ("torn", it.torn.into()),
+        ("inexact", it.inexact.into()),
+        ("filtered", filtered.into()),
+        ("wakers", it.wakers.into()),
+    ]
 }
 
-fn end(it: &End) -> Fields {
+fn end(it: &End) -> Vec<Field> {
     let faulting_tid = (it.faulting_tid != 0).then_some(it.faulting_tid);
     let unrecorded = (it.unrecorded != 0).then_some(it.unrecorded);
     let records = (it.records != 0).then_some(it.records);
@@ -441,20 +371,16 @@ fn end(it: &End) -> Fields {
         Ending::Image => "image".to_owned(),
         _ => "unknown".to_owned(),
     };
-    fields(
-        "end",
-        Some(it.at),
-        [
-            ("how", how.into()),
-            ("events", it.events.into()),
-            ("lost", it.lost.into()),
-            ("refused", it.refused.into()),
-            ("coroutines", it.coroutines.into()),
-            ("unnamed", it.unnamed.into()),
-            ("quarantined", it.quarantined.into()),
-            ("faulting_tid", faulting_tid.into()),
-            ("unrecorded", unrecorded.into()),
-            ("records", records.into()),
-        ],
-    )
+    vec![
+        ("how", how.into()),
+        ("events", it.events.into()),
+        ("lost", it.lost.into()),
+        ("refused", it.refused.into()),
+        ("coroutines", it.coroutines.into()),
+        ("unnamed", it.unnamed.into()),
+        ("quarantined", it.quarantined.into()),
+        ("faulting_tid", faulting_tid.into()),
+        ("unrecorded", unrecorded.into()),
+        ("records", records.into()),
+    ]
 }
