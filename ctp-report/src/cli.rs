@@ -70,7 +70,7 @@ Rows of --json and --histogram --json are of what `by` says: site, or where ther
 that of the coroutines; their file and line are then where one of that name was spawned.
 A DURATION is a number and a unit (ns, us, ms, s, min, h), like 500us or 1.5s.";
 
-/// What was typed. The fields are the options for all views, and one part for each heading of the help.
+/// What was typed: the options for all views, and a part for each heading of the help.
 #[derive(Debug, Parser)]
 #[command(
     name = "ctp-report",

@@ -1,4 +1,5 @@
-//! What speaks for a verdict or explains it: records, blockers, wakers, observations. Shared by findings and views.
+//! What speaks for a verdict or explains it: records, blockers, wakers, observations. Findings and
+//! views share it.
 
 pub mod blocker_text;
 pub mod blockers;

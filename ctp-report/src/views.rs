@@ -1,4 +1,5 @@
-//! What a user can ask for: a folder each, with what is shown (`model`), and how (`text`, `json`, `svg`).
+//! What a user can ask for: a folder for each view, with what is shown (`model`), and how (`text`, `json`,
+//! `svg`). The file beside the folder reads the trace and puts the two together.
 
 pub mod dump;
 pub mod export;
