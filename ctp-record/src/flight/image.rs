@@ -193,7 +193,6 @@ fn read<'r>(
         free: &[],
         lanes: &[],
         records: &[],
-        lane_records: 0,
         short: ShortLanes::default(),
         ..memory.region()
     };

@@ -1,6 +1,5 @@
 //! The lines that say who keeps a coroutine waiting, and who waits behind one that is stuck.
 
-
 use ctp_trace::verdict::{Doubt, NO_DOUBT};
 
 use crate::evidence::blockers::{Doing, KeptBy, UNKNOWN_HOLDER};

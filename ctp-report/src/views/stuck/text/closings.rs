@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-
 use ctp_trace::verdict::{Doubt, NO_DOUBT};
 
 use crate::text::units;
