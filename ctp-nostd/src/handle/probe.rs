@@ -105,7 +105,7 @@ impl<P: Platform> Probe<P> {
     }
 
     /// Like [`acquired`](Self::acquired), at this place, where the caller is no line of the user's: a future
-    /// that takes a lock was made at one, as its [`Wait`](crate::Wait) was.
+    /// that takes a lock was made at one, as its [`Wait`] was.
     #[inline]
     pub fn acquired_at(self, resource: impl Into<Resource>, place: &'static Location<'static>) {
         self.tell_hold(DeedKind::Acquire, resource.into(), place);

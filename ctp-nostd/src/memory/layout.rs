@@ -143,6 +143,7 @@ macro_rules! layout {
 
 layout! {
     /// Start of the memory. The first 0x18 bytes are cTP v1; the rest is ours.
+    // One field for each word of `LAYOUT.md`, so that a test can compare them: hence so many.
     #[derive(Default)]
     pub struct Header, 1024, align 1024 {
         0x000 magic: AtomicU64,
@@ -216,6 +217,7 @@ layout! {
 
 layout! {
     /// One coroutine. The first 0x11 bytes and the slots are cTP v1; the rest is ours.
+    // One field for each word of `LAYOUT.md`, as in the header.
     #[derive(Default)]
     pub struct Station, 1024, align 1024 {
         0x000 probe_id: AtomicU64,
