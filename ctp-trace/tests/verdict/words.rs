@@ -28,12 +28,13 @@ fn row(table: &mut String, verdict: Verdict, reasons: &str, when: &str) {
 }
 
 fn rows_of(table: &mut String, verdict: Verdict, reason: &Description) {
-    let rules = reason.when.iter().enumerate();
-    for (at, (_, when)) in rules.filter(|(_, (of, _))| *of == verdict) {
-        let is_explained = at == 0 && reason.heading.is_some();
-        let below = if is_explained { " (see below)" } else { "" };
-        let word = format!("`{}`", reason.word);
-        row(table, verdict, &word, &format!("{when}{below}"));
+    let word = format!("`{}`", reason.word);
+    if reason.verdict == verdict && !reason.when.is_empty() {
+        let below = reason.heading.map_or("", |_| " (see below)");
+        row(table, verdict, &word, &format!("{}{below}", reason.when));
+    }
+    if let (Verdict::MaybeStuck, Some(when)) = (verdict, reason.likely_when) {
+        row(table, verdict, &word, when);
     }
 }
 
@@ -87,12 +88,8 @@ fn every_reason_has_its_heading() {
 
 #[test]
 fn only_certain_verdicts_are_doubted() {
-    let is_certain = |verdict: &Verdict| verdict.confidence() == Confidence::Certain;
     for reason in REASONS.iter().filter(|reason| reason.may_be_doubted) {
-        assert!(
-            reason.when.iter().all(|(of, _)| is_certain(of)),
-            "{}",
-            reason.word
-        );
+        let confidence = reason.verdict.confidence();
+        assert_eq!(confidence, Confidence::Certain, "{}", reason.word);
     }
 }

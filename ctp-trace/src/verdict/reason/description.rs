@@ -32,141 +32,96 @@ pub struct Description {
     pub word: &'static str,
     /// What the verdict rests on.
     pub basis: Basis,
-    /// The verdicts that follow, and when, as the documentation says it.
-    pub when: &'static [(Verdict, &'static str)],
+    /// The verdict that follows.
+    pub verdict: Verdict,
+    /// When that follows, as the documentation says it; empty if another entry of this word does.
+    pub when: &'static str,
+    /// When the verdict is likely only, for another cause than a doubt.
+    pub likely_when: Option<&'static str>,
     /// A [`Doubt`](crate::verdict::Doubt) makes a certain verdict likely.
     pub may_be_doubted: bool,
-    /// The heading in the documentation of the rule for the first of the verdicts.
+    /// The heading in the documentation of the rule for the verdict.
     pub heading: Option<&'static str>,
     /// A closing of which the record is lost could make it stuck.
     pub may_miss_closing: bool,
     /// What is so at the end, in place of what the fact says.
     pub at_the_end: Option<&'static str>,
-    one: &'static str,
-    several: &'static str,
-    likely: Option<&'static str>,
+    pub(super) sentence: &'static str,
+    /// The sentence of several coroutines, if that is another one.
+    pub(super) several: Option<&'static str>,
+    /// The sentence where the verdict is likely only, if that is another one.
+    pub(super) if_likely: Option<&'static str>,
 }
 
-/// What a reporter fills in where a sentence has its name in braces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blank {
-    /// `word`: the word for programs.
-    Word,
-    /// `age`: how long they have been so.
-    Age,
-    /// `wakes`: what is known of their wakes.
-    Wakes,
-    /// `usual`: what is usual where they wait.
-    Usual,
-    /// `lives`: how those like them lived.
-    Lives,
-    /// `delays`: what is known of delays between a wake and a run.
-    Delays,
-    /// `threads`: on which threads they were.
-    Threads,
-    /// `closed`: what was closed, and where.
-    Closed,
-    /// `fds`: `its fd`, or `their fds`.
-    Fds,
-    /// `are`: `is` or `are`.
-    Are,
-    /// `them`: `it` or `them`.
-    Them,
-    /// `keepers`: those after which they go on.
-    Keepers,
-    /// `doubt of resource`: what speaks against it where a resource is gone, or that nothing does.
-    DoubtOfResource,
-    /// `doubt of keeper`: what speaks against it where others keep it, or that nothing does.
-    DoubtOfKeeper,
-}
-
-impl Blank {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "word" => Blank::Word,
-            "age" => Blank::Age,
-            "wakes" => Blank::Wakes,
-            "usual" => Blank::Usual,
-            "lives" => Blank::Lives,
-            "delays" => Blank::Delays,
-            "threads" => Blank::Threads,
-            "closed" => Blank::Closed,
-            "fds" => Blank::Fds,
-            "are" => Blank::Are,
-            "them" => Blank::Them,
-            "keepers" => Blank::Keepers,
-            "doubt of resource" => Blank::DoubtOfResource,
-            "doubt of keeper" => Blank::DoubtOfKeeper,
-            _ => return None,
-        })
+/// A description with what is so of most reasons.
+pub(super) const fn of(word: &'static str, verdict: Verdict, basis: Basis) -> Description {
+    Description {
+        word,
+        basis,
+        verdict,
+        when: "",
+        likely_when: None,
+        may_be_doubted: false,
+        heading: None,
+        may_miss_closing: true,
+        at_the_end: None,
+        sentence: "{word} for {age}",
+        several: None,
+        if_likely: None,
     }
+}
+
+macro_rules! blanks {
+    ($($(#[$doc:meta])* $blank:ident: $name:literal,)*) => {
+        /// What a reporter fills in where a sentence has its name in braces.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Blank {
+            $($(#[$doc])* $blank,)*
+        }
+
+        impl Blank {
+            fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Blank::$blank),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+blanks! {
+    /// The word for programs.
+    Word: "word",
+    /// How long they have been so.
+    Age: "age",
+    /// What is known of their wakes.
+    Wakes: "wakes",
+    /// What is usual where they wait.
+    Usual: "usual",
+    /// How those like them lived.
+    Lives: "lives",
+    /// What is known of delays between a wake and a run.
+    Delays: "delays",
+    /// On which threads they were.
+    Threads: "threads",
+    /// What was closed, and where.
+    Closed: "closed",
+    /// `its fd`, or `their fds`.
+    Fds: "fds",
+    /// `is` or `are`.
+    Are: "are",
+    /// `it` or `them`.
+    Them: "them",
+    /// Those after which they go on.
+    Keepers: "keepers",
+    /// What speaks against it where a resource is gone, or that nothing does.
+    DoubtOfResource: "doubt of resource",
+    /// What speaks against it where others keep it, or that nothing does.
+    DoubtOfKeeper: "doubt of keeper",
 }
 
 impl Description {
-    pub(super) const fn new(word: &'static str, basis: Basis) -> Self {
-        let sentence = "{word} for {age}";
-        Description {
-            word,
-            basis,
-            when: &[],
-            may_be_doubted: false,
-            heading: None,
-            may_miss_closing: true,
-            at_the_end: None,
-            one: sentence,
-            several: sentence,
-            likely: None,
-        }
-    }
-
-    pub(super) const fn when(self, when: &'static [(Verdict, &'static str)]) -> Self {
-        Description { when, ..self }
-    }
-
-    pub(super) const fn or_doubted(self) -> Self {
-        let may_be_doubted = true;
-        Description {
-            may_be_doubted,
-            ..self
-        }
-    }
-
-    pub(super) const fn heading(self, heading: &'static str) -> Self {
-        let heading = Some(heading);
-        Description { heading, ..self }
-    }
-
-    pub(super) const fn misses_no_closing(self) -> Self {
-        let may_miss_closing = false;
-        Description {
-            may_miss_closing,
-            ..self
-        }
-    }
-
-    pub(super) const fn at_the_end(self, what: &'static str) -> Self {
-        let at_the_end = Some(what);
-        Description { at_the_end, ..self }
-    }
-
-    pub(super) const fn sentence(self, sentence: &'static str) -> Self {
-        self.sentences(sentence, sentence)
-    }
-
-    pub(super) const fn sentences(self, one: &'static str, several: &'static str) -> Self {
-        Description {
-            one,
-            several,
-            ..self
-        }
-    }
-
-    /// The sentence where the verdict is likely only.
-    pub(super) const fn if_likely(self, sentence: &'static str) -> Self {
-        let likely = Some(sentence);
-        Description { likely, ..self }
-    }
-
     /// Why so many coroutines have this verdict, in a sentence without a full stop.
     pub fn in_words(
         &self,
@@ -174,13 +129,9 @@ impl Description {
         coroutines: usize,
         fill: impl FnMut(Blank) -> String,
     ) -> String {
-        let usual = if coroutines == 1 {
-            self.one
-        } else {
-            self.several
-        };
-        let likely = self.likely.filter(|_| verdict == Verdict::MaybeStuck);
-        filled(likely.unwrap_or(usual), fill)
+        let likely = self.if_likely.filter(|_| verdict == Verdict::MaybeStuck);
+        let several = self.several.filter(|_| coroutines != 1);
+        filled(likely.or(several).unwrap_or(self.sentence), fill)
     }
 }
 
@@ -207,12 +158,8 @@ mod tests {
     #[test]
     fn every_blank_has_a_name() {
         for reason in REASONS {
-            let sentences = [
-                reason.one,
-                reason.several,
-                reason.likely.unwrap_or_default(),
-            ];
-            for sentence in sentences {
+            let others = [reason.several, reason.if_likely].into_iter().flatten();
+            for sentence in others.chain([reason.sentence]) {
                 let names = sentence
                     .split('{')
                     .skip(1)

@@ -1,7 +1,7 @@
 //! The table of reasons: what is said of each, once.
 
 use super::Reason;
-use super::description::{Basis, Description};
+use super::description::{Basis, Description, of};
 use crate::record::Seen;
 use crate::verdict::Verdict;
 
@@ -23,233 +23,196 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Reason::Deadlock { .. } => Description::new("deadlock", Basis::Keeper)
-        .when(&[(Verdict::Deadlock, "it waits for one that waits, and so on, for this one")])
-        .or_doubted()
-        .heading("Who waits for whom"),
-    Reason::NeverGivenBack { .. } => Description::new("never-given-back", Basis::Keeper)
-        .when(&[(
-            Verdict::Stuck,
-            "who took the lock that it waits for has ended without giving it back",
-        )])
-        .or_doubted()
-        .heading("Who waits for whom")
-        .sentences(
-            "it waits for a lock whose holder ended without giving it back; {doubt of keeper}",
-            "they wait for locks whose holders ended without giving them back; {doubt of keeper}",
-        ),
-    Reason::Behind { .. } => Description::new("behind", Basis::Keeper)
-        .when(&[(Verdict::Stuck, "it goes on only after one that is in a DEADLOCK, or STUCK")])
-        .or_doubted()
-        .sentences(
-            "it goes on only after {keepers}; {doubt of keeper}",
-            "they go on only after {keepers}; {doubt of keeper}",
-        ),
-    Reason::Closed { .. } => Description::new("closed", Basis::Resource)
-        .when(&[(
-            Verdict::Stuck,
-            "NOT_WOKEN, and what it waits for was closed since it waits",
-        )])
-        .or_doubted()
-        .heading("Closed, and not woken")
-        .sentence("lost wakeup: {closed}; {doubt of resource}"),
-    Reason::Looked { seen: Seen::Closed, .. } => Description::new("seen-closed", Basis::Resource)
-        .when(&[(
-            Verdict::Stuck,
-            "NOT_WOKEN, and what it waits for was seen closed from outside",
-        )])
-        .or_doubted()
-        .heading("Seen from outside")
-        .sentence(
-            "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
-             {doubt of resource}",
-        ),
-    Reason::Unclaimed { .. } => Description::new("unclaimed", Basis::Keeper)
-        .when(&[(
-            Verdict::MaybeStuck,
-            "the lock that it waits for was given back, and nobody has taken it since",
-        )])
-        .heading("Who waits for whom")
-        .sentences(
-            "the lock that it waits for was given back, and nobody has taken it since; \
-             {doubt of keeper}",
-            "the locks that they wait for were given back, and nobody has taken them since; \
-             {doubt of keeper}",
-        ),
-    Reason::Looked { seen: Seen::NumberClosed, .. } => {
-        Description::new("seen-number-closed", Basis::Resource)
-            .when(&[(
-                Verdict::MaybeStuck,
-                "the number of its descriptor was seen closed from outside; the thing itself may \
-                 be open under another one",
-            )])
-            .sentence(
-                "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
-                 {doubt of resource}",
-            )
+    Reason::Deadlock { .. } => Description {
+        when: "it waits for one that waits, and so on, for this one",
+        may_be_doubted: true,
+        heading: Some("Who waits for whom"),
+        ..of("deadlock", Verdict::Deadlock, Basis::Keeper)
     },
-    Reason::Looked { seen: Seen::Unwatched(_), .. } => {
-        Description::new("seen-unwatched", Basis::Resource)
-            .when(&[(
-                Verdict::MaybeStuck,
-                "no epoll was seen to watch its descriptor, as one does for others that wait",
-            )])
-            .sentence(
-                "seen from outside: no epoll tells when {fds} {are} ready, as it does for others \
-                 that wait; {doubt of resource}",
-            )
+    Reason::NeverGivenBack { .. } => Description {
+        when: "who took the lock that it waits for has ended without giving it back",
+        may_be_doubted: true,
+        heading: Some("Who waits for whom"),
+        sentence: "it waits for a lock whose holder ended without giving it back; {doubt of keeper}",
+        several: Some("they wait for locks whose holders ended without giving them back; {doubt of keeper}"),
+        ..of("never-given-back", Verdict::Stuck, Basis::Keeper)
     },
-    Reason::Looked { seen: Seen::Readable(_) | Seen::HungUp, .. } => {
-        Description::new("seen-ready", Basis::Resource)
-            .when(&[(
-                Verdict::MaybeStuck,
-                "its descriptor was seen to be readable, or left by the other end, and others \
-                 went on meanwhile",
-            )])
-            .sentence(
-                "seen from outside: {fds} could be read, and nobody resumed {them}, while others \
-                 went on; {doubt of resource}",
-            )
+    Reason::Behind { .. } => Description {
+        when: "it goes on only after one that is in a DEADLOCK, or STUCK",
+        may_be_doubted: true,
+        sentence: "it goes on only after {keepers}; {doubt of keeper}",
+        several: Some("they go on only after {keepers}; {doubt of keeper}"),
+        ..of("behind", Verdict::Stuck, Basis::Keeper)
+    },
+    Reason::Closed { .. } => Description {
+        when: "NOT_WOKEN, and what it waits for was closed since it waits",
+        may_be_doubted: true,
+        heading: Some("Closed, and not woken"),
+        sentence: "lost wakeup: {closed}; {doubt of resource}",
+        ..of("closed", Verdict::Stuck, Basis::Resource)
+    },
+    Reason::Looked { seen: Seen::Closed, .. } => Description {
+        when: "NOT_WOKEN, and what it waits for was seen closed from outside",
+        may_be_doubted: true,
+        heading: Some("Seen from outside"),
+        sentence: "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
+            {doubt of resource}",
+        ..of("seen-closed", Verdict::Stuck, Basis::Resource)
+    },
+    Reason::Unclaimed { .. } => Description {
+        when: "the lock that it waits for was given back, and nobody has taken it since",
+        heading: Some("Who waits for whom"),
+        sentence: "the lock that it waits for was given back, and nobody has taken it since; \
+            {doubt of keeper}",
+        several: Some("the locks that they wait for were given back, and nobody has taken them since; \
+            {doubt of keeper}"),
+        ..of("unclaimed", Verdict::MaybeStuck, Basis::Keeper)
+    },
+    Reason::Looked { seen: Seen::NumberClosed, .. } => Description {
+        when: "the number of its descriptor was seen closed from outside; the thing itself may \
+            be open under another one",
+        sentence: "seen from outside: {fds} {are} closed, and nobody resumed {them}; \
+            {doubt of resource}",
+        ..of("seen-number-closed", Verdict::MaybeStuck, Basis::Resource)
+    },
+    Reason::Looked { seen: Seen::Unwatched(_), .. } => Description {
+        when: "no epoll was seen to watch its descriptor, as one does for others that wait",
+        sentence: "seen from outside: no epoll tells when {fds} {are} ready, as it does for others \
+            that wait; {doubt of resource}",
+        ..of("seen-unwatched", Verdict::MaybeStuck, Basis::Resource)
+    },
+    Reason::Looked { seen: Seen::Readable(_) | Seen::HungUp, .. } => Description {
+        when: "its descriptor was seen to be readable, or left by the other end, and others \
+            went on meanwhile",
+        sentence: "seen from outside: {fds} could be read, and nobody resumed {them}, while others \
+            went on; {doubt of resource}",
+        ..of("seen-ready", Verdict::MaybeStuck, Basis::Resource)
     },
     // It was replaced: what else can be seen is no reason.
-    Reason::Looked { .. } => Description::new("seen-closed", Basis::Resource)
-        .sentence(
-            "seen from outside: {fds} {are} used for something else by now; {doubt of resource}",
-        ),
-    Reason::Abandoned => Description::new("abandoned", Basis::Resource)
-        .when(&[
-            (Verdict::Stuck, "NO_WAKER for a second"),
-            (Verdict::MaybeStuck, "NO_WAKER, but another one may poll it"),
-        ])
-        .heading("No waker left")
-        .sentence(
-            "suspended {age}, and nobody has a waker of it any more: it was not woken, and cannot \
-             be",
-        )
-        .if_likely(
-            "suspended {age}, and nobody has a waker of it: it was not woken, and cannot be, \
-             unless another one polls it",
-        ),
-    Reason::PassedOver { .. } => Description::new("passed-over", Basis::Time)
-        .when(&[
-            (Verdict::Stuck, "WOKEN_NOT_RUN, passed over"),
-            (Verdict::MaybeStuck, "WOKEN_NOT_RUN, passed over, but not for certain"),
-        ])
-        .heading("Woken, and passed over")
-        .sentence(
-            "woken, then not run to the end ({age} since suspended), while others were that were \
-             ready only later; {delays}",
-        ),
-    Reason::Overlooked(_) => Description::new("overlooked", Basis::Time)
-        .when(&[(Verdict::MaybeStuck, "NEVER_RUN, passed over")])
-        .sentence("born {age} ago and never run, while others were that were ready only later"),
-    Reason::Overdue(_) => Description::new("overdue", Basis::Time)
-        .when(&[(Verdict::MaybeStuck, "its timer is overdue")])
-        .sentence("suspended {age} though the timer was due; {wakes}"),
-    Reason::FarBeyond => Description::new("far-beyond", Basis::Length)
-        .when(&[(
-            Verdict::MaybeStuck,
-            "it waits at least 10 times what 99 % of its site's waits took, and twice the longest; \
-             8 or more must have ended; unless `in-turn` or `nothing-to-read` explains it",
-        )])
-        .sentence("suspended {age}{usual}; {wakes}"),
-    Reason::BeyondLives(_) => Description::new("beyond-lives", Basis::Length)
-        .when(&[(
-            Verdict::MaybeStuck,
-            "fewer than 8 waits ended at its site, but 8 or more coroutines like it ended (of its \
-             name, spawned where it was), and of those like it that were born after all of these, \
-             8 or more wait there; it waits at least 10 times what 99 % of those lived, and twice \
-             the longest life; unless `in-turn` or `nothing-to-read` explains it",
-        )])
-        .sentence(
-            "suspended {age} where hardly any wait has ended before; {lives}; {wakes}",
-        ),
-    Reason::Silent => Description::new("silent", Basis::Time)
-        .when(&[(
-            Verdict::MaybeStuck,
-            "it is of a plain v1 program, which tells neither wakes nor waits, and waits to the \
-             end",
-        )])
-        .sentence(
-            "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it \
-             waits for",
-        ),
-    Reason::ThreadEnded => Description::new("thread-ended", Basis::State)
-        .when(&[(
-            Verdict::MaybeStuck,
-            "RUNNING, and its thread has said since that it ends",
-        )])
-        .sentence(
-            "running when its thread ended: {threads} said so, and nobody has run it for {age}",
-        ),
-    Reason::Runs => Description::new("runs", Basis::State)
-        .when(&[(Verdict::Busy, "RUNNING, and its thread has run nobody else since")])
-        .sentence(
-            "running for {age} without a suspend, and nobody else has run on {threads} since",
-        ),
-    Reason::Lost(_) => Description::new("lost", Basis::Missing)
-        .when(&[(Verdict::Unknown, "events are lost that may have changed its state")])
-        .at_the_end("what came since is lost"),
-    Reason::Filtered(_) => Description::new("filtered", Basis::Missing)
-        .when(&[(
-            Verdict::Unknown,
-            "events were kept out by a filter that may have changed its state",
-        )])
-        .at_the_end("a filter kept out what came since"),
-    Reason::Young => Description::new("young", Basis::State)
-        .when(&[(
-            Verdict::Waiting,
-            "it has been in its state for less than the threshold",
-        )]),
-    Reason::Usual => Description::new("usual", Basis::Usual)
-        .when(&[(Verdict::Waiting, "its site has waited as long before, or nearly")]),
-    Reason::NoPast => Description::new("no-past", Basis::Nothing)
-        .when(&[(
-            Verdict::Waiting,
-            "too few waits of its site have ended to say what is usual",
-        )]),
-    Reason::InTurn(_) => Description::new("in-turn", Basis::Usual)
-        .when(&[(
-            Verdict::Waiting,
-            "it queues for a lock that goes from one to the next",
-        )])
-        .heading("Who waits for whom"),
-    Reason::NothingToRead(_) => Description::new("nothing-to-read", Basis::Usual)
-        .when(&[(
-            Verdict::Waiting,
-            "its descriptor was seen to have nothing to read",
-        )])
-        .heading("Seen from outside"),
-    Reason::Timer(_) => Description::new("timer", Basis::State)
-        .when(&[(Verdict::Waiting, "its timer is not due yet, or was but just")])
-        .misses_no_closing(),
-    Reason::Idle => Description::new("idle", Basis::State)
-        .when(&[(
-            Verdict::Waiting,
-            "its program says that this wait is meant to be long",
-        )]),
-    Reason::Queued { .. } => Description::new("queued", Basis::Nothing)
-        .when(&[(
-            Verdict::Waiting,
-            "WOKEN_NOT_RUN, which may still be ordinary queueing",
-        )])
-        .misses_no_closing(),
-    Reason::NotOvertaken => Description::new("not-overtaken", Basis::Nothing)
-        .when(&[(
-            Verdict::Waiting,
-            "NEVER_RUN, nor was any run that became ready long after its birth",
-        )]),
-    Reason::Hosts => Description::new("hosts", Basis::State)
-        .when(&[(Verdict::Waiting, "RUNNING, and others run inside of it")]),
-    Reason::Ignored(_) => Description::new("ignored", Basis::State)
-        .when(&[(
-            Verdict::Waiting,
-            "it would be worse, but `--ignore` asks not to be told",
-        )])
-        .misses_no_closing(),
-    Reason::Over => Description::new("over", Basis::State)
-        .when(&[(
-            Verdict::Over,
-            "it has ended, or was dropped while it waited; never listed",
-        )]),
+    Reason::Looked { .. } => Description {
+        sentence: "seen from outside: {fds} {are} used for something else by now; {doubt of resource}",
+        ..of("seen-closed", Verdict::Stuck, Basis::Resource)
+    },
+    Reason::Abandoned => Description {
+        when: "NO_WAKER for a second",
+        likely_when: Some("NO_WAKER, but another one may poll it"),
+        heading: Some("No waker left"),
+        sentence: "suspended {age}, and nobody has a waker of it any more: it was not woken, and cannot \
+            be",
+        if_likely: Some("suspended {age}, and nobody has a waker of it: it was not woken, and cannot be, \
+            unless another one polls it"),
+        ..of("abandoned", Verdict::Stuck, Basis::Resource)
+    },
+    Reason::PassedOver { .. } => Description {
+        when: "WOKEN_NOT_RUN, passed over",
+        likely_when: Some("WOKEN_NOT_RUN, passed over, but not for certain"),
+        heading: Some("Woken, and passed over"),
+        sentence: "woken, then not run to the end ({age} since suspended), while others were that were \
+            ready only later; {delays}",
+        ..of("passed-over", Verdict::Stuck, Basis::Time)
+    },
+    Reason::Overlooked(_) => Description {
+        when: "NEVER_RUN, passed over",
+        sentence: "born {age} ago and never run, while others were that were ready only later",
+        ..of("overlooked", Verdict::MaybeStuck, Basis::Time)
+    },
+    Reason::Overdue(_) => Description {
+        when: "its timer is overdue",
+        sentence: "suspended {age} though the timer was due; {wakes}",
+        ..of("overdue", Verdict::MaybeStuck, Basis::Time)
+    },
+    Reason::FarBeyond => Description {
+        when: "it waits at least 10 times what 99 % of its site's waits took, and twice the longest; \
+            8 or more must have ended; unless `in-turn` or `nothing-to-read` explains it",
+        sentence: "suspended {age}{usual}; {wakes}",
+        ..of("far-beyond", Verdict::MaybeStuck, Basis::Length)
+    },
+    Reason::BeyondLives(_) => Description {
+        when: "fewer than 8 waits ended at its site, but 8 or more coroutines like it ended (of its \
+            name, spawned where it was), and of those like it that were born after all of these, \
+            8 or more wait there; it waits at least 10 times what 99 % of those lived, and twice \
+            the longest life; unless `in-turn` or `nothing-to-read` explains it",
+        sentence: "suspended {age} where hardly any wait has ended before; {lives}; {wakes}",
+        ..of("beyond-lives", Verdict::MaybeStuck, Basis::Length)
+    },
+    Reason::Silent => Description {
+        when: "it is of a plain v1 program, which tells neither wakes nor waits, and waits to the \
+            end",
+        sentence: "suspended {age}, to the end; a plain v1 program tells neither wakes nor what it \
+            waits for",
+        ..of("silent", Verdict::MaybeStuck, Basis::Time)
+    },
+    Reason::ThreadEnded => Description {
+        when: "RUNNING, and its thread has said since that it ends",
+        sentence: "running when its thread ended: {threads} said so, and nobody has run it for {age}",
+        ..of("thread-ended", Verdict::MaybeStuck, Basis::State)
+    },
+    Reason::Runs => Description {
+        when: "RUNNING, and its thread has run nobody else since",
+        sentence: "running for {age} without a suspend, and nobody else has run on {threads} since",
+        ..of("runs", Verdict::Busy, Basis::State)
+    },
+    Reason::Lost(_) => Description {
+        when: "events are lost that may have changed its state",
+        at_the_end: Some("what came since is lost"),
+        ..of("lost", Verdict::Unknown, Basis::Missing)
+    },
+    Reason::Filtered(_) => Description {
+        when: "events were kept out by a filter that may have changed its state",
+        at_the_end: Some("a filter kept out what came since"),
+        ..of("filtered", Verdict::Unknown, Basis::Missing)
+    },
+    Reason::Young => Description {
+        when: "it has been in its state for less than the threshold",
+        ..of("young", Verdict::Waiting, Basis::State)
+    },
+    Reason::Usual => Description {
+        when: "its site has waited as long before, or nearly",
+        ..of("usual", Verdict::Waiting, Basis::Usual)
+    },
+    Reason::NoPast => Description {
+        when: "too few waits of its site have ended to say what is usual",
+        ..of("no-past", Verdict::Waiting, Basis::Nothing)
+    },
+    Reason::InTurn(_) => Description {
+        when: "it queues for a lock that goes from one to the next",
+        heading: Some("Who waits for whom"),
+        ..of("in-turn", Verdict::Waiting, Basis::Usual)
+    },
+    Reason::NothingToRead(_) => Description {
+        when: "its descriptor was seen to have nothing to read",
+        heading: Some("Seen from outside"),
+        ..of("nothing-to-read", Verdict::Waiting, Basis::Usual)
+    },
+    Reason::Timer(_) => Description {
+        when: "its timer is not due yet, or was but just",
+        may_miss_closing: false,
+        ..of("timer", Verdict::Waiting, Basis::State)
+    },
+    Reason::Idle => Description {
+        when: "its program says that this wait is meant to be long",
+        ..of("idle", Verdict::Waiting, Basis::State)
+    },
+    Reason::Queued { .. } => Description {
+        when: "WOKEN_NOT_RUN, which may still be ordinary queueing",
+        may_miss_closing: false,
+        ..of("queued", Verdict::Waiting, Basis::Nothing)
+    },
+    Reason::NotOvertaken => Description {
+        when: "NEVER_RUN, nor was any run that became ready long after its birth",
+        ..of("not-overtaken", Verdict::Waiting, Basis::Nothing)
+    },
+    Reason::Hosts => Description {
+        when: "RUNNING, and others run inside of it",
+        ..of("hosts", Verdict::Waiting, Basis::State)
+    },
+    Reason::Ignored(_) => Description {
+        when: "it would be worse, but `--ignore` asks not to be told",
+        may_miss_closing: false,
+        ..of("ignored", Verdict::Waiting, Basis::State)
+    },
+    Reason::Over => Description {
+        when: "it has ended, or was dropped while it waited; never listed",
+        ..of("over", Verdict::Over, Basis::State)
+    },
 }
