@@ -101,6 +101,7 @@ impl Census {
             self.breakages.note(one, contradiction);
         }
         if let Some(suspend) = one.suspend() {
+            self.resources.end_wait(one.process, suspend, event.at);
             self.looks.over(event.coroutine, suspend, event.at);
         }
         let over = self.resources.note_event(one, event);

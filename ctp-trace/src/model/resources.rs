@@ -28,6 +28,12 @@ impl Resources {
         self.joins.born(process, probe_id);
     }
 
+    /// This wait of a coroutine is over.
+    #[inline]
+    pub(super) fn end_wait(&mut self, process: ProcessId, suspend: &Event, at: Nanos) {
+        self.habits.over(process, suspend, at);
+    }
+
     /// The next event of a coroutine. Returns the end that is to be closed, if one is.
     #[inline]
     pub(super) fn note_event(
@@ -35,9 +41,6 @@ impl Resources {
         one: &Coroutine,
         event: &Event,
     ) -> Option<(Resource, Closing)> {
-        if let Some(suspend) = one.suspend() {
-            self.habits.over(one.process, suspend, event.at);
-        }
         self.joins.event(one, event)
     }
 

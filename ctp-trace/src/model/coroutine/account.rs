@@ -35,6 +35,7 @@ struct Stated {
 /// What the records say.
 impl Account {
     /// Counts an event. Returns how many are missing before it, or nothing if it is out of order.
+    #[inline]
     pub(super) fn note_event(&mut self, event: &Event, last: Option<&Event>) -> Option<u64> {
         self.events += 1;
         self.shaken = false;
@@ -68,6 +69,7 @@ impl Account {
     }
 
     /// Whether a filter may keep out what comes next.
+    #[inline]
     pub(in crate::model) fn note_filter(&mut self, is_in_force: bool) {
         self.shaken = is_in_force;
     }
@@ -114,16 +116,19 @@ impl Account {
     }
 
     /// What it did last, if a filter kept that out.
+    #[inline]
     pub fn hidden(&self) -> Option<EventKind> {
         self.hidden
     }
 
     /// Whether its counts cannot be trusted.
+    #[inline]
     pub fn is_inexact(&self) -> bool {
         self.inexact
     }
 
     /// Whether a part of the trace that may tell more of it could not be read.
+    #[inline]
     pub fn is_shaken(&self) -> bool {
         self.shaken
     }

@@ -22,6 +22,7 @@ impl Polls {
     }
 
     /// A run ended to which no wake had led, or one had.
+    #[inline]
     pub(super) fn note_run(&mut self, was_unasked: bool) {
         self.by_others |= was_unasked;
         self.when_woken |= !was_unasked;

@@ -75,6 +75,7 @@ impl Coroutine {
         None
     }
 
+    #[inline]
     fn arrive(&mut self, suspend: &Event, gap: u64, goes_on: bool, places: &mut Places) {
         if let Some(resumed) = self.waits.resumed().filter(|_| gap == 0) {
             self.polls.note_run(resumed.wake_seen == suspend.wake_seen);
@@ -88,6 +89,7 @@ impl Coroutine {
     }
 
     /// Counts the stretch from one event to the next.
+    #[inline]
     fn bound(
         &mut self,
         from: &Event,
@@ -113,6 +115,7 @@ impl Coroutine {
         })
     }
 
+    #[inline]
     fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Doing {
         let may_go_on = self.may_be_polled_unasked(from);
         self.waits.resume(from, run, may_go_on, places);
@@ -125,6 +128,7 @@ impl Coroutine {
 
     /// Who polls a future that tells of wakes has to be asked, or may poll it all the same: where no
     /// wake is known yet, that poll tells when it ends. One that yields asks by that.
+    #[inline]
     fn may_be_polled_unasked(&self, from: &Event) -> bool {
         let is_later = |count| wakes_since(count, from.wake_seen).is_some_and(|wakes| 0 < wakes);
         let is_told = self.kind == CoroutineKind::Future && self.wakes.word().is_some();
@@ -132,6 +136,7 @@ impl Coroutine {
         is_told && !asks && !self.wakes.counts().any(is_later)
     }
 
+    #[inline]
     fn pause(&mut self, length: Nanos, places: &mut Places, totals: &mut Totals) -> Doing {
         let after = self.waits.pause(length, places);
         if after.is_none() {

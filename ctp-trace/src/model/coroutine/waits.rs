@@ -65,6 +65,7 @@ impl Resumed {
 
 impl Waits {
     /// Start of its latest run.
+    #[inline]
     pub fn ran_at(&self) -> Option<Nanos> {
         self.ran_at
     }
@@ -77,6 +78,7 @@ impl Waits {
 
     /// Since when it waits there, if it does: polls that nobody asked for, and after which it went
     /// on waiting for the same, are no end of it.
+    #[inline]
     pub fn since(&self) -> Nanos {
         self.since
     }
@@ -125,6 +127,7 @@ impl Waits {
         Some(wait.suspended_at)
     }
 
+    #[inline]
     pub(super) fn resumed(&self) -> Option<&Resumed> {
         self.resumed.as_ref()
     }
@@ -136,12 +139,14 @@ impl Waits {
         before.is_some_and(|before| next.wake_seen.wrapping_sub(before) == 1)
     }
 
+    #[inline]
     pub(super) fn note_run(&mut self, at: Nanos) {
         self.ran_at = Some(at);
     }
 
     /// Whether the run that ends with this suspend was one that nobody asked for, as where another
     /// future polls this one for reasons of its own, and changed nothing.
+    #[inline]
     pub(super) fn go_on(&self, suspend: &Event, places: &mut Places) -> bool {
         let Some(resumed) = self.resumed.filter(|it| it.uncounted) else {
             return false;
@@ -151,6 +156,7 @@ impl Waits {
     }
 
     /// Now it is known whether the wait before the latest run goes on.
+    #[inline]
     pub(super) fn settle(&mut self, goes_on: bool, places: &mut Places) {
         if !goes_on {
             self.count(places);
@@ -161,6 +167,7 @@ impl Waits {
     }
 
     /// That wait is over, for all that is known.
+    #[inline]
     pub(in crate::model) fn count(&self, places: &mut Places) {
         let resumed = self.resumed.filter(|it| it.uncounted);
         if let (Some(resumed), Some(ran_at)) = (resumed, self.ran_at) {
@@ -175,6 +182,7 @@ impl Waits {
     }
 
     /// It suspends; `gap` events are missing before that. Returns whether another wait begins.
+    #[inline]
     pub(super) fn arrive(
         &mut self,
         suspend: &Event,
@@ -213,6 +221,7 @@ impl Waits {
     }
 
     /// A run follows a suspend, and may be a poll after which the wait goes on.
+    #[inline]
     pub(super) fn resume(
         &mut self,
         from: &Event,
@@ -239,6 +248,7 @@ impl Waits {
     }
 
     /// A run is over. Returns the site of the wait before it, if that is known.
+    #[inline]
     pub(super) fn pause(
         &mut self,
         length: Nanos,
@@ -251,6 +261,7 @@ impl Waits {
     }
 
     /// A wake within the wait that ended in the latest run tells how long that run was delayed.
+    #[inline]
     pub(super) fn count_queueing(&mut self, wake: Option<Wake>, places: &mut Places) {
         let (Some(wake), Some(ran_at)) = (wake, self.ran_at) else {
             return;
@@ -268,6 +279,7 @@ impl Waits {
     }
 
     /// A call within the wait that ended in the latest run is what ended it.
+    #[inline]
     pub(super) fn count_waker(&mut self, called: (Nanos, SiteId), places: &mut Places) {
         let (Some(ran_at), (at, site)) = (self.ran_at, called) else {
             return;

@@ -54,16 +54,19 @@ impl Wakes {
     }
 
     /// Another wait begins.
+    #[inline]
     pub(super) fn begin_wait(&mut self) {
         self.first = Nanos(0);
     }
 
     /// The latest wake word.
+    #[inline]
     pub fn word(&self) -> Option<Wake> {
         self.word
     }
 
     /// The latest call of `wake()` that a thread told of.
+    #[inline]
     pub fn call(&self) -> Option<Woken> {
         self.call
     }
@@ -74,12 +77,14 @@ impl Wakes {
     }
 
     /// Times of the latest wake, by its word and by its call.
+    #[inline]
     pub(super) fn times(&self) -> impl Iterator<Item = Nanos> {
         let times = [self.word.map(|it| it.at), self.call.map(|it| it.at)];
         times.into_iter().flatten()
     }
 
     /// Counts of wakes so far, by the latest word and by the latest call.
+    #[inline]
     pub(super) fn counts(&self) -> impl Iterator<Item = u32> {
         let counts = [self.word.map(|it| it.count), self.call.map(|it| it.count)];
         counts.into_iter().flatten()
