@@ -4,26 +4,20 @@
 //! come to the same verdicts. No event is kept: memory grows with the coroutines that live, the
 //! locks that are held and the sites that exist, not with the length of the recording.
 
-mod accounts;
 mod blocks;
 mod broken;
-mod closings;
 mod coroutine;
 mod deeds;
 mod extent;
 mod families;
 mod feeding;
-mod filtering;
 mod flight;
 pub mod gaps;
-mod habits;
 mod holds;
-mod joins;
 mod judging;
 mod kept;
 mod lives;
 mod looks;
-mod losses;
 mod missing;
 mod named;
 mod names;
@@ -57,16 +51,16 @@ use sums::Sums;
 
 pub use blocks::{Block, Blocks, Keeper};
 pub use broken::{Breach, Broken, Contradiction};
-pub use closings::Closing;
 pub use coroutine::{Account, Coroutine, Total, Totals, Waits, Wakes};
 pub use families::{Family, FamilyId, Occupant, Parent};
-pub use filtering::Filtering;
 pub use gaps::Gap;
 pub use holds::Holding;
 pub use looks::Looked;
-pub use losses::{LostRecords, ThreadLoss};
+pub use missing::filtering::Filtering;
+pub use missing::losses::{LostRecords, ThreadLoss};
 pub use named::{Kin, Named};
 pub use names::{NameId, stem};
+pub use resources::closings::Closing;
 pub use site::{MOST_SITES, SiteStats};
 pub use span::{Doing, Span};
 pub use wakers::{Wakers, Woken};

@@ -1,8 +1,8 @@
 //! What threads did: wakes, closings, locks taken and given back, and records that they lost.
 
 use super::Census;
-use super::closings::{self, Closing, Resource};
 use super::names::NameId;
+use super::resources::closings::{self, Closing, Resource};
 use super::wakers::Woken;
 use crate::record::{Act, Deed, Hold, Nanos, Waker};
 

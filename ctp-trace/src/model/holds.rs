@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::closings::{self, Resource};
 use super::coroutine::Coroutine;
 use super::names::NameId;
+use super::resources::closings::{self, Resource};
 use crate::hash::Map;
 use crate::record::{
     CoroutineId, Deed, Event, EventKind, Hold, Nanos, ProcessId, SiteId, WaitKind, Waker,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::Census;
-use super::closings::{self, Closing};
 use super::coroutine::Coroutine;
 use super::named::ByName;
+use super::resources::closings::{self, Closing};
 use super::runners::Runners;
 use super::site::Pasts;
 use crate::record::{CoroutineId, Event, Nanos};

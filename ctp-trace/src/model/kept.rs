@@ -2,9 +2,9 @@
 //! for; who would have to poll it; or what it polls itself.
 
 use super::blocks::{Block, Keeper};
-use super::closings::{self, Resource};
 use super::coroutine::Coroutine;
 use super::holds::{Held, Holding};
+use super::resources::closings::{self, Resource};
 use super::{Census, ProcessId};
 use crate::hash::Map;
 use crate::record::{CoroutineId, Event, Nanos, WaitKind, Waker};

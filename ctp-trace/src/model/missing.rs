@@ -1,9 +1,13 @@
 //! What a trace does not tell, as far as that is known: records that are lost, filtered or unreadable.
 
-use super::accounts::Accounts;
-use super::filtering::Filtering;
-use super::losses::Losses;
+pub(super) mod accounts;
+pub(super) mod filtering;
+pub(super) mod losses;
+
 use crate::record::{Nanos, ProcessId};
+use accounts::Accounts;
+use filtering::Filtering;
+use losses::Losses;
 
 /// What is missing, by the reason why.
 #[derive(Clone, Debug, Default)]

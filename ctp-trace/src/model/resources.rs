@@ -1,12 +1,16 @@
 //! What is closed, who waits for that, and how long others took to go on after such a closing.
 
+pub(super) mod closings;
+pub(super) mod habits;
+pub(super) mod joins;
+
 use std::collections::BTreeMap;
 
-use super::closings::{Closing, Closings, Resource};
 use super::coroutine::Coroutine;
-use super::habits::Habits;
-use super::joins::Joins;
 use crate::record::{CoroutineId, Event, Nanos, ProcessId, SiteId};
+use closings::{Closing, Closings, Resource};
+use habits::Habits;
+use joins::Joins;
 
 /// Closings, with coroutines that end as what those are to the ones that join them.
 #[derive(Clone, Debug, Default)]

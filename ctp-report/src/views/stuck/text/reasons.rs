@@ -36,7 +36,7 @@ pub fn ages(groups: &[&Group]) -> String {
 
 fn reason(groups: &[&Group]) -> String {
     let count = coroutines(groups);
-    let (verdict, fact, judgement) = groups[0].ruling.judged;
+    let (_, fact, judgement) = groups[0].ruling.judged;
     let reason = judgement.reason;
     let fill = |blank| match blank {
         Blank::Word => reason.word().to_owned(),
@@ -57,7 +57,7 @@ fn reason(groups: &[&Group]) -> String {
         Blank::DoubtOfResource => closings::sureness(groups, reason.doubt()),
         Blank::DoubtOfKeeper => blocker_text::sureness(reason.doubt()).to_owned(),
     };
-    reason.describe().in_words(verdict, count, fill)
+    reason.describe().in_words(judgement.verdict, count, fill)
 }
 
 fn threads(groups: &[&Group]) -> String {

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use super::coroutine::Coroutine;
-use super::names::NameId;
+use crate::model::coroutine::Coroutine;
+use crate::model::names::NameId;
 use crate::record::{Close, CoroutineId, Event, Nanos, ProcessId, SiteId, WaitKind};
 
 /// Length of the log, unless there are more coroutines than that.
@@ -30,17 +30,22 @@ pub struct Closing {
 
 /// What can be closed, in which process: descriptors, locks with channels, coroutines, and the
 /// program's own things are numbered each for themselves.
-pub(super) type Resource = (ProcessId, WaitKind, u64);
+pub(in crate::model) type Resource = (ProcessId, WaitKind, u64);
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Closings {
+pub(in crate::model) struct Closings {
     log: Vec<(Resource, Closing)>,
     /// What those lost that waited when the log was last full, each with the index of its suspend.
     set_aside: BTreeMap<CoroutineId, (u64, Closing)>,
 }
 
 impl Closings {
-    pub(super) fn note(&mut self, it: Resource, closing: Closing, coroutines: &[Coroutine]) {
+    pub(in crate::model) fn note(
+        &mut self,
+        it: Resource,
+        closing: Closing,
+        coroutines: &[Coroutine],
+    ) {
         self.log.push((it, closing));
         if ROOM.max(coroutines.len()) <= self.log.len() {
             self.set_aside = self.lost(coroutines);
@@ -49,7 +54,10 @@ impl Closings {
     }
 
     /// What each that waits lost: the first closing of it since it does.
-    pub(super) fn lost(&self, coroutines: &[Coroutine]) -> BTreeMap<CoroutineId, (u64, Closing)> {
+    pub(in crate::model) fn lost(
+        &self,
+        coroutines: &[Coroutine],
+    ) -> BTreeMap<CoroutineId, (u64, Closing)> {
         let mut sorted: Vec<_> = self.log.iter().collect();
         sorted.sort_by_key(|(resource, closing)| (*resource, closing.at));
         let of = |one: &Coroutine| {
@@ -82,7 +90,7 @@ fn first(sorted: &[&(Resource, Closing)], process: ProcessId, suspend: &Event) -
 }
 
 /// What this is to who closes it; nothing if it is no thing that can be closed.
-pub(super) fn resource(process: ProcessId, wait: WaitKind, arg: u64) -> Option<Resource> {
+pub(in crate::model) fn resource(process: ProcessId, wait: WaitKind, arg: u64) -> Option<Resource> {
     Some((process, sort(wait)?, arg))
 }
 

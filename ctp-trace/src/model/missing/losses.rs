@@ -30,17 +30,17 @@ pub struct LostRecords {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Losses {
+pub(in crate::model) struct Losses {
     /// The latest last.
     latest: Vec<ThreadLoss>,
     /// Of all threads, from the beginning.
-    pub(super) all: LostRecords,
+    pub(in crate::model) all: LostRecords,
     /// The latest of each process, of whichever thread.
     of_process: Map<ProcessId, Nanos>,
 }
 
 impl Losses {
-    pub(super) fn note(&mut self, deed: &Deed, records: u64) {
+    pub(in crate::model) fn note(&mut self, deed: &Deed, records: u64) {
         let (process, tid, at) = (deed.process, deed.tid, deed.at);
         self.all.known = self.all.known.saturating_add(records);
         self.all.or_more |= records == 0;
@@ -59,13 +59,13 @@ impl Losses {
         });
     }
 
-    pub(super) fn since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
+    pub(in crate::model) fn since(&self, process: ProcessId, since: Nanos) -> Vec<ThreadLoss> {
         let is_later = |loss: &&ThreadLoss| loss.process == process && since < loss.at;
         self.latest.iter().filter(is_later).copied().collect()
     }
 
     /// Has any thread of this process lost anything since?
-    pub(super) fn any_since(&self, process: ProcessId, since: Nanos) -> bool {
+    pub(in crate::model) fn any_since(&self, process: ProcessId, since: Nanos) -> bool {
         let latest = self.of_process.get(&process);
         latest.is_some_and(|latest| since <= *latest)
     }

@@ -2,8 +2,8 @@
 //! to who waits for a descriptor.
 
 use super::closings::{Closing, Resource, resource};
-use super::coroutine::Coroutine;
 use crate::hash::Map;
+use crate::model::coroutine::Coroutine;
 use crate::record::{Event, EventKind, ProcessId, WaitKind};
 
 /// Coroutines that are awaited of which it is known.
@@ -13,7 +13,7 @@ const AWAITED: usize = 1 << 16;
 const ENDED: usize = 1 << 14;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Joins {
+pub(in crate::model) struct Joins {
     /// Those for whose end somebody began to wait.
     awaited: Map<Resource, ()>,
     /// The latest that have ended.
@@ -22,14 +22,18 @@ pub(super) struct Joins {
 
 impl Joins {
     /// Whoever has this id now has not ended: a probe may use it again.
-    pub(super) fn born(&mut self, process: ProcessId, probe_id: u64) {
+    pub(in crate::model) fn born(&mut self, process: ProcessId, probe_id: u64) {
         let joined = resource(process, WaitKind::Coroutine, probe_id);
         joined.map(|joined| self.ended.remove(&joined));
     }
 
     /// Something happens to this one. If so somebody waits for an end that has come: that end.
     #[inline]
-    pub(super) fn event(&mut self, one: &Coroutine, event: &Event) -> Option<(Resource, Closing)> {
+    pub(in crate::model) fn event(
+        &mut self,
+        one: &Coroutine,
+        event: &Event,
+    ) -> Option<(Resource, Closing)> {
         match (event.kind, event.wait) {
             (EventKind::Death, _) => self.ends(one, event),
             (EventKind::Suspend, WaitKind::Coroutine) => self.waits(one, event),

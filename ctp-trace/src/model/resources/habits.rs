@@ -13,7 +13,7 @@ const CLOSINGS: usize = 4;
 const RESOURCES: usize = 1 << 14;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Habits {
+pub(in crate::model) struct Habits {
     /// The latest closings of each resource with their places, the latest first.
     closed: Map<Resource, [Option<(Nanos, SiteId)>; CLOSINGS]>,
     /// The longest time from a closing at a place, or of what was waited for at a place, until the
@@ -23,7 +23,7 @@ pub(super) struct Habits {
 
 impl Habits {
     /// A resource is gone.
-    pub(super) fn closed(&mut self, resource: Resource, closing: &Closing) {
+    pub(in crate::model) fn closed(&mut self, resource: Resource, closing: &Closing) {
         if self.closed.len() == RESOURCES && !self.closed.contains_key(&resource) {
             self.closed.clear();
         }
@@ -33,7 +33,7 @@ impl Habits {
     }
 
     /// This wait of a coroutine is over.
-    pub(super) fn over(&mut self, process: ProcessId, suspend: &Event, at: Nanos) {
+    pub(in crate::model) fn over(&mut self, process: ProcessId, suspend: &Event, at: Nanos) {
         if self.closed.is_empty() {
             return;
         }
@@ -58,7 +58,7 @@ impl Habits {
 
     /// The longest that anybody went on waiting who waited where this one does, or whose resource
     /// was closed where its own was. Zero if nobody is known.
-    pub(super) fn longest(&self, waits_at: SiteId, closed_at: SiteId) -> Nanos {
+    pub(in crate::model) fn longest(&self, waits_at: SiteId, closed_at: SiteId) -> Nanos {
         let of = |place| self.longest.get(&place).copied().unwrap_or_default();
         of(waits_at).max(of(closed_at))
     }

@@ -3,15 +3,15 @@
 //! A trace from which a part was left out may be sound otherwise: its chunks are whole, and it has
 //! an end. Only its counts show that something is missing.
 
-use super::Census;
-use super::coroutine::Account;
-use super::gaps::Gap;
+use crate::model::Census;
+use crate::model::coroutine::Account;
+use crate::model::gaps::Gap;
 use crate::reader::Reader;
 use crate::record::Record;
 
 /// What was read, and what chunk headers state.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Accounts {
+pub(in crate::model) struct Accounts {
     /// Records between the start and the end.
     records: u64,
     births: u64,
@@ -26,28 +26,28 @@ pub(super) struct Accounts {
 
 impl Accounts {
     #[inline]
-    pub(super) fn count(&mut self, record: &Record) {
+    pub(in crate::model) fn count(&mut self, record: &Record) {
         let is_counted = !matches!(record, Record::Start(_) | Record::End(_));
         self.records += u64::from(is_counted);
         self.births += u64::from(matches!(record, Record::Birth(_)));
     }
 
-    pub(super) fn note_unreadable_part(&mut self) {
+    pub(in crate::model) fn note_unreadable_part(&mut self) {
         self.unreadable_parts += 1;
     }
 
     /// The final account of this coroutine was read.
-    pub(super) fn note_account(&mut self, account: &Account) {
+    pub(in crate::model) fn note_account(&mut self, account: &Account) {
         self.inexact |= account.is_inexact();
     }
 
     /// Parts of the trace that could not be read.
-    pub(super) fn unreadable_parts(&self) -> u64 {
+    pub(in crate::model) fn unreadable_parts(&self) -> u64 {
         self.unreadable_parts
     }
 
     /// Chunks of types that this version does not know.
-    pub(super) fn unknown_chunks(&self) -> u64 {
+    pub(in crate::model) fn unknown_chunks(&self) -> u64 {
         self.unknown_chunks
     }
 }
@@ -62,7 +62,7 @@ impl Census {
 
     /// The counts to which the records do not add up. Where parts are known to be missing, that is
     /// why; those parts are a gap of their own.
-    pub(super) fn unmatched_counts(&self) -> Vec<Gap> {
+    pub(in crate::model) fn unmatched_counts(&self) -> Vec<Gap> {
         let accounts = &self.missing.accounts;
         let Some(end) = self.end().filter(|_| accounts.unreadable_parts == 0) else {
             return Vec::new();

@@ -20,7 +20,7 @@ const MOST: usize = 4096;
 
 impl Filtering {
     /// One more change.
-    pub(super) fn note(&mut self, control: &Control) {
+    pub(in crate::model) fn note(&mut self, control: &Control) {
         self.stopped = self.stopped_until(control.at);
         if self.changes.len() == MOST {
             self.changes.pop();
@@ -40,7 +40,7 @@ impl Filtering {
     }
 
     /// May anything have been kept out since then?
-    pub(super) fn was_in_force_since(&self, since: Nanos) -> bool {
+    pub(in crate::model) fn was_in_force_since(&self, since: Nanos) -> bool {
         let changed = self.changes.last().is_some_and(|last| since <= last.at);
         changed || self.is_in_force()
     }
@@ -83,7 +83,7 @@ impl Filtering {
     }
 
     /// Was recording stopped within this time, of all processes or of some?
-    pub(super) fn was_stopped_between(&self, from: Nanos, to: Nanos) -> bool {
+    pub(in crate::model) fn was_stopped_between(&self, from: Nanos, to: Nanos) -> bool {
         let is_within = |it: &Control| it.stopped && from <= it.at && it.at <= to;
         self.changes.iter().any(is_within)
     }
