@@ -1,5 +1,5 @@
 //! What the kernel tells of some sockets: is there anything to read? Of TCP and UDP it has tables, of
-//! local ones it is asked ([`unix`]).
+//! local ones it is asked ([`unix_sockets`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
