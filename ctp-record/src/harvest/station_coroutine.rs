@@ -107,7 +107,8 @@ impl StationCoroutine {
     /// The station as it was, but with another word for the coroutine or thread that woke last, which is
     /// made from the time of the wake and the word.
     pub fn to_station(&self, waker: impl FnOnce(u64, u32) -> u32) -> Station {
-        let StationCopy { mut words, slots } = self.copy.clone();
+        let StationCopy { words, slots } = &self.copy;
+        let mut words = words.clone();
         let (at_ns, word) = words.waker();
         words.set_waker(waker(at_ns, word));
         // Another process may have written anything there since the coroutine was met.

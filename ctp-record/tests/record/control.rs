@@ -261,12 +261,7 @@ fn of_two_filters_in_turn_each_event_meets_one() {
     let [a, b] = [a, b].map(|tid| tid.parse::<u64>().expect("an id"));
     for one in trace.coroutines.values() {
         for (tid, kind) in late(one) {
-            let is_kept = match kind {
-                EventKind::Run => tid == a,
-                EventKind::Suspend => tid == b,
-                EventKind::Birth | EventKind::Death => true,
-            };
-            assert!(is_kept, "{tid} {kind:?}");
+            assert!(is_kept(kind, tid, [a, b]), "{tid} {kind:?}");
         }
     }
     let short = trace
@@ -280,6 +275,15 @@ fn of_two_filters_in_turn_each_event_meets_one() {
     );
     let workers = ["worker-0", "worker-1"].map(|name| trace.named(name));
     assert!(workers.into_iter().all(|one| !late(one).is_empty()));
+}
+
+/// Does a filter for runs of the first thread, or one for suspends of the second, keep this event?
+fn is_kept(kind: EventKind, tid: u64, [runs, suspends]: [u64; 2]) -> bool {
+    match kind {
+        EventKind::Run => tid == runs,
+        EventKind::Suspend => tid == suspends,
+        EventKind::Birth | EventKind::Death => true,
+    }
 }
 
 /// Anybody can bind a path that looks like a recorder's.
