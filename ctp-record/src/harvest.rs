@@ -4,7 +4,6 @@
 //! reads each event once, in order, and counts exactly what was overwritten before it came.
 
 mod account;
-mod ahead;
 mod cell;
 mod cells;
 mod convert;
@@ -41,7 +40,7 @@ use ctp_trace::record::{Event, Nanos, ProcessId, Record};
 use crate::output::backlog::Backlog;
 use crate::session::pace::PassOutcome;
 use cells::Cells;
-pub(crate) use copies::{Copies, Copying, locked};
+pub(crate) use copies::{Copies, locked};
 pub(crate) use descriptors::DescriptorWait;
 pub(crate) use groundwork::{Ground, MOST_LAID};
 use haste::SinceLook;
@@ -152,11 +151,6 @@ impl Harvest {
     /// What another thread copies into while this one is busy.
     pub(crate) fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
         self.lanes.share_copies()
-    }
-
-    /// In place of a pass: makes room ready for what another thread copies meanwhile.
-    pub(crate) fn get_ready(&mut self) {
-        self.lanes.get_ready();
     }
 
     /// What was found so far.

@@ -6,7 +6,6 @@ pub mod encoder;
 mod location;
 mod place;
 pub mod rate;
-pub mod rush;
 pub mod store;
 pub mod watermark;
 

@@ -156,10 +156,7 @@ impl Session<'_> {
 
     /// Reads what is new, unless what was read before waits to be written.
     fn read(&mut self) -> PassOutcome {
-        match self.memories.should_wait() {
-            true => self.memories.get_ready(),
-            false => self.memories.pass(&mut self.processes, &mut self.output),
-        }
+        self.memories.pass(&mut self.processes, &mut self.output)
     }
 
     /// What a pass that began at `before` and found this leads to.

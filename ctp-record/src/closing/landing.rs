@@ -7,7 +7,6 @@ use crate::cli::words::counted;
 use crate::closing::{Closing, SnapshotExtent, Written, write};
 use crate::error::TraceError;
 use crate::flight::{Snapshot, Taken};
-use crate::harvest::Totals;
 use crate::session::recording;
 use crate::session::{Over, Session};
 
@@ -85,14 +84,7 @@ fn of_snapshot<'c>(closing: Closing<'c>, snapshot: &Snapshot) -> Closing<'c> {
             bytes: metadata.map(|metadata| metadata.len()),
             ..closing.written
         },
-        totals: Totals {
-            lanes: composed.lanes,
-            damaged_lanes: composed.damaged_lanes,
-            doubtful: composed.doubtful,
-            filtered: composed.filtered,
-            summed_up: composed.earlier,
-            ..Totals::default()
-        },
+        totals: composed.totals,
         snapshot: SnapshotExtent {
             window: Some(composed.since.until(composed.end.at)),
             ended_before: composed.ended_before,

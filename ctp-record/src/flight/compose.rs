@@ -22,18 +22,10 @@ pub struct Composed {
     pub end: End,
     /// From when on everything is there.
     pub since: Nanos,
-    /// Events that are in sums only.
-    pub earlier: u64,
     /// Coroutines of which only sums are there.
     pub ended_before: u64,
-    /// Lanes that threads ever had.
-    pub lanes: u32,
-    /// Lanes of which nothing can be true.
-    pub damaged_lanes: u32,
-    /// Coroutines of which the counts cannot be trusted.
-    pub doubtful: u32,
-    /// Events that were kept out on purpose.
-    pub filtered: u64,
+    /// What the closing lines state beside the last record.
+    pub totals: Totals,
 }
 
 /// Emits every record except the end, which is in what is returned.
@@ -65,8 +57,8 @@ impl Composed {
         self.end.events = totals.events;
         self.end.lost = self.end.lost.saturating_add(totals.lost);
         self.end.quarantined = totals.quarantined;
-        self.doubtful = totals.doubtful;
-        self.filtered = self.filtered.saturating_add(totals.filtered);
+        self.totals.doubtful = totals.doubtful;
+        self.totals.filtered = self.totals.filtered.saturating_add(totals.filtered);
     }
 }
 
@@ -117,8 +109,11 @@ fn emit_events(
 fn found_in(plan: &Plan, gathered: &Gathered) -> Composed {
     Composed {
         since: since(plan, gathered),
-        lanes: plan.lanes.iter().map(Vec::len).sum::<usize>() as u32,
-        damaged_lanes: damaged(plan),
+        totals: Totals {
+            lanes: plan.lanes.iter().map(Vec::len).sum::<usize>() as u32,
+            damaged_lanes: damaged(plan),
+            ..Totals::default()
+        },
         ..Composed::default()
     }
 }
@@ -185,16 +180,16 @@ fn tell_coroutines(plan: &Plan, gathered: &Gathered, composed: &mut Composed, si
             })));
         }
         let (coroutine, events) = (birth.coroutine, one.earlier);
-        composed.earlier = composed.earlier.saturating_add(events);
+        composed.totals.summed_up = composed.totals.summed_up.saturating_add(events);
         composed.end.coroutines += 1;
         if events > 0 {
             sink.take(Record::Earlier(Earlier { coroutine, events }));
         }
     }
     for former in ended_before.iter() {
-        composed.earlier = composed.earlier.saturating_add(former.events);
+        composed.totals.summed_up = composed.totals.summed_up.saturating_add(former.events);
         composed.end.lost = composed.end.lost.saturating_add(former.lost);
-        composed.filtered = composed.filtered.saturating_add(former.filtered);
+        composed.totals.filtered = composed.totals.filtered.saturating_add(former.filtered);
         composed.ended_before += former.coroutines;
         sink.take(Record::Former(Box::new(former.clone())));
     }

@@ -23,7 +23,7 @@ use crate::session::wait;
 /// What there is, and at which time.
 ///
 /// Everything that the thread which writes is handed over at once: no field changes after that.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Gathered {
     /// The first record of the trace.
     pub start: Start,
@@ -181,23 +181,13 @@ impl Gathered {
     pub(super) fn remembered(start: &Start, chronicle: &Chronicle) -> Self {
         Gathered {
             start: start.clone(),
-            lanes: Vec::new(),
-            until_ns: 0,
-            looked_ns: 0,
-            length_ns: None,
             definitions: chronicle.definitions().to_vec(),
             marks: chronicle.marks().to_vec(),
             looks: chronicle.looks(),
-            parts: Vec::new(),
             gone: chronicle.gone(),
             ended_before: chronicle.ended_before().clone(),
             clocks: chronicle.clocks().clone(),
-            numbers: Numbers::default(),
-            programs: HashMap::new(),
-            counters: Counters::default(),
-            ended: None,
-            faulting_tid: 0,
-            unrecorded: 0,
+            ..Gathered::default()
         }
     }
 }

@@ -37,7 +37,7 @@ pub fn answer(path: &Path, written: &Result<Snapshot, TraceError>) -> Answer {
         ("since_ns", composed.since.0.to_string()),
         ("at_ns", composed.end.at.0.to_string()),
         ("events", composed.end.events.to_string()),
-        ("earlier", composed.earlier.to_string()),
+        ("earlier", composed.totals.summed_up.to_string()),
         ("lost", composed.end.lost.to_string()),
         ("coroutines", composed.end.coroutines.to_string()),
     ];
@@ -51,7 +51,7 @@ fn in_words(path: &Path, snapshot: &Snapshot) -> String {
         "{} events of the last {:.1} s, {} earlier in totals only, {} lost; wrote {} ({})",
         grouped(composed.end.events),
         length.0 as f64 / 1e9,
-        grouped(composed.earlier),
+        grouped(composed.totals.summed_up),
         grouped(composed.end.lost),
         shown(path),
         size(bytes(snapshot))

@@ -2,7 +2,7 @@
 //! to put the copies in order. Two threads share them: the one that puts them in order copies when
 //! it begins a round, and another one copies while that is busy (`drainer.rs`).
 
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ctp_nostd::Region;
@@ -10,7 +10,7 @@ use ctp_nostd::lane::{Copied, Ring};
 use ctp_nostd::layout::SLOTS;
 
 use super::groundwork::{Ground, Groundwork, LANES_AHEAD, RECORDS_OF_A_PAGE};
-use super::queue::{Block, MOST_BYTES, MOST_SPARE, Queue, Spare};
+use super::queue::{MOST_BYTES, Queue, Spare};
 use crate::output::backlog::Backlog;
 
 /// Of all lanes of a memory.
@@ -23,21 +23,6 @@ pub(crate) struct Copies {
     begun: u32,
     /// There was a look at all lanes since copies were last collected.
     is_fresh: bool,
-}
-
-/// What copying came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Copying {
-    pub records: u64,
-    /// How full the fullest lane was.
-    pub eighths: u64,
-}
-
-impl AddAssign for Copying {
-    fn add_assign(&mut self, other: Self) {
-        self.records += other.records;
-        self.eighths = self.eighths.max(other.eighths);
-    }
 }
 
 /// How far one lane has been copied.
@@ -83,10 +68,10 @@ impl Copies {
         }
     }
 
-    /// Copies what all threads have committed, as far as there is room; all that is there if it is
-    /// `over`.
-    pub fn copy(&mut self, region: &Region<'_>, over: bool) -> Copying {
-        let mut all = Copying::default();
+    /// Copies what all threads have committed, as far as there is room; everything if the program is
+    /// `over`. Returns how full the fullest lane was, in eighths.
+    pub fn copy(&mut self, region: &Region<'_>, over: bool) -> u64 {
+        let mut fullest = 0;
         for (index, ring) in rings(region).enumerate() {
             if index == self.readers.len() {
                 if !ring.is_used() {
@@ -95,21 +80,19 @@ impl Copies {
                 self.readers.push(Reader::at_tail(&ring));
             }
             let reader = &mut self.readers[index];
-            let (eighths, before) = (reader.look(&ring), reader.queue.len());
+            fullest = reader.look(&ring).max(fullest);
             let room = match over {
                 true => usize::MAX,
                 false => reader.share_of(self.backlog.room_bytes()) as usize / MOST_BYTES,
             };
             let bytes = reader.copy(&ring, room, over, &mut self.spare);
             self.backlog.copies_added(bytes);
-            let records = (reader.queue.len() - before) as u64;
-            all += Copying { records, eighths };
             if reader.has_left_some() {
                 self.backlog.note_full();
             }
         }
         self.is_fresh = true;
-        all
+        fullest
     }
 
     /// Adds a lane of an image: its records, and how many found no room; nothing if its words cannot be true.
@@ -163,18 +146,6 @@ impl Copies {
     /// Was there a look at all lanes since copies were last collected?
     pub(super) fn is_fresh(&self) -> bool {
         self.is_fresh
-    }
-
-    /// Would more empty blocks be of use? Where lanes have filled some, as many again, as far as empty
-    /// ones are kept in any case.
-    pub(super) fn want_blocks(&self) -> bool {
-        let filled = self.readers.iter().map(|reader| reader.queue.filled());
-        self.spare.len() < filled.sum::<usize>().min(MOST_SPARE)
-    }
-
-    /// Takes one that is empty.
-    pub(super) fn add_block(&mut self, block: Block) {
-        self.spare.put(block);
     }
 
     /// How many lanes threads have had.
@@ -315,21 +286,6 @@ impl Reader {
         waiting.append(&mut self.queue);
         self.waiting_bytes = waiting.bytes();
         std::mem::take(&mut self.eighths)
-    }
-}
-
-#[cfg(test)]
-impl Copies {
-    /// Adds so many records of the longest kind, as if they came out of one lane.
-    pub(super) fn fill(&mut self, records: usize) {
-        self.readers.resize_with(1, Reader::default);
-        let next = || Some(ctp_nostd::lane::Copied::default());
-        self.readers[0].queue.fill(records, &mut self.spare, next);
-    }
-
-    /// Empty blocks that it has.
-    pub(super) fn ready(&self) -> usize {
-        self.spare.len()
     }
 }
 

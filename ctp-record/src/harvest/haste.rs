@@ -35,13 +35,6 @@ impl SinceLook {
 }
 
 impl Harvest {
-    /// Is nothing lost if the next pass comes late, as long as lanes are drained? Only they hold more
-    /// than a few events, and new coroutines need stations.
-    pub(crate) fn can_wait(&self, region: &Region<'_>) -> bool {
-        let has_stations = region.allocated().len() <= region.stations.len() / 2;
-        has_stations && self.is_all_in_lanes(region)
-    }
-
     /// Has every thread a lane?
     fn is_all_in_lanes(&self, region: &Region<'_>) -> bool {
         region.header.counters().laneless == 0 && !self.cells.has_plain()

@@ -21,7 +21,6 @@ use ctp_nostd::lane::{Copied, Payload};
 use ctp_trace::record::ProcessId;
 
 use super::LEEWAY_NS;
-use super::ahead::Ahead;
 use super::copies::{Copies, locked};
 use super::deeds::Author;
 use super::image::ImageLane;
@@ -47,7 +46,6 @@ pub(super) struct Lanes {
     /// For who takes records.
     window: Window,
     spare: Spare,
-    ahead: Ahead,
     copies: Arc<Mutex<Copies>>,
     pub backlog: Backlog,
 }
@@ -206,12 +204,6 @@ impl Lanes {
     pub fn share_copies(&mut self) -> Arc<Mutex<Copies>> {
         self.is_helped = true;
         self.copies.clone()
-    }
-
-    /// Makes room ready for copies that another thread makes, while that one sleeps.
-    pub fn get_ready(&mut self) {
-        let has_time = || self.backlog.rush().has_pause();
-        self.ahead.get_ready(&self.copies, has_time);
     }
 
     /// Does any thread write into one? Asked of the memory: after an event was seen, for the first one
@@ -445,7 +437,7 @@ mod tests {
     #[test]
     fn a_lane_to_which_only_the_helping_thread_has_come_has_lost_nothing_yet() {
         let lanes = Lanes::default();
-        locked(&lanes.copies).fill(1);
+        locked(&lanes.copies).add_lane(Some(0), vec![Copied::default()]);
         assert_eq!(locked(&lanes.copies).lanes(), 1);
         assert!(lanes.losses().is_empty());
     }

@@ -1,7 +1,6 @@
 //! Copies of a lane's records that wait for their turn, so that the lane has room again.
 
 use std::collections::VecDeque;
-use std::hint::black_box;
 use std::io;
 
 use ctp_nostd::lane::{Before, Copied, MOST_WORDS, Word};
@@ -44,33 +43,25 @@ impl Place {
 /// Room for some records, which goes back to the kernel after a burst. In small pages: large ones are
 /// given sooner, but not where a virtual machine has lent its free memory to its host.
 #[derive(Debug)]
-pub(super) struct Block {
+struct Block {
     map: MmapMut,
     records: usize,
     end: Place,
 }
 
-pub(super) const BLOCK_BYTES: usize = 256 << 10;
-/// The smallest that there are.
-pub(super) const PAGE_BYTES: usize = 4096;
+const BLOCK_BYTES: usize = 256 << 10;
 const WORD_BYTES: usize = size_of::<Word>();
 
 /// Of the longest record.
 pub(super) const MOST_BYTES: usize = MOST_WORDS * WORD_BYTES;
 
 impl Block {
-    pub fn new() -> io::Result<Self> {
+    fn new() -> io::Result<Self> {
         Ok(Block {
             map: MmapMut::map_anon(BLOCK_BYTES)?,
             records: 0,
             end: Place::default(),
         })
-    }
-
-    /// Has the kernel give this page of it; false if it has no more pages.
-    pub fn touch(&mut self, page: usize) -> bool {
-        let byte = self.map.get_mut(page * PAGE_BYTES);
-        byte.map(|byte| *black_box(byte) = 0).is_some()
     }
 
     fn is_full(&self) -> bool {
@@ -129,19 +120,14 @@ impl Window {
 pub(super) struct Spare(Vec<Block>);
 
 /// 4 MiB.
-pub(super) const MOST_SPARE: usize = 16;
+const MOST_SPARE: usize = 16;
 
 impl Spare {
     fn take(&mut self) -> io::Result<Block> {
         self.0.pop().map_or_else(Block::new, Ok)
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub fn put(&mut self, mut block: Block) {
+    fn put(&mut self, mut block: Block) {
         if self.0.len() < MOST_SPARE {
             (block.records, block.end) = (0, Place::default());
             self.0.push(block);
@@ -158,11 +144,6 @@ impl Queue {
     /// Records that wait.
     pub fn len(&self) -> usize {
         self.records
-    }
-
-    /// Blocks behind which there is another one.
-    pub fn filled(&self) -> usize {
-        self.blocks.len().saturating_sub(1)
     }
 
     /// How much room they take.

@@ -1,18 +1,15 @@
 //! A thread that copies what lanes hold while the first thread is busy or has no processor: it does
-//! so little that a scheduler lets it run as soon as it wants to. Where even that may be too late,
-//! the others stand aside (`rush.rs`).
+//! so little that a scheduler lets it run as soon as it wants to.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::harvest::{Copies, Copying, Ground, MOST_LAID, locked};
+use crate::harvest::{Copies, Ground, MOST_LAID, locked};
 use crate::memory::mapped::Mapped;
 use crate::memory::shm::Memory;
-use crate::output::backlog::Backlog;
-use crate::output::rush::{Flood, Gauge};
 use crate::session::promptness;
 
 /// The near end of it. It ends when this is dropped.
@@ -24,7 +21,6 @@ pub struct Drainer {
 
 #[derive(Debug, Default)]
 struct Shared {
-    backlog: Backlog,
     jobs: Mutex<Vec<Job>>,
     is_awake: AtomicBool,
     is_over: AtomicBool,
@@ -47,13 +43,12 @@ const BRISK: Duration = Duration::from_micros(300);
 const LITTLE_NS: u64 = 100_000;
 
 impl Drainer {
-    /// Starts it; it tells of what it copies there.
+    /// Starts the thread.
     ///
     /// # Errors
     /// Those of the kernel: there are too many threads.
-    pub fn start(backlog: Backlog) -> io::Result<Self> {
+    pub fn start() -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            backlog,
             is_awake: AtomicBool::new(true),
             ..Shared::default()
         });
@@ -95,31 +90,28 @@ impl Drop for Drainer {
 impl Shared {
     fn work(&self) {
         promptness::ask_for_little(LITTLE_NS);
-        let (mut pause, mut gauge) = (CALM, Gauge::new());
+        let mut pause = CALM;
         while !self.is_over.load(Ordering::Relaxed) {
             if !self.is_awake.load(Ordering::Relaxed) {
                 thread::park();
                 continue;
             }
-            self.backlog.rush().note_sleep(pause);
             thread::sleep(pause);
-            let mut copying = Copying::default();
-            locked(&self.jobs).retain(|job| job.copy(&mut copying));
-            // Where a lane fills up that is more urgent.
-            if copying.eighths == 0 {
+            // A lane that fills up is more urgent than pages that are not needed yet.
+            if self.copy() == 0 {
                 self.lay();
+                pause = CALM;
+            } else {
+                pause = BRISK;
             }
-            let flood = Flood {
-                records: copying.records,
-                waiting_bytes: self.backlog.bytes(),
-                has_room: !self.backlog.is_half_full(),
-            };
-            gauge.look(Instant::now(), flood, self.backlog.rush());
-            pause = match self.backlog.rush().is_on() || 0 < copying.eighths {
-                true => BRISK,
-                false => CALM,
-            };
         }
+    }
+
+    /// Copies what the lanes of all memories hold. Returns how full the fullest lane was, in eighths.
+    fn copy(&self) -> u64 {
+        let mut jobs = locked(&self.jobs);
+        jobs.retain(|job| job.parts().is_some());
+        jobs.iter().filter_map(Job::copy).max().unwrap_or(0)
     }
 
     /// Makes pages that threads will come to, of all memories together a few.
@@ -136,13 +128,10 @@ impl Job {
         self.memory.upgrade().zip(self.copies.upgrade())
     }
 
-    /// False once nobody else wants the memory.
-    fn copy(&self, copying: &mut Copying) -> bool {
-        let Some((memory, copies)) = self.parts() else {
-            return false;
-        };
-        *copying += locked(&copies).copy(&memory.region(), false);
-        true
+    /// Returns how full the fullest lane was, in eighths.
+    fn copy(&self) -> Option<u64> {
+        let (memory, copies) = self.parts()?;
+        Some(locked(&copies).copy(&memory.region(), false))
     }
 
     /// Lays at most so many places, of which it takes those that it has laid.

@@ -122,7 +122,7 @@ impl Memories {
     ) -> io::Result<Self> {
         let memory = Memory::create(plan, &recording, inherit)?;
         let is_drained = 0 < plan.lanes && recording.mode != MODE_FLIGHT;
-        let drainer = is_drained.then(|| Drainer::start(backlog.clone()));
+        let drainer = is_drained.then(Drainer::start);
         let mut memories = Memories {
             plan,
             recording,
@@ -206,20 +206,6 @@ impl Memories {
             all += held.pass(processes, sink);
         }
         all
-    }
-
-    /// Should a pass wait, since more comes than it could take, and is nothing lost by that?
-    pub fn should_wait(&self) -> bool {
-        let can_wait = |held: &Held| held.harvest.can_wait(&held.memory.region());
-        self.backlog.rush().is_on() && self.held.iter().all(can_wait)
-    }
-
-    /// In place of a pass that waits: makes room ready for what is copied meanwhile.
-    pub fn get_ready(&mut self) -> PassOutcome {
-        for held in &mut self.held {
-            held.harvest.get_ready();
-        }
-        PassOutcome::aside()
     }
 
     /// Looks at those that have had no event for so long.

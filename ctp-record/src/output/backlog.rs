@@ -6,8 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::output::rush::Rush;
-
 /// Its account. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Backlog(Arc<Account>);
@@ -19,7 +17,6 @@ struct Account {
     chunks_bytes: AtomicU64,
     most_bytes: AtomicU64,
     was_full: AtomicBool,
-    rush: Rush,
 }
 
 /// Enough chunks for the encoder to go on with.
@@ -41,7 +38,6 @@ impl Backlog {
             chunks_bytes: AtomicU64::new(0),
             most_bytes: AtomicU64::new(0),
             was_full: AtomicBool::new(false),
-            rush: Rush::default(),
         }))
     }
 
@@ -88,11 +84,6 @@ impl Backlog {
     /// Never where there is none: nothing would come of a wait for the next one to be written.
     fn has_chunks_of(&self, bytes: u64) -> bool {
         bytes.max(1) <= self.0.chunks_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Does it fill so fast that what can wait should?
-    pub(crate) fn rush(&self) -> &Rush {
-        &self.0.rush
     }
 
     /// Bytes that may be added.

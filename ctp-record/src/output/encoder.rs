@@ -218,7 +218,6 @@ impl Desk {
     fn work(mut self, messages: Receiver<Message>) -> io::Result<File> {
         promptness::step_back();
         for message in messages {
-            self.backlog.rush().wait_out();
             match message {
                 Message::Chunk(chunk) => self.write(chunk),
                 Message::Flush(lost) => self.flush(lost),

@@ -20,8 +20,6 @@ pub struct PassOutcome {
     pub is_cut_short: bool,
     /// There is more, but what was read before is to be written first.
     pub is_held: bool,
-    /// Another thread reads, for which room is made ready while that sleeps.
-    pub is_aside: bool,
     /// Records that were there before are not events yet: they wait for others, or for room.
     pub has_untold: bool,
 }
@@ -30,15 +28,6 @@ impl PassOutcome {
     /// There is more to be read, of what was there before the pass.
     pub fn is_behind(&self) -> bool {
         self.is_cut_short || self.is_held || self.has_untold
-    }
-
-    /// What there is was left to another thread for now.
-    pub fn aside() -> Self {
-        PassOutcome {
-            is_held: true,
-            is_aside: true,
-            ..PassOutcome::default()
-        }
     }
 }
 
@@ -51,7 +40,6 @@ impl AddAssign for PassOutcome {
         self.short |= other.short;
         self.is_cut_short |= other.is_cut_short;
         self.is_held |= other.is_held;
-        self.is_aside |= other.is_aside;
         self.has_untold |= other.has_untold;
     }
 }
@@ -73,8 +61,6 @@ const CALM: Duration = Duration::from_micros(250);
 const BRISK: Duration = Duration::from_micros(50);
 /// Pause of one that is not read for now.
 const HELD: Duration = Duration::from_millis(1);
-/// Pause of one that another thread reads, of whose sleep none should be missed.
-const ASIDE: Duration = Duration::from_micros(100);
 /// Pause after which a quiet program is left to ring by itself.
 const LONGEST: Duration = Duration::from_millis(4);
 
@@ -97,7 +83,6 @@ impl Pace {
             PassOutcome {
                 is_cut_short: true, ..
             } => return Next::Again,
-            PassOutcome { is_aside: true, .. } => return Next::Nap(ASIDE),
             PassOutcome { is_held: true, .. } => return Next::Nap(HELD),
             PassOutcome { events: 0, .. } => return self.quiet(),
             PassOutcome { lost: true, .. }
@@ -132,7 +117,6 @@ mod tests {
         short: false,
         is_cut_short: false,
         is_held: false,
-        is_aside: false,
         has_untold: false,
     };
 

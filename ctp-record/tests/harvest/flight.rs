@@ -92,7 +92,7 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     cycles::<0>(region, 1, 10);
     let (before, records) = snapshot(&memory);
     let sane = events_in(&records);
-    assert_eq!((before.damaged_lanes, before.lanes), (0, 2));
+    assert_eq!((before.totals.damaged_lanes, before.totals.lanes), (0, 2));
     assert!(sane.iter().any(|event| event.tid == 1));
 
     let lane = (&raw const region.lanes[0]).cast::<AtomicU64>();
@@ -100,7 +100,7 @@ fn a_lane_that_says_what_cannot_be_is_told_and_the_other_one_is_read() {
     unsafe { &*lane }.store(u64::MAX - 3, Relaxed);
     let (after, records) = snapshot(&memory);
     let events = events_in(&records);
-    assert_eq!((after.damaged_lanes, after.lanes), (1, 2));
+    assert_eq!((after.totals.damaged_lanes, after.totals.lanes), (1, 2));
     let is_loss = |it: &&Record| matches!(it, Record::Deed(deed) if deed.act == Act::Loss(0));
     assert_eq!(records.iter().filter(is_loss).count(), 1);
     let of_the_other = |events: &[Event]| -> Vec<u64> {
