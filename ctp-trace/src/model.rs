@@ -163,7 +163,7 @@ impl Census {
                 places
                     .at(wait.site, wait.wait)
                     .open
-                    .add(one.waits.since().until(end));
+                    .add(one.waits.since.until(end));
             }
             if let (Some(since), Some(from)) = (one.runs_since(), one.waits.resumed_at()) {
                 one.waits.count(&mut places);

@@ -148,7 +148,7 @@ impl Blocks {
         let keepers = self.of(one.id).into_iter().flat_map(|block| &block.by);
         keepers
             .map(Keeper::taken)
-            .fold(one.waits.wants_since(), Nanos::max)
+            .fold(one.waits.wants_since, Nanos::max)
     }
 
     fn doubt_of(&self, ids: &[CoroutineId]) -> Option<Doubt> {

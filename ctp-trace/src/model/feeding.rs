@@ -22,11 +22,7 @@ impl Census {
             Record::ProcessEnd(end) => self.process_end(end),
             Record::Control(control) => self.control(control),
             Record::Window(window) => self.extent.note_window(*window),
-            Record::Earlier(it) => self
-                .coroutines
-                .of(it.coroutine)
-                .account
-                .note_earlier(it.events),
+            Record::Earlier(it) => self.coroutines.of(it.coroutine).account.earlier = it.events,
             Record::Former(it) => self.former(it),
             Record::Look(look) => self.looks.note(look),
             Record::Watermark(at) => self.advance_to(*at),
@@ -77,7 +73,7 @@ impl Census {
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.extent.tell_until(event.at);
         let one = self.coroutines.of(event.coroutine);
-        let is_first_run = event.kind == EventKind::Run && one.waits.ran_at().is_none();
+        let is_first_run = event.kind == EventKind::Run && one.waits.ran_at.is_none();
         let (process, is_met) = (one.process, one.family.is_some());
         if !is_met {
             self.meet(event.coroutine, Some(event));
@@ -97,7 +93,7 @@ impl Census {
             EventKind::Birth => {}
         }
         if let Some(contradiction) = one.contradiction(event) {
-            one.account.note_contradiction();
+            one.account.broken = true;
             self.breakages.note(one, contradiction);
         }
         if let Some(suspend) = one.suspend() {
@@ -107,8 +103,8 @@ impl Census {
         let over = self.resources.note_event(one, event);
         let totals = self.sums.totals_of_events();
         let span = one.step(event, &mut self.places, totals);
-        one.account
-            .note_filter(self.missing.filtering.is_in_force());
+        // A filter may keep out what comes next.
+        one.account.shaken = self.missing.filtering.is_in_force();
         if let Some(span) = &span {
             self.sums.note_span(one, span, event.kind);
         }
@@ -125,7 +121,7 @@ impl Census {
     fn aggregate(&mut self, aggregate: &Aggregate) {
         self.extent.tell_until(aggregate.at);
         let one = self.coroutines.of(aggregate.coroutine);
-        one.account.note_aggregate(aggregate);
+        one.account.aggregate = Some(Box::new(aggregate.clone()));
     }
 
     fn birth(&mut self, birth: &Birth) {

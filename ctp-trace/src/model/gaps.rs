@@ -133,9 +133,8 @@ impl Census {
     /// others mention wakes of it? Verdicts rest on both. A flight recorder leaves out the wake word
     /// of a coroutine that went on after the end of the window.
     fn lacks_state_of(&self, one: &Coroutine) -> bool {
-        let is_woken =
-            one.wakes.call().is_some() || one.last.is_some_and(|last| last.wake_seen != 0);
-        let has_no_wake_word = one.wakes.word().is_none() && is_woken && self.window().is_none();
+        let is_woken = one.wakes.call.is_some() || one.last.is_some_and(|last| last.wake_seen != 0);
+        let has_no_wake_word = one.wakes.word.is_none() && is_woken && self.window().is_none();
         self.end().is_some() && (!one.account.is_closed() || has_no_wake_word)
     }
 }

@@ -169,7 +169,7 @@ impl Holds {
             self.forget(id);
         } else if is_over {
             let is_taken = |last: Event| last.kind == EventKind::Run && last.tid != event.tid;
-            let is_left = one.polls.host().is_some() || one.last.is_some_and(is_taken);
+            let is_left = one.polls.host.is_some() || one.last.is_some_and(is_taken);
             self.all_of(id, |it| {
                 (it.ended, it.name, it.is_left) = (Some(event.at), one.name, is_left);
             });

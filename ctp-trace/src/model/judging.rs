@@ -18,7 +18,7 @@ use crate::verdict::{
 /// have it in a queue of its own.
 fn served_there(one: &Coroutine, runners: &Runners) -> Option<Served> {
     let served = runners.served_on(one.last?.tid)?;
-    match one.wakes.call().filter(|woken| woken.may_be_from_coroutine) {
+    match one.wakes.call.filter(|woken| woken.may_be_from_coroutine) {
         Some(woken) => {
             let there = runners.served_on(woken.tid)?;
             Some(if there.ready < served.ready {
@@ -137,7 +137,7 @@ impl Census {
 
     /// May others have polled it, without this being in the trace?
     fn polls_untold(&self, one: &Coroutine) -> bool {
-        one.polls.are_surroundings_untold()
+        one.polls.surroundings_untold
             || self.extent.has_refused()
             || one.account.misses_events()
             || self.missing.is_any(one.process)

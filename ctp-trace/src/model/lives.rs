@@ -33,7 +33,7 @@ pub(super) struct Newest(Map<Companions, u64>);
 impl Lives {
     /// One went to its end; who is dropped before that does not.
     pub(super) fn ended(&mut self, one: &Coroutine, death: &Event) {
-        let Some(family) = told_apart(one).filter(|_| !one.waits.is_cancelled()) else {
+        let Some(family) = told_apart(one).filter(|_| !one.waits.cancelled) else {
             return;
         };
         let ended = self.0.entry(family).or_default();

@@ -86,7 +86,7 @@ impl Census {
     /// Whether the program itself summed up what its coroutines did.
     pub fn has_aggregates(&self) -> bool {
         let mut all = self.coroutines.all().iter();
-        self.sums.by_name().has_aggregates || all.any(|one| one.account.aggregate().is_some())
+        self.sums.by_name().has_aggregates || all.any(|one| one.account.aggregate.is_some())
     }
 }
 
@@ -118,18 +118,18 @@ impl ByName {
 
     /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
     pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
-        self.has_aggregates |= one.account.aggregate().is_some();
+        self.has_aggregates |= one.account.aggregate.is_some();
         let named = self.of(one.kin());
         named.coroutines = named.coroutines.saturating_add(1);
-        named.cancelled += u64::from(one.waits.is_cancelled());
+        named.cancelled += u64::from(one.waits.cancelled);
         named.approximate |= one.account.is_approximate();
         if one.suspend().is_some() {
-            named.open.add(one.waits.since().until(end));
+            named.open.add(one.waits.since.until(end));
         }
-        match one.account.aggregate() {
+        match &one.account.aggregate {
             Some(it) => named.merge(it.bins, &it.waiting, &it.running, it.left_out),
             None => {
-                named.approximate |= one.dialect == Dialect::Extended || one.account.earlier() > 0
+                named.approximate |= one.dialect == Dialect::Extended || one.account.earlier > 0
             }
         }
     }

@@ -64,7 +64,7 @@ fn around_filtered_events() -> [Record; 6] {
 fn what_a_filter_kept_out_is_no_loss_and_bounds_no_wait() {
     let census = census(&around_filtered_events());
     let one = census.get(CoroutineId(1)).unwrap();
-    assert_eq!((one.waits.waited().count, one.waits.ran().count), (0, 2));
+    assert_eq!((one.waits.waited.count, one.waits.ran.count), (0, 2));
     assert_eq!((one.account.lost(), census.lost()), (0, 0));
     assert!(census.broken().is_empty());
     assert_eq!(read_site(&census).waits.count(), 0);
@@ -134,7 +134,7 @@ fn a_trace_of_very_many_changes_and_execs_is_read_to_its_end() {
     }
     let left = census.coroutines();
     assert_eq!(left.len(), 1);
-    assert!(left[0].account.is_shaken() && left[0].id == CoroutineId(100_000));
+    assert!(left[0].account.shaken && left[0].id == CoroutineId(100_000));
 }
 
 /// Changes of one process, of another, and of all.

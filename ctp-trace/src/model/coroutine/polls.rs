@@ -8,8 +8,10 @@ use crate::verdict::PollStanding;
 pub(in crate::model) struct Polls {
     by_others: bool,
     when_woken: bool,
-    host: Option<CoroutineId>,
-    surroundings_untold: bool,
+    /// Inside of which coroutine it ran first, if it did inside of one.
+    pub(in crate::model) host: Option<CoroutineId>,
+    /// Whether what ran on its thread before its first run is not known.
+    pub(in crate::model) surroundings_untold: bool,
 }
 
 impl Polls {
@@ -26,16 +28,6 @@ impl Polls {
     pub(super) fn note_run(&mut self, was_unasked: bool) {
         self.by_others |= was_unasked;
         self.when_woken |= !was_unasked;
-    }
-
-    /// Inside of which coroutine it ran first, if it did inside of one.
-    pub(in crate::model) fn host(&self) -> Option<CoroutineId> {
-        self.host
-    }
-
-    /// Whether what ran on its thread before its first run is not known.
-    pub(in crate::model) fn are_surroundings_untold(&self) -> bool {
-        self.surroundings_untold
     }
 
     /// What they say to the verdict, but for what the wakers and the rest of the trace say.

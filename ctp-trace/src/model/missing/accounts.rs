@@ -38,7 +38,7 @@ impl Accounts {
 
     /// The final account of this coroutine was read.
     pub(in crate::model) fn note_account(&mut self, account: &Account) {
-        self.inexact |= account.is_inexact();
+        self.inexact |= account.inexact;
     }
 
     /// Parts of the trace that could not be read.
