@@ -94,11 +94,6 @@ impl Census {
         &self.missing.filtering
     }
 
-    /// Events that filters kept out.
-    pub fn filtered(&self) -> u64 {
-        self.totals().filtered
-    }
-
     /// The coroutines that are not known to be over, by id.
     pub fn coroutines(&self) -> Vec<&Coroutine> {
         let mut all: Vec<_> = self.coroutines.all().iter().collect();
@@ -169,21 +164,19 @@ impl Census {
                 one.waits.count(&mut places);
                 places.by_number(from).runs.add(since.until(end));
             }
-            if one.account.misses_events() {
-                one.doubt_its_sites(&mut places);
-            }
+            one.doubt_its_sites(&mut places);
         }
-        places.into_sites()
+        places.sites
     }
 
     /// Sums over all coroutines.
     pub fn totals(&self) -> &Totals {
-        self.sums.totals()
+        &self.sums.totals
     }
 
     /// The closing account, if the trace has one.
     pub fn end(&self) -> Option<&End> {
-        self.extent.end()
+        self.extent.end.as_ref()
     }
 
     /// When the recording ended, as far as known: every age is measured to this. While it goes on, or
@@ -208,13 +201,13 @@ impl Census {
 
     /// How this process ended, if that was before the recording did.
     pub fn ended_early(&self, process: ProcessId) -> Option<&ProcessEnd> {
-        self.extent.process_end(process)
+        self.extent.ends.get(&process)
     }
 
     /// The first closing of what each that waits does wait for, since it does. Not if recording was
     /// stopped in between: an earlier one may have gone unseen.
     pub fn closings(&self) -> BTreeMap<CoroutineId, Closing> {
-        let lost = self.resources.lost(self.coroutines.all());
+        let lost = self.resources.closings.lost(self.coroutines.all());
         let seen = |(id, (_, closing)): (CoroutineId, (u64, Closing))| {
             let since = self.get(id)?.suspend()?.at;
             let is_sure = !self

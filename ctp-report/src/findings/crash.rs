@@ -55,9 +55,8 @@ impl Finding for Option<Crash> {
             None => !has_left(model, one),
         };
         let mut running: Vec<&Coroutine> = model.census.coroutines();
-        let is_hidden = |one: &&Coroutine| {
-            one.account.hidden == Some(EventKind::Run) && !has_left(model, one)
-        };
+        let is_hidden =
+            |one: &&Coroutine| one.account.hidden == Some(EventKind::Run) && !has_left(model, one);
         let has_hidden = running.iter().any(is_hidden);
         running.retain(|one| thread(one).is_some() && there(one));
         running.sort_by_key(|one| std::cmp::Reverse(one.waits.ran_at));

@@ -209,7 +209,7 @@ impl Coroutine {
     /// What is missing of it may have been at any site where it was seen.
     pub(super) fn doubt_its_sites(&self, places: &mut Places) {
         if self.account.misses_events() {
-            self.waits.doubt_sites(places);
+            places.doubt(&self.waits.visited.sites);
         }
     }
 }

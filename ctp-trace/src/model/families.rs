@@ -174,8 +174,9 @@ impl Census {
         let Some(process) = self.get(event.coroutine).map(|one| one.process) else {
             return Occupant::NotTold;
         };
-        let told = self.runners.get(process).map(|it| it.told(event.tid));
-        if told.is_some_and(|told| event.at < told) {
+        let runners = self.runners.get(process);
+        let thread = runners.and_then(|runners| runners.thread(event.tid));
+        if thread.is_some_and(|thread| event.at < thread.told) {
             return Occupant::NotTold;
         }
         match self.innermost(process, event.tid) {

@@ -9,7 +9,7 @@ use crate::verdict::{ENOUGH, Past};
 impl Census {
     /// Set if this is the trace of a flight recorder.
     pub fn window(&self) -> Option<&Window> {
-        self.extent.window()
+        self.extent.window.as_ref()
     }
 
     /// Adds what those come to of which nothing else is in the trace.

@@ -75,7 +75,7 @@ impl Census {
         if 0 < end.unrecorded {
             gaps.push(Gap::Unrecorded(end.unrecorded));
         }
-        let changes = self.filtering().changes();
+        let changes = &self.filtering().changes;
         if changes.iter().any(|change| change.stopped) {
             gaps.push(Gap::Stopped);
         }
@@ -97,11 +97,11 @@ impl Census {
         if self.end().is_none() {
             gaps.push(Gap::NoEnd);
         }
-        if 0 < accounts.unreadable_parts() {
-            gaps.push(Gap::Unreadable(accounts.unreadable_parts()));
+        if 0 < accounts.unreadable_parts {
+            gaps.push(Gap::Unreadable(accounts.unreadable_parts));
         }
-        if 0 < accounts.unknown_chunks() {
-            gaps.push(Gap::UnknownChunks(accounts.unknown_chunks()));
+        if 0 < accounts.unknown_chunks {
+            gaps.push(Gap::UnknownChunks(accounts.unknown_chunks));
         }
         gaps.extend(self.unmatched_counts());
         gaps

@@ -58,7 +58,7 @@ impl Census {
 
     /// The totals of these coroutines, unless there are none.
     pub fn named(&self, kin: Kin) -> Option<Named> {
-        let mut named = self.sums.by_name().only(kin);
+        let mut named = self.sums.by_name.only(kin);
         let all = self.coroutines.all().iter();
         all.filter(|one| one.kin() == kin)
             .for_each(|one| named.add(one, self.end_of(one.process)));
@@ -66,7 +66,7 @@ impl Census {
     }
 
     pub(super) fn all_named(&self) -> ByName {
-        let mut named = self.sums.by_name().clone();
+        let mut named = self.sums.by_name.clone();
         for one in self.coroutines.all() {
             named.add(one, self.end_of(one.process));
         }
@@ -86,7 +86,7 @@ impl Census {
     /// Whether the program itself summed up what its coroutines did.
     pub fn has_aggregates(&self) -> bool {
         let mut all = self.coroutines.all().iter();
-        self.sums.by_name().has_aggregates || all.any(|one| one.account.aggregate.is_some())
+        self.sums.by_name.has_aggregates || all.any(|one| one.account.aggregate.is_some())
     }
 }
 

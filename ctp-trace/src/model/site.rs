@@ -69,7 +69,7 @@ impl SiteStats {
 /// The sites, each sort of wait at each place once, up to [`MOST_SITES`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
-    sites: Vec<SiteStats>,
+    pub(super) sites: Vec<SiteStats>,
     index: Map<(SiteId, WaitKind), u32>,
     /// The one that was asked for last: many wait at the same one.
     latest: u32,
@@ -152,10 +152,6 @@ impl Places {
             pasts: self.sites.iter().map(SiteStats::past).collect(),
         }
     }
-
-    pub(super) fn into_sites(self) -> Vec<SiteStats> {
-        self.sites
-    }
 }
 
 impl Pasts<'_> {
@@ -186,7 +182,7 @@ mod tests {
         };
         assert_eq!([1, most / 2, most].map(events), [Some(1), Some(1), None]);
         let unknown = events(0).expect("some were beyond the most");
-        let sites = places.into_sites();
+        let sites = places.sites;
         let known = |it: &&SiteStats| it.wait == WaitKind::Lock && it.site != SiteId(0);
         assert_eq!(
             sites.iter().filter(known).count() as u64 + unknown,

@@ -70,7 +70,7 @@ impl Coroutine {
         self.waits.resumed = None;
         // A site that was put in doubt stays so: many gaps take no longer where it was at many sites.
         if self.account.misses_events() {
-            self.waits.doubt_new_sites(places);
+            places.doubt(self.waits.visited.take_new());
         }
         None
     }

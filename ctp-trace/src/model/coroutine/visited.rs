@@ -9,7 +9,8 @@ const FEW: usize = 16;
 /// Numbers of sites, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visited {
-    sites: Vec<u32>,
+    /// In the order in which they came.
+    pub(super) sites: Vec<u32>,
     /// The same ones, if they are many.
     index: Option<Box<Index>>,
     /// How many of them [`take_new`](Visited::take_new) has told.
@@ -28,11 +29,6 @@ impl Visited {
             self.add(site);
         }
         is_new
-    }
-
-    /// All of them, in the order in which they came.
-    pub(super) fn sites(&self) -> &[u32] {
-        &self.sites
     }
 
     /// Those that came since this was last asked.
@@ -71,13 +67,7 @@ mod tests {
             let new = (0..1000).filter(|site| visited.insert(site * 7));
             assert_eq!(new.count(), if round == 0 { 1000 } else { 0 });
         }
-        assert!(
-            visited
-                .sites()
-                .iter()
-                .copied()
-                .eq((0..1000).map(|it| it * 7))
-        );
+        assert!(visited.sites.iter().copied().eq((0..1000).map(|it| it * 7)));
     }
 
     #[test]
@@ -87,7 +77,7 @@ mod tests {
         assert_eq!(visited.take_new(), [5, 3]);
         assert!(visited.insert(9) && !visited.insert(3));
         assert_eq!(visited.take_new(), [9]);
-        assert_eq!(visited.sites(), [5, 3, 9]);
+        assert_eq!(visited.sites, [5, 3, 9]);
         assert!(visited.take_new().is_empty());
     }
 }

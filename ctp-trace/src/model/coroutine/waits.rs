@@ -27,7 +27,7 @@ pub struct Waits {
     /// The wait that ended in the latest run; unknown if events after it are missing.
     pub(super) resumed: Option<Resumed>,
     /// Sites where it has waited, by number.
-    visited: Visited,
+    pub(super) visited: Visited,
 }
 
 /// Spans, counted and summed up.
@@ -246,15 +246,5 @@ impl Waits {
             resumed.credited = true;
             places.by_number(resumed.site).wakers.add(site);
         }
-    }
-
-    /// What is missing of it may have been at any site where it was seen since this was last asked.
-    pub(super) fn doubt_new_sites(&mut self, places: &mut Places) {
-        places.doubt(self.visited.take_new());
-    }
-
-    /// What is missing of it may have been at any site where it was seen.
-    pub(super) fn doubt_sites(&self, places: &mut Places) {
-        places.doubt(self.visited.sites());
     }
 }
