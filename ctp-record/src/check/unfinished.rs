@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const THREADS_EVERY: u32 = 16;
 
 /// What is not whole, and what follows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Unfinished {
     inode: u64,
     suspects: HashMap<Place, Suspect>,
@@ -83,11 +83,7 @@ impl Unfinished {
     pub fn of(inode: u64) -> Self {
         Unfinished {
             inode,
-            suspects: HashMap::new(),
-            looks: 0,
-            events: NotSeen,
-            identities: NotSeen,
-            entries: NotSeen,
+            ..Unfinished::default()
         }
     }
 

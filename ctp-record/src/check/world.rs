@@ -12,7 +12,7 @@ use super::watch::Latest;
 use crate::proc::{descriptor, unix_sockets};
 
 /// Counts and first proofs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct World {
     /// Stations there are.
     pub max: u32,
@@ -46,18 +46,9 @@ impl World {
     pub fn of(max: u32, inode: u64) -> Self {
         World {
             max,
-            stations: 0,
-            most_claimed: 0,
-            connected: 0,
-            descriptors: 0,
-            inheritable: None,
-            twice: None,
             threads: Threads::of(inode),
             unfinished: Unfinished::of(inode),
-            mapped: false,
-            bell: Bell::default(),
-            killed: false,
-            ids: HashMap::new(),
+            ..World::default()
         }
     }
 
