@@ -2,7 +2,7 @@
 
 use super::decode::{Decoder, small, waker};
 use super::encode::{Encoder, waker_code};
-use super::{Column, wait, wait_code};
+use super::{Column, wait};
 use crate::codec::varint::{put_int, put_uint};
 use crate::error::Malformed;
 use crate::hash::Map;
@@ -138,7 +138,7 @@ impl Encoder {
     fn resource(&mut self, wait: WaitKind, arg: u64, site: SiteId, foretold: Resource) {
         self.put_step(Column::DeedSite, site.0, foretold.site);
         let column = self.column(Column::Resource);
-        column.push(wait_code(wait));
+        column.push(wait.code());
         put_int(column, arg.wrapping_sub(foretold.arg) as i64);
     }
 

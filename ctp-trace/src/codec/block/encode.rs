@@ -3,8 +3,8 @@
 use super::deed::Expected;
 use super::rows::{Rows, step};
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
-    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
+    COLUMNS, COROUTINE_HIT, Column, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle, SEEN_HIT,
+    SPOT_HIT, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
 use crate::codec::payload::{Payload, Sort};
 use crate::codec::varint::{put_bytes, put_int, put_uint};
@@ -55,7 +55,7 @@ impl Encoder {
             EventKind::Suspend => self.hits(event, EventKind::Suspend),
             kind => self.hits_of_few(event, kind),
         };
-        let control = kind_code(event.kind) | self.coroutine(event.coroutine) | hits;
+        let control = event.kind.code() | self.coroutine(event.coroutine) | hits;
         self.row(control, event.at);
     }
 
@@ -139,7 +139,7 @@ impl Encoder {
         put_uint(column, row);
         put_uint(column, tally.filtered);
         let inexact = if tally.inexact { INEXACT } else { 0 };
-        column.push(inexact | tally.hidden.map_or(NOT_HIDDEN, kind_code) << HIDDEN_SHIFT);
+        column.push(inexact | tally.hidden.map_or(NOT_HIDDEN, EventKind::code) << HIDDEN_SHIFT);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -253,15 +253,6 @@ impl Encoder {
             self.column(Column::Arg),
             spot.arg.wrapping_sub(foretold.arg) as i64,
         );
-    }
-}
-
-fn kind_code(kind: EventKind) -> u8 {
-    match kind {
-        EventKind::Birth => BIRTH,
-        EventKind::Run => RUN,
-        EventKind::Suspend => SUSPEND,
-        EventKind::Death => DEATH,
     }
 }
 
