@@ -132,21 +132,23 @@ impl Census {
     /// What is usual where this coroutine waits. Where too few events are known for that, what is
     /// usual for those of its name.
     pub fn past(&self, coroutine: &Coroutine) -> Past {
-        let wait = coroutine.suspend();
-        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        let past = stats.map(SiteStats::past).unwrap_or_default();
-        match coroutine.account.has_earlier_totals() {
-            true => coroutine.past(past, self.named(coroutine.kin()).as_ref()),
-            false => past,
+        let past = self.past_of_place(coroutine);
+        if coroutine.account.has_earlier_totals() {
+            return coroutine.past(past, self.named(coroutine.kin()).as_ref());
         }
+        past
     }
 
     /// Whether [`past`](Census::past) is what is usual for coroutines of its name, not where it
     /// waits.
     pub fn is_past_of_name(&self, coroutine: &Coroutine) -> bool {
+        coroutine.needs_past_of_name(&self.past_of_place(coroutine))
+    }
+
+    fn past_of_place(&self, coroutine: &Coroutine) -> Past {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        coroutine.needs_past_of_name(&stats.map(SiteStats::past).unwrap_or_default())
+        stats.map(SiteStats::past).unwrap_or_default()
     }
 
     /// The sites where coroutines waited, with the waits and the runs that are open at the end.

@@ -202,18 +202,12 @@ impl Census {
 
     /// Whether nothing is missing of what tells of locks since.
     fn is_told_since(&self, one: &Coroutine, since: Nanos) -> bool {
+        let runners = self.runners.get(one.process);
         self.doubt_since(one, since).is_none()
             && !self.missing.losses.any_since(one.process, since)
             && self.window().is_none()
             && !self.holds.forgotten
-            && self.tells_all_runs(one.process)
-    }
-
-    /// Whether all of its threads that ran coroutines told all that they did.
-    fn tells_all_runs(&self, process: ProcessId) -> bool {
-        self.runners
-            .get(process)
-            .is_none_or(|runners| !runners.has_untold)
+            && runners.is_none_or(|runners| !runners.has_untold)
     }
 
     /// What those may take that were woken, and are polled, or run after they waited for it.

@@ -53,16 +53,18 @@ pub(super) struct ByName {
 impl Census {
     /// The totals of all coroutines of each name and place, those that are over included, in no order.
     pub fn by_name(&self) -> Vec<Named> {
-        self.all_named().into_list()
+        self.all_named().all.into_values().collect()
     }
 
     /// The totals of these coroutines, unless there are none.
     pub fn named(&self, kin: Kin) -> Option<Named> {
-        let mut named = self.sums.by_name.only(kin);
+        let mut named = ByName::default();
+        let known = self.sums.by_name.get(kin).cloned();
+        named.all.extend(known.map(|known| (kin, known)));
         let all = self.coroutines.all().iter();
         all.filter(|one| one.kin() == kin)
             .for_each(|one| named.add(one, self.end_of(one.process)));
-        named.into_list().pop()
+        named.all.remove(&kin)
     }
 
     pub(super) fn all_named(&self) -> ByName {
@@ -101,19 +103,6 @@ impl ByName {
 
     pub(super) fn get(&self, kin: Kin) -> Option<&Named> {
         self.all.get(&kin)
-    }
-
-    /// The same without the others.
-    pub(super) fn only(&self, kin: Kin) -> Self {
-        let mut only = ByName::default();
-        if let Some(named) = self.get(kin) {
-            only.all.insert(kin, named.clone());
-        }
-        only
-    }
-
-    pub(super) fn into_list(self) -> Vec<Named> {
-        self.all.into_values().collect()
     }
 
     /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
