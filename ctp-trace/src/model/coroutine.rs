@@ -116,8 +116,10 @@ impl Coroutine {
             wake: self.wake_standing(),
             polls: PollStanding {
                 wakers: self.wakes.wakers,
+                by_others: self.polls.by_others,
+                when_woken: self.polls.when_woken,
+                untold: false,
                 keeps_permits: self.kind != CoroutineKind::Future,
-                ..self.polls.standing()
             },
             wait: WaitStanding {
                 idle: marks.idle,
@@ -166,7 +168,7 @@ impl Coroutine {
         let from = self.last.as_ref().filter(is_next)?;
         match from.kind {
             EventKind::Birth => Some(from.at),
-            EventKind::Suspend if wakes_between(from, run) == 1 => {
+            EventKind::Suspend if run.wake_seen.wrapping_sub(from.wake_seen) == 1 => {
                 let within = self.wakes.times().filter(|at| *at <= run.at);
                 Some(within.fold(from.at, Nanos::max))
             }
@@ -218,9 +220,4 @@ impl Coroutine {
 #[inline]
 fn suspend_of<'a>(last: Option<&'a Event>, account: &Account) -> Option<&'a Event> {
     last.filter(|event| event.kind == EventKind::Suspend && account.hidden.is_none())
-}
-
-/// How many wakes came between the run before a suspend and the run after it.
-fn wakes_between(suspend: &Event, run: &Event) -> u16 {
-    run.wake_seen.wrapping_sub(suspend.wake_seen)
 }

@@ -18,17 +18,13 @@ use crate::verdict::{
 /// have it in a queue of its own.
 fn served_there(one: &Coroutine, runners: &Runners) -> Option<Served> {
     let served = runners.thread(one.last?.tid)?.served?;
-    match one.wakes.call.filter(|woken| woken.may_be_from_coroutine) {
-        Some(woken) => {
-            let there = runners.thread(woken.tid)?.served?;
-            Some(if there.ready < served.ready {
-                there
-            } else {
-                served
-            })
-        }
-        None => Some(served),
-    }
+    let Some(woken) = one.wakes.call.filter(|call| call.may_be_from_coroutine) else {
+        return Some(served);
+    };
+    let there = runners.thread(woken.tid)?.served?;
+    [served, there]
+        .into_iter()
+        .min_by_key(|served| served.ready)
 }
 
 impl Census {
@@ -68,7 +64,7 @@ impl Census {
     fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {
         let mut past = one
             .suspend()
-            .map(|wait| pasts.at(wait.site, wait.wait))
+            .and_then(|wait| pasts.get(&(wait.site, wait.wait)).copied())
             .unwrap_or_default();
         if one.account.has_earlier_totals() {
             past = one.past(past, named.get(one.kin()));

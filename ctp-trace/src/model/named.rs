@@ -77,11 +77,8 @@ impl Census {
 
     /// Events that no record tells of, but totals do.
     pub fn summed_up(&self) -> u64 {
-        let all = self
-            .coroutines
-            .all()
-            .iter()
-            .map(|one| one.account.summed_up());
+        let all = self.coroutines.all().iter();
+        let all = all.map(|one| one.account.summed_up());
         all.fold(self.totals().summed_up_of_the_dead, u64::saturating_add)
     }
 

@@ -4,8 +4,7 @@ pub(super) mod closings;
 pub(super) mod habits;
 pub(super) mod joins;
 
-use super::coroutine::Coroutine;
-use closings::{Closing, Closings, Resource};
+use closings::Closings;
 use habits::Habits;
 use joins::Joins;
 
@@ -15,12 +14,4 @@ pub(super) struct Resources {
     pub(super) closings: Closings,
     pub(super) joins: Joins,
     pub(super) habits: Habits,
-}
-
-impl Resources {
-    /// Those that wait for this wait for what has come.
-    pub(super) fn close(&mut self, it: Resource, closing: Closing, coroutines: &[Coroutine]) {
-        self.closings.note(it, closing, coroutines);
-        self.habits.closed(it, &closing);
-    }
 }

@@ -76,10 +76,7 @@ pub(super) struct Places {
 }
 
 /// What is usual at each of [`Places`], worked out once for many judgements.
-pub(super) struct Pasts<'a> {
-    places: &'a Places,
-    pasts: Vec<Past>,
-}
+pub(super) type Pasts = Map<(SiteId, WaitKind), Past>;
 
 impl Places {
     /// Number of a site, which is new if it was never asked for.
@@ -140,26 +137,16 @@ impl Places {
         &self.sites[number as usize]
     }
 
+    pub(super) fn pasts(&self) -> Pasts {
+        let numbers = self.index.iter();
+        let past = |(key, number): (&_, &u32)| (*key, self.get(*number).past());
+        numbers.map(past).collect()
+    }
+
     pub(super) fn find(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
         self.index
             .get(&(site, wait))
             .map(|&number| self.get(number))
-    }
-
-    pub(super) fn pasts(&self) -> Pasts<'_> {
-        Pasts {
-            places: self,
-            pasts: self.sites.iter().map(SiteStats::past).collect(),
-        }
-    }
-}
-
-impl Pasts<'_> {
-    pub(super) fn at(&self, site: SiteId, wait: WaitKind) -> Past {
-        let number = self.places.index.get(&(site, wait));
-        number
-            .map(|&number| self.pasts[number as usize])
-            .unwrap_or_default()
     }
 }
 

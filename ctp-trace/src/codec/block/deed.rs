@@ -43,10 +43,6 @@ struct Resource {
 }
 
 impl Expected {
-    pub fn clear(&mut self) {
-        *self = Expected::default();
-    }
-
     /// Rows since the deed before, if there are so many by now.
     pub fn since(&self, rows: u64) -> u64 {
         rows - self.rows

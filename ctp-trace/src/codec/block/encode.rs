@@ -32,14 +32,13 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     pub(crate) fn new() -> Self {
-        let (columns, spots) = (Default::default(), Map::default());
         Encoder {
-            columns,
+            columns: Default::default(),
             at_hand: Rows::default(),
             until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
-            spots,
+            spots: Map::default(),
             latest_spot: (Spot::default(), 0),
         }
     }
@@ -112,13 +111,10 @@ impl Encoder {
         self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         let column = self.column(Column::Tally);
-        let torn = if tally.torn.is_some() { TORN } else { 0 };
         // Readers before 1.2 would else build a verdict on what is not the latest event.
-        let inexact = match tally.inexact || tally.hidden.is_some() {
-            true => INEXACT,
-            false => 0,
-        };
-        column.push(torn | inexact);
+        let is_inexact = tally.inexact || tally.hidden.is_some();
+        let torn = u8::from(tally.torn.is_some()) * TORN;
+        column.push(torn | (u8::from(is_inexact) * INEXACT));
         put_uint(column, tally.attempted);
         put_int(column, tally.attempted.wrapping_sub(tally.recorded) as i64);
         if let Some(n) = tally.torn {
@@ -181,7 +177,7 @@ impl Encoder {
             }
         }
         self.oracle.clear();
-        self.expected.clear();
+        self.expected = Expected::default();
         self.spots.clear();
         self.latest_spot = (Spot::default(), 0);
     }

@@ -24,7 +24,10 @@ impl Visited {
     /// One more, if it is none of them yet: whether it was.
     #[inline]
     pub(super) fn insert(&mut self, site: u32) -> bool {
-        let is_new = !self.has(site);
+        let is_new = match &self.index {
+            None => !self.sites.contains(&site),
+            Some(index) => !index.0.contains_key(&site),
+        };
         if is_new {
             self.add(site);
         }
@@ -35,14 +38,6 @@ impl Visited {
     pub(super) fn take_new(&mut self) -> &[u32] {
         let told = std::mem::replace(&mut self.told, self.sites.len());
         &self.sites[told..]
-    }
-
-    #[inline]
-    fn has(&self, site: u32) -> bool {
-        match &self.index {
-            None => self.sites.contains(&site),
-            Some(index) => index.0.contains_key(&site),
-        }
     }
 
     fn add(&mut self, site: u32) {

@@ -89,15 +89,13 @@ impl Filtering {
 
 /// Whatever the filter is, while recording is stopped.
 fn what_is_kept(control: &Control) -> Control {
-    let kept = match control.stopped {
-        true => Control::default(),
-        false => *control,
-    };
+    let stopped = control.stopped;
+    let kept = Some(*control).filter(|_| !stopped).unwrap_or_default();
     Control {
         at: Nanos(0),
         generation: 0,
         pid: 0,
-        stopped: control.stopped,
+        stopped,
         ..kept
     }
 }
