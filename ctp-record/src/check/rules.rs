@@ -9,6 +9,7 @@ use ctp_nostd::Region;
 
 use super::look::Look;
 use super::world::World;
+use program::proven;
 
 /// What a rule says of what was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "close-on-exec",
-        Scope::World(program::close_on_exec),
+        Scope::World(|world| proven(&world.inheritable, world.descriptors > 0)),
         "open with O_CLOEXEC and SOCK_CLOEXEC",
     ),
     rule(
@@ -107,7 +108,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "unique ids",
-        Scope::World(program::unique),
+        Scope::World(|world| proven(&world.twice, world.stations > 1)),
         "make ids of process id and a counter, not of an address",
     ),
     rule(
@@ -158,12 +159,12 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "own thread",
-        Scope::World(|world| program::proven(&world.threads.stranger, world.threads.are_known())),
+        Scope::World(|world| proven(&world.threads.stranger, world.threads.are_known())),
         "take gettid() of the thread that writes, and again in a fork",
     ),
     rule(
         "one process",
-        Scope::World(|world| program::proven(&world.threads.shared, world.threads.are_known())),
+        Scope::World(|world| proven(&world.threads.shared, world.threads.are_known())),
         "after a fork, let the child leave its parent's stations alone",
     ),
     rule(

@@ -89,8 +89,7 @@ impl Threads {
         if !(1..=LARGEST_TID).contains(&seen.tid) {
             return;
         }
-        let standing = self.standing(seen);
-        if let Standing::Member(process) = standing {
+        if let Standing::Member(process) = self.standing(seen) {
             self.note_owner(seen, process);
         }
     }

@@ -141,18 +141,14 @@ impl Unfinished {
         if !self.looks.is_multiple_of(THREADS_EVERY) {
             return;
         }
-        let inode = self.inode;
-        let late = self.suspects.values_mut();
-        let mut late = late
-            .filter(|suspect| suspect.since.elapsed() > PATIENCE)
-            .peekable();
-        if late.peek().is_none() || !attached.iter().all(|pid| process::is_alive(*pid)) {
+        let is_late = |suspect: &&mut Suspect| suspect.since.elapsed() > PATIENCE;
+        let mut late: Vec<_> = self.suspects.values_mut().filter(is_late).collect();
+        if late.is_empty() || !attached.iter().all(|pid| process::is_alive(*pid)) {
             return;
         }
-        let mut late: Vec<_> = late.collect();
-        let is_new = late.iter().any(|suspect| suspect.awake.is_none());
-        let all = match is_new {
-            true => threads_with(inode),
+        let is_new = |suspect: &&mut Suspect| suspect.awake.is_none();
+        let all = match late.iter().any(is_new) {
+            true => threads_with(self.inode),
             false => BTreeSet::new(),
         };
         for suspect in &mut late {

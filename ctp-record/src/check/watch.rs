@@ -235,7 +235,7 @@ fn pair_of<'p>(
     (started_ns, ahead_ns): (u64, i64),
 ) -> Pair<'p> {
     let rows = region.attaches.iter();
-    let pair = Pair {
+    let mut pair = Pair {
         before: before.map(|latest| &latest.look),
         now,
         is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
@@ -244,10 +244,8 @@ fn pair_of<'p>(
         attached: rows.take_while(|row| row.pid().is_some()).count(),
         region: *region,
     };
-    Pair {
-        is_jumbled: pair.is_jumbled || pair.went_back(),
-        ..pair
-    }
+    pair.is_jumbled |= pair.went_back();
+    pair
 }
 
 /// The first proof stays; what was kept once is no longer unseen.

@@ -55,10 +55,7 @@ pub type Facts = Vec<(String, String)>;
 impl Status {
     /// By name; all but `recording`, `filter`, `output` and `failure` are numbers.
     pub fn to_facts(&self) -> Facts {
-        let recording = match self.orders.stopped {
-            true => "stopped",
-            false => "on",
-        };
+        let recording = if self.orders.stopped { "stopped" } else { "on" };
         let words = [
             ("recording", recording.to_owned()),
             ("filter", self.orders.filter.to_string()),

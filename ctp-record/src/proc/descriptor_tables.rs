@@ -42,10 +42,8 @@ impl Tables {
 
     /// A thread without any is about to end, and holds nothing.
     fn add(&mut self, pid: u32, tid: u32, directory: PathBuf) -> io::Result<()> {
-        let is_shared = match tid == pid {
-            true => Some(true),
-            false => is_shared(pid, tid),
-        };
+        let is_first = (tid == pid).then_some(true);
+        let is_shared = is_first.or_else(|| is_shared(pid, tid));
         if is_shared != Some(true) && has_any(&directory)? {
             self.has_own |= is_shared == Some(false);
             self.directories.push(directory);

@@ -118,14 +118,6 @@ impl Processes {
         id
     }
 
-    fn meet_writer(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
-        let id = self.meet(pid, sink);
-        if let Some(known) = self.known.get_mut(&pid) {
-            known.has_written = true;
-        }
-        id
-    }
-
     /// The numbers that were given out so far.
     pub fn numbers(&self) -> &Numbers {
         &self.numbers
@@ -277,10 +269,8 @@ impl Processes {
     }
 
     fn covers(&self, pid: u32, address: u64) -> bool {
-        self.known.get(&pid).is_some_and(|known| {
-            let mut modules = known.modules.iter();
-            modules.any(|module| module.covers(address))
-        })
+        let known = self.known.get(&pid);
+        known.is_some_and(|known| known.modules.iter().any(|it| it.covers(address)))
     }
 }
 
@@ -306,7 +296,11 @@ impl Outside for Writers<'_> {
 
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
         let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
-        self.processes.meet_writer(pid, sink)
+        let id = self.processes.meet(pid, sink);
+        if let Some(known) = self.processes.known.get_mut(&pid) {
+            known.has_written = true;
+        }
+        id
     }
 
     /// The clock of a process, also if it has ended since it was met. Where the program starts others in

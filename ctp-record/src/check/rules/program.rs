@@ -33,22 +33,6 @@ pub(super) fn connected(world: &World) -> Judged {
     }
 }
 
-pub(super) fn close_on_exec(world: &World) -> Judged {
-    match (&world.inheritable, world.descriptors) {
-        (Some(proof), _) => Broken(proof.clone()),
-        (None, 0) => NotSeen,
-        _ => Kept,
-    }
-}
-
-pub(super) fn unique(world: &World) -> Judged {
-    match (&world.twice, world.stations) {
-        (Some(proof), _) => Broken(proof.clone()),
-        (None, 0 | 1) => NotSeen,
-        _ => Kept,
-    }
-}
-
 /// Who has no socket leaves the flag to others.
 pub(super) fn rings(world: &World) -> Judged {
     let proof = world.bell.unrung.clone().filter(|_| world.connected > 0);
