@@ -58,7 +58,9 @@ pub fn check(launch: &Launch) -> Result<u8, Error> {
         .until_the_end(running, signals)
         .map_err(Error::Wait)?;
     print(&text_of(&judged))?;
-    let broken = judged.iter().any(|(judged, _)| is_broken(judged));
+    let broken = judged
+        .iter()
+        .any(|(judged, _)| matches!(judged, Judged::Broken(_)));
     Ok(if broken { BROKEN } else { 0 })
 }
 
@@ -68,10 +70,6 @@ fn file_of(memory: &Memory) -> io::Result<File> {
         path: fs::read_link(&descriptor)?.to_string_lossy().into_owned(),
         inode: fs::metadata(&descriptor)?.ino(),
     })
-}
-
-fn is_broken(judged: &Judged) -> bool {
-    matches!(judged, Judged::Broken(_))
 }
 
 /// A line for each rule, and after a broken one its proof and what to do.

@@ -98,19 +98,20 @@ impl Histogram {
     /// At least `percent` of 100 were not longer than this: an upper bound, at most twice the
     /// true value and never above the longest.
     pub fn bound(&self, percent: u8) -> Option<Nanos> {
-        if self.count == 0 {
-            return None;
-        }
-        let wanted = (u128::from(self.count) * u128::from(percent.min(100)))
-            .div_ceil(100)
-            .max(1);
-        let mut seen = 0;
-        let bin = self.all_bins().iter().position(|&n| {
-            seen += u128::from(n);
-            wanted <= seen
-        })?;
+        let bin = bin_of_percentile(self.all_bins(), percent)?;
         Some(Nanos(last_of(bin).min(self.max)))
     }
+}
+
+/// The first bin up to which at least `percent` of 100 are counted; `None` if there are none.
+pub(crate) fn bin_of_percentile(bins: &[u64], percent: u8) -> Option<usize> {
+    let total: u128 = bins.iter().map(|count| u128::from(*count)).sum();
+    let wanted = (total * u128::from(percent.min(100))).div_ceil(100).max(1);
+    let mut seen = 0;
+    bins.iter().position(|count| {
+        seen += u128::from(*count);
+        wanted <= seen
+    })
 }
 
 fn bin_of(ns: u64) -> usize {

@@ -94,11 +94,6 @@ impl Census {
         &self.missing.filtering
     }
 
-    /// Events that filters kept out.
-    pub fn filtered(&self) -> u64 {
-        self.totals().filtered
-    }
-
     /// The coroutines that are not known to be over, by id.
     pub fn coroutines(&self) -> Vec<&Coroutine> {
         let mut all: Vec<_> = self.coroutines.all().iter().collect();
@@ -137,21 +132,23 @@ impl Census {
     /// What is usual where this coroutine waits. Where too few events are known for that, what is
     /// usual for those of its name.
     pub fn past(&self, coroutine: &Coroutine) -> Past {
-        let wait = coroutine.suspend();
-        let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        let past = stats.map(SiteStats::past).unwrap_or_default();
-        match coroutine.account.has_earlier_totals() {
-            true => coroutine.past(past, self.named(coroutine.kin()).as_ref()),
-            false => past,
+        let past = self.past_of_place(coroutine);
+        if coroutine.account.has_earlier_totals() {
+            return coroutine.past(past, self.named(coroutine.kin()).as_ref());
         }
+        past
     }
 
     /// Whether [`past`](Census::past) is what is usual for coroutines of its name, not where it
     /// waits.
     pub fn is_past_of_name(&self, coroutine: &Coroutine) -> bool {
+        coroutine.needs_past_of_name(&self.past_of_place(coroutine))
+    }
+
+    fn past_of_place(&self, coroutine: &Coroutine) -> Past {
         let wait = coroutine.suspend();
         let stats = wait.and_then(|wait| self.site(wait.site, wait.wait));
-        coroutine.needs_past_of_name(&stats.map(SiteStats::past).unwrap_or_default())
+        stats.map(SiteStats::past).unwrap_or_default()
     }
 
     /// The sites where coroutines waited, with the waits and the runs that are open at the end.
@@ -163,27 +160,25 @@ impl Census {
                 places
                     .at(wait.site, wait.wait)
                     .open
-                    .add(one.waits.since().until(end));
+                    .add(one.waits.since.until(end));
             }
             if let (Some(since), Some(from)) = (one.runs_since(), one.waits.resumed_at()) {
                 one.waits.count(&mut places);
                 places.by_number(from).runs.add(since.until(end));
             }
-            if one.account.misses_events() {
-                one.doubt_its_sites(&mut places);
-            }
+            one.doubt_its_sites(&mut places);
         }
-        places.into_sites()
+        places.sites
     }
 
     /// Sums over all coroutines.
     pub fn totals(&self) -> &Totals {
-        self.sums.totals()
+        &self.sums.totals
     }
 
     /// The closing account, if the trace has one.
     pub fn end(&self) -> Option<&End> {
-        self.extent.end()
+        self.extent.end.as_ref()
     }
 
     /// When the recording ended, as far as known: every age is measured to this. While it goes on, or
@@ -208,13 +203,13 @@ impl Census {
 
     /// How this process ended, if that was before the recording did.
     pub fn ended_early(&self, process: ProcessId) -> Option<&ProcessEnd> {
-        self.extent.process_end(process)
+        self.extent.ends.get(&process)
     }
 
     /// The first closing of what each that waits does wait for, since it does. Not if recording was
     /// stopped in between: an earlier one may have gone unseen.
     pub fn closings(&self) -> BTreeMap<CoroutineId, Closing> {
-        let lost = self.resources.lost(self.coroutines.all());
+        let lost = self.resources.closings.lost(self.coroutines.all());
         let seen = |(id, (_, closing)): (CoroutineId, (u64, Closing))| {
             let since = self.get(id)?.suspend()?.at;
             let is_sure = !self

@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         let read = source.read_at(0, &mut header);
         let header_bytes = header::decode(&header[..read])?;
         let mut chunks = Chunks::new(Box::new(source), header_bytes as u64);
-        let offset = chunks.offset();
+        let offset = chunks.offset;
         let start = chunks
             .next()
             .and_then(first)
@@ -92,15 +92,15 @@ impl<'a> Reader<'a> {
             return Completeness::Whole;
         }
         Completeness::Truncated {
-            offset: self.chunks.offset(),
-            lost_so_far: self.chunks.lost(),
+            offset: self.chunks.offset,
+            lost_so_far: self.chunks.lost,
         }
     }
 
     /// The most events that any chunk read so far states as lost.
     #[must_use]
     pub fn stated_lost(&self) -> u64 {
-        self.chunks.most_lost()
+        self.chunks.most_lost
     }
 
     /// Chunks read so far whose type a later version added: their records are not given.

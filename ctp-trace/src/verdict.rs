@@ -95,22 +95,15 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn decide(&self) -> Decision {
-        match self.standing.state {
-            State::Dead => (Fact::Dead, Verdict::Over, Reason::Over),
-            State::Cancelled => (Fact::Cancelled, Verdict::Over, Reason::Over),
-            state => match self.standing.missing.lost {
-                Some(lost) => (
-                    fact(state, None, None),
-                    Verdict::Unknown,
-                    Reason::Lost(lost),
-                ),
-                None if 0 < self.standing.missing.filtered => {
-                    let reason = Reason::Filtered(self.standing.missing.filtered);
-                    (fact(state, None, None), Verdict::Unknown, reason)
-                }
-                None => self.decide_alive(state),
-            },
-        }
+        let Standing { state, missing, .. } = *self.standing;
+        let unknown = match (state, missing.lost) {
+            (State::Dead, _) => return (Fact::Dead, Verdict::Over, Reason::Over),
+            (State::Cancelled, _) => return (Fact::Cancelled, Verdict::Over, Reason::Over),
+            (_, Some(lost)) => Reason::Lost(lost),
+            _ if 0 < missing.filtered => Reason::Filtered(missing.filtered),
+            _ => return self.decide_alive(state),
+        };
+        (fact(state, None, None), Verdict::Unknown, unknown)
     }
 
     fn decide_alive(&self, state: State) -> Decision {
@@ -155,10 +148,7 @@ impl Case<'_> {
         let beyond = self.threshold <= queued && usual.0.saturating_mul(BEYOND_LONGEST) < queued.0;
         match self.overtaken_since(ready, self.standing.threads.served) {
             Some(served) if beyond => {
-                let verdict = match self.is_surely_passed_over(latest) {
-                    true => Verdict::Stuck,
-                    false => Verdict::MaybeStuck,
-                };
+                let verdict = stuck_if(self.is_surely_passed_over(latest));
                 (verdict, Reason::PassedOver { ready, served })
             }
             _ => (Verdict::Waiting, Reason::Queued { ready }),
@@ -200,11 +190,8 @@ impl Case<'_> {
     fn abandoned(&self) -> (Verdict, Reason) {
         let is_close = self.standing.wake.is_some_and(|wake| wake.close_call);
         let is_open = is_close || self.standing.polls.untold || !self.standing.polls.when_woken;
-        let verdict = match self.age < SURE_AFTER || is_open {
-            true => Verdict::MaybeStuck,
-            false => Verdict::Stuck,
-        };
-        (verdict, Reason::Abandoned)
+        let is_sure = SURE_AFTER <= self.age && !is_open;
+        (stuck_if(is_sure), Reason::Abandoned)
     }
 
     fn suspended(&self) -> (Verdict, Reason) {
@@ -229,11 +216,8 @@ impl Case<'_> {
         if ago < self.threshold || ago.0 <= usual {
             return None;
         }
-        let at = closed.at;
-        Some(match self.doubt_of(closed.whole, ago) {
-            None => (Verdict::Stuck, Reason::Closed { at, doubt: None }),
-            doubt => (Verdict::MaybeStuck, Reason::Closed { at, doubt }),
-        })
+        let (at, doubt) = (closed.at, self.doubt_of(closed.whole, ago));
+        Some((stuck_if(doubt.is_none()), Reason::Closed { at, doubt }))
     }
 
     /// The recorder saw twice that what it waits for is gone, or is there. What its program tells of
@@ -249,27 +233,19 @@ impl Case<'_> {
         let ago = first.until(self.standing.end);
         let usual = looked.longest_after.0.saturating_mul(BEYOND_LONGEST);
         let is_short = first.until(looked.latest) < LOOKS_APART || ago < self.threshold;
+        let usual_doubt = self.doubt_of(looked.whole, ago);
         let doubt = match seen {
-            Seen::Closed if usual < ago.0 => self.doubt_of(looked.whole, ago),
-            Seen::NumberClosed if usual < ago.0 => {
-                let doubt = self.doubt_of(looked.whole, ago);
-                doubt.or(Some(Doubt::OtherNumber))
-            }
-            Seen::Unwatched(_) if usual < ago.0 => {
-                let doubt = self.doubt_of(looked.whole, ago);
-                doubt.or(Some(Doubt::WatchedElsewhere))
-            }
+            Seen::Closed if usual < ago.0 => usual_doubt,
+            Seen::NumberClosed if usual < ago.0 => usual_doubt.or(Some(Doubt::OtherNumber)),
+            Seen::Unwatched(_) if usual < ago.0 => usual_doubt.or(Some(Doubt::WatchedElsewhere)),
             Seen::Replaced => Some(Doubt::UsedAgain),
             Seen::Readable(_) | Seen::HungUp if self.have_others_gone_on_since(first) => {
                 Some(Doubt::HeldUp)
             }
             _ => return None,
         };
-        let verdict = match doubt {
-            None => Verdict::Stuck,
-            Some(_) => Verdict::MaybeStuck,
-        };
-        (!is_short).then_some((verdict, Reason::Looked { seen, first, doubt }))
+        let reason = Reason::Looked { seen, first, doubt };
+        (!is_short).then_some((stuck_if(doubt.is_none()), reason))
     }
 
     fn have_others_gone_on_since(&self, at: Nanos) -> bool {
@@ -372,6 +348,15 @@ impl Judgement {
             reason: Reason::Ignored(self.verdict),
             ..self
         }
+    }
+}
+
+/// Stuck, for certain or most likely.
+fn stuck_if(is_sure: bool) -> Verdict {
+    if is_sure {
+        Verdict::Stuck
+    } else {
+        Verdict::MaybeStuck
     }
 }
 

@@ -106,7 +106,7 @@ fn one_that_is_polled_again_and_again_and_never_woken_is_as_stuck_as_if_it_were_
     let expected = (Verdict::MaybeStuck, Reason::FarBeyond.word(), 8_999);
     assert_eq!(futures.judged(2, 9_100), expected);
     let one = futures.census.get(CoroutineId(2)).expect("it lives");
-    assert_eq!((one.waits.since(), one.waits.idle_polls()), (ms(101), 29));
+    assert_eq!((one.waits.since, one.waits.idle_polls), (ms(101), 29));
 }
 
 // CT-15

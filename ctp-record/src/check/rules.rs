@@ -9,11 +9,13 @@ use ctp_nostd::Region;
 
 use super::look::Look;
 use super::world::World;
+use program::proven;
 
 /// What a rule says of what was seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Judged {
     /// The program never did what the rule is about.
+    #[default]
     NotSeen,
     /// It did, and rightly.
     Kept,
@@ -67,17 +69,7 @@ pub struct Rule {
     pub scope: Scope,
 }
 
-const fn station(name: &'static str, judge: fn(&Pair<'_>) -> Judged, advice: &'static str) -> Rule {
-    let scope = Scope::Station(judge);
-    Rule {
-        name,
-        advice,
-        scope,
-    }
-}
-
-const fn world(name: &'static str, judge: fn(&World) -> Judged, advice: &'static str) -> Rule {
-    let scope = Scope::World(judge);
+const fn rule(name: &'static str, scope: Scope, advice: &'static str) -> Rule {
     Rule {
         name,
         advice,
@@ -87,157 +79,157 @@ const fn world(name: &'static str, judge: fn(&World) -> Judged, advice: &'static
 
 /// All of them, in the order of a coroutine's life.
 pub const RULES: &[Rule] = &[
-    world(
+    rule(
         "attached",
-        program::attached,
+        Scope::World(program::attached),
         "see that CTP_SHM_PATH reaches the program (sudo and others clean the environment), that \
          it attaches before its first coroutine, that opening (as another user: --inherit-fd), magic \
          and version did not make it give up, and that it claims a station for each coroutine",
     ),
-    world(
+    rule(
         "count",
-        program::count,
+        Scope::World(program::count),
         "claim by compare-and-swap while the count is below the maximum",
     ),
-    world(
+    rule(
         "connected",
-        program::connected,
+        Scope::World(program::connected),
         "connect to CTP_SOCK_PATH when attaching",
     ),
-    world(
+    rule(
         "close-on-exec",
-        program::close_on_exec,
+        Scope::World(|world| proven(&world.inheritable, world.descriptors > 0)),
         "open with O_CLOEXEC and SOCK_CLOEXEC",
     ),
-    station(
+    rule(
         "id",
-        occupant::id,
+        Scope::Station(occupant::id),
         "store probe_id, not 0, before the first event",
     ),
-    world(
+    rule(
         "unique ids",
-        program::unique,
+        Scope::World(|world| proven(&world.twice, world.stations > 1)),
         "make ids of process id and a counter, not of an address",
     ),
-    station(
+    rule(
         "dialect",
-        numbers::dialect,
+        Scope::Station(numbers::dialect),
         "number by slot: 2 (n div 8) + 2 in slot n mod 8, odd while writing",
     ),
-    station(
+    rule(
         "no way back",
-        numbers::forward,
+        Scope::Station(numbers::forward),
         "compute seq from the index of the event, never from memory",
     ),
-    station(
+    rule(
         "no gap",
-        numbers::no_gap,
+        Scope::Station(numbers::no_gap),
         "event n goes to slot n mod 8, and n grows by one",
     ),
-    station(
+    rule(
         "even at last",
-        numbers::even,
+        Scope::Station(numbers::even),
         "store the even seq with release after the payload",
     ),
-    world(
+    rule(
         "finished",
-        program::finished,
+        Scope::World(|world| world.unfinished.events.clone()),
         "end each event that was begun: nothing may throw, return or jump between the odd seq and \
          the even one",
     ),
-    station(
+    rule(
         "one writer",
-        numbers::one_writer,
+        Scope::Station(numbers::one_writer),
         "let one thread at a time write to a station",
     ),
-    station(
+    rule(
         "clock",
-        payload::clock,
+        Scope::Station(payload::clock),
         "take CLOCK_MONOTONIC, in nanoseconds",
     ),
-    station(
+    rule(
         "time order",
-        payload::time_order,
+        Scope::Station(payload::time_order),
         "never let an event be earlier than the one before",
     ),
-    station(
+    rule(
         "thread id",
-        payload::thread,
+        Scope::Station(payload::thread),
         "take gettid(), not pthread_self()",
     ),
-    world(
+    rule(
         "own thread",
-        program::own_thread,
+        Scope::World(|world| proven(&world.threads.stranger, world.threads.are_known())),
         "take gettid() of the thread that writes, and again in a fork",
     ),
-    world(
+    rule(
         "one process",
-        program::one_process,
+        Scope::World(|world| proven(&world.threads.shared, world.threads.are_known())),
         "after a fork, let the child leave its parent's stations alone",
     ),
-    station(
+    rule(
         "is_active",
-        payload::is_active,
+        Scope::Station(payload::is_active),
         "write 0 for a suspend, 1 for all else",
     ),
-    station(
+    rule(
         "is_dead",
-        occupant::is_dead,
+        Scope::Station(occupant::is_dead),
         "store 1 with release after the last event, and write no more",
     ),
-    station(
+    rule(
         "free bytes",
-        occupant::free_bytes,
+        Scope::Station(occupant::free_bytes),
         "leave the free bytes zero, without the extension",
     ),
-    station(
+    rule(
         "extension",
-        occupant::extension,
+        Scope::Station(occupant::extension),
         "keep base_n <= event_head, the use of the station in the wake word, and an attached owner",
     ),
-    world(
+    rule(
         "generation",
-        program::moved_in,
+        Scope::World(|world| world.unfinished.identities.clone()),
         "make generation even once the words of line 0 are there, before the first event",
     ),
-    station(
+    rule(
         "event kind",
-        payload::kind,
+        Scope::Station(payload::kind),
         "store the station's generation and a kind from 1 on in each event",
     ),
-    station(
+    rule(
         "event head",
-        numbers::head,
+        Scope::Station(numbers::head),
         "store n + 1 in event_head with release after each event n, before is_dead",
     ),
-    station(
+    rule(
         "sites",
-        occupant::sites,
+        Scope::Station(occupant::sites),
         "store the id of a site, bit 63 set, only once its entry has a key",
     ),
-    station(
+    rule(
         "names",
-        occupant::names,
+        Scope::Station(occupant::names),
         "store the id of a name only once its entry has a key",
     ),
-    world(
+    rule(
         "entries",
-        program::entries,
+        Scope::World(|world| world.unfinished.entries.clone()),
         "store 1 in ready, with release, once the content of an entry is there",
     ),
-    world(
+    rule(
         "rings",
-        program::rings,
+        Scope::World(program::rings),
         "after each event: full fence, load the flag, swap 1 for 0, send a byte",
     ),
-    world(
+    rule(
         "bell swallowed",
-        program::swallowed,
+        Scope::World(program::swallowed),
         "whoever swaps the flag sends a byte",
     ),
-    world(
+    rule(
         "rung without need",
-        program::needless,
+        Scope::World(program::needless),
         "send a byte only after having swapped the flag from 1 to 0",
     ),
 ];

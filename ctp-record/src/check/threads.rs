@@ -20,7 +20,7 @@ pub struct Threads {
     /// Number of the file that is the memory.
     inode: u64,
     /// Processes that connected or were seen to map the memory.
-    attached: BTreeSet<u32>,
+    pub attached: BTreeSet<u32>,
     known: HashMap<u64, Known>,
     /// Some process has thread ids that are others for us.
     is_apart: bool,
@@ -79,11 +79,6 @@ impl Threads {
         }
     }
 
-    /// Processes that attached.
-    pub fn attached(&self) -> &BTreeSet<u32> {
-        &self.attached
-    }
-
     /// Did any thread write of which it is known whose it is?
     pub fn are_known(&self) -> bool {
         !self.owners.is_empty()
@@ -94,8 +89,7 @@ impl Threads {
         if !(1..=LARGEST_TID).contains(&seen.tid) {
             return;
         }
-        let standing = self.standing(seen);
-        if let Standing::Member(process) = standing {
+        if let Standing::Member(process) = self.standing(seen) {
             self.note_owner(seen, process);
         }
     }
@@ -135,9 +129,10 @@ impl Threads {
                 self.attach(process);
                 Standing::Member(process)
             }
-            Some(false) => Standing::Stranger(stranger(process)),
-            None if process::is_older(process) => Standing::Stranger(stranger(process)),
-            None => Standing::Unknown,
+            None if !process::is_older(process) => Standing::Unknown,
+            Some(false) | None => Standing::Stranger(format!(
+                "a thread of process {process}, which has not attached"
+            )),
         }
     }
 
@@ -182,8 +177,4 @@ impl Known {
             && seen.absent_at.is_some_and(|absent| self.at <= absent)
             && self.at.elapsed() <= HOLDS
     }
-}
-
-fn stranger(process: u32) -> String {
-    format!("a thread of process {process}, which has not attached")
 }

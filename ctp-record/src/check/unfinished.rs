@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const THREADS_EVERY: u32 = 16;
 
 /// What is not whole, and what follows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Unfinished {
     inode: u64,
     suspects: HashMap<Place, Suspect>,
@@ -83,11 +83,7 @@ impl Unfinished {
     pub fn of(inode: u64) -> Self {
         Unfinished {
             inode,
-            suspects: HashMap::new(),
-            looks: 0,
-            events: NotSeen,
-            identities: NotSeen,
-            entries: NotSeen,
+            ..Unfinished::default()
         }
     }
 
@@ -145,18 +141,14 @@ impl Unfinished {
         if !self.looks.is_multiple_of(THREADS_EVERY) {
             return;
         }
-        let inode = self.inode;
-        let late = self.suspects.values_mut();
-        let mut late = late
-            .filter(|suspect| suspect.since.elapsed() > PATIENCE)
-            .peekable();
-        if late.peek().is_none() || !attached.iter().all(|pid| process::is_alive(*pid)) {
+        let is_late = |suspect: &&mut Suspect| suspect.since.elapsed() > PATIENCE;
+        let mut late: Vec<_> = self.suspects.values_mut().filter(is_late).collect();
+        if late.is_empty() || !attached.iter().all(|pid| process::is_alive(*pid)) {
             return;
         }
-        let mut late: Vec<_> = late.collect();
-        let is_new = late.iter().any(|suspect| suspect.awake.is_none());
-        let all = match is_new {
-            true => threads_with(inode),
+        let is_new = |suspect: &&mut Suspect| suspect.awake.is_none();
+        let all = match late.iter().any(is_new) {
+            true => threads_with(self.inode),
             false => BTreeSet::new(),
         };
         for suspect in &mut late {

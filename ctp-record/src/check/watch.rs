@@ -131,11 +131,12 @@ impl<'w> Watch<'w> {
 
     fn look(&mut self) {
         self.let_in();
-        self.note_claims();
+        self.world.most_claimed = self.world.most_claimed.max(self.region.claimed());
+        self.world.stations = self.region.allocated().len();
         self.look_at_stations();
         self.world.bell.look(&self.region, &self.latest);
         self.listen();
-        let attached = self.world.threads.attached();
+        let attached = &self.world.threads.attached;
         self.world.unfinished.look_at_threads(attached);
         self.looks += 1;
         if self.looks.is_multiple_of(DESCRIPTORS_EVERY) {
@@ -160,12 +161,6 @@ impl<'w> Watch<'w> {
                 self.world.threads.attach(pid);
             }
         }
-    }
-
-    fn note_claims(&mut self) {
-        let claimed = self.region.claimed();
-        self.world.most_claimed = self.world.most_claimed.max(claimed);
-        self.world.stations = self.region.allocated().len();
     }
 
     fn look_at_stations(&mut self) {
@@ -206,7 +201,9 @@ impl<'w> Watch<'w> {
         let mut bytes = [0; 64];
         for socket in &self.sockets {
             while let Ok(count @ 1..) = read(socket, &mut bytes) {
-                self.world.bell.bytes += rings_in(&bytes[..count]);
+                // A request for memory is no ring.
+                let rings = bytes[..count].strip_prefix(&REQUEST);
+                self.world.bell.bytes += rings.unwrap_or(&bytes[..count]).len() as u64;
                 if bytes.starts_with(&REQUEST) {
                     // All of them are to be seen in one memory. Who hung up needs no answer.
                     let _ = rendezvous::answer(socket, None);
@@ -238,7 +235,7 @@ fn pair_of<'p>(
     (started_ns, ahead_ns): (u64, i64),
 ) -> Pair<'p> {
     let rows = region.attaches.iter();
-    let pair = Pair {
+    let mut pair = Pair {
         before: before.map(|latest| &latest.look),
         now,
         is_jumbled: before.is_some_and(|latest| latest.is_jumbled),
@@ -247,15 +244,8 @@ fn pair_of<'p>(
         attached: rows.take_while(|row| row.pid().is_some()).count(),
         region: *region,
     };
-    Pair {
-        is_jumbled: pair.is_jumbled || pair.went_back(),
-        ..pair
-    }
-}
-
-/// A request for memory is no ring.
-fn rings_in(bytes: &[u8]) -> u64 {
-    bytes.strip_prefix(&REQUEST).unwrap_or(bytes).len() as u64
+    pair.is_jumbled |= pair.went_back();
+    pair
 }
 
 /// The first proof stays; what was kept once is no longer unseen.

@@ -12,7 +12,7 @@ use super::watch::Latest;
 use crate::proc::{descriptor, unix_sockets};
 
 /// Counts and first proofs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct World {
     /// Stations there are.
     pub max: u32,
@@ -46,18 +46,9 @@ impl World {
     pub fn of(max: u32, inode: u64) -> Self {
         World {
             max,
-            stations: 0,
-            most_claimed: 0,
-            connected: 0,
-            descriptors: 0,
-            inheritable: None,
-            twice: None,
             threads: Threads::of(inode),
             unfinished: Unfinished::of(inode),
-            mapped: false,
-            bell: Bell::default(),
-            killed: false,
-            ids: HashMap::new(),
+            ..World::default()
         }
     }
 
@@ -114,12 +105,10 @@ impl World {
     pub fn look_at_descriptors(&mut self, pid: u32, memory: &str, connections: usize) {
         let all = descriptor::all_of(pid);
         let sockets = all.iter().filter(|(_, target)| may_be_ours(pid, target));
-        let sockets: Vec<_> = sockets.collect();
-        let sockets = if sockets.len() > connections {
-            Vec::new()
-        } else {
-            sockets
-        };
+        let mut sockets: Vec<_> = sockets.collect();
+        if sockets.len() > connections {
+            sockets.clear();
+        }
         let memory = all.iter().filter(|(_, target)| target == memory);
         let mut seen = 0;
         for (number, target) in memory.chain(sockets) {
@@ -137,9 +126,7 @@ impl World {
 /// The program's end of a connection has no name, so that any connected stream socket without
 /// one may be it.
 fn may_be_ours(pid: u32, target: &str) -> bool {
-    if !target.starts_with("socket:") {
-        return false;
-    }
-    let inode = target.trim_start_matches("socket:[").trim_end_matches(']');
-    unix_sockets::is_nameless_stream(pid, inode)
+    let rest = target.strip_prefix("socket:[");
+    let inode = rest.and_then(|rest| rest.strip_suffix(']'));
+    inode.is_some_and(|inode| unix_sockets::is_nameless_stream(pid, inode))
 }

@@ -168,17 +168,14 @@ impl Args {
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        let output = self.output.clone();
-        if output == Path::new("-") {
+        if self.output == Path::new("-") {
             return Err(command().error(ErrorKind::ValueValidation, NO_STDOUT));
         }
-        let backlog_bytes = self.backlog;
-        let task = self.task()?;
         Ok(Config {
-            task,
-            output,
-            backlog_bytes,
+            output: self.output.clone(),
+            backlog_bytes: self.backlog,
             verbosity,
+            task: self.task()?,
         })
     }
 

@@ -11,10 +11,8 @@ use crate::error::ControlError;
 /// What the user wants of a recording.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The recorder, or a process that it records.
-    pub pid: u32,
-    /// What to do.
-    pub errand: Errand,
+    /// What is asked of which recorder.
+    pub question: Question,
     /// Print it for programs.
     pub json: bool,
 }
@@ -30,17 +28,13 @@ const LONG_PATIENCE: Duration = Duration::from_secs(600);
 /// # Errors
 /// There is no such recording, it is another user's, it ended meanwhile, or it refuses.
 pub fn ask(ask: &Ask) -> Result<String, ControlError> {
-    let pid = ask.pid;
-    let deadline = Deadline::after(match ask.errand {
+    let pid = ask.question.pid;
+    let deadline = Deadline::after(match ask.question.errand {
         Errand::Verb(_) => PATIENCE,
         Errand::Snapshot(_) => LONG_PATIENCE,
     });
     let stream = find::recorder(pid, deadline)?;
-    let question = Question {
-        pid,
-        errand: ask.errand.clone(),
-    };
-    let text = converse(stream, &question.to_text(), deadline)
+    let text = converse(stream, &ask.question.to_text(), deadline)
         .map_err(|error| ControlError::Unanswered(pid, error))?;
     match wire::answer_from_text(&text) {
         Some(Ok(facts)) => Ok(printed(ask, &facts)),
@@ -50,7 +44,7 @@ pub fn ask(ask: &Ask) -> Result<String, ControlError> {
 }
 
 fn printed(ask: &Ask, facts: &Facts) -> String {
-    match (ask.json, &ask.errand) {
+    match (ask.json, &ask.question.errand) {
         (true, _) => status::to_json(facts),
         (false, Errand::Verb(Verb::Status)) => status::to_text(facts),
         (false, Errand::Verb(_)) => status::in_a_sentence(facts),

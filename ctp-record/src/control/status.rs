@@ -55,10 +55,7 @@ pub type Facts = Vec<(String, String)>;
 impl Status {
     /// By name; all but `recording`, `filter`, `output` and `failure` are numbers.
     pub fn to_facts(&self) -> Facts {
-        let recording = match self.orders.stopped {
-            true => "stopped",
-            false => "on",
-        };
+        let recording = if self.orders.stopped { "stopped" } else { "on" };
         let words = [
             ("recording", recording.to_owned()),
             ("filter", self.orders.filter.to_string()),
@@ -134,12 +131,15 @@ fn in_json(value: &str) -> String {
     text
 }
 
+/// The value of this name, empty if there is none.
+fn fact<'f>(facts: &'f Facts, name: &str) -> &'f str {
+    let found = facts.iter().find(|(known, _)| known == name);
+    found.map_or("", |(_, value)| value)
+}
+
 /// What a command came to, in a line or two.
 pub fn in_a_sentence(facts: &Facts) -> String {
-    let fact = |name: &str| {
-        let found = facts.iter().find(|(fact, _)| fact == name);
-        found.map_or("", |(_, value)| value.as_str())
-    };
+    let fact = |name| fact(facts, name);
     let seconds = fact("at_ns").parse().unwrap_or(0.0) / 1e9;
     let filter = match fact("filter") {
         "none" => "no filter".to_owned(),
@@ -170,10 +170,7 @@ pub fn in_a_sentence(facts: &Facts) -> String {
 
 /// What a snapshot came to, and how to look at it.
 pub fn of_a_snapshot(facts: &Facts) -> String {
-    let fact = |name: &str| {
-        let found = facts.iter().find(|(fact, _)| fact == name);
-        found.map_or("", |(_, value)| value.as_str())
-    };
+    let fact = |name| fact(facts, name);
     let ns = |name| fact(name).parse::<u64>().unwrap_or(0);
     let seconds = ns("at_ns").saturating_sub(ns("since_ns")) as f64 / 1e9;
     let file = fact("snapshot");

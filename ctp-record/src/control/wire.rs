@@ -107,17 +107,11 @@ fn errand(line: &str) -> Result<Errand, BadQuestion> {
     match line.split_once(' ').unwrap_or((line, "")) {
         ("snapshot", "") => Ok(Errand::Snapshot(None)),
         ("snapshot", path) => Ok(Errand::Snapshot(Some(path.into()))),
-        _ => verb(line).map(Errand::Verb),
-    }
-}
-
-fn verb(line: &str) -> Result<Verb, BadQuestion> {
-    match line.split_once(' ').unwrap_or((line, "")) {
-        ("stop", "") => Ok(Verb::Stop),
-        ("start", "") => Ok(Verb::Start),
-        ("status", "") => Ok(Verb::Status),
+        ("stop", "") => Ok(Errand::Verb(Verb::Stop)),
+        ("start", "") => Ok(Errand::Verb(Verb::Start)),
+        ("status", "") => Ok(Errand::Verb(Verb::Status)),
         ("filter", expression) => match expression.parse() {
-            Ok(filter) => Ok(Verb::Filter(filter)),
+            Ok(filter) => Ok(Errand::Verb(Verb::Filter(filter))),
             Err(bad) => Err(BadQuestion::Filter(bad)),
         },
         _ => Err(BadQuestion::Verb(line.to_owned())),

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use ctp_trace::record::{Seen, Thing};
 
+use crate::proc::process::value_in;
+
 /// What the kernel says of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
@@ -97,16 +99,22 @@ pub fn look_in(directory: &Path, fd: u64) -> Held {
     match Descriptor::at(&directory.join(fd.to_string())) {
         Ok(descriptor) => Held::Open(descriptor),
         Err(error) => match error.kind() {
-            ErrorKind::NotFound if has_any(directory) => Held::Closed,
+            ErrorKind::NotFound if has_any(directory).unwrap_or(false) => Held::Closed,
             ErrorKind::PermissionDenied => Held::Hidden,
             _ => Held::Unknown,
         },
     }
 }
 
-fn has_any(directory: &Path) -> bool {
-    let mut entries = fs::read_dir(directory).into_iter().flatten();
-    entries.any(|entry| entry.is_ok())
+/// Whether a table of descriptors has any.
+///
+/// # Errors
+/// Those of the kernel, but for a table that is gone: that has none.
+pub fn has_any(directory: &Path) -> io::Result<bool> {
+    match fs::read_dir(directory).and_then(|mut entries| entries.next().transpose()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        first => Ok(first?.is_some()),
+    }
 }
 
 /// Whether an eventfd could be read.
@@ -142,8 +150,7 @@ pub fn all_of(pid: u32) -> Vec<(String, String)> {
 
 /// Is a program that the process executes given this descriptor?
 pub fn is_inherited(pid: u32, number: &str) -> Option<bool> {
-    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).ok()?;
-    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    let flags = value_in(&format!("/proc/{pid}/fdinfo/{number}"), "flags:")?;
     let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
     let close_on_exec = 0o2_000_000; // O_CLOEXEC
     Some(flags & close_on_exec == 0)

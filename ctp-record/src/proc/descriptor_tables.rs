@@ -5,10 +5,10 @@
 )]
 
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
-use crate::proc::descriptor::{Descriptor, Held, look_in};
+use crate::proc::descriptor::{Descriptor, Held, has_any, look_in};
 
 /// Threads of a process that are asked for their table. Of one that has more, nothing is known.
 const MOST_THREADS: usize = 1 << 10;
@@ -42,10 +42,8 @@ impl Tables {
 
     /// A thread without any is about to end, and holds nothing.
     fn add(&mut self, pid: u32, tid: u32, directory: PathBuf) -> io::Result<()> {
-        let is_shared = match tid == pid {
-            true => Some(true),
-            false => is_shared(pid, tid),
-        };
+        let is_first = (tid == pid).then_some(true);
+        let is_shared = is_first.or_else(|| is_shared(pid, tid));
         if is_shared != Some(true) && has_any(&directory)? {
             self.has_own |= is_shared == Some(false);
             self.directories.push(directory);
@@ -62,14 +60,6 @@ impl Tables {
             [first, ref others @ ..] if others.iter().all(|it| *it == first) => first,
             _ => Held::Unknown,
         }
-    }
-}
-
-fn has_any(directory: &Path) -> io::Result<bool> {
-    let first = fs::read_dir(directory).and_then(|mut entries| entries.next().transpose());
-    match first {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        first => Ok(first?.is_some()),
     }
 }
 

@@ -54,12 +54,12 @@ pub fn own_descriptor(descriptor: &impl AsRawFd) -> PathBuf {
 
 /// The value of a line of the `status` of a process or thread, such as `Uid:`.
 pub fn status_of(id: u64, name: &str) -> Option<String> {
-    status_in(&format!("/proc/{id}/status"), name)
+    value_in(&format!("/proc/{id}/status"), name)
 }
 
 /// The value of a line of this process's own `status`.
 pub fn own_status(name: &str) -> Option<String> {
-    status_in("/proc/self/status", name)
+    value_in("/proc/self/status", name)
 }
 
 /// The process that a thread belongs to, while the thread is there.
@@ -118,7 +118,8 @@ fn stat_fields(path: &str) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-fn status_in(path: &str, name: &str) -> Option<String> {
+/// The value of the first line of this file that begins with a name.
+pub fn value_in(path: &str, name: &str) -> Option<String> {
     let text = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&text);
     let mut lines = text.lines();

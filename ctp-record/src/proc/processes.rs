@@ -4,7 +4,6 @@
 //! at the end it is too late, for a zombie has no maps.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 
 use crate::harvest::{Numbers, Outside, Peer, Sink};
 use crate::memory::clock::Clock;
@@ -37,7 +36,7 @@ pub struct Processes {
     file_ids: FileIds,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Known {
     id: ProcessId,
     /// What it calls itself.
@@ -106,32 +105,16 @@ impl Processes {
         }
         self.met += 1;
         let id = ProcessId(self.met);
-        let modules = HashSet::new();
-        let elsewhere = HashSet::new();
-        let own_number = namespace::own_number(pid).unwrap_or(pid);
-        self.known.insert(
-            pid,
-            Known {
-                id,
-                own_number,
-                ahead_ns: time_namespace::ahead_ns(pid),
-                has_written: false,
-                program: None,
-                modules,
-                elsewhere,
-            },
-        );
-        let attached: Nanos = self.clock.now();
+        let known = Known {
+            id,
+            own_number: namespace::own_number(pid).unwrap_or(pid),
+            ahead_ns: time_namespace::ahead_ns(pid),
+            ..Known::default()
+        };
+        self.known.insert(pid, known);
+        let attached = self.clock.now();
         sink.take(Record::Process(Process { id, pid, attached }));
         self.look_while(pid, is_there, sink);
-        id
-    }
-
-    fn meet_writer(&mut self, pid: u32, sink: &mut dyn Sink) -> ProcessId {
-        let id = self.meet(pid, sink);
-        if let Some(known) = self.known.get_mut(&pid) {
-            known.has_written = true;
-        }
         id
     }
 
@@ -197,7 +180,7 @@ impl Processes {
     /// Reads its maps once more, and describes what is new unless it is not there any more after the
     /// look.
     pub fn look_while(&mut self, pid: u32, is_there: impl Fn() -> bool, sink: &mut dyn Sink) {
-        let text = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let text = maps::text_of(pid).unwrap_or_default();
         if !is_there() {
             return;
         }
@@ -281,11 +264,13 @@ impl Processes {
         })
     }
 
+    fn get(&self, process: ProcessId) -> Option<&Known> {
+        self.known.values().find(|known| known.id == process)
+    }
+
     fn covers(&self, pid: u32, address: u64) -> bool {
-        self.known.get(&pid).is_some_and(|known| {
-            let mut modules = known.modules.iter();
-            modules.any(|module| module.covers(address))
-        })
+        let known = self.known.get(&pid);
+        known.is_some_and(|known| known.modules.iter().any(|it| it.covers(address)))
     }
 }
 
@@ -311,71 +296,53 @@ impl Outside for Writers<'_> {
 
     fn process(&mut self, peer: Peer, sink: &mut dyn Sink) -> ProcessId {
         let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
-        self.processes.meet_writer(pid, sink)
+        let id = self.processes.meet(pid, sink);
+        if let Some(known) = self.processes.known.get_mut(&pid) {
+            known.has_written = true;
+        }
+        id
     }
 
-    fn clocks_ahead_ns(&mut self, peer: Peer) -> Vec<i64> {
-        let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
-        self.processes.clocks_ahead_ns(pid)
-    }
-
-    fn program(&self, process: ProcessId) -> u32 {
-        self.processes.program(process)
-    }
-
-    fn offset_in_program(&self, process: ProcessId, address: u64) -> Option<u64> {
-        self.processes.offset_in_program(process, address)
-    }
-
-    fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
-        self.processes.is_text(process, address, sink)
-    }
-}
-
-impl Processes {
     /// The clock of a process, also if it has ended since it was met. Where the program starts others in
     /// a time namespace, one of these may have ended before it was met at all.
-    fn clocks_ahead_ns(&self, pid: u32) -> Vec<i64> {
-        let as_met = self.known.get(&pid).and_then(|known| known.ahead_ns);
-        let of_children = time_namespace::of_children_ahead_ns(self.launched);
+    fn clocks_ahead_ns(&mut self, peer: Peer) -> Vec<i64> {
+        let pid = self.only.unwrap_or_else(|| self.processes.owner(peer));
+        let as_met = self.processes.known.get(&pid).and_then(|it| it.ahead_ns);
+        let of_children = time_namespace::of_children_ahead_ns(self.processes.launched);
         let clocks = [time_namespace::ahead_ns(pid), as_met, of_children];
         clocks.into_iter().flatten().collect()
     }
 
     /// A process whose maps could not be read is a program of its own.
     fn program(&self, process: ProcessId) -> u32 {
-        let program = self.get(process).and_then(|known| known.program.as_ref());
+        let known = self.processes.get(process);
+        let program = known.and_then(|known| known.program.as_ref());
         program.map_or(u32::MAX - process.0, |program| program.number)
     }
 
     fn offset_in_program(&self, process: ProcessId, address: u64) -> Option<u64> {
-        let known = self.get(process)?;
+        let known = self.processes.get(process)?;
         let program = known.program.as_ref().filter(|it| it.is_proven)?;
         let module = known.modules.iter().find(|it| it.covers(address))?;
         (module.path == program.path)
             .then(|| (address - module.start).wrapping_add(module.file_offset))
     }
 
-    fn get(&self, process: ProcessId) -> Option<&Known> {
-        self.known.values().find(|known| known.id == process)
-    }
-
     fn is_text(&mut self, process: ProcessId, address: u64, sink: &mut dyn Sink) -> bool {
-        let of_process = |(pid, known): (&u32, &Known)| (known.id == process).then_some(*pid);
-        let Some(pid) = self.known.iter().find_map(of_process) else {
+        let Some(pid) = self.processes.pid_of(process) else {
             return false;
         };
-        if self.covers(pid, address) {
+        if self.processes.covers(pid, address) {
             return true;
         }
         let page = address >> 12;
-        let is_new = self.known.get_mut(&pid).is_some_and(|known| {
+        let is_new = self.processes.known.get_mut(&pid).is_some_and(|known| {
             known.elsewhere.len() < MOST_ELSEWHERE && known.elsewhere.insert(page)
         });
         if is_new {
-            self.look_again(pid, sink);
+            self.processes.look_again(pid, sink);
         }
-        is_new && self.covers(pid, address)
+        is_new && self.processes.covers(pid, address)
     }
 }
 

@@ -7,6 +7,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::proc::process::status_of;
+
 /// By how many nanoseconds the clock of this process is ahead of ours; negative if it is behind.
 /// Nothing if that is not known, as where the kernel has no such namespaces.
 pub fn ahead_ns(pid: u32) -> Option<i64> {
@@ -39,9 +41,8 @@ fn namespace_of(pid: u32) -> Option<PathBuf> {
 }
 
 fn parent_of(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    line.trim().parse().ok().filter(|parent| *parent != 0)
+    let parent = status_of(pid.into(), "PPid:")?.trim().parse().ok();
+    parent.filter(|parent| *parent != 0)
 }
 
 /// `monotonic SECONDS NANOSECONDS` is one of the lines.

@@ -159,7 +159,7 @@ impl Trace {
         assert!(!gaps.iter().any(is_of_counts), "{gaps:?}");
         for one in self.census.coroutines() {
             let is_woken = one.last.is_some_and(|last| last.wake_seen != 0);
-            let has_wake_word = one.wakes.word().is_some() || !is_woken || self.window.is_some();
+            let has_wake_word = one.wakes.word.is_some() || !is_woken || self.window.is_some();
             assert!(one.account.is_closed() && has_wake_word, "{one:?}");
         }
     }

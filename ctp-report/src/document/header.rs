@@ -127,7 +127,7 @@ fn about_the_totals(model: &Model) -> Option<String> {
 fn missing(model: &Model) -> Vec<String> {
     let told = told_by_threads(model);
     let exact = match (model.refused(), model.is_exact()) {
-        _ if model.census.filtered() > 0 => "figures are of what was kept",
+        _ if model.census.totals().filtered > 0 => "figures are of what was kept",
         (1.., _) => "figures are of those recorded",
         _ if model.unrecorded() > 0 => "figures are of the processes recorded",
         (0, true) if is_cut(model) => "figures by site are of the window only",

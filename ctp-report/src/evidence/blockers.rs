@@ -210,7 +210,7 @@ impl Doing {
 
 /// What it gave back was this one's to take, which did not, or a future inside of it did not.
 fn woke(one: &Coroutine, keeper: &Keeper) -> Doing {
-    let woken = one.wakes.call().filter(|woken| match keeper {
+    let woken = one.wakes.call.filter(|woken| match keeper {
         Keeper::Former(holding) => holding.at <= woken.at,
         _ => false,
     });

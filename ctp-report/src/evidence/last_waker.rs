@@ -60,7 +60,7 @@ pub fn besides<'c>(one: &Coroutine, all: impl Iterator<Item = &'c Coroutine>) ->
 }
 
 fn last(one: &Coroutine) -> Option<(Wake, CoroutineId)> {
-    let wake = one.wakes.word().filter(|wake| 0 < wake.count)?;
+    let wake = one.wakes.word.filter(|wake| 0 < wake.count)?;
     match wake.waker {
         Waker::Coroutine(id) if id != one.id => Some((wake, id)),
         _ => None,

@@ -89,10 +89,10 @@ fn last_event(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
 
 /// It has waited for longer than since its latest event.
 fn idle_polls(one: &Coroutine) -> Option<Step> {
-    let polls = one.suspend().map_or(0, |_| one.waits.idle_polls());
+    let polls = one.suspend().map_or(0, |_| one.waits.idle_polls);
     let polls = (0 < polls).then(|| units::counted(polls.into(), "time"))?;
     let what = format!("suspend for the same; polled {polls} since, and not woken");
-    Some(step(one.waits.since(), "", what))
+    Some(step(one.waits.since, "", what))
 }
 
 /// An event of a coroutine.
@@ -186,7 +186,7 @@ fn in_words(label: &Label) -> String {
 
 /// Its latest wake, as far as it says anything of what it does now.
 pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
-    let mut wake = one.wakes.word().filter(|wake| wake.count > 0)?;
+    let mut wake = one.wakes.word.filter(|wake| wake.count > 0)?;
     wake.at = one.wakes.at(&wake);
     let told = one.wakes.call_of(&wake);
     let by = match wake.waker {
@@ -214,7 +214,7 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
 
 /// When the last wake of one that waits came: before its last run or after that began.
 fn when(wake: &Wake, one: &Coroutine) -> String {
-    match (one.wakes_since_its_run(), one.waits.ran_at()) {
+    match (one.wakes_since_its_run(), one.waits.ran_at) {
         (Some(more @ 1..), _) => format!("{} since its last run began", units::grouped(more)),
         (_, Some(ran)) => format!("{} its last run", order(wake.at, ran)),
         (_, None) => "before its last run".to_owned(),
@@ -266,10 +266,10 @@ pub fn ready_ns(model: &Model, members: &[Member]) -> Option<u64> {
         let wait = one
             .suspend()
             .filter(|_| judgement.fact == Fact::WokenNotRun)?;
-        let woken = one.wakes.at(&one.wakes.word()?);
+        let woken = one.wakes.at(&one.wakes.word?);
         // A wake is counted first and dated later: that of an earlier one says nothing.
-        let is_known = one.wakes_since_its_run() == Some(1)
-            && one.waits.ran_at().is_none_or(|ran| ran <= woken);
+        let is_known =
+            one.wakes_since_its_run() == Some(1) && one.waits.ran_at.is_none_or(|ran| ran <= woken);
         let since = is_known.then(|| woken.max(wait.at))?;
         Some(since.until(model.census.end_of(one.process)).0)
     };
@@ -291,7 +291,7 @@ fn since(one: &Coroutine, judgement: &Judgement) -> String {
     if let Some(what) = judgement.reason.describe().at_the_end {
         return what.to_owned();
     }
-    match (judgement.fact, one.wakes.word()) {
+    match (judgement.fact, one.wakes.word) {
         (Fact::Running, _) => "no suspend since".to_owned(),
         (Fact::WokenNotRun, Some(wake)) => format!("no run since wake {}", wake.count),
         (Fact::NoWaker, _) => "no waker is left; no wake, no run since".to_owned(),
@@ -306,8 +306,8 @@ pub fn losses(model: &Model, one: &Coroutine) -> String {
         return format!("the writer of its event #{n} died in the middle of it");
     }
     match one.account.lost() {
-        _ if one.account.is_shaken() => "part of the trace cannot be read".to_owned(),
-        _ if one.account.is_inexact() => "its counts cannot be trusted".to_owned(),
+        _ if one.account.shaken => "part of the trace cannot be read".to_owned(),
+        _ if one.account.inexact => "its counts cannot be trusted".to_owned(),
         0 if model.imported.is_some() => "what was lost is not known".to_owned(),
         0 if !model.is_readable() => "nothing of it lost in what could be read".to_owned(),
         0 => "nothing lost in between".to_owned(),

@@ -55,12 +55,11 @@ impl Finding for Option<Crash> {
             None => !has_left(model, one),
         };
         let mut running: Vec<&Coroutine> = model.census.coroutines();
-        let is_hidden = |one: &&Coroutine| {
-            one.account.hidden() == Some(EventKind::Run) && !has_left(model, one)
-        };
+        let is_hidden =
+            |one: &&Coroutine| one.account.hidden == Some(EventKind::Run) && !has_left(model, one);
         let has_hidden = running.iter().any(is_hidden);
         running.retain(|one| thread(one).is_some() && there(one));
-        running.sort_by_key(|one| std::cmp::Reverse(one.waits.ran_at()));
+        running.sort_by_key(|one| std::cmp::Reverse(one.waits.ran_at));
         let suspects = running.into_iter();
         Some(Crash {
             signal,
@@ -94,7 +93,7 @@ fn has_left(model: &Model, one: &Coroutine) -> bool {
 /// The thread on which it runs, if it does and no filter kept that out.
 fn thread(one: &Coroutine) -> Option<u64> {
     let last = one.last.filter(|last| last.kind == EventKind::Run)?;
-    one.account.hidden().is_none().then_some(last.tid)
+    one.account.hidden.is_none().then_some(last.tid)
 }
 
 fn suspect(model: &Model, names: &Names, one: &Coroutine) -> Option<Suspect> {

@@ -84,13 +84,13 @@ fn filtered(model: &Model) -> Option<String> {
     let turns = filtering.turns();
     let last = turns.last()?;
     let mut changes: Vec<String> = turns.iter().map(change).collect();
-    let more = (changes.len() - 1).saturating_sub(MOST_CHANGES) as u64 + filtering.forgotten();
+    let more = (changes.len() - 1).saturating_sub(MOST_CHANGES) as u64 + filtering.forgotten;
     if more > 0 {
         changes.truncate(MOST_CHANGES);
         changes.push(units::counted(more, "more change"));
         changes.push(change(last));
     }
-    let events = units::counted(model.census.filtered(), "event");
+    let events = units::counted(model.census.totals().filtered, "event");
     let stopped = match filtering.stopped_until(model.duration()) {
         Nanos(0) => String::new(),
         ns => format!(", recording stopped for {} in all", units::duration(ns)),

@@ -18,12 +18,8 @@ use expectation::Expectation;
 pub(crate) use decode::decode;
 pub(crate) use encode::Encoder;
 
-/// Low bits of a control byte: what sort of row.
+/// Low bits of a control byte: what sort of row. Those of events are the codes of their kinds.
 const KIND: u8 = 0x07;
-const BIRTH: u8 = 0;
-const RUN: u8 = 1;
-const SUSPEND: u8 = 2;
-const DEATH: u8 = 3;
 const WAKE: u8 = 4;
 const TALLY: u8 = 5;
 
@@ -97,7 +93,7 @@ const WAIT_SHIFT: u32 = 32;
 impl Spot {
     #[inline]
     fn of(event: &Event) -> Self {
-        let code = wait_code(event.wait) | marks_code(event.marks);
+        let code = event.wait.code() | marks_code(event.marks);
         Spot::new(event.site, code, event.arg)
     }
 
@@ -188,18 +184,9 @@ fn nobody(place: usize) -> (u32, u32) {
     (!(place as u32), 0)
 }
 
-fn wait_code(wait: WaitKind) -> u8 {
-    match wait {
-        WaitKind::Unknown => 0,
-        WaitKind::Readable => 1,
-        WaitKind::Writable => 2,
-        WaitKind::Timer => 3,
-        WaitKind::Lock => 4,
-        WaitKind::Channel => 5,
-        WaitKind::Coroutine => 6,
-        WaitKind::User => 7,
-        WaitKind::Yield => 8,
-    }
+/// A kind that a later version added reads as not told.
+fn wait(code: u8) -> WaitKind {
+    WaitKind::of_code(code & !(IDLE | ONE_OF_SEVERAL)).unwrap_or_default()
 }
 
 const IDLE: u8 = 0x20;
@@ -211,24 +198,9 @@ fn marks_code(marks: WaitMarks) -> u8 {
 
 /// Those of a kind that a later version added are not known either.
 fn marks(code: u8) -> WaitMarks {
-    let is_known = code & !(IDLE | ONE_OF_SEVERAL) <= wait_code(WaitKind::Yield);
+    let is_known = WaitKind::of_code(code & !(IDLE | ONE_OF_SEVERAL)).is_some();
     WaitMarks {
         idle: is_known && code & IDLE != 0,
         one_of_several: is_known && code & ONE_OF_SEVERAL != 0,
-    }
-}
-
-/// A kind that a later version added reads as not told.
-fn wait(code: u8) -> WaitKind {
-    match code & !(IDLE | ONE_OF_SEVERAL) {
-        1 => WaitKind::Readable,
-        2 => WaitKind::Writable,
-        3 => WaitKind::Timer,
-        4 => WaitKind::Lock,
-        5 => WaitKind::Channel,
-        6 => WaitKind::Coroutine,
-        7 => WaitKind::User,
-        8 => WaitKind::Yield,
-        _ => WaitKind::Unknown,
     }
 }

@@ -8,8 +8,8 @@ use super::varint::{Input, put_uint};
 use crate::error::Malformed;
 use crate::record::{
     Aggregate, Bins, Birth, Chain, Control, CoroutineId, CoroutineKind, Dialect, Durations,
-    Earlier, End, Ending, Former, Look, Module, Nanos, Place, Process, ProcessEnd, ProcessEnding,
-    Record, Seen, Site, Start, Thing, Window,
+    Earlier, End, Ending, EventKind, Former, Look, Module, Nanos, Place, Process, ProcessEnd,
+    ProcessEnding, Record, Seen, Site, Start, Thing, WaitKind, Window,
 };
 
 fields!(Start {
@@ -154,6 +154,25 @@ fields!(Look {
     thing,
     seen,
 });
+
+codes!(WaitKind {
+    0 => Unknown,
+    1 => Readable,
+    2 => Writable,
+    3 => Timer,
+    4 => Lock,
+    5 => Channel,
+    6 => Coroutine,
+    7 => User,
+    8 => Yield,
+} else Ok(WaitKind::Unknown));
+
+codes!(EventKind {
+    0 => Birth,
+    1 => Run,
+    2 => Suspend,
+    3 => Death,
+} else Err(Malformed("an unknown kind of event")));
 
 codes!(Thing {
     0 => Other,

@@ -76,16 +76,29 @@ macro_rules! codec_of {
 /// says.
 macro_rules! codes {
     ($type:ident { $($code:literal => $variant:ident),* $(,)? } else $unknown:expr) => {
+        impl $type {
+            /// Its byte in the file.
+            #[inline]
+            pub(crate) fn code(self) -> u8 {
+                match self { $($type::$variant => $code,)* }
+            }
+
+            /// What this byte stands for, if that is known.
+            pub(crate) fn of_code(code: u8) -> Option<Self> {
+                match code {
+                    $($code => Some($type::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+
         impl Codec<$type> for Plain {
             fn put(&self, value: &$type, out: &mut Vec<u8>) {
-                out.push(match value { $($type::$variant => $code,)* });
+                out.push(value.code());
             }
 
             fn get(&self, input: &mut Input) -> Result<$type, Malformed> {
-                match input.byte()? {
-                    $($code => Ok($type::$variant),)*
-                    _ => $unknown,
-                }
+                $type::of_code(input.byte()?).ok_or(()).or_else(|()| $unknown)
             }
         }
     };

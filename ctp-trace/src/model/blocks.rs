@@ -148,7 +148,7 @@ impl Blocks {
         let keepers = self.of(one.id).into_iter().flat_map(|block| &block.by);
         keepers
             .map(Keeper::taken)
-            .fold(one.waits.wants_since(), Nanos::max)
+            .fold(one.waits.wants_since, Nanos::max)
     }
 
     fn doubt_of(&self, ids: &[CoroutineId]) -> Option<Doubt> {
@@ -166,19 +166,16 @@ impl Census {
             .filter_map(|one| Some((one.id, self.block(one, &others)?)))
             .collect();
         let cycles = deadlocks(&waits_for(&of));
-        let members = |(at, cycle): (usize, &Vec<CoroutineId>)| {
-            cycle.iter().map(move |id| (*id, at)).collect::<Vec<_>>()
-        };
-        let cycle = cycles.iter().enumerate().flat_map(members).collect();
         let mut blocks = Blocks {
             of,
-            cycles,
-            cycle,
-            standings: Vec::new(),
-            roots: BTreeMap::new(),
+            ..Blocks::default()
         };
-        let standings = |cycle: &Vec<_>| self.cycle_standing(cycle, &blocks);
-        blocks.standings = blocks.cycles.iter().map(standings).collect();
+        for (at, cycle) in cycles.iter().enumerate() {
+            let standing = self.cycle_standing(cycle, &blocks);
+            blocks.standings.push(standing);
+            blocks.cycle.extend(cycle.iter().map(|id| (*id, at)));
+        }
+        blocks.cycles = cycles;
         blocks.find_roots();
         blocks
     }

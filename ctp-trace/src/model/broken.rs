@@ -88,9 +88,8 @@ impl Coroutine {
         let before = self.last.as_ref()?;
         let breach = breach(before, after)?;
         let is_next = before.n.checked_add(1) == Some(after.n) && !after.after_filtered;
-        let is_trusted = self.dialect == Dialect::Extended
-            && !self.account.is_inexact()
-            && !self.account.is_shaken();
+        let is_trusted =
+            self.dialect == Dialect::Extended && !self.account.inexact && !self.account.shaken;
         if !is_next || !is_trusted {
             return None;
         }

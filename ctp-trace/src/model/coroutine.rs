@@ -71,7 +71,7 @@ impl Coroutine {
 
     /// What its latest event was, kept out by a filter or not.
     fn latest(&self) -> Option<EventKind> {
-        self.account.hidden().or(self.last.map(|last| last.kind))
+        self.account.hidden.or(self.last.map(|last| last.kind))
     }
 
     /// Whether it has not ended.
@@ -83,12 +83,12 @@ impl Coroutine {
     /// out what came after.
     pub fn state(&self) -> (State, Nanos) {
         let latest = self.last.map_or(self.born, |last| last.at);
-        let since = self.suspend().map_or(latest, |_| self.waits.since());
+        let since = self.suspend().map_or(latest, |_| self.waits.since);
         let state = match self.latest().unwrap_or(EventKind::Birth) {
             EventKind::Birth => State::Born,
             EventKind::Run => State::Running,
             EventKind::Suspend => State::Suspended,
-            EventKind::Death if self.waits.is_cancelled() => State::Cancelled,
+            EventKind::Death if self.waits.cancelled => State::Cancelled,
             EventKind::Death => State::Dead,
         };
         (state, since)
@@ -97,7 +97,7 @@ impl Coroutine {
     /// Since when it runs, if it was seen to, and nothing that may have come after is missing.
     pub fn runs_since(&self) -> Option<Nanos> {
         let (state, since) = self.state();
-        let is_known = self.doubt().is_none() && self.account.hidden().is_none();
+        let is_known = self.doubt().is_none() && self.account.hidden.is_none();
         (state == State::Running && is_known).then_some(since)
     }
 
@@ -115,9 +115,11 @@ impl Coroutine {
             },
             wake: self.wake_standing(),
             polls: PollStanding {
-                wakers: self.wakes.wakers(),
+                wakers: self.wakes.wakers,
+                by_others: self.polls.by_others,
+                when_woken: self.polls.when_woken,
+                untold: false,
                 keeps_permits: self.kind != CoroutineKind::Future,
-                ..self.polls.standing()
             },
             wait: WaitStanding {
                 idle: marks.idle,
@@ -166,7 +168,7 @@ impl Coroutine {
         let from = self.last.as_ref().filter(is_next)?;
         match from.kind {
             EventKind::Birth => Some(from.at),
-            EventKind::Suspend if wakes_between(from, run) == 1 => {
+            EventKind::Suspend if run.wake_seen.wrapping_sub(from.wake_seen) == 1 => {
                 let within = self.wakes.times().filter(|at| *at <= run.at);
                 Some(within.fold(from.at, Nanos::max))
             }
@@ -203,13 +205,13 @@ impl Coroutine {
 
     pub(super) fn close(&mut self, tally: &Tally) {
         self.account.note_tally(tally);
-        self.wakes.note_wakers(tally.wakers);
+        self.wakes.wakers = tally.wakers;
     }
 
     /// What is missing of it may have been at any site where it was seen.
     pub(super) fn doubt_its_sites(&self, places: &mut Places) {
         if self.account.misses_events() {
-            self.waits.doubt_sites(places);
+            places.doubt(&self.waits.visited.sites);
         }
     }
 }
@@ -217,10 +219,5 @@ impl Coroutine {
 /// Its latest event, if that is a suspend: apart from the rest of it, which may be changed.
 #[inline]
 fn suspend_of<'a>(last: Option<&'a Event>, account: &Account) -> Option<&'a Event> {
-    last.filter(|event| event.kind == EventKind::Suspend && account.hidden().is_none())
-}
-
-/// How many wakes came between the run before a suspend and the run after it.
-fn wakes_between(suspend: &Event, run: &Event) -> u16 {
-    run.wake_seen.wrapping_sub(suspend.wake_seen)
+    last.filter(|event| event.kind == EventKind::Suspend && account.hidden.is_none())
 }

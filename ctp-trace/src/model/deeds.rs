@@ -48,8 +48,9 @@ impl Census {
 
     /// Those that wait for this wait for what has come.
     pub(super) fn close(&mut self, resource: Resource, closing: Closing) {
-        self.resources
-            .close(resource, closing, self.coroutines.all());
+        let coroutines = self.coroutines.all();
+        self.resources.closings.note(resource, closing, coroutines);
+        self.resources.habits.closed(resource, &closing);
     }
 
     fn name_of(&self, who: Waker) -> NameId {

@@ -1,39 +1,25 @@
 //! When the recording began and ended, and when each of its processes did.
 
 use crate::hash::Map;
-use crate::record::{End, Nanos, ProcessEnd, ProcessId, Start, Window};
+use crate::record::{End, Nanos, ProcessEnd, ProcessId, Window};
 
 /// The time that a trace is about.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extent {
-    started_monotonic_ns: u64,
+    pub(super) started_monotonic_ns: u64,
     /// Of all records.
     latest: Nanos,
     /// Of those before which all is told.
     told: Nanos,
-    end: Option<End>,
+    /// The closing account.
+    pub(super) end: Option<End>,
     /// Processes that ended before the recording did.
-    ends: Map<ProcessId, ProcessEnd>,
-    window: Option<Window>,
+    pub(super) ends: Map<ProcessId, ProcessEnd>,
+    /// Set in the trace of a flight recorder.
+    pub(super) window: Option<Window>,
 }
 
 impl Extent {
-    pub(super) fn note_start(&mut self, start: &Start) {
-        self.started_monotonic_ns = start.started_monotonic_ns;
-    }
-
-    pub(super) fn note_window(&mut self, window: Window) {
-        self.window = Some(window);
-    }
-
-    pub(super) fn note_end(&mut self, end: End) {
-        self.end = Some(end);
-    }
-
-    pub(super) fn note_process_end(&mut self, end: ProcessEnd) {
-        self.ends.insert(end.process, end);
-    }
-
     /// Something happened then.
     #[inline]
     pub(super) fn see(&mut self, at: Nanos) {
@@ -45,23 +31,6 @@ impl Extent {
     pub(super) fn tell_until(&mut self, at: Nanos) {
         self.see(at);
         self.told = self.told.max(at);
-    }
-
-    pub(super) fn started_monotonic_ns(&self) -> u64 {
-        self.started_monotonic_ns
-    }
-
-    pub(super) fn end(&self) -> Option<&End> {
-        self.end.as_ref()
-    }
-
-    pub(super) fn window(&self) -> Option<&Window> {
-        self.window.as_ref()
-    }
-
-    /// How this process ended, if that was before the recording did.
-    pub(super) fn process_end(&self, process: ProcessId) -> Option<&ProcessEnd> {
-        self.ends.get(&process)
     }
 
     /// To when ages are measured.

@@ -28,6 +28,8 @@ pub struct Family {
     pub parent: Option<FamilyId>,
     /// The name of the first of them.
     pub name: NameId,
+    /// What their names have in common.
+    stem: NameId,
     /// Another one has another name, that differs in its number.
     pub names_differ: bool,
     /// Where they were spawned.
@@ -73,7 +75,6 @@ struct Key {
 #[derive(Clone, Debug)]
 pub(super) struct Families {
     all: Vec<Family>,
-    stems: Vec<NameId>,
     index: Map<Key, FamilyId>,
     parents_unknown: u64,
 }
@@ -82,7 +83,6 @@ impl Default for Families {
     fn default() -> Self {
         Families {
             all: vec![Family::default()],
-            stems: vec![NameId::default()],
             index: Map::default(),
             parents_unknown: 0,
         }
@@ -126,7 +126,7 @@ impl Families {
         let before = |id: &FamilyId| self.all[id.0 as usize].parent;
         let is_like = |id: &FamilyId| {
             let family = &self.all[id.0 as usize];
-            (family.spawn_site, self.stems[id.0 as usize]) == (key.spawn_site, key.stem)
+            (family.spawn_site, family.stem) == (key.spawn_site, key.stem)
         };
         std::iter::successors(key.parent, before).find(is_like)
     }
@@ -140,9 +140,9 @@ impl Families {
             generation: key.parent.map_or(0, generation),
             parent: key.parent,
             spawn_site: key.spawn_site,
+            stem: key.stem,
             ..Family::default()
         });
-        self.stems.push(key.stem);
         // There are no more than `MOST`.
         FamilyId((self.all.len() - 1) as u32)
     }
@@ -174,8 +174,9 @@ impl Census {
         let Some(process) = self.get(event.coroutine).map(|one| one.process) else {
             return Occupant::NotTold;
         };
-        let told = self.runners.get(process).map(|it| it.told(event.tid));
-        if told.is_some_and(|told| event.at < told) {
+        let runners = self.runners.get(process);
+        let thread = runners.and_then(|runners| runners.thread(event.tid));
+        if thread.is_some_and(|thread| event.at < thread.told) {
             return Occupant::NotTold;
         }
         match self.innermost(process, event.tid) {

@@ -12,7 +12,7 @@ impl Census {
     pub fn feed(&mut self, record: &Record) -> Option<Span> {
         self.missing.accounts.count(record);
         match record {
-            Record::Start(start) => self.extent.note_start(start),
+            Record::Start(it) => self.extent.started_monotonic_ns = it.started_monotonic_ns,
             Record::Birth(birth) => self.birth(birth),
             Record::Event(event) => return self.event(event),
             Record::Wake(wake) => self.wake(wake),
@@ -21,16 +21,12 @@ impl Census {
             Record::Aggregate(it) => self.aggregate(it),
             Record::ProcessEnd(end) => self.process_end(end),
             Record::Control(control) => self.control(control),
-            Record::Window(window) => self.extent.note_window(*window),
-            Record::Earlier(it) => self
-                .coroutines
-                .of(it.coroutine)
-                .account
-                .note_earlier(it.events),
+            Record::Window(window) => self.extent.window = Some(*window),
+            Record::Earlier(it) => self.coroutines.of(it.coroutine).account.earlier = it.events,
             Record::Former(it) => self.former(it),
             Record::Look(look) => self.looks.note(look),
             Record::Watermark(at) => self.advance_to(*at),
-            Record::End(end) => self.extent.note_end(*end),
+            Record::End(end) => self.extent.end = Some(*end),
             _ => {}
         }
         None
@@ -77,7 +73,7 @@ impl Census {
     fn event(&mut self, event: &Event) -> Option<Span> {
         self.extent.tell_until(event.at);
         let one = self.coroutines.of(event.coroutine);
-        let is_first_run = event.kind == EventKind::Run && one.waits.ran_at().is_none();
+        let is_first_run = event.kind == EventKind::Run && one.waits.ran_at.is_none();
         let (process, is_met) = (one.process, one.family.is_some());
         if !is_met {
             self.meet(event.coroutine, Some(event));
@@ -97,18 +93,17 @@ impl Census {
             EventKind::Birth => {}
         }
         if let Some(contradiction) = one.contradiction(event) {
-            one.account.note_contradiction();
+            one.account.broken = true;
             self.breakages.note(one, contradiction);
         }
         if let Some(suspend) = one.suspend() {
-            self.resources.end_wait(one.process, suspend, event.at);
+            self.resources.habits.over(one.process, suspend, event.at);
             self.looks.over(event.coroutine, suspend, event.at);
         }
-        let over = self.resources.note_event(one, event);
-        let totals = self.sums.totals_of_events();
-        let span = one.step(event, &mut self.places, totals);
-        one.account
-            .note_filter(self.missing.filtering.is_in_force());
+        let over = self.resources.joins.event(one, event);
+        let span = one.step(event, &mut self.places, &mut self.sums.totals);
+        // A filter may keep out what comes next.
+        one.account.shaken = self.missing.filtering.is_in_force();
         if let Some(span) = &span {
             self.sums.note_span(one, span, event.kind);
         }
@@ -125,15 +120,15 @@ impl Census {
     fn aggregate(&mut self, aggregate: &Aggregate) {
         self.extent.tell_until(aggregate.at);
         let one = self.coroutines.of(aggregate.coroutine);
-        one.account.note_aggregate(aggregate);
+        one.account.aggregate = Some(Box::new(aggregate.clone()));
     }
 
     fn birth(&mut self, birth: &Birth) {
         self.extent.see(birth.at);
-        self.sums.note_birth();
+        self.sums.totals.coroutines = self.sums.totals.coroutines.saturating_add(1);
         let name = self.names.intern(&birth.name);
         self.coroutines.describe(birth, name);
-        self.resources.note_birth(birth.process, birth.probe_id);
+        self.resources.joins.born(birth.process, birth.probe_id);
     }
 
     fn wake(&mut self, wake: &Wake) {
@@ -149,8 +144,8 @@ impl Census {
         }
         let one = self.coroutines.of(tally.coroutine);
         one.close(tally);
-        self.missing.accounts.note_account(&one.account);
-        self.sums.note_tally(tally);
+        self.missing.accounts.inexact |= one.account.inexact;
+        self.sums.totals.filtered = self.sums.totals.filtered.saturating_add(tally.filtered);
         if !one.is_alive() {
             self.forget(tally.coroutine);
         }
@@ -169,7 +164,7 @@ impl Census {
     fn process_end(&mut self, end: &ProcessEnd) {
         self.extent.tell_until(end.at);
         if end.how != ProcessEnding::Exec {
-            self.extent.note_process_end(*end);
+            self.extent.ends.insert(end.process, *end);
             return;
         }
         let over = self.coroutines.of_process(end.process);

@@ -9,7 +9,7 @@ use crate::verdict::{ENOUGH, Past};
 impl Census {
     /// Set if this is the trace of a flight recorder.
     pub fn window(&self) -> Option<&Window> {
-        self.extent.window()
+        self.extent.window.as_ref()
     }
 
     /// Adds what those come to of which nothing else is in the trace.
@@ -25,16 +25,10 @@ impl Census {
 
 impl Named {
     pub(super) fn add_former(&mut self, former: &Former) {
-        let Former {
-            bins,
-            waiting,
-            running,
-            left_out,
-            ..
-        } = former;
+        let Former { bins, left_out, .. } = *former;
         self.coroutines = self.coroutines.saturating_add(former.coroutines);
-        self.approximate |= former.lost > 0 || *left_out > 0;
-        self.merge(*bins, waiting, running, *left_out);
+        self.approximate |= former.lost > 0 || left_out > 0;
+        self.merge(bins, &former.waiting, &former.running, left_out);
     }
 }
 
@@ -55,15 +49,15 @@ impl Coroutine {
     pub(super) fn past(&self, of_place: Past, named: Option<&Named>) -> Past {
         let named = named.filter(|_| self.is_known());
         let of_name = of_place.of_name(named);
-        match self.needs_past_of_name(&of_place) {
-            true => of_name,
-            // Before the window, waits and delays there may have been as long as any.
-            false => Past {
-                longest: of_name.longest,
-                queued: 0,
-                longest_queued: of_name.longest_queued,
-                ..of_place
-            },
+        if self.needs_past_of_name(&of_place) {
+            return of_name;
+        }
+        // Before the window, waits and delays there may have been as long as any.
+        Past {
+            longest: of_name.longest,
+            queued: 0,
+            longest_queued: of_name.longest_queued,
+            ..of_place
         }
     }
 }

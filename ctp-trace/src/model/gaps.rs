@@ -57,34 +57,24 @@ impl Census {
             .iter()
             .filter(|(id, judgement)| self.lacks_records_of(*id, judgement, threshold))
             .count() as u64;
-        let lost = (0 < lost).then_some(Gap::Lost(lost));
-        self.gaps_of_all()
-            .into_iter()
-            .chain(of_image)
-            .chain(lost)
-            .collect()
+        let mut gaps = self.gaps_of_all();
+        gaps.extend(of_image);
+        gaps.extend(some(lost, Gap::Lost));
+        gaps
     }
 
     /// What concerns the trace as a whole: any coroutine may be stuck there.
     fn gaps_of_all(&self) -> Vec<Gap> {
         let mut gaps = self.gaps_of_file();
         let end = self.end().copied().unwrap_or_default();
-        if 0 < end.refused {
-            gaps.push(Gap::Refused(end.refused));
-        }
-        if 0 < end.unrecorded {
-            gaps.push(Gap::Unrecorded(end.unrecorded));
-        }
-        let changes = self.filtering().changes();
-        if changes.iter().any(|change| change.stopped) {
-            gaps.push(Gap::Stopped);
-        }
-        if let Some(change) = changes.iter().find(|change| change.only_process != 0) {
-            gaps.push(Gap::OneProcess(change.only_process));
-        }
-        if 0 < end.quarantined {
-            gaps.push(Gap::Nonsense(end.quarantined));
-        }
+        gaps.extend(some(end.refused, Gap::Refused));
+        gaps.extend(some(end.unrecorded, Gap::Unrecorded));
+        let mut changes = self.filtering().changes.iter();
+        let is_stopped = changes.clone().any(|change| change.stopped);
+        gaps.extend(is_stopped.then_some(Gap::Stopped));
+        let one_process = changes.find(|change| change.only_process != 0);
+        gaps.extend(one_process.map(|change| Gap::OneProcess(change.only_process)));
+        gaps.extend(some(end.quarantined, Gap::Nonsense));
         gaps
     }
 
@@ -92,17 +82,11 @@ impl Census {
     /// without room (`End::unnamed`), events of ended coroutines that a flight recorder could not
     /// attribute (`Window::unattributed`), and durations that are in no sum (`left_out`).
     fn gaps_of_file(&self) -> Vec<Gap> {
-        let mut gaps = Vec::new();
         let accounts = &self.missing.accounts;
-        if self.end().is_none() {
-            gaps.push(Gap::NoEnd);
-        }
-        if 0 < accounts.unreadable_parts() {
-            gaps.push(Gap::Unreadable(accounts.unreadable_parts()));
-        }
-        if 0 < accounts.unknown_chunks() {
-            gaps.push(Gap::UnknownChunks(accounts.unknown_chunks()));
-        }
+        let no_end = self.end().is_none().then_some(Gap::NoEnd);
+        let mut gaps = Vec::from_iter(no_end);
+        gaps.extend(some(accounts.unreadable_parts, Gap::Unreadable));
+        gaps.extend(some(accounts.unknown_chunks, Gap::UnknownChunks));
         gaps.extend(self.unmatched_counts());
         gaps
     }
@@ -126,18 +110,20 @@ impl Census {
             _ => false,
         }
     }
-}
 
-impl Census {
     /// Is a record missing that a whole trace has of each coroutine: its account, or its wake word if
     /// others mention wakes of it? Verdicts rest on both. A flight recorder leaves out the wake word
     /// of a coroutine that went on after the end of the window.
     fn lacks_state_of(&self, one: &Coroutine) -> bool {
-        let is_woken =
-            one.wakes.call().is_some() || one.last.is_some_and(|last| last.wake_seen != 0);
-        let has_no_wake_word = one.wakes.word().is_none() && is_woken && self.window().is_none();
+        let is_woken = one.wakes.call.is_some() || one.last.is_some_and(|last| last.wake_seen != 0);
+        let has_no_wake_word = one.wakes.word.is_none() && is_woken && self.window().is_none();
         self.end().is_some() && (!one.account.is_closed() || has_no_wake_word)
     }
+}
+
+/// A gap of so many, unless there are none.
+fn some(count: u64, gap: fn(u64) -> Gap) -> Option<Gap> {
+    (0 < count).then(|| gap(count))
 }
 
 /// That it cannot be told whether nothing is stuck, and why; nothing if there is no reason.

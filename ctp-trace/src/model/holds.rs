@@ -67,7 +67,7 @@ pub(super) struct Holds {
     /// Resources that are remembered before those are forgotten that nobody holds.
     limit: usize,
     /// Of very many holders the earlier ones are forgotten.
-    forgotten: bool,
+    pub(super) forgotten: bool,
 }
 
 /// Who holds a resource.
@@ -169,7 +169,7 @@ impl Holds {
             self.forget(id);
         } else if is_over {
             let is_taken = |last: Event| last.kind == EventKind::Run && last.tid != event.tid;
-            let is_left = one.polls.host().is_some() || one.last.is_some_and(is_taken);
+            let is_left = one.polls.host.is_some() || one.last.is_some_and(is_taken);
             self.all_of(id, |it| {
                 (it.ended, it.name, it.is_left) = (Some(event.at), one.name, is_left);
             });
@@ -222,11 +222,6 @@ impl Holds {
     /// Whether who took a lock is known to be who has it.
     pub(super) fn are_told(&self, process: ProcessId) -> bool {
         !self.moved.contains_key(&process)
-    }
-
-    /// Whether all who hold something are remembered.
-    pub(super) fn are_all(&self) -> bool {
-        !self.forgotten
     }
 
     /// One who is about to end has its locks given back by whoever drops it.
@@ -452,12 +447,12 @@ mod tests {
             holds.acquire(&deed, &hold, None);
             holds.release(&deed, &hold, NameId::default());
         }
-        assert!(holds.of.len() <= 2 * ROOM && holds.are_all());
+        assert!(holds.of.len() <= 2 * ROOM && !holds.forgotten);
         assert_eq!(holders(&holds), [(one(1), 1)]);
         for at in 2..2_000_000 {
             let (deed, hold) = told(at, at << 32, one(2));
             holds.acquire(&deed, &hold, None);
         }
-        assert!(holds.of.len() <= MOST && !holds.are_all());
+        assert!(holds.of.len() <= MOST && holds.forgotten);
     }
 }

@@ -17,18 +17,14 @@ use crate::verdict::{
 /// Of the runs on the thread that ran it last, and on the one where a coroutine woke it: either may
 /// have it in a queue of its own.
 fn served_there(one: &Coroutine, runners: &Runners) -> Option<Served> {
-    let served = runners.served_on(one.last?.tid)?;
-    match one.wakes.call().filter(|woken| woken.may_be_from_coroutine) {
-        Some(woken) => {
-            let there = runners.served_on(woken.tid)?;
-            Some(if there.ready < served.ready {
-                there
-            } else {
-                served
-            })
-        }
-        None => Some(served),
-    }
+    let served = runners.thread(one.last?.tid)?.served?;
+    let Some(woken) = one.wakes.call.filter(|call| call.may_be_from_coroutine) else {
+        return Some(served);
+    };
+    let there = runners.thread(woken.tid)?.served?;
+    [served, there]
+        .into_iter()
+        .min_by_key(|served| served.ready)
 }
 
 impl Census {
@@ -68,12 +64,12 @@ impl Census {
     fn standing(&self, one: &Coroutine, pasts: &Pasts, named: &ByName) -> Standing {
         let mut past = one
             .suspend()
-            .map(|wait| pasts.at(wait.site, wait.wait))
+            .and_then(|wait| pasts.get(&(wait.site, wait.wait)).copied())
             .unwrap_or_default();
         if one.account.has_earlier_totals() {
             past = one.past(past, named.get(one.kin()));
         }
-        let mut standing = one.standing(past, self.extent.started_monotonic_ns());
+        let mut standing = one.standing(past, self.extent.started_monotonic_ns);
         standing.end = self.end_of(one.process);
         standing.polls.untold = self.polls_untold(one);
         if let Some(runners) = self.runners.get(one.process) {
@@ -88,15 +84,15 @@ impl Census {
         one: &Coroutine,
         runners: &Runners,
     ) -> ThreadStanding {
-        let latest = one.last.and_then(|last| runners.on(last.tid));
-        let other = latest.filter(|(who, _)| *who != one.id);
+        let thread = one.last.and_then(|last| runners.thread(last.tid));
+        let other = thread.filter(|thread| thread.who != one.id);
         let is_running = standing.state == State::Running;
         ThreadStanding {
-            served: runners.served(),
+            served: runners.served,
             served_there: served_there(one, runners),
-            hosts: other.is_some_and(|(_, at)| is_running && standing.since <= at),
-            ended: one.last.is_some_and(|last| runners.has_ended(last.tid)),
-            held_since: other.and_then(|(other, _)| self.get(other)?.runs_since()),
+            hosts: other.is_some_and(|other| is_running && standing.since <= other.at),
+            ended: thread.is_some_and(|thread| thread.has_ended),
+            held_since: other.and_then(|other| self.get(other.who)?.runs_since()),
         }
     }
 
@@ -115,7 +111,7 @@ impl Census {
         let suspend = one.suspend()?;
         Some(CloseStanding {
             at: closing.at.max(suspend.at),
-            longest_after: self.resources.longest_after(suspend.site, closing.site),
+            longest_after: self.resources.habits.longest(suspend.site, closing.site),
             whole: self.is_whole_since(one, suspend),
         })
     }
@@ -137,7 +133,7 @@ impl Census {
 
     /// May others have polled it, without this being in the trace?
     fn polls_untold(&self, one: &Coroutine) -> bool {
-        one.polls.are_surroundings_untold()
+        one.polls.surroundings_untold
             || self.extent.has_refused()
             || one.account.misses_events()
             || self.missing.is_any(one.process)

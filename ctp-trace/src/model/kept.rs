@@ -50,7 +50,7 @@ impl Census {
     fn inside(&self) -> Map<CoroutineId, Vec<CoroutineId>> {
         let mut inside = Map::<_, Vec<_>>::default();
         let alive = self.coroutines.all().iter().filter(|one| one.is_alive());
-        for (host, id) in alive.filter_map(|one| Some((one.polls.host()?, one.id))) {
+        for (host, id) in alive.filter_map(|one| Some((one.polls.host?, one.id))) {
             inside.entry(host).or_default().push(id);
         }
         inside
@@ -82,14 +82,14 @@ impl Census {
         };
         let doubt = of_wake
             .or(doubt)
-            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakes.wakers()))
+            .or_else(|| doubt_of_others(wait.marks.one_of_several, one.wakes.wakers))
             .or_else(|| self.host_of(one).map(|_| Doubt::DroppedInside));
         Some(Block { by, doubt })
     }
 
     /// The one inside of which it ran first, if that is there.
     fn host_of(&self, one: &Coroutine) -> Option<CoroutineId> {
-        one.polls.host().filter(|host| self.get(*host).is_some())
+        one.polls.host.filter(|host| self.get(*host).is_some())
     }
 
     /// It tells of no wait of its own, and polls those that run inside of it.
@@ -99,7 +99,7 @@ impl Census {
         wait: &Event,
         others: &Others,
     ) -> Option<(Vec<Keeper>, Option<Doubt>)> {
-        let is_alone = one.wakes.wakers() == Some(1) && !wait.marks.one_of_several;
+        let is_alone = one.wakes.wakers == Some(1) && !wait.marks.one_of_several;
         let inside = others.inside.get(&one.id).filter(|_| is_alone)?;
         let is_woken = |id: &CoroutineId| self.get(*id).is_some_and(Coroutine::is_woken);
         if inside.iter().any(is_woken) {
@@ -202,16 +202,12 @@ impl Census {
 
     /// Whether nothing is missing of what tells of locks since.
     fn is_told_since(&self, one: &Coroutine, since: Nanos) -> bool {
+        let runners = self.runners.get(one.process);
         self.doubt_since(one, since).is_none()
             && !self.missing.losses.any_since(one.process, since)
             && self.window().is_none()
-            && self.holds.are_all()
-            && self.tells_all_runs(one.process)
-    }
-
-    /// Whether all of its threads that ran coroutines told all that they did.
-    fn tells_all_runs(&self, process: ProcessId) -> bool {
-        self.runners.get(process).is_none_or(|them| them.are_told())
+            && !self.holds.forgotten
+            && runners.is_none_or(|runners| !runners.has_untold)
     }
 
     /// What those may take that were woken, and are polled, or run after they waited for it.
@@ -230,7 +226,7 @@ impl Census {
 
     /// One that was woken goes on, unless it runs inside of one that does not.
     fn may_go_on(&self, one: &Coroutine) -> bool {
-        let host = one.polls.host().and_then(|host| self.get(host));
+        let host = one.polls.host.and_then(|host| self.get(host));
         let is_polled = host.is_none_or(|host| host.suspend().is_none() || host.is_woken());
         let is_known = one.doubt().is_none() && one.wake_standing().is_some();
         !is_known || one.is_woken() && is_polled

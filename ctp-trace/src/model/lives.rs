@@ -28,12 +28,12 @@ struct Ended {
 type Companions = (FamilyId, SiteId, WaitKind);
 
 /// Of those that wait, how many were born after all that have ended.
-pub(super) struct Newest(Map<Companions, u64>);
+pub(super) type Newest = Map<Companions, u64>;
 
 impl Lives {
     /// One went to its end; who is dropped before that does not.
     pub(super) fn ended(&mut self, one: &Coroutine, death: &Event) {
-        let Some(family) = told_apart(one).filter(|_| !one.waits.is_cancelled()) else {
+        let Some(family) = told_apart(one).filter(|_| !one.waits.cancelled) else {
             return;
         };
         let ended = self.0.entry(family).or_default();
@@ -54,7 +54,7 @@ fn companions(one: &Coroutine) -> Option<Companions> {
 
 impl Census {
     pub(super) fn newest(&self) -> Newest {
-        let mut newest = Map::default();
+        let mut newest = Newest::default();
         for one in self.coroutines.all() {
             let Some(companions) = companions(one) else {
                 continue;
@@ -64,7 +64,7 @@ impl Census {
                 *newest.entry(companions).or_default() += 1;
             }
         }
-        Newest(newest)
+        newest
     }
 
     /// How those like it lived that have ended. Nothing if some may have ended that are not in the
@@ -76,7 +76,7 @@ impl Census {
             ended: lives.count(),
             p99: lives.bound(99).unwrap_or_default(),
             longest: lives.max().unwrap_or_default(),
-            newest: newest.0.get(&companions).copied().unwrap_or_default(),
+            newest: newest.get(&companions).copied().unwrap_or_default(),
         })
     }
 }

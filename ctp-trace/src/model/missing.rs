@@ -22,7 +22,7 @@ impl Missing {
     /// A part of the trace could not be read.
     pub(super) fn note_damage(&mut self) {
         self.damaged = true;
-        self.accounts.note_unreadable_part();
+        self.accounts.unreadable_parts += 1;
     }
 
     /// Whether a part could not be read, or a filter may have kept out something since.
@@ -39,6 +39,6 @@ impl Missing {
     pub(super) fn is_any(&self, process: ProcessId) -> bool {
         self.damaged
             || self.losses.any_since(process, Nanos(0))
-            || !self.filtering.changes().is_empty()
+            || !self.filtering.changes.is_empty()
     }
 }

@@ -53,20 +53,22 @@ pub(super) struct ByName {
 impl Census {
     /// The totals of all coroutines of each name and place, those that are over included, in no order.
     pub fn by_name(&self) -> Vec<Named> {
-        self.all_named().into_list()
+        self.all_named().all.into_values().collect()
     }
 
     /// The totals of these coroutines, unless there are none.
     pub fn named(&self, kin: Kin) -> Option<Named> {
-        let mut named = self.sums.by_name().only(kin);
+        let mut named = ByName::default();
+        let known = self.sums.by_name.get(kin).cloned();
+        named.all.extend(known.map(|known| (kin, known)));
         let all = self.coroutines.all().iter();
         all.filter(|one| one.kin() == kin)
             .for_each(|one| named.add(one, self.end_of(one.process)));
-        named.into_list().pop()
+        named.all.remove(&kin)
     }
 
     pub(super) fn all_named(&self) -> ByName {
-        let mut named = self.sums.by_name().clone();
+        let mut named = self.sums.by_name.clone();
         for one in self.coroutines.all() {
             named.add(one, self.end_of(one.process));
         }
@@ -75,18 +77,15 @@ impl Census {
 
     /// Events that no record tells of, but totals do.
     pub fn summed_up(&self) -> u64 {
-        let all = self
-            .coroutines
-            .all()
-            .iter()
-            .map(|one| one.account.summed_up());
+        let all = self.coroutines.all().iter();
+        let all = all.map(|one| one.account.summed_up());
         all.fold(self.totals().summed_up_of_the_dead, u64::saturating_add)
     }
 
     /// Whether the program itself summed up what its coroutines did.
     pub fn has_aggregates(&self) -> bool {
         let mut all = self.coroutines.all().iter();
-        self.sums.by_name().has_aggregates || all.any(|one| one.account.aggregate().is_some())
+        self.sums.by_name.has_aggregates || all.any(|one| one.account.aggregate.is_some())
     }
 }
 
@@ -103,33 +102,20 @@ impl ByName {
         self.all.get(&kin)
     }
 
-    /// The same without the others.
-    pub(super) fn only(&self, kin: Kin) -> Self {
-        let mut only = ByName::default();
-        if let Some(named) = self.get(kin) {
-            only.all.insert(kin, named.clone());
-        }
-        only
-    }
-
-    pub(super) fn into_list(self) -> Vec<Named> {
-        self.all.into_values().collect()
-    }
-
     /// Adds what this one amounts to; `end` is to when its wait is measured if it goes on.
     pub(super) fn add(&mut self, one: &Coroutine, end: Nanos) {
-        self.has_aggregates |= one.account.aggregate().is_some();
+        self.has_aggregates |= one.account.aggregate.is_some();
         let named = self.of(one.kin());
         named.coroutines = named.coroutines.saturating_add(1);
-        named.cancelled += u64::from(one.waits.is_cancelled());
+        named.cancelled += u64::from(one.waits.cancelled);
         named.approximate |= one.account.is_approximate();
         if one.suspend().is_some() {
-            named.open.add(one.waits.since().until(end));
+            named.open.add(one.waits.since.until(end));
         }
-        match one.account.aggregate() {
+        match &one.account.aggregate {
             Some(it) => named.merge(it.bins, &it.waiting, &it.running, it.left_out),
             None => {
-                named.approximate |= one.dialect == Dialect::Extended || one.account.earlier() > 0
+                named.approximate |= one.dialect == Dialect::Extended || one.account.earlier > 0
             }
         }
     }

@@ -19,30 +19,31 @@ const BIRTHS: usize = 1 << 10;
 /// The runs of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
-    served: Option<Served>,
+    /// Of all runs, the one of which the coroutine had become ready last.
+    pub(super) served: Option<Served>,
     threads: Recent<u64, OnThread>,
     /// Those of which all that they do is told in its order.
     histories: Map<u64, ()>,
     /// Another one ran coroutines: what it did besides is not told.
-    has_untold: bool,
+    pub(super) has_untold: bool,
 }
 
 /// What one thread ran.
 #[derive(Clone, Debug, Default)]
-struct OnThread {
+pub(super) struct OnThread {
     /// Whom last.
-    who: CoroutineId,
+    pub(super) who: CoroutineId,
     /// Since when.
-    at: Nanos,
+    pub(super) at: Nanos,
     /// Of all its runs, the one of which the coroutine had become ready last.
-    served: Option<Served>,
+    pub(super) served: Option<Served>,
     /// It said that it ends, after that.
-    has_ended: bool,
+    pub(super) has_ended: bool,
     /// Those that it runs, each inside of the one before, but for those of which it is not told that
     /// they do so no more.
     inside: Vec<CoroutineId>,
-    /// Until when it is told what it does.
-    told: Nanos,
+    /// Until when it is told what it does. What is told of a moment before that is out of its order.
+    pub(super) told: Nanos,
     /// Those that were born there, with a parent, since its latest loss.
     births: VecDeque<CoroutineId>,
 }
@@ -83,19 +84,14 @@ impl Runners {
         }
     }
 
-    /// Whether a thread said so after its latest run.
-    pub(super) fn has_ended(&self, tid: u64) -> bool {
-        self.threads.get(tid).is_some_and(|thread| thread.has_ended)
+    /// What is known of a thread, if it has run a coroutine.
+    pub(super) fn thread(&self, tid: u64) -> Option<&OnThread> {
+        self.threads.get(tid)
     }
 
     /// Whether it told when it began, so that its runs are known and in their order.
     pub(super) fn has_history(&self, tid: u64) -> bool {
         self.histories.contains_key(&tid)
-    }
-
-    /// Whether all that ran coroutines told when they began.
-    pub(super) fn are_told(&self) -> bool {
-        !self.has_untold
     }
 
     /// One began to run; `ready` is the earliest that it may have become ready, if that is known.
@@ -139,13 +135,6 @@ impl Runners {
         thread.flat_map(|thread| thread.inside.iter().rev().copied())
     }
 
-    /// Until when it is told what a thread does. What is told of a moment before that is out of its
-    /// order.
-    pub(super) fn told(&self, tid: u64) -> Nanos {
-        let thread = self.threads.get(tid);
-        thread.map(|thread| thread.told).unwrap_or_default()
-    }
-
     /// One was born on this thread, of a parent that ran there.
     pub(super) fn born(&mut self, child: CoroutineId, tid: u64) {
         if let Some(thread) = self.threads.get_mut(tid) {
@@ -165,21 +154,6 @@ impl Runners {
             std::mem::take(&mut thread.births)
         })
     }
-
-    /// Of all runs, the one of which the coroutine had become ready last.
-    pub(super) fn served(&self) -> Option<Served> {
-        self.served
-    }
-
-    /// Whom a thread ran last, and since when.
-    pub(super) fn on(&self, tid: u64) -> Option<(CoroutineId, Nanos)> {
-        self.threads.get(tid).map(|thread| (thread.who, thread.at))
-    }
-
-    /// Of all runs on a thread, the one of which the coroutine had become ready last.
-    pub(super) fn served_on(&self, tid: u64) -> Option<Served> {
-        self.threads.get(tid)?.served
-    }
 }
 
 #[cfg(test)]
@@ -189,15 +163,16 @@ mod tests {
     #[test]
     fn who_became_ready_last_counts_and_not_who_ran_last() {
         let mut runners = Runners::default();
-        assert_eq!(runners.served(), None);
+        assert_eq!(runners.served, None);
         runners.ran(CoroutineId(1), 7, Nanos(10), Some(Nanos(8)));
         runners.ran(CoroutineId(2), 8, Nanos(20), Some(Nanos(5)));
         runners.ran(CoroutineId(3), 8, Nanos(30), None);
-        let served = runners.served().map(|it| (it.ready.0, it.ran.0));
+        let served = runners.served.map(|it| (it.ready.0, it.ran.0));
         assert_eq!(served, Some((8, 10)));
-        assert_eq!(runners.on(7), Some((CoroutineId(1), Nanos(10))));
-        assert_eq!(runners.on(8), Some((CoroutineId(3), Nanos(30))));
-        let there = |tid| runners.served_on(tid).map(|it| it.ready.0);
+        let on = |tid| runners.thread(tid).map(|thread| (thread.who, thread.at));
+        assert_eq!(on(7), Some((CoroutineId(1), Nanos(10))));
+        assert_eq!(on(8), Some((CoroutineId(3), Nanos(30))));
+        let there = |tid| Some(runners.thread(tid)?.served?.ready.0);
         assert_eq!([7, 8, 9].map(there), [Some(8), Some(5), None]);
     }
 
@@ -217,7 +192,7 @@ mod tests {
             "3 ran before 2 had said that it waits"
         );
         runners.left(CoroutineId(3), 7, Nanos(5));
-        assert_eq!(runners.told(7), Nanos(5));
+        assert_eq!(runners.thread(7).map(|thread| thread.told), Some(Nanos(5)));
         assert_eq!(innermost(&runners), Some(1));
         runners.begins(7);
         assert_eq!(innermost(&runners), None, "it is another thread");

@@ -69,17 +69,14 @@ impl SiteStats {
 /// The sites, each sort of wait at each place once, up to [`MOST_SITES`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
-    sites: Vec<SiteStats>,
+    pub(super) sites: Vec<SiteStats>,
     index: Map<(SiteId, WaitKind), u32>,
     /// The one that was asked for last: many wait at the same one.
     latest: u32,
 }
 
 /// What is usual at each of [`Places`], worked out once for many judgements.
-pub(super) struct Pasts<'a> {
-    places: &'a Places,
-    pasts: Vec<Past>,
-}
+pub(super) type Pasts = Map<(SiteId, WaitKind), Past>;
 
 impl Places {
     /// Number of a site, which is new if it was never asked for.
@@ -140,30 +137,16 @@ impl Places {
         &self.sites[number as usize]
     }
 
+    pub(super) fn pasts(&self) -> Pasts {
+        let numbers = self.index.iter();
+        let past = |(key, number): (&_, &u32)| (*key, self.get(*number).past());
+        numbers.map(past).collect()
+    }
+
     pub(super) fn find(&self, site: SiteId, wait: WaitKind) -> Option<&SiteStats> {
         self.index
             .get(&(site, wait))
             .map(|&number| self.get(number))
-    }
-
-    pub(super) fn pasts(&self) -> Pasts<'_> {
-        Pasts {
-            places: self,
-            pasts: self.sites.iter().map(SiteStats::past).collect(),
-        }
-    }
-
-    pub(super) fn into_sites(self) -> Vec<SiteStats> {
-        self.sites
-    }
-}
-
-impl Pasts<'_> {
-    pub(super) fn at(&self, site: SiteId, wait: WaitKind) -> Past {
-        let number = self.places.index.get(&(site, wait));
-        number
-            .map(|&number| self.pasts[number as usize])
-            .unwrap_or_default()
     }
 }
 
@@ -186,7 +169,7 @@ mod tests {
         };
         assert_eq!([1, most / 2, most].map(events), [Some(1), Some(1), None]);
         let unknown = events(0).expect("some were beyond the most");
-        let sites = places.into_sites();
+        let sites = places.sites;
         let known = |it: &&SiteStats| it.wait == WaitKind::Lock && it.site != SiteId(0);
         assert_eq!(
             sites.iter().filter(known).count() as u64 + unknown,

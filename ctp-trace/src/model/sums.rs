@@ -3,38 +3,17 @@
 use super::coroutine::{Coroutine, Totals};
 use super::named::{ByName, Kin};
 use super::span::Span;
-use crate::record::{Dialect, EventKind, Former, Nanos, Tally};
+use crate::record::{Dialect, EventKind, Former, Nanos};
 
 /// What coroutines come to, in all and by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
-    totals: Totals,
+    pub(super) totals: Totals,
     /// What those had summed up that are forgotten.
-    by_name: ByName,
+    pub(super) by_name: ByName,
 }
 
 impl Sums {
-    pub(super) fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    pub(super) fn by_name(&self) -> &ByName {
-        &self.by_name
-    }
-
-    pub(super) fn note_birth(&mut self) {
-        self.totals.coroutines = self.totals.coroutines.saturating_add(1);
-    }
-
-    pub(super) fn note_tally(&mut self, tally: &Tally) {
-        self.totals.filtered = self.totals.filtered.saturating_add(tally.filtered);
-    }
-
-    /// What an event of this coroutine ends is counted in the totals.
-    pub(super) fn totals_of_events(&mut self) -> &mut Totals {
-        &mut self.totals
-    }
-
     /// An event ended this. A plain peer sums up nothing itself.
     #[inline]
     pub(super) fn note_span(&mut self, one: &Coroutine, span: &Span, by: EventKind) {

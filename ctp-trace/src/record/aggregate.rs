@@ -1,6 +1,7 @@
 //! Aggregates: what the program itself summed up of all waits and runs of a coroutine, exact
 //! however few of its events are in the trace. The record, and its figures.
 
+use crate::histogram::bin_of_percentile;
 use crate::record::{CoroutineId, Nanos};
 
 /// Bins of an aggregate.
@@ -75,16 +76,7 @@ impl Durations {
     /// At least `percent` of 100 were not longer than this: the bound of a bin, and never above the
     /// longest.
     pub fn bound(&self, percent: u8, bins: Bins) -> Option<Nanos> {
-        let total = self
-            .bins
-            .iter()
-            .fold(0u128, |sum, bin| sum + u128::from(*bin));
-        let wanted = (total * u128::from(percent.min(100))).div_ceil(100).max(1);
-        let mut seen = 0;
-        let bin = self.bins.iter().position(|n| {
-            seen += u128::from(*n);
-            wanted <= seen
-        })?;
+        let bin = bin_of_percentile(&self.bins, percent)?;
         let last = bins.end(bin).map_or(u64::MAX, |end| end.0 - 1);
         Some(Nanos(last.min(self.max.0)))
     }

@@ -26,10 +26,7 @@ impl Case<'_> {
             Obstacle::Unclaimed => (Verdict::Stuck, Reason::Unclaimed { doubt }),
             Obstacle::Behind(root) => (Verdict::Stuck, Reason::Behind { root, doubt }),
         };
-        match doubt {
-            None => Some((verdict, reason)),
-            Some(_) => Some((Verdict::MaybeStuck, reason)),
-        }
+        Some((doubt.map_or(verdict, |_| Verdict::MaybeStuck), reason))
     }
 
     /// How long others have kept it. It may have run meanwhile, where nothing of that came.

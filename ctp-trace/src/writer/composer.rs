@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::slice;
 
 use crate::codec::block;
 use crate::codec::chunk::RawChunk;
@@ -55,6 +54,18 @@ impl Composer {
     /// a start or an end: those belong to `new` and `end`.
     pub fn add(&mut self, record: &Record) -> io::Result<()> {
         match record {
+            Record::Event(event) => self.row(|block| block.event(event)),
+            Record::Wake(wake) => self.row(|block| block.wake(wake)),
+            Record::Deed(deed) => self.row(|block| block.deed(deed)),
+            Record::Tally(tally) => self.row(|block| block.tally(tally)),
+            _ => return self.add_definition(record),
+        }
+        Ok(())
+    }
+
+    /// Adds a record that is no row of a block.
+    fn add_definition(&mut self, record: &Record) -> io::Result<()> {
+        match record {
             Record::Process(process) => self.define(0, &Plain, process),
             Record::Module(module) => self.define(1, &Plain, module),
             Record::Site(site) => self.define(2, &Plain, site),
@@ -68,23 +79,7 @@ impl Composer {
             Record::ProcessEnd(end) => self.mark(PROCESS_END, end),
             Record::Control(control) => self.mark(CONTROL, control),
             Record::Watermark(at) => self.mark(WATERMARK, at),
-            Record::Start(_) | Record::End(_) => {
-                Err(refused("a start or an end amid the records of a trace"))
-            }
-            Record::Event(_) | Record::Wake(_) | Record::Deed(_) | Record::Tally(_) => {
-                self.add_row(record);
-                Ok(())
-            }
-        }
-    }
-
-    fn add_row(&mut self, record: &Record) {
-        match record {
-            Record::Event(it) => self.add_events(slice::from_ref(it)),
-            Record::Wake(it) => self.row(|block| block.wake(it)),
-            Record::Deed(it) => self.row(|block| block.deed(it)),
-            Record::Tally(it) => self.row(|block| block.tally(it)),
-            _ => {}
+            _ => Err(refused("a start or an end amid the records of a trace")),
         }
     }
 
@@ -214,16 +209,12 @@ impl Definitions {
         self.records += 1;
     }
 
-    fn is_empty(&self) -> bool {
-        self.records == 0
-    }
-
     fn is_full(&self) -> bool {
         self.records >= MAX_RECORDS || self.payload.bytes.len() >= FULL_PAYLOAD_BYTES
     }
 
     fn end(&mut self) -> Option<RawChunk> {
-        let payload = (!self.is_empty()).then(|| std::mem::take(&mut self.payload))?;
+        let payload = (0 < self.records).then(|| std::mem::take(&mut self.payload))?;
         self.records = 0;
         Some(RawChunk::new(self.kind, payload))
     }

@@ -34,7 +34,7 @@ fn the_place_that_usually_wakes_a_site_is_counted_where_a_wake_ended_a_wait() {
     let wakers = read_site(&census).wakers;
     assert_eq!(wakers.places().collect::<Vec<_>>(), [&(SiteId(3), 1)]);
     assert_eq!(wakers.count(), 1);
-    let woken = census.get(CoroutineId(1)).unwrap().wakes.call().unwrap();
+    let woken = census.get(CoroutineId(1)).unwrap().wakes.call.unwrap();
     assert_eq!((woken.at, woken.tid, woken.count), (Nanos(75), 7, 5));
 }
 

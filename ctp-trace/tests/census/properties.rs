@@ -40,7 +40,7 @@ proptest! {
             step.tell(&mut census, &plain);
             plain.take(step);
             let known = census.coroutines();
-            let shaken = known.iter().map(|one| (one.id.0, one.account.is_shaken()));
+            let shaken = known.iter().map(|one| (one.id.0, one.account.shaken));
             let expected = plain.all.iter().map(|(id, one)| (*id, one.shaken));
             prop_assert!(shaken.eq(expected), "{step:?}: {plain:?}");
         }
@@ -62,7 +62,7 @@ proptest! {
             *n = (n.0 + 1, clock);
         }
         let all = census.coroutines();
-        prop_assert_eq!(all.iter().map(|one| one.waits.waited().sum.0 + one.waits.ran().sum.0).sum::<u64>(), spans);
+        prop_assert_eq!(all.iter().map(|one| one.waits.waited.sum.0 + one.waits.ran.sum.0).sum::<u64>(), spans);
         prop_assert_eq!(census.lost(), 0);
     }
 }

@@ -68,7 +68,7 @@ fn of_however_many_sites_no_wait_is_missing() {
     assert_eq!(all.len(), MOST_SITES + 1);
     assert_eq!(
         waited,
-        census.get(CoroutineId(1)).unwrap().waits.waited().sum.0
+        census.get(CoroutineId(1)).unwrap().waits.waited.sum.0
     );
     assert!(
         all.iter()

@@ -48,11 +48,8 @@ fn no_repetition(before: &Look, now: &Look) -> Judged {
 
 /// At one instant the slots hold the newest event and the seven before it.
 pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
-    let Some(newest) = pair
-        .now
-        .newest()
-        .filter(|_| pair.now.still && !pair.is_jumbled)
-    else {
+    let is_sure = pair.now.still && !pair.is_jumbled;
+    let Some(newest) = pair.now.newest().filter(|_| is_sure) else {
         return NotSeen;
     };
     let step = match pair.now.dialect {
@@ -75,11 +72,8 @@ pub(super) fn no_gap(pair: &Pair<'_>) -> Judged {
 /// A slot that is still odd although a later event was there a look ago.
 pub(super) fn even(pair: &Pair<'_>) -> Judged {
     let is_numbered = pair.now.dialect == Some(Dialect::PerSlot) && !pair.is_jumbled;
-    let Some(newest) = pair
-        .before
-        .and_then(Look::newest_whole)
-        .filter(|_| is_numbered)
-    else {
+    let before = pair.before.filter(|_| is_numbered);
+    let Some(newest) = before.and_then(Look::newest_whole) else {
         return NotSeen;
     };
     let mut slots = 0..SLOTS;

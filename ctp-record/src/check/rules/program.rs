@@ -33,49 +33,14 @@ pub(super) fn connected(world: &World) -> Judged {
     }
 }
 
-pub(super) fn close_on_exec(world: &World) -> Judged {
-    match (&world.inheritable, world.descriptors) {
-        (Some(proof), _) => Broken(proof.clone()),
-        (None, 0) => NotSeen,
-        _ => Kept,
-    }
-}
-
-pub(super) fn unique(world: &World) -> Judged {
-    match (&world.twice, world.stations) {
-        (Some(proof), _) => Broken(proof.clone()),
-        (None, 0 | 1) => NotSeen,
-        _ => Kept,
-    }
-}
-
-pub(super) fn own_thread(world: &World) -> Judged {
-    proven(&world.threads.stranger, world.threads.are_known())
-}
-
-pub(super) fn one_process(world: &World) -> Judged {
-    proven(&world.threads.shared, world.threads.are_known())
-}
-
-pub(super) fn finished(world: &World) -> Judged {
-    world.unfinished.events.clone()
-}
-
-pub(super) fn moved_in(world: &World) -> Judged {
-    world.unfinished.identities.clone()
-}
-
-pub(super) fn entries(world: &World) -> Judged {
-    world.unfinished.entries.clone()
-}
-
 /// Who has no socket leaves the flag to others.
 pub(super) fn rings(world: &World) -> Judged {
     let proof = world.bell.unrung.clone().filter(|_| world.connected > 0);
     proven(&proof, world.bell.taken > 0)
 }
 
-fn proven(proof: &Option<String>, was_seen: bool) -> Judged {
+/// Broken if there is a proof; else kept, if what it is about was seen.
+pub(super) fn proven(proof: &Option<String>, was_seen: bool) -> Judged {
     match proof {
         Some(proof) => Broken(proof.clone()),
         None if was_seen => Kept,

@@ -12,7 +12,7 @@ use ctp_trace::escape::escaped_bytes;
 
 use super::usage;
 use crate::control::ask::Ask;
-use crate::control::wire::Errand;
+use crate::control::wire::{Errand, Question};
 use crate::control::{Filter, Verb};
 
 const CONTROL_AFTER: &str = "\
@@ -95,8 +95,14 @@ impl ControlArgs {
                 Errand::Snapshot(output.as_deref().map(from_here).transpose()?)
             }
         };
-        let (pid, json) = (self.pid, self.json);
-        Ok(Ask { pid, errand, json })
+        let (question, json) = (
+            Question {
+                pid: self.pid,
+                errand,
+            },
+            self.json,
+        );
+        Ok(Ask { question, json })
     }
 }
 

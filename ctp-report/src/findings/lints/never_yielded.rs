@@ -116,8 +116,7 @@ impl SoleRuns {
 
     /// `died` is when that run ended, if it did.
     fn put(&mut self, census: &Census, id: CoroutineId, first: FirstRun, died: Option<Nanos>) {
-        let counts =
-            |one: &&Coroutine| one.kind != CoroutineKind::Thread && !one.account.is_broken();
+        let counts = |one: &&Coroutine| one.kind != CoroutineKind::Thread && !one.account.broken;
         let Some(one) = census.get(id).filter(counts) else {
             return;
         };

@@ -68,7 +68,7 @@ pub fn named(model: &Model, names: &Names, lint: &'static Lint, groups: Groups) 
         given.push(name);
         all.merge(group);
     }
-    let is_exact = model.has_all_events() && model.census.filtered() == 0;
+    let is_exact = model.has_all_events() && model.census.totals().filtered == 0;
     let place = |((_, site), (given, group)): ((String, SiteId), (Vec<NameId>, Group))| {
         let first = given.first().copied().unwrap_or_default();
         let name = model.census.name(first);

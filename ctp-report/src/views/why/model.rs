@@ -167,7 +167,7 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         wait: wait.map_or_else(Wait::default, |wait| Wait {
             waits_for: teller.thing(wait),
             waits_at: teller.place(wait.site),
-            waits_ns: one.waits.since().until(end).0,
+            waits_ns: one.waits.since.until(end).0,
         }),
         closed: pending
             .is_none()

@@ -2,9 +2,8 @@
 
 use super::deed::Expected;
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN,
-    Oracle, RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE, marks, marks_code,
-    wait, wait_code,
+    COLUMNS, COROUTINE_HIT, Column, HIDDEN_SHIFT, INEXACT, KIND, N_HIT, NOT_HIDDEN, Oracle,
+    SEEN_HIT, SPOT_HIT, Spot, TALLY, TID_HIT, TORN, WAKE, marks, marks_code, wait,
 };
 use crate::codec::varint::{Input, unzigzag};
 use crate::error::Malformed;
@@ -107,13 +106,12 @@ impl<'a> Decoder<'a> {
     fn kind_of_row(&mut self) -> Result<Record, Malformed> {
         let control = self.column(Column::Control).byte()?;
         match control & KIND {
-            BIRTH => self.event(control, EventKind::Birth),
-            RUN => self.event(control, EventKind::Run),
-            SUSPEND => self.event(control, EventKind::Suspend),
-            DEATH => self.event(control, EventKind::Death),
             WAKE => self.wake(control),
             TALLY => self.tally(control),
-            _ => Err(Malformed("an unknown sort of row")),
+            code => match EventKind::of_code(code) {
+                Some(kind) => self.event(control, kind),
+                None => Err(Malformed("an unknown sort of row")),
+            },
         }
     }
 
@@ -197,7 +195,10 @@ impl<'a> Decoder<'a> {
         tally.filtered = column.uint()?;
         let flags = column.byte()?;
         tally.inexact = flags & INEXACT != 0;
-        tally.hidden = hidden(flags >> HIDDEN_SHIFT)?;
+        tally.hidden = match flags >> HIDDEN_SHIFT {
+            NOT_HIDDEN => None,
+            code => Some(EventKind::of_code(code).ok_or(Malformed("an unknown kind of event"))?),
+        };
         if flags & TORN != 0 || (tally.filtered == 0 && tally.hidden.is_none()) {
             return Err(Malformed("a tally of no filtered events"));
         }
@@ -264,23 +265,12 @@ impl<'a> Decoder<'a> {
                 u64::from(foretold.site().0).wrapping_add_signed(site),
             )?),
             // As an event says it, which knows no codes of later versions.
-            wait_code(wait(code)) | marks_code(marks(code)),
+            wait(code).code() | marks_code(marks(code)),
             foretold.arg.wrapping_add_signed(arg),
         );
         self.spots.push(spot);
         Ok(spot)
     }
-}
-
-fn hidden(code: u8) -> Result<Option<EventKind>, Malformed> {
-    Ok(Some(match code {
-        BIRTH => EventKind::Birth,
-        RUN => EventKind::Run,
-        SUSPEND => EventKind::Suspend,
-        DEATH => EventKind::Death,
-        NOT_HIDDEN => return Ok(None),
-        _ => return Err(Malformed("an unknown kind of event")),
-    }))
 }
 
 const TOO_LARGE: Malformed = Malformed("a number is too large");

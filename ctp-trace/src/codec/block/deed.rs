@@ -2,7 +2,7 @@
 
 use super::decode::{Decoder, small, waker};
 use super::encode::{Encoder, waker_code};
-use super::{Column, wait, wait_code};
+use super::{Column, wait};
 use crate::codec::varint::{put_int, put_uint};
 use crate::error::Malformed;
 use crate::hash::Map;
@@ -43,10 +43,6 @@ struct Resource {
 }
 
 impl Expected {
-    pub fn clear(&mut self) {
-        *self = Expected::default();
-    }
-
     /// Rows since the deed before, if there are so many by now.
     pub fn since(&self, rows: u64) -> u64 {
         rows - self.rows
@@ -138,7 +134,7 @@ impl Encoder {
     fn resource(&mut self, wait: WaitKind, arg: u64, site: SiteId, foretold: Resource) {
         self.put_step(Column::DeedSite, site.0, foretold.site);
         let column = self.column(Column::Resource);
-        column.push(wait_code(wait));
+        column.push(wait.code());
         put_int(column, arg.wrapping_sub(foretold.arg) as i64);
     }
 

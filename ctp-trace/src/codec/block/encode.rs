@@ -3,8 +3,8 @@
 use super::deed::Expected;
 use super::rows::{Rows, step};
 use super::{
-    BIRTH, COLUMNS, COROUTINE_HIT, Column, DEATH, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle,
-    RUN, SEEN_HIT, SPOT_HIT, SUSPEND, Spot, TALLY, TID_HIT, TORN, WAKE,
+    COLUMNS, COROUTINE_HIT, Column, HIDDEN_SHIFT, INEXACT, N_HIT, NOT_HIDDEN, Oracle, SEEN_HIT,
+    SPOT_HIT, Spot, TALLY, TID_HIT, TORN, WAKE,
 };
 use crate::codec::payload::{Payload, Sort};
 use crate::codec::varint::{put_bytes, put_int, put_uint};
@@ -32,14 +32,13 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     pub(crate) fn new() -> Self {
-        let (columns, spots) = (Default::default(), Map::default());
         Encoder {
-            columns,
+            columns: Default::default(),
             at_hand: Rows::default(),
             until_look: RECORDS_A_LOOK,
             oracle: Oracle::new(),
             expected: Expected::default(),
-            spots,
+            spots: Map::default(),
             latest_spot: (Spot::default(), 0),
         }
     }
@@ -55,7 +54,7 @@ impl Encoder {
             EventKind::Suspend => self.hits(event, EventKind::Suspend),
             kind => self.hits_of_few(event, kind),
         };
-        let control = kind_code(event.kind) | self.coroutine(event.coroutine) | hits;
+        let control = event.kind.code() | self.coroutine(event.coroutine) | hits;
         self.row(control, event.at);
     }
 
@@ -112,13 +111,10 @@ impl Encoder {
         self.at_hand.settle(&mut self.columns);
         self.column(Column::Control).push(control);
         let column = self.column(Column::Tally);
-        let torn = if tally.torn.is_some() { TORN } else { 0 };
         // Readers before 1.2 would else build a verdict on what is not the latest event.
-        let inexact = match tally.inexact || tally.hidden.is_some() {
-            true => INEXACT,
-            false => 0,
-        };
-        column.push(torn | inexact);
+        let is_inexact = tally.inexact || tally.hidden.is_some();
+        let torn = u8::from(tally.torn.is_some()) * TORN;
+        column.push(torn | (u8::from(is_inexact) * INEXACT));
         put_uint(column, tally.attempted);
         put_int(column, tally.attempted.wrapping_sub(tally.recorded) as i64);
         if let Some(n) = tally.torn {
@@ -139,7 +135,7 @@ impl Encoder {
         put_uint(column, row);
         put_uint(column, tally.filtered);
         let inexact = if tally.inexact { INEXACT } else { 0 };
-        column.push(inexact | tally.hidden.map_or(NOT_HIDDEN, kind_code) << HIDDEN_SHIFT);
+        column.push(inexact | tally.hidden.map_or(NOT_HIDDEN, EventKind::code) << HIDDEN_SHIFT);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -181,7 +177,7 @@ impl Encoder {
             }
         }
         self.oracle.clear();
-        self.expected.clear();
+        self.expected = Expected::default();
         self.spots.clear();
         self.latest_spot = (Spot::default(), 0);
     }
@@ -253,15 +249,6 @@ impl Encoder {
             self.column(Column::Arg),
             spot.arg.wrapping_sub(foretold.arg) as i64,
         );
-    }
-}
-
-fn kind_code(kind: EventKind) -> u8 {
-    match kind {
-        EventKind::Birth => BIRTH,
-        EventKind::Run => RUN,
-        EventKind::Suspend => SUSPEND,
-        EventKind::Death => DEATH,
     }
 }
 

@@ -19,10 +19,13 @@ const SEARCHED_BYTES: usize = 64 << 10;
 
 pub(crate) struct Chunks<'a> {
     source: Box<dyn Source + 'a>,
-    offset: u64,
+    /// The first byte that was not read.
+    pub(crate) offset: u64,
     expected: u32,
-    lost: u64,
-    most_lost: u64,
+    /// What the last whole chunk says was lost before it.
+    pub(crate) lost: u64,
+    /// The most that any whole chunk so far says was lost before it.
+    pub(crate) most_lost: u64,
     false_marks: u64,
 }
 
@@ -37,21 +40,6 @@ impl<'a> Chunks<'a> {
             most_lost: 0,
             false_marks: 0,
         }
-    }
-
-    /// The first byte that was not read.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// What the last whole chunk says was lost before it.
-    pub(crate) fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// The most that any whole chunk so far says was lost before it.
-    pub(crate) fn most_lost(&self) -> u64 {
-        self.most_lost
     }
 
     fn skip_damage(&mut self) -> Option<Error> {

@@ -8,18 +8,23 @@ pub struct Account {
     /// Events seen.
     events: u64,
     /// Events before the first that a flight recorder kept.
-    earlier: u64,
+    pub(in crate::model) earlier: u64,
     /// Events known to be missing between those seen.
-    gaps: u64,
+    pub(super) gaps: u64,
     stated: Option<Stated>,
-    hidden: Option<EventKind>,
-    inexact: bool,
-    shaken: bool,
-    broken: bool,
-    aggregate: Option<Box<Aggregate>>,
+    /// What it did last, if a filter kept that out.
+    pub hidden: Option<EventKind>,
+    /// Whether its counts cannot be trusted.
+    pub inexact: bool,
+    /// Whether a filter, or a part of the trace that could not be read, may hide more of it.
+    pub shaken: bool,
+    /// Whether two of its events contradict each other.
+    pub broken: bool,
+    /// What its program summed up of it, as last told.
+    pub(in crate::model) aggregate: Option<Box<Aggregate>>,
 }
 
-/// What a [`Tally`] states.
+/// What a [`Tally`] states: what is needed of it, since every coroutine has one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stated {
     /// Events that it had.
@@ -46,32 +51,9 @@ impl Account {
         gap
     }
 
-    pub(super) fn note_gap(&mut self, events: u64) {
-        self.gaps = self.gaps.saturating_add(events);
-    }
-
-    pub(in crate::model) fn note_earlier(&mut self, events: u64) {
-        self.earlier = events;
-    }
-
-    /// Replaces what was summed up before.
-    pub(in crate::model) fn note_aggregate(&mut self, aggregate: &Aggregate) {
-        self.aggregate = Some(Box::new(aggregate.clone()));
-    }
-
-    pub(in crate::model) fn note_contradiction(&mut self) {
-        self.broken = true;
-    }
-
     /// A part of the trace that may tell more of it could not be read.
     pub(in crate::model) fn note_damage(&mut self) {
         self.shaken = self.stated.is_none();
-    }
-
-    /// Whether a filter may keep out what comes next.
-    #[inline]
-    pub(in crate::model) fn note_filter(&mut self, is_in_force: bool) {
-        self.shaken = is_in_force;
     }
 
     pub(super) fn note_tally(&mut self, tally: &Tally) {
@@ -89,16 +71,6 @@ impl Account {
 
 /// What follows from them.
 impl Account {
-    /// Events seen.
-    pub fn events(&self) -> u64 {
-        self.events
-    }
-
-    /// Events before the first that a flight recorder kept.
-    pub fn earlier(&self) -> u64 {
-        self.earlier
-    }
-
     /// Whether the final account was read.
     pub fn is_closed(&self) -> bool {
         self.stated.is_some()
@@ -113,34 +85,6 @@ impl Account {
     pub(super) fn filtered_at_the_end(&self) -> u64 {
         let stated = self.stated.filter(|_| self.hidden.is_some());
         stated.map_or(0, |stated| stated.filtered)
-    }
-
-    /// What it did last, if a filter kept that out.
-    #[inline]
-    pub fn hidden(&self) -> Option<EventKind> {
-        self.hidden
-    }
-
-    /// Whether its counts cannot be trusted.
-    #[inline]
-    pub fn is_inexact(&self) -> bool {
-        self.inexact
-    }
-
-    /// Whether a part of the trace that may tell more of it could not be read.
-    #[inline]
-    pub fn is_shaken(&self) -> bool {
-        self.shaken
-    }
-
-    /// Whether two of its events contradict each other.
-    pub fn is_broken(&self) -> bool {
-        self.broken
-    }
-
-    /// What its program summed up of it, as last told.
-    pub fn aggregate(&self) -> Option<&Aggregate> {
-        self.aggregate.as_deref()
     }
 
     /// Events that it had but that are not in the trace, or could not be read from it, unless its
@@ -213,9 +157,7 @@ impl Account {
     /// Events that the trace should have, were not read from it, and lie in no gap that was seen:
     /// they came after the last one read.
     fn unread_at_the_end(&self) -> u64 {
-        let Some(Stated { recorded, .. }) = self.stated else {
-            return 0;
-        };
+        let recorded = self.stated.map_or(0, |stated| stated.recorded);
         let damaged = self.gaps.saturating_sub(self.not_recorded());
         recorded.saturating_sub(self.events).saturating_sub(damaged)
     }

@@ -1,15 +1,18 @@
 //! How a coroutine comes to be polled: by wakes of its own, or by others.
 
 use crate::record::CoroutineId;
-use crate::verdict::PollStanding;
 
 /// What is known of the polls of a coroutine.
 #[derive(Clone, Debug, Default)]
 pub(in crate::model) struct Polls {
-    by_others: bool,
-    when_woken: bool,
-    host: Option<CoroutineId>,
-    surroundings_untold: bool,
+    /// It was polled without a wake of its own, or inside of another one.
+    pub(super) by_others: bool,
+    /// A wake of its own has led to a run.
+    pub(super) when_woken: bool,
+    /// Inside of which coroutine it ran first, if it did inside of one.
+    pub(in crate::model) host: Option<CoroutineId>,
+    /// Whether what ran on its thread before its first run is not known.
+    pub(in crate::model) surroundings_untold: bool,
 }
 
 impl Polls {
@@ -26,24 +29,5 @@ impl Polls {
     pub(super) fn note_run(&mut self, was_unasked: bool) {
         self.by_others |= was_unasked;
         self.when_woken |= !was_unasked;
-    }
-
-    /// Inside of which coroutine it ran first, if it did inside of one.
-    pub(in crate::model) fn host(&self) -> Option<CoroutineId> {
-        self.host
-    }
-
-    /// Whether what ran on its thread before its first run is not known.
-    pub(in crate::model) fn are_surroundings_untold(&self) -> bool {
-        self.surroundings_untold
-    }
-
-    /// What they say to the verdict, but for what the wakers and the rest of the trace say.
-    pub(super) fn standing(&self) -> PollStanding {
-        PollStanding {
-            by_others: self.by_others,
-            when_woken: self.when_woken,
-            ..PollStanding::default()
-        }
     }
 }

@@ -40,7 +40,7 @@ impl Coroutine {
         let gap = self.account.note_event(event, self.last.as_ref())?;
         let is_suspend = event.kind == EventKind::Suspend;
         if event.kind == EventKind::Run {
-            self.waits.note_run(event.at);
+            self.waits.ran_at = Some(event.at);
         }
         let goes_on = gap == 0 && is_suspend && self.waits.go_on(event, places);
         self.waits.settle(goes_on, places);
@@ -66,25 +66,25 @@ impl Coroutine {
 
     /// What a filter kept out is no loss, but bounds nothing either.
     fn jump(&mut self, gap: u64, places: &mut Places) -> Option<Span> {
-        self.account.note_gap(gap);
-        self.waits.jump();
+        self.account.gaps = self.account.gaps.saturating_add(gap);
+        self.waits.resumed = None;
         // A site that was put in doubt stays so: many gaps take no longer where it was at many sites.
         if self.account.misses_events() {
-            self.waits.doubt_new_sites(places);
+            places.doubt(self.waits.visited.take_new());
         }
         None
     }
 
     #[inline]
     fn arrive(&mut self, suspend: &Event, gap: u64, goes_on: bool, places: &mut Places) {
-        if let Some(resumed) = self.waits.resumed().filter(|_| gap == 0) {
+        if let Some(resumed) = self.waits.resumed.filter(|_| gap == 0) {
             self.polls.note_run(resumed.wake_seen == suspend.wake_seen);
         }
         if self
             .waits
             .arrive(suspend, (gap, goes_on), self.name, places)
         {
-            self.wakes.begin_wait();
+            self.wakes.first = Nanos(0);
         }
     }
 
@@ -119,8 +119,8 @@ impl Coroutine {
     fn resume(&mut self, from: &Event, run: &Event, places: &mut Places) -> Doing {
         let may_go_on = self.may_be_polled_unasked(from);
         self.waits.resume(from, run, may_go_on, places);
-        self.waits.count_queueing(self.wakes.word(), places);
-        if let Some(call) = self.wakes.call() {
+        self.waits.count_queueing(self.wakes.word, places);
+        if let Some(call) = self.wakes.call {
             self.waits.count_waker((call.at, call.site), places);
         }
         Doing::Waiting(from.site, from.wait)
@@ -131,7 +131,7 @@ impl Coroutine {
     #[inline]
     fn may_be_polled_unasked(&self, from: &Event) -> bool {
         let is_later = |count| wakes_since(count, from.wake_seen).is_some_and(|wakes| 0 < wakes);
-        let is_told = self.kind == CoroutineKind::Future && self.wakes.word().is_some();
+        let is_told = self.kind == CoroutineKind::Future && self.wakes.word.is_some();
         let asks = matches!(from.wait, WaitKind::Yield | WaitKind::Timer);
         is_told && !asks && !self.wakes.counts().any(is_later)
     }

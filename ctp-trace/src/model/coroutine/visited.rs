@@ -9,7 +9,8 @@ const FEW: usize = 16;
 /// Numbers of sites, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visited {
-    sites: Vec<u32>,
+    /// In the order in which they came.
+    pub(super) sites: Vec<u32>,
     /// The same ones, if they are many.
     index: Option<Box<Index>>,
     /// How many of them [`take_new`](Visited::take_new) has told.
@@ -23,30 +24,20 @@ impl Visited {
     /// One more, if it is none of them yet: whether it was.
     #[inline]
     pub(super) fn insert(&mut self, site: u32) -> bool {
-        let is_new = !self.has(site);
+        let is_new = match &self.index {
+            None => !self.sites.contains(&site),
+            Some(index) => !index.0.contains_key(&site),
+        };
         if is_new {
             self.add(site);
         }
         is_new
     }
 
-    /// All of them, in the order in which they came.
-    pub(super) fn sites(&self) -> &[u32] {
-        &self.sites
-    }
-
     /// Those that came since this was last asked.
     pub(super) fn take_new(&mut self) -> &[u32] {
         let told = std::mem::replace(&mut self.told, self.sites.len());
         &self.sites[told..]
-    }
-
-    #[inline]
-    fn has(&self, site: u32) -> bool {
-        match &self.index {
-            None => self.sites.contains(&site),
-            Some(index) => index.0.contains_key(&site),
-        }
     }
 
     fn add(&mut self, site: u32) {
@@ -71,13 +62,7 @@ mod tests {
             let new = (0..1000).filter(|site| visited.insert(site * 7));
             assert_eq!(new.count(), if round == 0 { 1000 } else { 0 });
         }
-        assert!(
-            visited
-                .sites()
-                .iter()
-                .copied()
-                .eq((0..1000).map(|it| it * 7))
-        );
+        assert!(visited.sites.iter().copied().eq((0..1000).map(|it| it * 7)));
     }
 
     #[test]
@@ -87,7 +72,7 @@ mod tests {
         assert_eq!(visited.take_new(), [5, 3]);
         assert!(visited.insert(9) && !visited.insert(3));
         assert_eq!(visited.take_new(), [9]);
-        assert_eq!(visited.sites(), [5, 3, 9]);
+        assert_eq!(visited.sites, [5, 3, 9]);
         assert!(visited.take_new().is_empty());
     }
 }

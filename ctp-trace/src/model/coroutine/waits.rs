@@ -8,17 +8,26 @@ use crate::record::{Event, Nanos, SiteId, WaitKind, Wake};
 /// Since when a coroutine waits or runs, and how long it did so before.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    ran_at: Option<Nanos>,
-    wants_since: Nanos,
-    since: Nanos,
-    idle_polls: u32,
-    waited: Total,
-    ran: Total,
-    cancelled: bool,
-    /// The wait that ended in the latest run.
-    resumed: Option<Resumed>,
+    /// Start of its latest run.
+    pub ran_at: Option<Nanos>,
+    /// Since when it waits for what it waits for, if it does: runs that ended where the wait before
+    /// was, for the same, are no end of it.
+    pub wants_since: Nanos,
+    /// Since when it waits there, if it does: polls that nobody asked for, and after which it went
+    /// on waiting for the same, are no end of it.
+    pub since: Nanos,
+    /// So many such polls there were.
+    pub idle_polls: u32,
+    /// Time it waited, as far as it went on since.
+    pub waited: Total,
+    /// Time it ran, as far as that is over.
+    pub ran: Total,
+    /// Whether it was dropped while it waited.
+    pub cancelled: bool,
+    /// The wait that ended in the latest run; unknown if events after it are missing.
+    pub(super) resumed: Option<Resumed>,
     /// Sites where it has waited, by number.
-    visited: Visited,
+    pub(super) visited: Visited,
 }
 
 /// Spans, counted and summed up.
@@ -64,45 +73,6 @@ impl Resumed {
 }
 
 impl Waits {
-    /// Start of its latest run.
-    #[inline]
-    pub fn ran_at(&self) -> Option<Nanos> {
-        self.ran_at
-    }
-
-    /// Since when it waits for what it waits for, if it does: runs that ended where the wait before
-    /// was, for the same, are no end of it.
-    pub fn wants_since(&self) -> Nanos {
-        self.wants_since
-    }
-
-    /// Since when it waits there, if it does: polls that nobody asked for, and after which it went
-    /// on waiting for the same, are no end of it.
-    #[inline]
-    pub fn since(&self) -> Nanos {
-        self.since
-    }
-
-    /// So many such polls there were.
-    pub fn idle_polls(&self) -> u32 {
-        self.idle_polls
-    }
-
-    /// Time it waited, as far as it went on since.
-    pub fn waited(&self) -> Total {
-        self.waited
-    }
-
-    /// Time it ran, as far as that is over.
-    pub fn ran(&self) -> Total {
-        self.ran
-    }
-
-    /// Whether it was dropped while it waited.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled
-    }
-
     /// The number of the site of the wait that ended in the latest run.
     pub(in crate::model) fn resumed_at(&self) -> Option<u32> {
         self.resumed.map(|resumed| resumed.site)
@@ -127,21 +97,11 @@ impl Waits {
         Some(wait.suspended_at)
     }
 
-    #[inline]
-    pub(super) fn resumed(&self) -> Option<&Resumed> {
-        self.resumed.as_ref()
-    }
-
     /// Between the runs before and after the wait there was one wake. It is the one that ended the
     /// wait, so its coroutine has been queued, and nothing is to come of it any more.
     pub(super) fn was_ended_by_one_wake(&self, next: &Event) -> bool {
         let before = self.resumed.map(|resumed| resumed.wake_seen);
         before.is_some_and(|before| next.wake_seen.wrapping_sub(before) == 1)
-    }
-
-    #[inline]
-    pub(super) fn note_run(&mut self, at: Nanos) {
-        self.ran_at = Some(at);
     }
 
     /// Whether the run that ends with this suspend was one that nobody asked for, as where another
@@ -174,11 +134,6 @@ impl Waits {
             let length = self.since.until(ran_at);
             places.by_number(resumed.site).waits.add(length);
         }
-    }
-
-    /// What came between is missing.
-    pub(super) fn jump(&mut self) {
-        self.resumed = None;
     }
 
     /// It suspends; `gap` events are missing before that. Returns whether another wait begins.
@@ -291,15 +246,5 @@ impl Waits {
             resumed.credited = true;
             places.by_number(resumed.site).wakers.add(site);
         }
-    }
-
-    /// What is missing of it may have been at any site where it was seen since this was last asked.
-    pub(super) fn doubt_new_sites(&mut self, places: &mut Places) {
-        places.doubt(self.visited.take_new());
-    }
-
-    /// What is missing of it may have been at any site where it was seen.
-    pub(super) fn doubt_sites(&self, places: &mut Places) {
-        places.doubt(self.visited.sites());
     }
 }

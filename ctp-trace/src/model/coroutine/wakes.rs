@@ -14,11 +14,14 @@ const MANY_WAKES: u64 = 1 << 15;
 /// What is known of the wakes and the wakers of a coroutine.
 #[derive(Clone, Debug, Default)]
 pub struct Wakes {
-    word: Option<Wake>,
-    call: Option<Woken>,
+    /// The latest wake word.
+    pub word: Option<Wake>,
+    /// The latest call of `wake()` that a thread told of.
+    pub call: Option<Woken>,
     /// The first wake that is known since it waits; 0 if none is.
-    first: Nanos,
-    wakers: Option<u32>,
+    pub(super) first: Nanos,
+    /// How many of its wakers are alive, if that is known.
+    pub wakers: Option<u32>,
 }
 
 impl Wakes {
@@ -47,33 +50,6 @@ impl Wakes {
         if is_of_this_wait && self.first == Nanos(0) {
             self.first = at;
         }
-    }
-
-    pub(super) fn note_wakers(&mut self, alive: Option<u32>) {
-        self.wakers = alive;
-    }
-
-    /// Another wait begins.
-    #[inline]
-    pub(super) fn begin_wait(&mut self) {
-        self.first = Nanos(0);
-    }
-
-    /// The latest wake word.
-    #[inline]
-    pub fn word(&self) -> Option<Wake> {
-        self.word
-    }
-
-    /// The latest call of `wake()` that a thread told of.
-    #[inline]
-    pub fn call(&self) -> Option<Woken> {
-        self.call
-    }
-
-    /// How many of its wakers are alive, if that is known.
-    pub fn wakers(&self) -> Option<u32> {
-        self.wakers
     }
 
     /// Times of the latest wake, by its word and by its call.
@@ -112,7 +88,7 @@ impl Wakes {
     pub(super) fn standing(&self, suspend: Option<&Event>, waits: &Waits) -> Option<WakeStanding> {
         let (wake, suspend) = (self.word?, suspend?);
         let wakes = self.since(Some(suspend))?;
-        let (at, ran_at) = ((0 < wake.count).then(|| self.at(&wake)), waits.ran_at());
+        let (at, ran_at) = ((0 < wake.count).then(|| self.at(&wake)), waits.ran_at);
         let close = |ran: Nanos| at.is_some_and(|at| ran.0.abs_diff(at.0) <= CLOSE_CALL.0);
         // It was dated late, or 65 536 wakes have come since: a coroutine keeps half of the count.
         let is_later = |ran: Nanos| !close(ran) && at.is_some_and(|at| ran < at);

@@ -4,7 +4,6 @@
 //! an end. Only its counts show that something is missing.
 
 use crate::model::Census;
-use crate::model::coroutine::Account;
 use crate::model::gaps::Gap;
 use crate::reader::Reader;
 use crate::record::Record;
@@ -16,12 +15,13 @@ pub(in crate::model) struct Accounts {
     records: u64,
     births: u64,
     /// The counts of some coroutine cannot be trusted, so that sums over all do not match either.
-    inexact: bool,
-    unreadable_parts: u64,
+    pub(in crate::model) inexact: bool,
+    /// Parts of the trace that could not be read.
+    pub(in crate::model) unreadable_parts: u64,
     /// The most events that any chunk states as lost.
     stated_lost: u64,
     /// Chunks of types that this version does not know.
-    unknown_chunks: u64,
+    pub(in crate::model) unknown_chunks: u64,
 }
 
 impl Accounts {
@@ -30,25 +30,6 @@ impl Accounts {
         let is_counted = !matches!(record, Record::Start(_) | Record::End(_));
         self.records += u64::from(is_counted);
         self.births += u64::from(matches!(record, Record::Birth(_)));
-    }
-
-    pub(in crate::model) fn note_unreadable_part(&mut self) {
-        self.unreadable_parts += 1;
-    }
-
-    /// The final account of this coroutine was read.
-    pub(in crate::model) fn note_account(&mut self, account: &Account) {
-        self.inexact |= account.is_inexact();
-    }
-
-    /// Parts of the trace that could not be read.
-    pub(in crate::model) fn unreadable_parts(&self) -> u64 {
-        self.unreadable_parts
-    }
-
-    /// Chunks of types that this version does not know.
-    pub(in crate::model) fn unknown_chunks(&self) -> u64 {
-        self.unknown_chunks
     }
 }
 

@@ -6,9 +6,9 @@ use crate::record::{Control, Nanos};
 #[derive(Clone, Debug, Default)]
 pub struct Filtering {
     /// The changes, in their order; of very many, the first and the latest.
-    changes: Vec<Control>,
-    /// So many between these are not remembered.
-    forgotten: u64,
+    pub changes: Vec<Control>,
+    /// So many changes before the latest are not among the others.
+    pub forgotten: u64,
     /// The latest of each process, and of all.
     current: Vec<Control>,
     /// For how long recording was stopped, until the latest change.
@@ -45,11 +45,6 @@ impl Filtering {
         changed || self.is_in_force()
     }
 
-    /// The changes, in their order; of very many, the first and the latest.
-    pub fn changes(&self) -> &[Control] {
-        &self.changes
-    }
-
     /// Those of them that made a difference: a command may be given twice.
     pub fn turns(&self) -> Vec<Control> {
         let mut before = Filtering::default();
@@ -60,11 +55,6 @@ impl Filtering {
             is_one
         });
         turns
-    }
-
-    /// So many changes before the latest are not among the others.
-    pub fn forgotten(&self) -> u64 {
-        self.forgotten
     }
 
     /// Is other than before kept, of any process that is meant?
@@ -99,15 +89,13 @@ impl Filtering {
 
 /// Whatever the filter is, while recording is stopped.
 fn what_is_kept(control: &Control) -> Control {
-    let kept = match control.stopped {
-        true => Control::default(),
-        false => *control,
-    };
+    let stopped = control.stopped;
+    let kept = Some(*control).filter(|_| !stopped).unwrap_or_default();
     Control {
         at: Nanos(0),
         generation: 0,
         pid: 0,
-        stopped: control.stopped,
+        stopped,
         ..kept
     }
 }

@@ -33,6 +33,7 @@ impl Habits {
     }
 
     /// This wait of a coroutine is over.
+    #[inline]
     pub(in crate::model) fn over(&mut self, process: ProcessId, suspend: &Event, at: Nanos) {
         if self.closed.is_empty() {
             return;

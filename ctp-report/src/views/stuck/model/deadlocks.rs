@@ -123,7 +123,7 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
         },
         waits_ns: one
             .waits
-            .wants_since()
+            .wants_since
             .max(one.runs_since().unwrap_or_default())
             .until(end)
             .0,
@@ -137,7 +137,7 @@ fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link 
 fn unpolled(blocks: &Blocks, one: &Coroutine) -> Option<Wake> {
     let by = &blocks.of(one.id)?.by;
     let is_hosted = matches!(by[..], [Keeper::Host(_)]);
-    one.wakes.word().filter(|_| is_hosted)
+    one.wakes.word.filter(|_| is_hosted)
 }
 
 /// Of each that others wait for in the end: those.
@@ -206,13 +206,9 @@ fn end(
     since: Nanos,
     doubt: Option<Doubt>,
 ) -> Option<Step> {
-    let worst = members.iter().max_by_key(|one| {
-        (
-            one.account.is_shaken(),
-            one.account.is_inexact(),
-            one.account.lost(),
-        )
-    })?;
+    let worst = members
+        .iter()
+        .max_by_key(|one| (one.account.shaken, one.account.inexact, one.account.lost()))?;
     let losses = match doubt {
         Some(Doubt::Incomplete) => proof::missing(model, worst, since),
         _ => proof::losses(model, worst),
