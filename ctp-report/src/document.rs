@@ -4,7 +4,6 @@
 pub mod header;
 pub mod hints;
 pub mod json;
-pub mod rows_by;
 
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -6,7 +6,6 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
-use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{CodePlace, Names, twins};
@@ -97,15 +96,12 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
 
 /// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
-    let mut rows: Vec<Row> = match RowsBy::of_sites(model) {
-        RowsBy::Name => {
-            let all = model.census.by_name();
-            all.iter().map(|it| row_of_name(model, names, it)).collect()
-        }
-        RowsBy::Site => {
-            let all = model.census.sites();
-            all.iter().map(|it| row_of_site(model, names, it)).collect()
-        }
+    let mut rows: Vec<Row> = if model.is_by_name() {
+        let all = model.census.by_name();
+        all.iter().map(|it| row_of_name(model, names, it)).collect()
+    } else {
+        let all = model.census.sites();
+        all.iter().map(|it| row_of_site(model, names, it)).collect()
     };
     let all = rows.iter().map(|row| row.times.waited_ns);
     let total = Nanos(all.fold(0, u64::saturating_add));

@@ -151,8 +151,9 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     if let Some(label) = names.of(group.place.site) {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
-    if let Some(awaited_by) = &group.place.awaited_by {
-        items(page, "awaited by", "  <-  ", &awaited_by.words)?;
+    if let Some(awaits) = &group.place.awaited_by {
+        let words = awaits.describe(group.place.code.file.as_deref());
+        items(page, "awaited by", "  <-  ", &words)?;
     }
     for (field, value) in fields(group, view) {
         items(page, field, ", ", &[value])?;

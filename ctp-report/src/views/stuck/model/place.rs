@@ -5,7 +5,8 @@ use ctp_trace::record::SiteId;
 use serde::Serialize;
 
 use super::Context;
-use crate::names::{CodePlace, Label, Names};
+use crate::names::CodePlace;
+use crate::names::chains::Awaits;
 
 /// Where the coroutines of a group are.
 #[derive(Clone, Debug, Serialize)]
@@ -15,38 +16,10 @@ pub struct Place {
     pub code: CodePlace,
     /// Who awaits what waits there, as far as that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub awaited_by: Option<AwaitedBy>,
+    pub awaited_by: Option<Awaits>,
     /// The place, to look up more.
     #[serde(skip)]
     pub site: SiteId,
-}
-
-/// The functions that await each other, the innermost first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct AwaitedBy {
-    /// Each awaits the one before, the first what waits.
-    pub functions: Vec<Awaiter>,
-    /// The last of them is what was spawned; else there are more.
-    pub whole: bool,
-    /// What was spawned, behind those that are not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spawned: Option<Awaiter>,
-    /// The functions in words, as pages print them.
-    #[serde(skip)]
-    pub words: Vec<String>,
-}
-
-/// A function that awaits another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Awaiter {
-    /// What it is called, if known.
-    pub function: Option<String>,
-    /// Its source file.
-    pub file: Option<String>,
-    /// Where it awaits.
-    pub line: Option<u32>,
-    /// Column in that line.
-    pub column: Option<u32>,
 }
 
 impl Place {
@@ -58,7 +31,7 @@ impl Place {
     ) -> Self {
         let label = context.names.of(site).cloned().unwrap_or_default();
         Place {
-            awaited_by: awaited_by(context.names, site, &label),
+            awaited_by: context.names.awaits(site).cloned(),
             code: CodePlace::new(context.names.of_all(context.model, site, all), label),
             site,
         }
@@ -74,20 +47,4 @@ impl Place {
     pub fn is_placed(&self) -> bool {
         self.code.at().is_some()
     }
-}
-
-fn awaited_by(names: &Names, site: SiteId, label: &Label) -> Option<AwaitedBy> {
-    let awaits = names.awaits(site)?;
-    let one = |it: &Label| Awaiter {
-        function: it.function.clone(),
-        file: it.file.clone(),
-        line: it.line,
-        column: it.column,
-    };
-    Some(AwaitedBy {
-        functions: awaits.frames.iter().map(one).collect(),
-        whole: awaits.is_whole,
-        spawned: awaits.outermost.as_ref().map(one),
-        words: awaits.describe(label.file.as_deref()),
-    })
 }

@@ -182,11 +182,9 @@ pub fn waiting(group: &Group) -> String {
     };
     let within = group.place.code.within.as_deref().map(label::api);
     let within = within.map(|it| format!("in {it} ")).unwrap_or_default();
-    let by = group
-        .place
-        .awaited_by
-        .as_ref()
-        .and_then(|it| it.words.first());
+    let awaits = group.place.awaited_by.as_ref();
+    let words = awaits.map(|it| it.describe(group.place.code.file.as_deref()));
+    let by = words.and_then(|words| words.into_iter().next());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
     let kept = thread_kept(group).filter(|_| !is_kept_by_the_same(group));
     let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
