@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use ctp_trace::record::Nanos;
+use regex_lite::Regex;
 use symbolize::Places;
 
 use super::values;
-use crate::config::ignore::{Ignore, Pattern};
+use crate::config::ignore::Ignore;
 use crate::config::{
     By, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView, TimelineView,
     TracksView, TreeView, View, WhyView,
@@ -65,7 +66,7 @@ pub(super) struct StuckArgs {
     pub(super) fail: bool,
     /// Never report waits whose function or file:line matches this pattern as stuck; may be repeated
     #[arg(long, value_name = "REGEX")]
-    pub(super) ignore: Vec<Pattern>,
+    pub(super) ignore: Vec<Regex>,
     /// List all ids, not a few of each group
     #[arg(long)]
     pub(super) ids: bool,

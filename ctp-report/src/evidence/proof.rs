@@ -109,14 +109,12 @@ pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
     let line = |it: &Label| Some(format!(" {}", label::source("", it.line?, it.in_function)));
     let at = names.of(event.site).and_then(line).unwrap_or_default();
-    let due = event.arg.saturating_sub(model.start.started_monotonic_ns);
-    let due = (event.arg != 0).then_some(Nanos(due));
     match event.wait {
         WaitKind::Unknown => format!("suspend #{}{at}", event.n),
         wait => format!(
             "suspend #{}{at}, waits for {}",
             event.n,
-            resource::one(model, Some(event.coroutine), (wait, event.arg), due)
+            resource::with_deadline(model, Some(event.coroutine), (wait, event.arg))
         ),
     }
 }

@@ -1,6 +1,6 @@
 //! What a coroutine waits for, in words.
 
-use ctp_trace::record::{CoroutineId, Event, Nanos, WaitKind};
+use ctp_trace::record::{CoroutineId, Event, WaitKind};
 use serde::Serialize;
 
 use crate::load::Model;
@@ -119,7 +119,7 @@ pub fn thing(model: &Model, wait: &Event) -> String {
 
 /// What a coroutine waits for, whenever a timer of its own is due.
 pub fn of(model: &Model, wait: &Event) -> String {
-    one(model, Some(wait.coroutine), (wait.wait, wait.arg), None)
+    one(model, Some(wait.coroutine), (wait.wait, wait.arg))
 }
 
 /// A coroutine of which nothing else is in the trace.
@@ -135,24 +135,31 @@ fn awaited(
     is_join.then(|| model.awaited(by, arg)).flatten()
 }
 
-/// What one coroutine waits for, `by` if that is known: `fd 17 readable`.
-pub fn one(
+/// What one coroutine waits for, and when that is due if it is a timer.
+pub fn with_deadline(
     model: &Model,
     by: Option<CoroutineId>,
     (wait, arg): (WaitKind, u64),
-    deadline: Option<Nanos>,
 ) -> String {
-    match (wait, deadline) {
-        (WaitKind::Readable | WaitKind::Writable, _) => format!("fd {arg} {}", word(wait)),
-        (WaitKind::Lock | WaitKind::Channel, _) => format!("{} {arg:#x}", word(wait)),
-        (WaitKind::User, _) => format!("{} {arg}", word(wait)),
-        (WaitKind::Coroutine, _) => match awaited(model, by, wait, arg) {
+    if wait == WaitKind::Timer && arg != 0 {
+        let due = arg.saturating_sub(model.start.started_monotonic_ns);
+        return format!("timer due at {}", units::moment_ns(due));
+    }
+    one(model, by, (wait, arg))
+}
+
+/// What one coroutine waits for, `by` if that is known: `fd 17 readable`.
+pub fn one(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, u64)) -> String {
+    match wait {
+        WaitKind::Readable | WaitKind::Writable => format!("fd {arg} {}", word(wait)),
+        WaitKind::Lock | WaitKind::Channel => format!("{} {arg:#x}", word(wait)),
+        WaitKind::User => format!("{} {arg}", word(wait)),
+        WaitKind::Coroutine => match awaited(model, by, wait, arg) {
             Some(id) => format!("coroutine id {}", id.0),
             None => UNKNOWN.to_owned(),
         },
-        (WaitKind::Timer, Some(due)) => format!("timer due at {}", units::moment(due)),
-        (WaitKind::Timer, None) => "timer".to_owned(),
-        (WaitKind::Yield, _) => "its turn".to_owned(),
+        WaitKind::Timer => "timer".to_owned(),
+        WaitKind::Yield => "its turn".to_owned(),
         _ => "what it did not tell".to_owned(),
     }
 }

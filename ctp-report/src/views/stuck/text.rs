@@ -1,6 +1,5 @@
 //! The page that says what is stuck, and what proves it.
 
-mod blocked;
 mod closings;
 mod cycles;
 mod missing_wakes;

@@ -263,7 +263,7 @@ impl<'a> Tracks<'a> {
     }
 
     fn thing(&self, close: &Close) -> String {
-        resource::one(self.model, None, (close.wait, close.arg), None)
+        resource::one(self.model, None, (close.wait, close.arg))
     }
 }
 

@@ -345,10 +345,8 @@ impl Teller<'_> {
             arg,
             ..
         } = *it;
-        let due = arg.saturating_sub(self.model.start.started_monotonic_ns);
-        let due = (arg != 0).then_some(Nanos(due));
         (wait != WaitKind::Unknown)
-            .then(|| resource::one(self.model, Some(coroutine), (wait, arg), due))
+            .then(|| resource::with_deadline(self.model, Some(coroutine), (wait, arg)))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::names::label;
 use crate::text::{self, units};
 use crate::views::stuck::model::usual::Usual;
 use crate::views::stuck::model::{Group, coroutines};
-use crate::views::stuck::text::{blocked, closings};
+use crate::views::stuck::text::closings;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
@@ -53,11 +53,24 @@ fn reason(groups: &[&Group]) -> String {
         Blank::Are => "are".to_owned(),
         Blank::Them if count == 1 => "it".to_owned(),
         Blank::Them => "them".to_owned(),
-        Blank::Keepers => blocked::roots(groups),
+        Blank::Keepers => roots(groups),
         Blank::DoubtOfResource => closings::sureness(groups, reason.doubt()),
         Blank::DoubtOfKeeper => blocker_text::sureness(reason.doubt()).to_owned(),
     };
     reason.describe().in_words(judgement.verdict, count, fill)
+}
+
+/// `id 3, which is stuck`: those after which these go on.
+fn roots(groups: &[&Group]) -> String {
+    let roots: BTreeSet<u32> = groups
+        .iter()
+        .flat_map(|it| it.evidence.roots.iter().copied())
+        .collect();
+    let roots: Vec<u32> = roots.into_iter().collect();
+    match roots[..] {
+        [root] => format!("id {root}, which is stuck"),
+        _ => format!("ids {}, which are stuck", text::few(&roots)),
+    }
 }
 
 fn threads(groups: &[&Group]) -> String {

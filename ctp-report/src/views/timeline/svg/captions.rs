@@ -1,6 +1,6 @@
 //! What is said of a coroutine, and of what it did.
 
-use ctp_trace::record::{Nanos, SiteId, WaitKind, Waker};
+use ctp_trace::record::{SiteId, WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
@@ -156,9 +156,7 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
 }
 
 fn resource(picture: &Picture, wait: WaitKind, arg: u64) -> String {
-    let due = arg.saturating_sub(picture.model.start.started_monotonic_ns);
-    let due = (arg != 0).then_some(Nanos(due));
-    resource::one(picture.model, None, (wait, arg), due)
+    resource::with_deadline(picture.model, None, (wait, arg))
 }
 
 /// All about a row.
