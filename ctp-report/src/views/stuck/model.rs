@@ -21,6 +21,7 @@ use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::load::Model;
 use crate::names::{Names, twins};
+use crate::text::{self, units};
 use crate::views::stuck::model::deadlocks::Behind;
 
 pub use evidence::Evidence;
@@ -45,8 +46,8 @@ pub struct Group {
     pub evidence: Evidence,
 }
 
-/// Where a group is looked up: the trace, and what others did that concerns its members.
-struct Context<'m> {
+/// Where groups and cycles are looked up: the trace, and what others did that concerns their members.
+pub struct Context<'m> {
     model: &'m Model,
     names: &'m Names,
     closings: BTreeMap<CoroutineId, Closing>,
@@ -68,14 +69,13 @@ pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Mem
 }
 
 /// Coroutines in groups: the worst first, then the largest.
-pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
+pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
     for (one, judgement) in all {
-        let key = key(model, names, one, judgement);
+        let key = key(context, one, judgement);
         members.entry(key).or_default().push((*one, *judgement));
     }
-    let context = Context::of(model, names, all);
-    let make = |(key, members): (&Key, &Vec<Member>)| group(&context, key, members);
+    let make = |(key, members): (&Key, &Vec<Member>)| group(context, key, members);
     let mut groups: Vec<Group> = members.iter().map(make).collect();
     tell_twins(&mut groups);
     groups.sort_by_key(Group::rank);
@@ -83,7 +83,8 @@ pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
 }
 
 impl<'m> Context<'m> {
-    fn of(model: &'m Model, names: &'m Names, all: &[Member]) -> Self {
+    /// Of all that were judged.
+    pub fn of(model: &'m Model, names: &'m Names, all: &[Member]) -> Self {
         Context {
             model,
             names,
@@ -113,7 +114,8 @@ fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) ->
     ignore.is_of(&function, at.as_deref())
 }
 
-fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
+fn key(context: &Context, one: &Coroutine, judgement: &Judgement) -> Key {
+    let Context { model, names, .. } = *context;
     let site = model.census.place_of(one);
     let name = names.of_its_row(model, site, one);
     (
@@ -163,6 +165,15 @@ impl Group {
         let kept: usize = keepers.iter().map(|it| it.count).sum();
         let is_long = |it: &ThreadKeptBy| self.members.oldest_ns / 10 * 9 <= it.runs_ns;
         self.ruling.is_of_time() && self.members.count == kept && keepers.iter().all(is_long)
+    }
+
+    /// `3 x read_frame`: how many, and what they are called.
+    pub fn title(&self) -> String {
+        let count = units::grouped(self.members.count as u64);
+        format!(
+            "{count} x {}",
+            text::cut_middle(&self.place.code.function, 40)
+        )
     }
 
     /// The verdict.

@@ -137,11 +137,7 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
 
 /// One place: its lines of source, what is known of the coroutines there, and the proof of one.
 fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
-    let left = format!(
-        "  {} x {}",
-        units::grouped(group.members.count as u64),
-        text::cut_middle(&group.place.code.function, 40)
-    );
+    let left = format!("  {}", group.title());
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
     page.line(&text::spread(
         &left,
@@ -315,15 +311,9 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let rest = format!(" {coroutines}: {why}");
     page.headline("UNKNOWN", &rest)?;
     groups.iter().try_for_each(|group| {
-        let left = format!(
-            "  {} x {}",
-            units::grouped(group.members.count as u64),
-            text::cut_middle(&group.place.code.function, 40)
-        );
-        page.line(&text::spread(
-            &left,
-            &text::cut_middle(&group.place.at(), 50),
-        ))?;
+        let left = format!("  {}", group.title());
+        let at = text::cut_middle(&group.place.at(), 50);
+        page.line(&text::spread(&left, &at))?;
         page.line(&format!("     ids {}", text::few(&group.members.ids)))?;
         missing_wakes::lost(page, group)
     })?;

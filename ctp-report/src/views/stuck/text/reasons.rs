@@ -184,11 +184,7 @@ pub fn is_by_its_length(group: &Group) -> bool {
 
 /// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
 pub fn waiting(group: &Group) -> String {
-    let what = format!(
-        "{} x {}",
-        units::grouped(group.members.count as u64),
-        text::cut_middle(&group.place.code.function, 40)
-    );
+    let what = group.title();
     let at = match group.place.is_placed() {
         true => text::cut_middle(&group.place.at(), 40) + " ",
         false => String::new(),
