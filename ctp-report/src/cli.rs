@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser};
 use clap_complete::Shell;
 use ctp_trace::escape::escaped_lines;
 
@@ -98,7 +98,7 @@ struct Cli {
     verbose: bool,
     /// When to use colour (auto: on a terminal, unless NO_COLOR is set)
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    color: When,
+    color: clap::ColorChoice,
     /// Most memory to use, like 2G; usually 256 MiB and twice what the trace takes
     #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
     max_memory: Option<u64>,
@@ -127,13 +127,6 @@ struct Cli {
     places: PlacesArgs,
     #[command(flatten)]
     exchange: ExchangeArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum When {
-    Auto,
-    Always,
-    Never,
 }
 
 /// A command line that asked for help, or made no sense. The user has been told.
@@ -226,9 +219,9 @@ impl Cli {
             _ => Detail::Usual,
         };
         let color = match self.color {
-            When::Auto => ColorChoice::Auto,
-            When::Always => ColorChoice::Always,
-            When::Never => ColorChoice::Never,
+            clap::ColorChoice::Auto => ColorChoice::Auto,
+            clap::ColorChoice::Always => ColorChoice::Always,
+            clap::ColorChoice::Never => ColorChoice::Never,
         };
         let json = self.json;
         let (most_module, most_memory) = (self.places.max_module, self.max_memory);

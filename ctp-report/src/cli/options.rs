@@ -11,8 +11,7 @@ use symbolize::Places;
 use super::values;
 use crate::config::ignore::Ignore;
 use crate::config::{
-    By, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView, TimelineView,
-    TracksView, TreeView, View, WhyView,
+    By, ExportView, FlameView, Format, SitesView, Sort, StuckView, TimelineView, TracksView, View,
 };
 use crate::findings::lints::{LINTS, Lint};
 use crate::output;
@@ -165,15 +164,9 @@ impl ViewArgs {
         let (threshold, all_ids) = (stuck.threshold, stuck.ids);
         let view = self.dump.then_some(View::Dump);
         view.or_else(|| self.histogram.then_some(View::Histogram))
-            .or_else(|| self.why.map(|id| View::Why(WhyView { id, threshold })))
-            .or_else(|| {
-                let tree = TreeView { threshold, all_ids };
-                self.tree.then_some(View::Tree(tree))
-            })
-            .or_else(|| {
-                let words = LastWordsView { all_ids };
-                self.last_words.then_some(View::LastWords(words))
-            })
+            .or_else(|| self.why.map(|id| View::Why { id, threshold }))
+            .or_else(|| self.tree.then_some(View::Tree { threshold, all_ids }))
+            .or_else(|| self.last_words.then_some(View::LastWords { all_ids }))
             .or_else(|| self.stuck.then(|| stuck.into_view()))
     }
 }
