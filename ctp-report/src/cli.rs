@@ -170,6 +170,11 @@ fn command() -> Command {
     Cli::command()
 }
 
+/// What was typed does not go together.
+fn conflict(said: &str) -> clap::Error {
+    command().error(ErrorKind::ArgumentConflict, said)
+}
+
 fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let given = command().try_get_matches_from(words)?;
     applicability::check(&given)?;
@@ -193,10 +198,7 @@ impl Cli {
             }
             _ => return Ok(()),
         };
-        match is_rows {
-            true => Err(command().error(ErrorKind::ArgumentConflict, said)),
-            false => Ok(()),
-        }
+        if is_rows { Err(conflict(said)) } else { Ok(()) }
     }
 
     /// Two things on standard output could not be told apart.
@@ -204,8 +206,7 @@ impl Cli {
         let picture = self.flame.flame.as_deref().is_some_and(output::is_stdout);
         let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
         if picture && (stacks || self.json) {
-            return Err(command().error(
-                ErrorKind::ArgumentConflict,
+            return Err(conflict(
                 "--flame - leaves no room for other things on standard output: name a file",
             ));
         }

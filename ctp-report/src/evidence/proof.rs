@@ -133,19 +133,15 @@ fn close(model: &Model, names: &Names, one: &Coroutine, closing: &Closing) -> Op
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
 }
 
-/// Somebody took what this one waits for.
-pub fn acquire(model: &Model, names: &Names, one: &Coroutine, holding: &Holding) -> Step {
-    hold(model, names, one, holding, "acquire")
-}
-
-fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, what: &str) -> Step {
+/// What a coroutine waits for was taken or given back, as `verb` says.
+pub fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, verb: &str) -> Step {
     let thing = one.suspend().map(|wait| resource::thing(model, wait));
     let thing = thing.unwrap_or_default();
     let by = match holding.by {
         Waker::Coroutine(id) => format!("id {}", id.0),
         _ => format!("tid {}", holding.tid),
     };
-    let what = format!("{what} {thing}{}", at(names, holding.site));
+    let what = format!("{verb} {thing}{}", at(names, holding.site));
     step(holding.at, &by, what)
 }
 
@@ -156,7 +152,7 @@ fn keeper(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec
         Keeper::Former(holding) => return vec![hold(model, names, one, holding, "release")],
         _ => return Vec::new(),
     };
-    let acquire = acquire(model, names, one, holding);
+    let acquire = hold(model, names, one, holding, "acquire");
     let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
     let death = holding.ended.map(death);
     [acquire].into_iter().chain(death).collect()

@@ -75,7 +75,14 @@ impl WaitsFor {
     pub fn describe(&self) -> String {
         match self.kind {
             "readable" | "writable" => format!("fd {}: {}", self.kind, text::few(&self.resources)),
-            "lock" | "channel" => format!("{}: {}", self.kind, text::few(&self.addresses())),
+            "lock" | "channel" => {
+                let addresses = self.resources.iter().map(|it| format!("{it:#x}"));
+                format!(
+                    "{}: {}",
+                    self.kind,
+                    text::few(&addresses.collect::<Vec<_>>())
+                )
+            }
             "user" => format!("{}: {}", self.kind, text::few(&self.resources)),
             "coroutine" => self.coroutines(),
             kind => kind.to_owned(),
@@ -99,13 +106,6 @@ impl WaitsFor {
                 units::grouped(more as u64)
             ),
         }
-    }
-
-    fn addresses(&self) -> Vec<String> {
-        self.resources
-            .iter()
-            .map(|address| format!("{address:#x}"))
-            .collect()
     }
 }
 

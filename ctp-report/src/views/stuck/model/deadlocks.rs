@@ -191,7 +191,7 @@ fn taken(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Opti
     let Keeper::Holder(holding) = keeper else {
         return None;
     };
-    Some(proof::acquire(model, names, one, holding))
+    Some(proof::hold(model, names, one, holding, "acquire"))
 }
 
 fn end(

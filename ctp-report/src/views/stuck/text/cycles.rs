@@ -4,7 +4,7 @@ use std::io;
 
 use ctp_trace::verdict::Verdict;
 
-use super::{INDENT, spread_field};
+use super::{items, spread_field};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
 use crate::evidence::blockers::KeptBy;
@@ -119,14 +119,15 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
     let since = format!("since {}", units::duration_ns(link.waits_ns));
-    field(page, "waits for", &spread_field(&link.waits_for, &since))?;
+    let waits = spread_field(&link.waits_for, &since);
+    items(page, "waits for", "", &[waits])?;
     for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more(&link.kept_by)) {
-        field(page, name, &said)?;
+        items(page, name, "", &[said])?;
     }
     if let Some(ns) = link.woken_ns {
         let ago = units::duration_ns(ns);
         let said = format!("which has not polled it since it was woken, {ago} ago");
-        field(page, "", &said)?;
+        items(page, "", "", &[said])?;
     }
     page.gap()
 }
@@ -134,11 +135,6 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
 /// What the next one does is told where it stands. Others are told of here only.
 fn tells_more(all: &[KeptBy]) -> bool {
     1 < all.len()
-}
-
-fn field(page: &mut Page, name: &str, said: &str) -> io::Result<()> {
-    let name = format!("     {name}");
-    page.line(&format!("{name:<INDENT$}{said}"))
 }
 
 fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
