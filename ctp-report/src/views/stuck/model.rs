@@ -75,8 +75,8 @@ pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
         let key = key(context, one, judgement);
         members.entry(key).or_default().push((*one, *judgement));
     }
-    let make = |(key, members): (&Key, &Vec<Member>)| group(context, key, members);
-    let mut groups: Vec<Group> = members.iter().map(make).collect();
+    let groups = members.values().map(|members| group(context, members));
+    let mut groups: Vec<Group> = groups.collect();
     tell_twins(&mut groups);
     groups.sort_by_key(Group::rank);
     groups
@@ -127,13 +127,12 @@ fn key(context: &Context, one: &Coroutine, judgement: &Judgement) -> Key {
     )
 }
 
-fn group(context: &Context, key: &Key, members: &[Member]) -> Group {
-    let (verdict, _, _, site, _) = *key;
-    let place = Place::of(context, site, members.iter().map(|(one, _)| *one));
+fn group(context: &Context, members: &[Member]) -> Group {
+    let place = Place::of(context, members);
     Group {
         members: Members::of(context, members, &place.code.function),
-        ruling: Ruling::of(context, key, members),
-        evidence: Evidence::of(context, verdict, members),
+        ruling: Ruling::of(context.model, members),
+        evidence: Evidence::of(context, members),
         place,
     }
 }
@@ -155,7 +154,7 @@ pub fn coroutines(groups: &[&Group]) -> usize {
 impl Group {
     /// Whether they are told cycle by cycle.
     pub fn is_of_a_cycle(&self) -> bool {
-        matches!(self.ruling.judged.2.reason, Reason::Deadlock { .. })
+        matches!(self.ruling.judged.reason, Reason::Deadlock { .. })
     }
 
     /// Whether they may be listed only since others keep their threads: nothing but the time that
@@ -178,20 +177,13 @@ impl Group {
 
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
-        self.ruling.judged.0
+        self.ruling.judged.verdict
     }
 
     /// The worst first, by fact where each has its own headline, then the largest. Those that are
     /// stuck behind others come after these.
-    fn rank(
-        &self,
-    ) -> (
-        Verdict,
-        bool,
-        Option<(Fact, &'static str)>,
-        std::cmp::Reverse<usize>,
-    ) {
-        let (verdict, fact, _) = self.ruling.judged;
+    fn rank(&self) -> impl Ord + use<> {
+        let Judgement { verdict, fact, .. } = self.ruling.judged;
         let apart = verdict < Verdict::Unknown;
         (
             verdict,

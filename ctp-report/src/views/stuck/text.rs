@@ -199,7 +199,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     fields.extend(behind.map(|behind| ("behind", behind)));
     fields.push(("state", group.ruling.state.to_owned()));
     fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
-    let thread = match group.ruling.judged.1 {
+    let thread = match group.ruling.judged.fact {
         Fact::Running => "keeps",
         _ => "last thread",
     };
@@ -232,7 +232,7 @@ fn spread_field(left: &str, right: &str) -> String {
 
 /// What the line with the age is about.
 fn field(group: &Group) -> &'static str {
-    match group.ruling.judged.1 {
+    match group.ruling.judged.fact {
         Fact::Running => "runs",
         Fact::NeverRun => "born",
         _ => "waits for",
@@ -241,7 +241,7 @@ fn field(group: &Group) -> &'static str {
 
 /// What there is to say where no resource is told.
 fn state_in_words(group: &Group) -> &'static str {
-    match group.ruling.judged.1 {
+    match group.ruling.judged.fact {
         Fact::Running => "from there on, without a suspend",
         Fact::NeverRun => "and never run",
         _ if group.members.one_of_several => "(not told), and perhaps for something else too",
@@ -294,7 +294,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let coroutines = units::counted(count as u64, "coroutine");
     let running = groups
         .iter()
-        .all(|group| group.ruling.judged.1 == Fact::Running);
+        .all(|group| group.ruling.judged.fact == Fact::Running);
     let why = match lost {
         _ if groups.iter().all(|group| is_filtered(group)) => {
             "a filter kept out what they did last".to_owned()
@@ -321,7 +321,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
 }
 
 fn is_filtered(group: &Group) -> bool {
-    matches!(group.ruling.judged.2.reason, Reason::Filtered(_))
+    matches!(group.ruling.judged.reason, Reason::Filtered(_))
 }
 
 /// Those that do what is usual where they wait, and those of which nothing says so.
@@ -373,6 +373,6 @@ pub fn hints(
 /// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait
 /// before.
 fn is_unchained(group: &Group, names: &Names) -> bool {
-    let is_kept = matches!(group.ruling.judged.1, Fact::NotWoken | Fact::WokenNotRun);
+    let is_kept = matches!(group.ruling.judged.fact, Fact::NotWoken | Fact::WokenNotRun);
     is_kept && group.verdict().is_stuck() && names.is_unchained(group.place.site)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::verdict::{Reason, Verdict};
+use ctp_trace::verdict::Reason;
 use serde::Serialize;
 
 use super::{Context, oldest};
@@ -61,12 +61,12 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// For a verdict on these.
-    pub(super) fn of(context: &Context, verdict: Verdict, members: &[Member]) -> Self {
+    /// Of these, which all have one verdict.
+    pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
         let all = || members.iter().map(|(one, _)| *one);
-        let (oldest, _) = oldest(members);
-        let lost = missing_wakes::lost_meanwhile(model, oldest, verdict);
+        let (oldest, judged) = oldest(members);
+        let lost = missing_wakes::lost_meanwhile(model, oldest, judged.verdict);
         let (lost_meanwhile, lost_records) = lost.unzip();
         let lost_records = lost_records.unwrap_or_default();
         Evidence {

@@ -1,10 +1,10 @@
 //! Where the coroutines of a group are, and who awaits them there.
 
-use ctp_trace::census::Coroutine;
 use ctp_trace::record::SiteId;
 use serde::Serialize;
 
 use super::Context;
+use crate::evidence::Member;
 use crate::names::CodePlace;
 use crate::names::chains::Awaits;
 
@@ -23,16 +23,15 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of coroutines that are all at this site.
-    pub(super) fn of<'c>(
-        context: &Context,
-        site: SiteId,
-        all: impl Iterator<Item = &'c Coroutine>,
-    ) -> Self {
-        let label = context.names.of(site).cloned().unwrap_or_default();
+    /// Of coroutines that are all at one site.
+    pub(super) fn of(context: &Context, members: &[Member]) -> Self {
+        let Context { model, names, .. } = *context;
+        let site = model.census.place_of(members[0].0);
+        let label = names.of(site).cloned().unwrap_or_default();
+        let all = members.iter().map(|(one, _)| *one);
         Place {
-            awaited_by: context.names.awaits(site).cloned(),
-            code: CodePlace::new(context.names.of_all(context.model, site, all), label),
+            awaited_by: names.awaits(site).cloned(),
+            code: CodePlace::new(names.of_all(model, site, all), label),
             site,
         }
     }

@@ -20,7 +20,7 @@ const UNKNOWN: &str = "not known who: no function of the program's was found";
 
 /// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
-    let (_, fact, _) = group.ruling.judged;
+    let fact = group.ruling.judged.fact;
     let is_told = !group.evidence.closed_by.is_empty()
         || group.evidence.usual_waker.is_some()
         || group.evidence.last_waker.is_some();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Reason};
+use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Judgement, Reason};
 
 use crate::evidence::blocker_text;
 use crate::evidence::resource::WaitsFor;
@@ -36,8 +36,12 @@ pub fn ages(groups: &[&Group]) -> String {
 
 fn reason(groups: &[&Group]) -> String {
     let count = coroutines(groups);
-    let (_, fact, judgement) = groups[0].ruling.judged;
-    let reason = judgement.reason;
+    let Judgement {
+        fact,
+        verdict,
+        reason,
+        ..
+    } = groups[0].ruling.judged;
     let fill = |blank| match blank {
         Blank::Word => reason.word().to_owned(),
         Blank::Age => ages(groups),
@@ -57,7 +61,7 @@ fn reason(groups: &[&Group]) -> String {
         Blank::DoubtOfResource => closings::sureness(groups, reason.doubt()),
         Blank::DoubtOfKeeper => blocker_text::sureness(reason.doubt()).to_owned(),
     };
-    reason.describe().in_words(judgement.verdict, count, fill)
+    reason.describe().in_words(verdict, count, fill)
 }
 
 /// `id 3, which is stuck`: those after which these go on.
@@ -172,14 +176,12 @@ impl Usual {
 /// Whether a group waits as coroutines usually do at its place, or for less than the threshold;
 /// else nothing is known that would speak for it or against it.
 pub fn is_as_usual(group: &Group) -> bool {
-    let (_, _, judgement) = group.ruling.judged;
-    judgement.reason.describe().basis != Basis::Nothing
+    group.ruling.judged.reason.describe().basis != Basis::Nothing
 }
 
 /// Whether nothing speaks against a group but how long it waits.
 pub fn is_by_its_length(group: &Group) -> bool {
-    let (_, _, judgement) = group.ruling.judged;
-    judgement.reason.describe().basis == Basis::Length
+    group.ruling.judged.reason.describe().basis == Basis::Length
 }
 
 /// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
@@ -246,8 +248,8 @@ fn age(group: &Group) -> String {
 
 fn detail(group: &Group) -> String {
     let age = age(group);
-    let (_, fact, judgement) = group.ruling.judged;
-    match (judgement.reason, fact, group.evidence.usual) {
+    let Judgement { fact, reason, .. } = group.ruling.judged;
+    match (reason, fact, group.evidence.usual) {
         (Reason::Timer(due), ..) => timer(due, end_of(group)),
         (Reason::Ignored(verdict), ..) => {
             format!("for {age}; {}, but ignored", verdict.word())

@@ -1,6 +1,6 @@
 //! What is said of a coroutine, and of what it did.
 
-use ctp_trace::record::{SiteId, WaitKind, Waker};
+use ctp_trace::record::{WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
@@ -49,16 +49,6 @@ pub fn name(picture: &Picture, member: &Member) -> String {
 pub fn function(picture: &Picture, member: &Member) -> String {
     let name = picture.model.census.name(member.name);
     picture.names.function(member.site, name)
-}
-
-/// File and line of a place, or what is known instead.
-pub fn at(picture: &Picture, site: SiteId) -> Option<String> {
-    picture.names.at(site)
-}
-
-/// A place without its directories.
-pub fn short(at: &str) -> &str {
-    at.rsplit('/').next().unwrap_or(at)
 }
 
 /// What stands at the right of a row.
@@ -133,7 +123,9 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
         Doing::Born => "born, not run yet".to_owned(),
         Doing::Runs(thread) => format!("runs on thread {thread}"),
         Doing::Waits(site, wait, arg) => {
-            let at = at(picture, site)
+            let at = picture
+                .names
+                .at(site)
                 .map(|at| format!(" at {at}"))
                 .unwrap_or_default();
             format!("waits for {}{at}", resource(picture, wait, arg))
@@ -169,7 +161,12 @@ pub fn row(picture: &Picture, row: &Row) -> String {
         place(picture, member),
         format!("born {}", moment(member.born)),
     ]);
-    said.extend(at(picture, member.spawned).map(|at| format!("spawned at {at}")));
+    said.extend(
+        picture
+            .names
+            .at(member.spawned)
+            .map(|at| format!("spawned at {at}")),
+    );
     said.push(format!(
         "{}, {} lost",
         counted(row.events.0, "event"),
@@ -198,7 +195,10 @@ fn verdict(member: &Member) -> String {
 }
 
 fn place(picture: &Picture, member: &Member) -> String {
-    let at = at(picture, member.site).unwrap_or_else(|| "(place not recorded)".to_owned());
+    let at = picture
+        .names
+        .at(member.site)
+        .unwrap_or_else(|| "(place not recorded)".to_owned());
     format!("at {} {at}", function(picture, member))
 }
 

@@ -50,8 +50,9 @@ impl Style {
 pub fn draw(picture: &Picture, row: &Row, style: &Style, y: u64) -> String {
     let member = &row.member;
     let name = captions::name(picture, member);
-    let at = captions::at(picture, member.site).unwrap_or_default();
-    let place = text::cut_middle(captions::short(&at), PLACE);
+    let at = picture.names.at(member.site).unwrap_or_default();
+    let place = picture.names.short(member.site).unwrap_or_default();
+    let place = text::cut_middle(&place, PLACE);
     let number = member.id.0.to_string().len();
     let room = WHO.saturating_sub(number + text::columns(&place));
     let find = format!("{name} #{} {at}", member.id.0).to_lowercase();
