@@ -158,7 +158,8 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// A run that a call of `wake()` led to.
+    /// A run that a call of `wake()` led to: how long it was ready, and an arrow from where somebody
+    /// called to the run. Arrows begin and end at slices.
     fn arrive(&mut self, one: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
         let Some((deed, call)) = self.calls.remove(&one.id) else {
             return;
@@ -168,26 +169,13 @@ impl<'a> Tracks<'a> {
         }
         let waited = one.suspend().map_or(run.at, |wait| wait.at);
         let ready = (deed.at.max(waited), run.at);
-        let track = Track::of(one);
-        sink.slice(track, "ready", "queued", ready, Details::new());
-        self.arrow(one, &deed, call.site, run, sink);
-    }
-
-    /// From where somebody called to the run. Arrows begin and end at slices.
-    fn arrow(
-        &mut self,
-        to: &Coroutine,
-        deed: &Deed,
-        site: SiteId,
-        run: &Event,
-        sink: &mut Sink<'_>,
-    ) {
+        sink.slice(Track::of(one), "ready", "queued", ready, Details::new());
         self.arrows += 1;
         let caller = self.thread(deed.process, deed.tid);
-        let what = format!("wakes id {}", to.id.0);
+        let what = format!("wakes id {}", one.id.0);
         let moment = (deed.at, deed.at);
-        sink.slice(caller, &what, "wake", moment, self.at(site));
-        let runner = self.thread(to.process, run.tid);
+        sink.slice(caller, &what, "wake", moment, self.at(call.site));
+        let runner = self.thread(one.process, run.tid);
         sink.arrow(self.arrows, (caller, deed.at), (runner, run.at));
     }
 
