@@ -3,7 +3,7 @@
 use std::io;
 
 use ctp_trace::census::{Block, Closing, Coroutine, Holding, Keeper};
-use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
+use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
@@ -127,7 +127,7 @@ fn close(model: &Model, names: &Names, one: &Coroutine, closing: &Closing) -> Op
         None => format!(
             "close {}{}",
             resource::thing(model, wait),
-            at(names, closing.site)
+            at(names.short(closing.site))
         ),
     };
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
@@ -141,7 +141,7 @@ pub fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, ve
         Waker::Coroutine(id) => format!("id {}", id.0),
         _ => format!("tid {}", holding.tid),
     };
-    let what = format!("{verb} {thing}{}", at(names, holding.site));
+    let what = format!("{verb} {thing}{}", at(names.short(holding.site)));
     step(holding.at, &by, what)
 }
 
@@ -167,15 +167,9 @@ fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
 }
 
 /// ` at reactor.rs:141`, or nothing if the place is not known.
-fn at(names: &Names, site: SiteId) -> String {
-    names.of(site).map(in_words).unwrap_or_default()
-}
-
-fn in_words(label: &Label) -> String {
-    let short = label.short();
-    short
-        .map(|short| format!(" at {short}"))
-        .unwrap_or_default()
+fn at(short: Option<String>) -> String {
+    let at = short.map(|short| format!(" at {short}"));
+    at.unwrap_or_default()
 }
 
 /// Its latest wake, as far as it says anything of what it does now.
@@ -201,7 +195,7 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         _ => return None,
     };
     let label = told.and_then(|woken| missing_wakes::caller(model, names, woken.site));
-    let at = label.map(in_words).unwrap_or_default();
+    let at = at(label.and_then(Label::short));
     let what = format!("wake #{}{at}, {when}", wake.count);
     Some(step(wake.at, &by, what))
 }

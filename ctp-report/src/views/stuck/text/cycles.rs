@@ -7,7 +7,6 @@ use ctp_trace::verdict::Verdict;
 use super::{items, spread_field};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
-use crate::evidence::blockers::KeptBy;
 use crate::evidence::proof::Step;
 use crate::names::{Names, source};
 use crate::text::{self, Page, units};
@@ -121,7 +120,9 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     let since = format!("since {}", units::duration_ns(link.waits_ns));
     let waits = spread_field(&link.waits_for, &since);
     items(page, "waits for", "", &[waits])?;
-    for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more(&link.kept_by)) {
+    // What the next one does is told where it stands. Others are told of here only.
+    let tells_more = 1 < link.kept_by.len();
+    for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more) {
         items(page, name, "", &[said])?;
     }
     if let Some(ns) = link.woken_ns {
@@ -130,11 +131,6 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
         items(page, "", "", &[said])?;
     }
     page.gap()
-}
-
-/// What the next one does is told where it stands. Others are told of here only.
-fn tells_more(all: &[KeptBy]) -> bool {
-    1 < all.len()
 }
 
 fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {
