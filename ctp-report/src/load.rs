@@ -61,47 +61,41 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
         Opened::File(file) => &file.head(RECOGNISED_BYTES),
         Opened::Memory(bytes) => bytes,
     };
-    if is_of_lines(head).with_context(|| name(path))? {
-        return import(config, opened);
-    }
-    if config.run.is_some() {
+    let is_of_lines = is_of_lines(head).with_context(|| name(path))?;
+    if config.run.is_some() && !is_of_lines {
         bail!("{}: it has one run; leave out --run", name(path));
     }
-    let file = match &opened {
+    let mut allowance = Allowance::new(config.most_memory, opened.stored());
+    allowance.enforce(config.most_module.unwrap_or_default());
+    let (bytes, imported) = if is_of_lines {
+        let imported = import(opened, config.run, &mut allowance);
+        imported.with_context(|| name(path))?
+    } else {
+        (opened, None)
+    };
+    let file = match &bytes {
         Opened::File(file) if !output::is_stdin(path) => Some(file.file()),
         _ => None,
     };
     Ok(Input {
         path,
-        imported: None,
-        allowance: allowance(config, &opened),
+        imported,
+        allowance,
         goes_on: file.is_some_and(is_written),
         underway: file.and_then(underway),
-        bytes: opened,
+        bytes,
     })
-}
-
-fn allowance(config: &Config, opened: &Opened) -> Allowance {
-    let allowance = Allowance::new(config.most_memory, opened.stored());
-    allowance.enforce(config.most_module.unwrap_or_default());
-    allowance
 }
 
 /// JSON lines are read into memory as a whole: which run a line belongs to depends on those around it.
-fn import(config: &Config, opened: Opened) -> Result<Input<'_>> {
-    let path = config.input.as_path();
-    let mut allowance = allowance(config, &opened);
-    let lines = opened.lines(&mut allowance);
-    let lines = lines.with_context(|| name(path))?;
-    let (bytes, imported) = import::jsonl(&lines, config.run).with_context(|| name(path))?;
-    Ok(Input {
-        path,
-        bytes: Opened::Memory(bytes),
-        imported: Some(imported),
-        allowance,
-        goes_on: false,
-        underway: None,
-    })
+fn import(
+    opened: Opened,
+    run: Option<usize>,
+    allowance: &mut Allowance,
+) -> Result<(Opened, Option<Imported>)> {
+    let lines = opened.lines(allowance)?;
+    let (bytes, imported) = import::jsonl(&lines, run)?;
+    Ok((Opened::Memory(bytes), Some(imported)))
 }
 
 impl Input<'_> {

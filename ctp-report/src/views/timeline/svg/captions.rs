@@ -202,11 +202,6 @@ fn place(picture: &Picture, member: &Member) -> String {
     format!("at {} {at}", function(picture, member))
 }
 
-/// Who woke it, where.
-pub fn woken_by(picture: &Picture, by: &By) -> String {
-    format!("woken by {}", self::by(picture, by))
-}
-
 /// Who closed what it waited for, where and when.
 pub fn closed(picture: &Picture, mark: &Mark) -> String {
     let by = mark.by.map(|it| format!(" by {}", by(picture, &it)));
@@ -215,7 +210,7 @@ pub fn closed(picture: &Picture, mark: &Mark) -> String {
 }
 
 /// `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
-fn by(picture: &Picture, by: &By) -> String {
+pub fn by(picture: &Picture, by: &By) -> String {
     let label = missing_wakes::caller(picture.model, picture.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());
     let function = function.map(|it| format!(" in {it}")).unwrap_or_default();

@@ -118,7 +118,7 @@ fn legend(items: &[(&str, &str)], y: u64) -> String {
             "wakes" => format!("<path class=\"wakes\" d=\"M{} {}v8\"/>", x + 10, top - 1),
             "call" => format!(
                 "<g class=\"call\">{}</g>",
-                arrows::arrow(x + 10, top, top + 12)
+                arrows::shape(&[x + 10], top, top + 12)
             ),
             "moves" => format!("<path class=\"moves\" d=\"M{} {}v8\"/>", x + 10, top + 5),
             "birth" | "death" | "losses" => {

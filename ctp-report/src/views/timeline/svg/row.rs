@@ -140,7 +140,10 @@ fn wakes(picture: &Picture, all: &[Mark], height: u64) -> String {
         sorts.entry(by).or_default().push(picture.scale.x(mark.at));
     }
     let drawn = sorts.iter().map(|(by, places)| match by {
-        Some(by) => told("wakes", places, height, &captions::woken_by(picture, by)),
+        Some(by) => {
+            let said = format!("woken by {}", captions::by(picture, by));
+            told("wakes", places, height, &said)
+        }
         None => marks("wakes", places, 0, height),
     });
     drawn.collect()
