@@ -48,7 +48,11 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
     let same = |a: &Thing, b: &Thing| a.0 == b.0;
     let of = |group: &[Thing]| WaitsFor {
         kind: word(group[0].0),
-        resources: resources(group),
+        resources: match group[0].0 {
+            // A deadline is no thing that could be listed.
+            WaitKind::Timer | WaitKind::Yield => Vec::new(),
+            _ => group.iter().map(|(_, arg, _)| *arg).collect(),
+        },
         ids: group.iter().filter_map(|it| Some(it.2?.0)).collect(),
     };
     all.chunk_by(same)
@@ -59,16 +63,6 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
 
 /// A thing, as the program numbers it, and which coroutine that is, if it is one.
 type Thing = (WaitKind, u64, Option<CoroutineId>);
-
-/// A deadline is no thing that could be listed.
-fn resources(group: &[Thing]) -> Vec<u64> {
-    let countable = !matches!(group[0].0, WaitKind::Timer | WaitKind::Yield);
-    group
-        .iter()
-        .filter(|_| countable)
-        .map(|(_, arg, _)| *arg)
-        .collect()
-}
 
 impl WaitsFor {
     /// `fd readable: 17, 19, 20 .. 66`.

@@ -66,11 +66,8 @@ fn reason(groups: &[&Group]) -> String {
 
 /// `id 3, which is stuck`: those after which these go on.
 fn roots(groups: &[&Group]) -> String {
-    let roots: BTreeSet<u32> = groups
-        .iter()
-        .flat_map(|it| it.evidence.roots.iter().copied())
-        .collect();
-    let roots: Vec<u32> = roots.into_iter().collect();
+    let all = groups.iter().flat_map(|group| &group.evidence.roots);
+    let roots: Vec<u32> = BTreeSet::from_iter(all.copied()).into_iter().collect();
     match roots[..] {
         [root] => format!("id {root}, which is stuck"),
         _ => format!("ids {}, which are stuck", text::few(&roots)),
