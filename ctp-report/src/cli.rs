@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser};
 use clap_complete::Shell;
 use ctp_trace::escape::escaped_lines;
 
@@ -98,7 +98,7 @@ struct Cli {
     verbose: bool,
     /// When to use colour (auto: on a terminal, unless NO_COLOR is set)
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    color: When,
+    color: clap::ColorChoice,
     /// Most memory to use, like 2G; usually 256 MiB and twice what the trace takes
     #[arg(long, value_name = "SIZE", value_parser = values::parse_size)]
     max_memory: Option<u64>,
@@ -127,13 +127,6 @@ struct Cli {
     places: PlacesArgs,
     #[command(flatten)]
     exchange: ExchangeArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum When {
-    Auto,
-    Always,
-    Never,
 }
 
 /// A command line that asked for help, or made no sense. The user has been told.
@@ -177,6 +170,11 @@ fn command() -> Command {
     Cli::command()
 }
 
+/// What was typed does not go together.
+fn conflict(said: &str) -> clap::Error {
+    command().error(ErrorKind::ArgumentConflict, said)
+}
+
 fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let given = command().try_get_matches_from(words)?;
     applicability::check(&given)?;
@@ -200,10 +198,7 @@ impl Cli {
             }
             _ => return Ok(()),
         };
-        match is_rows {
-            true => Err(command().error(ErrorKind::ArgumentConflict, said)),
-            false => Ok(()),
-        }
+        if is_rows { Err(conflict(said)) } else { Ok(()) }
     }
 
     /// Two things on standard output could not be told apart.
@@ -211,8 +206,7 @@ impl Cli {
         let picture = self.flame.flame.as_deref().is_some_and(output::is_stdout);
         let stacks = self.flame.folded.as_deref().is_some_and(output::is_stdout);
         if picture && (stacks || self.json) {
-            return Err(command().error(
-                ErrorKind::ArgumentConflict,
+            return Err(conflict(
                 "--flame - leaves no room for other things on standard output: name a file",
             ));
         }
@@ -226,9 +220,9 @@ impl Cli {
             _ => Detail::Usual,
         };
         let color = match self.color {
-            When::Auto => ColorChoice::Auto,
-            When::Always => ColorChoice::Always,
-            When::Never => ColorChoice::Never,
+            clap::ColorChoice::Auto => ColorChoice::Auto,
+            clap::ColorChoice::Always => ColorChoice::Always,
+            clap::ColorChoice::Never => ColorChoice::Never,
         };
         let json = self.json;
         let (most_module, most_memory) = (self.places.max_module, self.max_memory);

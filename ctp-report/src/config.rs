@@ -56,11 +56,24 @@ pub enum View {
     /// A picture of who did what, when.
     Timeline(TimelineView),
     /// What everybody did last who lived at the end.
-    LastWords(LastWordsView),
+    LastWords {
+        /// Whether all of them are told of one by one.
+        all_ids: bool,
+    },
     /// Who spawned whom.
-    Tree(TreeView),
+    Tree {
+        /// How long something must last to be worth a word.
+        threshold: Nanos,
+        /// Whether all ids are listed.
+        all_ids: bool,
+    },
     /// What led one coroutine to where it is.
-    Why(WhyView),
+    Why {
+        /// Its number, as other views print it.
+        id: u32,
+        /// How long something must last to be worth a word.
+        threshold: Nanos,
+    },
     /// How long waits and runs took.
     Histogram,
     /// Every record.
@@ -95,31 +108,6 @@ pub struct StuckView {
     pub all_ids: bool,
     /// What is not to be called stuck.
     pub ignore: Ignore,
-}
-
-/// Of whom to tell what led to where it is.
-#[derive(Clone, Copy, Debug)]
-pub struct WhyView {
-    /// Its number, as other views print it.
-    pub id: u32,
-    /// How long something must last to be worth a word.
-    pub threshold: Nanos,
-}
-
-/// How to tell who spawned whom.
-#[derive(Clone, Copy, Debug)]
-pub struct TreeView {
-    /// How long something must last to be worth a word.
-    pub threshold: Nanos,
-    /// Whether all ids are listed.
-    pub all_ids: bool,
-}
-
-/// How much to tell of those that lived at the end.
-#[derive(Clone, Debug)]
-pub struct LastWordsView {
-    /// Whether all of them are told of one by one.
-    pub all_ids: bool,
 }
 
 /// Which stacks go where.

@@ -4,7 +4,6 @@
 pub mod header;
 pub mod hints;
 pub mod json;
-pub mod rows_by;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -48,14 +47,11 @@ pub fn read_with(
 
 /// Names the places of a trace, with what the trace left of the memory that may be used.
 pub fn names(config: &Config, input: &Input, model: &Model) -> Names {
-    let places = config.places.clone();
-    let places = match config.most_module {
-        Some(_) => places,
-        None => {
-            let most = places.most_bytes().min(input.allowance().left());
-            places.with_most_bytes(most)
-        }
-    };
+    let mut places = config.places.clone();
+    if config.most_module.is_none() {
+        let most = places.most_bytes().min(input.allowance().left());
+        places = places.with_most_bytes(most);
+    }
     Names::resolve(model, &places)
 }
 

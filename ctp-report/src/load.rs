@@ -27,7 +27,7 @@ use opened::{Opened, TraceFile};
 #[derive(Debug)]
 pub struct Input<'a> {
     path: &'a Path,
-    bytes: Bytes,
+    bytes: Opened,
     imported: Option<Imported>,
     allowance: Allowance,
     /// Its recorder still writes it.
@@ -36,31 +36,18 @@ pub struct Input<'a> {
     underway: Option<String>,
 }
 
-#[derive(Debug)]
-enum Bytes {
-    File(TraceFile),
-    Memory(Vec<u8>),
-}
-
 /// As far as a file is read to learn what it is.
 const RECOGNISED_BYTES: usize = 1 << 20;
 
-/// What a file is, by its beginning.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Format {
-    /// A trace of ctp-record.
-    Trace,
-    /// JSON lines of coroTracer.
-    Lines,
-}
-
+/// Whether a file holds JSON lines of coroTracer, by its beginning, rather than a trace of ctp-record.
+///
 /// # Errors
 /// If it is neither. What is wrong with the header of a trace is said here too.
-fn recognise(head: &[u8]) -> Result<Format, ctp_trace::Error> {
+fn is_of_lines(head: &[u8]) -> Result<bool, ctp_trace::Error> {
     if import::recognises(head) {
-        return Ok(Format::Lines);
+        return Ok(true);
     }
-    ctp_trace::check_header(head).map(|()| Format::Trace)
+    ctp_trace::check_header(head).map(|()| false)
 }
 
 /// The trace that the user named, imported if it is one of coroTracer.
@@ -72,52 +59,43 @@ pub fn open(config: &Config) -> Result<Input<'_>> {
     let opened = opened::open(path)?;
     let head = match &opened {
         Opened::File(file) => &file.head(RECOGNISED_BYTES),
-        Opened::Stream(bytes) => bytes,
+        Opened::Memory(bytes) => bytes,
     };
-    if recognise(head).with_context(|| name(path))? == Format::Lines {
-        return import(config, opened);
-    }
-    if config.run.is_some() {
+    let is_of_lines = is_of_lines(head).with_context(|| name(path))?;
+    if config.run.is_some() && !is_of_lines {
         bail!("{}: it has one run; leave out --run", name(path));
     }
-    let file = match &opened {
+    let mut allowance = Allowance::new(config.most_memory, opened.stored());
+    allowance.enforce(config.most_module.unwrap_or_default());
+    let (bytes, imported) = if is_of_lines {
+        let imported = import(opened, config.run, &mut allowance);
+        imported.with_context(|| name(path))?
+    } else {
+        (opened, None)
+    };
+    let file = match &bytes {
         Opened::File(file) if !output::is_stdin(path) => Some(file.file()),
         _ => None,
     };
     Ok(Input {
         path,
-        imported: None,
-        allowance: allowance(config, &opened),
+        imported,
+        allowance,
         goes_on: file.is_some_and(is_written),
         underway: file.and_then(underway),
-        bytes: match opened {
-            Opened::File(file) => Bytes::File(file),
-            Opened::Stream(bytes) => Bytes::Memory(bytes),
-        },
+        bytes,
     })
-}
-
-fn allowance(config: &Config, opened: &Opened) -> Allowance {
-    let allowance = Allowance::new(config.most_memory, opened.stored());
-    allowance.enforce(config.most_module.unwrap_or_default());
-    allowance
 }
 
 /// JSON lines are read into memory as a whole: which run a line belongs to depends on those around it.
-fn import(config: &Config, opened: Opened) -> Result<Input<'_>> {
-    let path = config.input.as_path();
-    let mut allowance = allowance(config, &opened);
-    let lines = opened.lines(&mut allowance);
-    let lines = lines.with_context(|| name(path))?;
-    let (bytes, imported) = import::jsonl(&lines, config.run).with_context(|| name(path))?;
-    Ok(Input {
-        path,
-        bytes: Bytes::Memory(bytes),
-        imported: Some(imported),
-        allowance,
-        goes_on: false,
-        underway: None,
-    })
+fn import(
+    opened: Opened,
+    run: Option<usize>,
+    allowance: &mut Allowance,
+) -> Result<(Opened, Option<Imported>)> {
+    let lines = opened.lines(allowance)?;
+    let (bytes, imported) = import::jsonl(&lines, run)?;
+    Ok((Opened::Memory(bytes), Some(imported)))
 }
 
 impl Input<'_> {
@@ -127,8 +105,8 @@ impl Input<'_> {
     /// If nothing can be read.
     pub fn reader(&self) -> Result<Reader<'_>> {
         let reader = match &self.bytes {
-            Bytes::File(file) => Reader::of(file),
-            Bytes::Memory(bytes) => Reader::new(bytes),
+            Opened::File(file) => Reader::of(file),
+            Opened::Memory(bytes) => Reader::new(bytes),
         };
         reader.with_context(|| name(self.path))
     }
@@ -207,14 +185,14 @@ impl Opened {
     fn stored(&self) -> u64 {
         match self {
             Opened::File(file) => file.stored(),
-            Opened::Stream(bytes) => bytes.len() as u64,
+            Opened::Memory(bytes) => bytes.len() as u64,
         }
     }
 
     /// All of it, if it consists of lines.
     fn lines(self, allowance: &mut Allowance) -> Result<Vec<u8>> {
         match self {
-            Opened::Stream(bytes) => Ok(bytes),
+            Opened::Memory(bytes) => Ok(bytes),
             Opened::File(file) => read_lines(&file, allowance),
         }
     }

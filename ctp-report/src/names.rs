@@ -158,30 +158,25 @@ impl Names {
         site: SiteId,
         all: impl IntoIterator<Item = &'c Coroutine>,
     ) -> String {
-        let mut all = all.into_iter().peekable();
-        let has_waited = all.peek().is_none_or(|one| has_waited(model, one));
-        let mut names = all.map(|one| one.name);
-        let first = names.next().unwrap_or_default();
-        let differ = names.any(|name| name != first);
-        self.function_where(has_waited, site, model.census.name(first), differ)
+        let mut all = all.into_iter();
+        let Some(first) = all.next() else {
+            return NO_NAME.to_owned();
+        };
+        let differ = all.any(|one| one.name != first.name);
+        self.of_row(model, site, first, differ)
     }
 
     /// What to call this one and others, by which rows are told apart.
     pub fn of_its_row(&self, model: &Model, site: SiteId, one: &Coroutine) -> String {
-        let name = model.census.name(one.name);
-        self.function_where(has_waited(model, one), site, name, true)
+        self.of_row(model, site, one, true)
     }
 
-    fn function_where(
-        &self,
-        has_waited: bool,
-        site: SiteId,
-        name: &str,
-        names_differ: bool,
-    ) -> String {
-        match has_waited {
-            true => self.function_of_several(site, name, names_differ),
-            false => self.function_of_spawned(site, name, names_differ),
+    fn of_row(&self, model: &Model, site: SiteId, one: &Coroutine, names_differ: bool) -> String {
+        let name = model.census.name(one.name);
+        if has_waited(model, one) {
+            self.function_of_several(site, name, names_differ)
+        } else {
+            self.function_of_spawned(site, name, names_differ)
         }
     }
 

@@ -2,7 +2,7 @@
 //! to read, that name is standard input.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -26,26 +26,37 @@ const STANDARD: &str = "-";
 /// # Errors
 /// If they cannot be written.
 pub fn save(path: &Path, bytes: &[u8], out: &mut dyn Write) -> Result<bool> {
-    if is_stdout(path) {
-        out.write_all(bytes)?;
-        return Ok(false);
-    }
-    create(path)
-        .and_then(|mut file| file.write_all(bytes))
-        .with_context(|| cannot_write(path))?;
-    Ok(true)
+    let file = Some(path).filter(|path| !is_stdout(path));
+    write(file, out, |out| out.write_all(bytes))?;
+    Ok(file.is_some())
 }
 
-/// What is wrong with a file that cannot be written.
-pub fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}: name another file", path.display())
+/// Writes to the file of this name, or to `out` where there is no name.
+///
+/// # Errors
+/// If that cannot be written.
+pub fn write<T>(
+    path: Option<&Path>,
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T> {
+    let Some(path) = path else {
+        return Ok(write(out)?);
+    };
+    let to_file = || -> io::Result<T> {
+        let mut file = BufWriter::new(create(path)?);
+        let written = write(&mut file)?;
+        file.flush()?;
+        Ok(written)
+    };
+    to_file().with_context(|| format!("cannot write {}: name another file", path.display()))
 }
 
 /// Creates this file, or empties it.
 ///
 /// # Errors
 /// Those of the kernel, and `PermissionDenied` where another user may have planted what is there.
-pub fn create(path: &Path) -> io::Result<File> {
+fn create(path: &Path) -> io::Result<File> {
     match resolve(path, Earlier::Overwritten)? {
         Found::File(name) => name.create(),
         Found::Existing(existing) => {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anstream::ColorChoice;
 use ctp_report::{
-    By, Config, Detail, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView,
-    TimelineView, TracksView, TreeView, View, WhyView, run,
+    By, Config, Detail, ExportView, FlameView, Format, SitesView, Sort, StuckView, TimelineView,
+    TracksView, View, run,
 };
 use ctp_trace::record::Nanos;
 use ctp_trace::verdict::THRESHOLD;
@@ -74,15 +74,15 @@ fn views(id: u32) -> Vec<View> {
             threshold: THRESHOLD,
             title: None,
         }),
-        View::LastWords(LastWordsView { all_ids: true }),
-        View::Tree(TreeView {
+        View::LastWords { all_ids: true },
+        View::Tree {
             threshold: THRESHOLD,
             all_ids: true,
-        }),
-        View::Why(WhyView {
+        },
+        View::Why {
             id,
             threshold: THRESHOLD,
-        }),
+        },
         View::Histogram,
         View::Dump,
         View::Export(ExportView {

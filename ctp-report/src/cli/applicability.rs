@@ -3,7 +3,6 @@
 //! Clap's `requires` does not say it: of an option that cannot stand beside the view it is not asked.
 
 use clap::ArgMatches;
-use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 
 /// Options, and the views that heed them; no view stands for the table of sites.
@@ -45,7 +44,7 @@ pub(super) fn check(given: &ArgMatches) -> Result<(), clap::Error> {
         let ignored = options.iter().find(|option| is_given(option));
         if let Some(option) = ignored.filter(|_| !is_heeded) {
             let said = format!("{} is for {} alone", flag(option), all(views));
-            return Err(super::command().error(ErrorKind::ArgumentConflict, said));
+            return Err(super::conflict(&said));
         }
     }
     Ok(())

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use ctp_trace::record::Nanos;
+use regex_lite::Regex;
 use symbolize::Places;
 
 use super::values;
-use crate::config::ignore::{Ignore, Pattern};
+use crate::config::ignore::Ignore;
 use crate::config::{
-    By, ExportView, FlameView, Format, LastWordsView, SitesView, Sort, StuckView, TimelineView,
-    TracksView, TreeView, View, WhyView,
+    By, ExportView, FlameView, Format, SitesView, Sort, StuckView, TimelineView, TracksView, View,
 };
 use crate::findings::lints::{LINTS, Lint};
 use crate::output;
@@ -65,7 +65,7 @@ pub(super) struct StuckArgs {
     pub(super) fail: bool,
     /// Never report waits whose function or file:line matches this pattern as stuck; may be repeated
     #[arg(long, value_name = "REGEX")]
-    pub(super) ignore: Vec<Pattern>,
+    pub(super) ignore: Vec<Regex>,
     /// List all ids, not a few of each group
     #[arg(long)]
     pub(super) ids: bool,
@@ -164,15 +164,9 @@ impl ViewArgs {
         let (threshold, all_ids) = (stuck.threshold, stuck.ids);
         let view = self.dump.then_some(View::Dump);
         view.or_else(|| self.histogram.then_some(View::Histogram))
-            .or_else(|| self.why.map(|id| View::Why(WhyView { id, threshold })))
-            .or_else(|| {
-                let tree = TreeView { threshold, all_ids };
-                self.tree.then_some(View::Tree(tree))
-            })
-            .or_else(|| {
-                let words = LastWordsView { all_ids };
-                self.last_words.then_some(View::LastWords(words))
-            })
+            .or_else(|| self.why.map(|id| View::Why { id, threshold }))
+            .or_else(|| self.tree.then_some(View::Tree { threshold, all_ids }))
+            .or_else(|| self.last_words.then_some(View::LastWords { all_ids }))
             .or_else(|| self.stuck.then(|| stuck.into_view()))
     }
 }

@@ -1,30 +1,15 @@
 //! Places of which nobody wants to hear that coroutines are stuck there.
 
-use std::str::FromStr;
-
 use regex_lite::Regex;
 
 /// Patterns of functions, or of files with lines, as `src/main.rs:64`.
 #[derive(Clone, Debug, Default)]
-pub struct Ignore(pub Vec<Pattern>);
-
-/// A regular expression.
-#[derive(Clone, Debug)]
-pub struct Pattern(Regex);
-
-impl FromStr for Pattern {
-    type Err = regex_lite::Error;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Regex::new(text).map(Pattern)
-    }
-}
+pub struct Ignore(pub Vec<Regex>);
 
 impl Ignore {
     /// Whether a place is meant, by its function or by where that is.
     pub fn is_of(&self, function: &str, at: Option<&str>) -> bool {
-        let is_meant =
-            |Pattern(it): &Pattern| it.is_match(function) || at.is_some_and(|at| it.is_match(at));
+        let is_meant = |it: &Regex| it.is_match(function) || at.is_some_and(|at| it.is_match(at));
         self.0.iter().any(is_meant)
     }
 }

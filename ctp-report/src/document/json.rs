@@ -13,6 +13,11 @@ use crate::text;
 /// Version of all documents.
 pub const VERSION: u32 = 1;
 
+/// What the rows of a table are of, as a word: all coroutines of one name, or a place where they wait.
+pub fn rows_by(by_name: bool) -> &'static str {
+    if by_name { "name" } else { "site" }
+}
+
 /// What every document begins with.
 pub fn trace(model: &Model, names: &Names) -> Value {
     let totals = model.census.totals();

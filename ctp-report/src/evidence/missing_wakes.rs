@@ -117,31 +117,24 @@ impl Losses {
     }
 }
 
-/// What may have been lost of the wakes of one that waits, or of the end of what it waits for, where
-/// it is not known to be stuck: the largest losses first.
-pub fn lost_records(model: &Model, one: &Coroutine, verdict: Verdict) -> Vec<LostRecords> {
-    let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
-    let Some(wait) = one.suspend().filter(|_| is_open) else {
-        return Vec::new();
-    };
-    let losses = model.census.losses_since(one.process, wait.at);
-    let mut lost: Vec<LostRecords> = losses
-        .iter()
-        .map(|loss| LostRecords {
-            tid: loss.tid,
-            at_ns: loss.at.0,
-            records: loss.records,
-        })
-        .collect();
-    lost.sort_by_key(|loss| std::cmp::Reverse(loss.records));
-    lost
-}
-
-/// How many records those were.
-pub fn lost_meanwhile(model: &Model, one: &Coroutine, verdict: Verdict) -> Option<Losses> {
+/// How many records may have been lost of the wakes of a coroutine that waits, or of the end of what it
+/// waits for, where it is not known to be stuck; and the losses, the largest first.
+pub fn lost_meanwhile(
+    model: &Model,
+    one: &Coroutine,
+    verdict: Verdict,
+) -> Option<(Losses, Vec<LostRecords>)> {
     let is_open = matches!(verdict, Verdict::Unknown | Verdict::Waiting);
     let wait = one.suspend().filter(|_| is_open)?;
-    Losses::since(model, one.process, wait.at)
+    let losses = model.census.losses_since(one.process, wait.at);
+    let lost = losses.iter().map(|loss| LostRecords {
+        tid: loss.tid,
+        at_ns: loss.at.0,
+        records: loss.records,
+    });
+    let mut lost: Vec<LostRecords> = lost.collect();
+    lost.sort_by_key(|loss| std::cmp::Reverse(loss.records));
+    Some((Losses::since(model, one.process, wait.at)?, lost))
 }
 
 /// Where that which each of these waits for was closed: what most of them lost first.

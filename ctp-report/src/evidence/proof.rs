@@ -3,7 +3,7 @@
 use std::io;
 
 use ctp_trace::census::{Block, Closing, Coroutine, Holding, Keeper};
-use ctp_trace::record::{Event, EventKind, Nanos, SiteId, WaitKind, Wake, Waker};
+use ctp_trace::record::{Event, EventKind, Nanos, WaitKind, Wake, Waker};
 use ctp_trace::verdict::{Doubt, Fact, Judgement, Reason, State};
 use serde::Serialize;
 
@@ -109,14 +109,12 @@ pub fn event(model: &Model, names: &Names, event: &Event) -> Step {
 fn suspend(model: &Model, names: &Names, event: &Event) -> String {
     let line = |it: &Label| Some(format!(" {}", label::source("", it.line?, it.in_function)));
     let at = names.of(event.site).and_then(line).unwrap_or_default();
-    let due = event.arg.saturating_sub(model.start.started_monotonic_ns);
-    let due = (event.arg != 0).then_some(Nanos(due));
     match event.wait {
         WaitKind::Unknown => format!("suspend #{}{at}", event.n),
         wait => format!(
             "suspend #{}{at}, waits for {}",
             event.n,
-            resource::one(model, Some(event.coroutine), (wait, event.arg), due)
+            resource::with_deadline(model, Some(event.coroutine), (wait, event.arg))
         ),
     }
 }
@@ -129,25 +127,21 @@ fn close(model: &Model, names: &Names, one: &Coroutine, closing: &Closing) -> Op
         None => format!(
             "close {}{}",
             resource::thing(model, wait),
-            at(names, closing.site)
+            at(names.short(closing.site))
         ),
     };
     Some(step(closing.at, &format!("tid {}", closing.tid), what))
 }
 
-/// Somebody took what this one waits for.
-pub fn acquire(model: &Model, names: &Names, one: &Coroutine, holding: &Holding) -> Step {
-    hold(model, names, one, holding, "acquire")
-}
-
-fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, what: &str) -> Step {
+/// What a coroutine waits for was taken or given back, as `verb` says.
+pub fn hold(model: &Model, names: &Names, one: &Coroutine, holding: &Holding, verb: &str) -> Step {
     let thing = one.suspend().map(|wait| resource::thing(model, wait));
     let thing = thing.unwrap_or_default();
     let by = match holding.by {
         Waker::Coroutine(id) => format!("id {}", id.0),
         _ => format!("tid {}", holding.tid),
     };
-    let what = format!("{what} {thing}{}", at(names, holding.site));
+    let what = format!("{verb} {thing}{}", at(names.short(holding.site)));
     step(holding.at, &by, what)
 }
 
@@ -158,7 +152,7 @@ fn keeper(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Vec
         Keeper::Former(holding) => return vec![hold(model, names, one, holding, "release")],
         _ => return Vec::new(),
     };
-    let acquire = acquire(model, names, one, holding);
+    let acquire = hold(model, names, one, holding, "acquire");
     let death = |at| step(at, &acquire.by, "death, and no release".to_owned());
     let death = holding.ended.map(death);
     [acquire].into_iter().chain(death).collect()
@@ -173,15 +167,9 @@ fn looks(model: &Model, one: &Coroutine) -> Vec<Step> {
 }
 
 /// ` at reactor.rs:141`, or nothing if the place is not known.
-fn at(names: &Names, site: SiteId) -> String {
-    names.of(site).map(in_words).unwrap_or_default()
-}
-
-fn in_words(label: &Label) -> String {
-    let short = label.short();
-    short
-        .map(|short| format!(" at {short}"))
-        .unwrap_or_default()
+fn at(short: Option<String>) -> String {
+    let at = short.map(|short| format!(" at {short}"));
+    at.unwrap_or_default()
 }
 
 /// Its latest wake, as far as it says anything of what it does now.
@@ -207,7 +195,7 @@ pub fn wake(model: &Model, names: &Names, one: &Coroutine) -> Option<Step> {
         _ => return None,
     };
     let label = told.and_then(|woken| missing_wakes::caller(model, names, woken.site));
-    let at = label.map(in_words).unwrap_or_default();
+    let at = at(label.and_then(Label::short));
     let what = format!("wake #{}{at}, {when}", wake.count);
     Some(step(wake.at, &by, what))
 }

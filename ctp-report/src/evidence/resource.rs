@@ -1,6 +1,6 @@
 //! What a coroutine waits for, in words.
 
-use ctp_trace::record::{CoroutineId, Event, Nanos, WaitKind};
+use ctp_trace::record::{CoroutineId, Event, WaitKind};
 use serde::Serialize;
 
 use crate::load::Model;
@@ -48,7 +48,11 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
     let same = |a: &Thing, b: &Thing| a.0 == b.0;
     let of = |group: &[Thing]| WaitsFor {
         kind: word(group[0].0),
-        resources: resources(group),
+        resources: match group[0].0 {
+            // A deadline is no thing that could be listed.
+            WaitKind::Timer | WaitKind::Yield => Vec::new(),
+            _ => group.iter().map(|(_, arg, _)| *arg).collect(),
+        },
         ids: group.iter().filter_map(|it| Some(it.2?.0)).collect(),
     };
     all.chunk_by(same)
@@ -60,22 +64,19 @@ pub fn waits_for<'e>(model: &Model, waits: impl Iterator<Item = &'e Event>) -> V
 /// A thing, as the program numbers it, and which coroutine that is, if it is one.
 type Thing = (WaitKind, u64, Option<CoroutineId>);
 
-/// A deadline is no thing that could be listed.
-fn resources(group: &[Thing]) -> Vec<u64> {
-    let countable = !matches!(group[0].0, WaitKind::Timer | WaitKind::Yield);
-    group
-        .iter()
-        .filter(|_| countable)
-        .map(|(_, arg, _)| *arg)
-        .collect()
-}
-
 impl WaitsFor {
     /// `fd readable: 17, 19, 20 .. 66`.
     pub fn describe(&self) -> String {
         match self.kind {
             "readable" | "writable" => format!("fd {}: {}", self.kind, text::few(&self.resources)),
-            "lock" | "channel" => format!("{}: {}", self.kind, text::few(&self.addresses())),
+            "lock" | "channel" => {
+                let addresses = self.resources.iter().map(|it| format!("{it:#x}"));
+                format!(
+                    "{}: {}",
+                    self.kind,
+                    text::few(&addresses.collect::<Vec<_>>())
+                )
+            }
             "user" => format!("{}: {}", self.kind, text::few(&self.resources)),
             "coroutine" => self.coroutines(),
             kind => kind.to_owned(),
@@ -100,13 +101,6 @@ impl WaitsFor {
             ),
         }
     }
-
-    fn addresses(&self) -> Vec<String> {
-        self.resources
-            .iter()
-            .map(|address| format!("{address:#x}"))
-            .collect()
-    }
 }
 
 /// What can be closed: `fd 17`.
@@ -119,7 +113,7 @@ pub fn thing(model: &Model, wait: &Event) -> String {
 
 /// What a coroutine waits for, whenever a timer of its own is due.
 pub fn of(model: &Model, wait: &Event) -> String {
-    one(model, Some(wait.coroutine), (wait.wait, wait.arg), None)
+    one(model, Some(wait.coroutine), (wait.wait, wait.arg))
 }
 
 /// A coroutine of which nothing else is in the trace.
@@ -135,24 +129,31 @@ fn awaited(
     is_join.then(|| model.awaited(by, arg)).flatten()
 }
 
-/// What one coroutine waits for, `by` if that is known: `fd 17 readable`.
-pub fn one(
+/// What one coroutine waits for, and when that is due if it is a timer.
+pub fn with_deadline(
     model: &Model,
     by: Option<CoroutineId>,
     (wait, arg): (WaitKind, u64),
-    deadline: Option<Nanos>,
 ) -> String {
-    match (wait, deadline) {
-        (WaitKind::Readable | WaitKind::Writable, _) => format!("fd {arg} {}", word(wait)),
-        (WaitKind::Lock | WaitKind::Channel, _) => format!("{} {arg:#x}", word(wait)),
-        (WaitKind::User, _) => format!("{} {arg}", word(wait)),
-        (WaitKind::Coroutine, _) => match awaited(model, by, wait, arg) {
+    if wait == WaitKind::Timer && arg != 0 {
+        let due = arg.saturating_sub(model.start.started_monotonic_ns);
+        return format!("timer due at {}", units::moment_ns(due));
+    }
+    one(model, by, (wait, arg))
+}
+
+/// What one coroutine waits for, `by` if that is known: `fd 17 readable`.
+pub fn one(model: &Model, by: Option<CoroutineId>, (wait, arg): (WaitKind, u64)) -> String {
+    match wait {
+        WaitKind::Readable | WaitKind::Writable => format!("fd {arg} {}", word(wait)),
+        WaitKind::Lock | WaitKind::Channel => format!("{} {arg:#x}", word(wait)),
+        WaitKind::User => format!("{} {arg}", word(wait)),
+        WaitKind::Coroutine => match awaited(model, by, wait, arg) {
             Some(id) => format!("coroutine id {}", id.0),
             None => UNKNOWN.to_owned(),
         },
-        (WaitKind::Timer, Some(due)) => format!("timer due at {}", units::moment(due)),
-        (WaitKind::Timer, None) => "timer".to_owned(),
-        (WaitKind::Yield, _) => "its turn".to_owned(),
+        WaitKind::Timer => "timer".to_owned(),
+        WaitKind::Yield => "its turn".to_owned(),
         _ => "what it did not tell".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::findings::Finding;
 use crate::load::Model;
-use crate::names::{Label, Names, twins};
+use crate::names::{Names, twins};
 use crate::text::{self, Page, units};
 
 /// Coroutines that were alive at a clean end, in one state at one place.
@@ -52,7 +52,7 @@ impl Finding for Vec<Leak> {
         }
         let mut leaks: Vec<Leak> = found
             .into_iter()
-            .map(|((state, _, site), all)| leak(model, names, state, site, &all))
+            .map(|((state, ..), all)| leak(model, names, state, &all))
             .collect();
         let look = |it: &Leak| (it.at.clone(), it.function.clone(), it.state);
         twins::tell_apart(&mut leaks, look, |it| it.column, |it| &mut it.at);
@@ -98,25 +98,16 @@ fn key(model: &Model, names: &Names, one: &Coroutine) -> Option<(&'static str, S
     Some((state, names.of_its_row(model, site, one), site))
 }
 
-fn leak(
-    model: &Model,
-    names: &Names,
-    state: &'static str,
-    site: SiteId,
-    all: &[&Coroutine],
-) -> Leak {
+fn leak(model: &Model, names: &Names, state: &'static str, all: &[&Coroutine]) -> Leak {
+    let site = model.census.place_of(all[0]);
     let label = names.of(site).cloned().unwrap_or_default();
-    let at = label.at();
-    let Label {
-        file, line, column, ..
-    } = label;
     Leak {
         state,
         function: names.of_all(model, site, all.iter().copied()),
-        file,
-        line,
-        column,
-        at,
+        at: label.at(),
+        file: label.file,
+        line: label.line,
+        column: label.column,
         count: all.len(),
         ids: all.iter().map(|one| one.id.0).collect(),
     }

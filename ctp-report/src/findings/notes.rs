@@ -146,17 +146,10 @@ fn unattributed(model: &Model) -> Option<String> {
 
 /// The events that nobody will ever read, since their writer died amid them.
 fn torn(model: &Model) -> Option<String> {
-    let tails: Vec<String> = model
-        .census
-        .coroutines()
-        .iter()
-        .filter_map(|one| {
-            Some(format!(
-                "n={} of coroutine {}",
-                one.account.torn()?,
-                one.id.0
-            ))
-        })
+    let coroutines = model.census.coroutines().into_iter();
+    let torn = coroutines.filter_map(|one| Some((one.account.torn()?, one.id.0)));
+    let tails: Vec<String> = torn
+        .map(|(n, id)| format!("n={n} of coroutine {id}"))
         .collect();
     let ended = "the recording ended amid";
     match &tails[..] {

@@ -13,12 +13,13 @@ use rustix::fs::{Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl};
 use super::name;
 use crate::output;
 
-/// A trace before anything of it was read.
+/// The bytes of a trace.
+#[derive(Debug)]
 pub enum Opened {
     /// A regular file, which is read where it is needed.
     File(TraceFile),
-    /// What comes through a pipe or a socket, up to [`MOST_STREAM_BYTES`].
-    Stream(Vec<u8>),
+    /// What came through a pipe or a socket, up to [`MOST_STREAM_BYTES`], or was imported.
+    Memory(Vec<u8>),
 }
 
 /// More than this is not kept of what comes through a pipe, which may never end.
@@ -57,7 +58,7 @@ pub fn open(path: &Path) -> Result<Opened> {
         bail!("{} is a directory: name a trace with -i FILE", name(path));
     }
     if kind.is_file() || kind.is_fifo() || kind.is_socket() {
-        return stream(file, path).map(Opened::Stream);
+        return stream(file, path).map(Opened::Memory);
     }
     Err(is_device(path))
 }
@@ -118,7 +119,7 @@ fn stream(file: File, path: &Path) -> Result<Vec<u8>> {
             name(path)
         );
     }
-    super::recognise(&bytes).with_context(|| name(path))?;
+    super::is_of_lines(&bytes).with_context(|| name(path))?;
     (&file)
         .take(MOST_STREAM_BYTES - head)
         .read_to_end(&mut bytes)

@@ -4,22 +4,27 @@
 use std::path::Path;
 
 use ctp_trace::record::Chain;
+use serde::Serialize;
 use symbolize::{Avma, Lookup, Symbolizer};
 
 use crate::names::{Label, label};
 use crate::text;
 
-/// Who awaits whom.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Who awaits whom, as pages and JSON documents have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Awaits {
     /// Functions of the user's, the innermost first: each waits, or awaits the one before.
+    #[serde(rename = "functions")]
     pub frames: Vec<Label>,
     /// The last of them is what was spawned; else what is outermost is not known.
+    #[serde(rename = "whole")]
     pub is_whole: bool,
     /// What was spawned, where that is known and not what is between.
+    #[serde(rename = "spawned", skip_serializing_if = "Option::is_none")]
     pub outermost: Option<Label>,
     /// What they wait in: of the functions that are not the user's, the one that the innermost of
     /// those calls, as far as that is known.
+    #[serde(skip)]
     pub within: Option<String>,
 }
 

@@ -3,30 +3,36 @@
 use std::path::{Path, PathBuf};
 
 use ctp_trace::census::stem;
+use serde::Serialize;
 use symbolize::{Frame, FunctionAt, Mapping, Resolved, SourceLine};
 
 use crate::text;
 
-/// What a place is called.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What a place is called. A JSON document has the position in the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Label {
     /// The function, as the user wrote it.
     pub function: Option<String>,
     /// The source file as it is named in the program.
     pub file: Option<String>,
     /// Its source file from the root, if known.
+    #[serde(skip)]
     pub absolute: Option<PathBuf>,
     /// Line in it, from 1.
     pub line: Option<u32>,
     /// That is where the function begins; where in it is not known.
+    #[serde(skip)]
     pub in_function: bool,
     /// Column, from 1; `None` if not known.
     pub column: Option<u32>,
     /// The functions into which this one was inlined, or that await it, the innermost first.
+    #[serde(skip)]
     pub callers: Vec<String>,
     /// The function of a library in which this one waits, if that is known.
+    #[serde(skip)]
     pub within: Option<String>,
     /// Module and offset, where there is no source position.
+    #[serde(skip)]
     pub module: Option<String>,
 }
 

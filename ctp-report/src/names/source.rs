@@ -25,13 +25,6 @@ pub struct Sources {
     pub files: SourceFiles,
 }
 
-/// A few lines of a file.
-struct Excerpt {
-    lines: Vec<(u32, String)>,
-    /// The file was written after the recording began.
-    is_newer: bool,
-}
-
 /// The line of a place and those above it, marked; nothing if the file is not there.
 pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
     let (Some(file), Some(line)) = (&label.file, label.line) else {
@@ -39,51 +32,40 @@ pub fn excerpt(sources: &Sources, label: &Label) -> Vec<String> {
     };
     let relative = sources.read(Path::new(file), line);
     let absolute = || sources.read(label.absolute.as_deref()?, line);
-    let Some(found) = relative.or_else(absolute) else {
-        return Vec::new();
-    };
-    let lines = found.lines.iter();
-    let mut shown: Vec<String> = lines
-        .map(|(number, text)| show(*number, text, *number == line))
-        .collect();
-    if found.is_newer {
-        shown.push("        (the file was changed after the recording began)".to_owned());
-    }
-    shown
+    relative.or_else(absolute).unwrap_or_default()
 }
 
+/// As much of a line as can be shown: a line may be as long as the file, and its escapes several
+/// times that.
 fn show(number: u32, source: &str, marked: bool) -> String {
     let mark = if marked { '>' } else { ' ' };
-    let source = text::escape(&source.trim_end().replace('\t', "    "));
+    let start: String = source.chars().take(text::WIDTH).collect();
+    let source = text::escape(&start.trim_end().replace('\t', "    "));
     text::cut(&format!("  {mark}{number:>5} | {source}"), text::WIDTH)
 }
 
 impl Sources {
     /// The wanted line and what stands above it. A file that is shorter is not the one recorded.
-    fn read(&self, path: &Path, line: u32) -> Option<Excerpt> {
+    fn read(&self, path: &Path, line: u32) -> Option<Vec<String>> {
         let file = self.files.open(&self.places.file(path))?;
         let first = line.saturating_sub(ABOVE).max(1);
         let numbered = (first..=line).zip(file.lines_from(first));
-        let lines: Vec<_> = numbered
-            .map(|(number, text)| (number, start(text)))
+        let numbered: Vec<(u32, &str)> = numbered.collect();
+        numbered.last().filter(|(number, _)| *number == line)?;
+        let shown = numbered.iter();
+        let mut shown: Vec<String> = shown
+            .map(|(number, text)| show(*number, text, *number == line))
             .collect();
-        let is_there = lines.last().is_some_and(|(number, _)| *number == line);
-        is_there.then_some(Excerpt {
-            lines,
-            is_newer: self.is_newer(&file),
-        })
+        if self.is_newer(&file) {
+            shown.push("        (the file was changed after the recording began)".to_owned());
+        }
+        Some(shown)
     }
 
     fn is_newer(&self, file: &SourceFile) -> bool {
         let recorded = UNIX_EPOCH + Duration::from_nanos(self.recorded_unix_ns);
         self.recorded_unix_ns > 0 && file.is_newer_than(recorded)
     }
-}
-
-/// As much of a line as can be shown: a line may be as long as the file, and its escapes several
-/// times that.
-fn start(line: &str) -> String {
-    line.chars().take(text::WIDTH).collect()
 }
 
 #[cfg(test)]

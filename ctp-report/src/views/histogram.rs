@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::config::Config;
-use crate::document::{self, hints};
+use crate::document::{self, hints, json::rows_by};
 
 /// Shows a chart for each site, or for each name.
 ///
@@ -18,7 +18,7 @@ use crate::document::{self, hints};
 pub fn show(config: &Config, out: &mut dyn Write) -> Result<()> {
     let (model, names) = document::read(config)?;
     let charts = model::charts(&model, &names);
-    let fields = || json!({ "by": model::charts_by(&model), "charts": charts });
+    let fields = || json!({ "by": rows_by(model.census.has_aggregates()), "charts": charts });
     document::write(config, (&model, &names), out, fields, |page| {
         text::page(page, &charts, &hints::tool(config))
     })

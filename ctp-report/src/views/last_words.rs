@@ -8,18 +8,18 @@ use std::io::Write;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::config::{Config, LastWordsView};
+use crate::config::Config;
 use crate::document;
 use crate::views::last_words::model::Listener;
 
-/// Shows the last events of each coroutine; of many, only of the first.
+/// Shows the last events of each coroutine; of many, only of the first unless `all_ids`.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.
-pub fn show(config: &Config, view: &LastWordsView, out: &mut dyn Write) -> Result<()> {
+pub fn show(config: &Config, all_ids: bool, out: &mut dyn Write) -> Result<()> {
     let mut listener = Listener::default();
     let (model, names) = document::read_with(config, |_, record| listener.hear(record), |_, _| {})?;
-    let all = view.all_ids || config.json;
+    let all = all_ids || config.json;
     let told = if all { usize::MAX } else { model::TOLD };
     let words = listener.finish(&model, &names, told);
     let fields = || json!({ "last_words": words });

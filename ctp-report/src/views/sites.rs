@@ -9,8 +9,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::config::{Config, SitesView};
-use crate::document::rows_by::RowsBy;
-use crate::document::{self, hints};
+use crate::document::{self, hints, json::rows_by};
 use crate::findings::Finding as _;
 use crate::findings::leaks::Leak;
 use crate::findings::lints::{self, Watches};
@@ -29,10 +28,16 @@ pub fn show(config: &Config, view: &SitesView, out: &mut dyn Write) -> Result<()
     let rows = model::rows(&model, &names, view);
     let leaks = Vec::<Leak>::find(&model, &names);
     let lints = watch.finish(&model, &names);
-    let by = RowsBy::of_sites(&model);
-    let fields = || json!({ "by": by, "sites": rows, "lints": lints, (<Vec<Leak>>::NAME): leaks });
+    let by_name = model.is_by_name();
+    let fields = || {
+        json!({
+            "by": rows_by(by_name),
+            "sites": rows,
+            "lints": lints,
+            (<Vec<Leak>>::NAME): leaks,
+        })
+    };
     document::write(config, (&model, &names), out, fields, |page| {
-        let by_name = model.is_by_name();
         text::table(page, &rows, by_name)?;
         let first_runs = model::first_runs(&model, &names);
         text::long_runs(page, &rows, &first_runs, by_name)?;

@@ -28,8 +28,9 @@ pub fn show(config: &Config, view: &StuckView, out: &mut dyn Write) -> Result<St
     }
     let names = document::names(config, &input, &model);
     let members = model::members(&model, &names, view);
-    let groups = model::groups(&model, &names, &members);
-    let deadlocks = model::deadlocks::deadlocks(&model, &names, &members);
+    let context = model::Context::of(&model, &names, &members);
+    let groups = model::groups(&context, &members);
+    let deadlocks = model::deadlocks::deadlocks(&context, &members);
     let fields = || {
         let leaks = Vec::<Leak>::find(&model, &names);
         json::fields(view.threshold, &groups, &deadlocks, &leaks)

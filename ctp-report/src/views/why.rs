@@ -7,29 +7,29 @@ use std::io::Write;
 
 use anyhow::{Result, bail};
 use ctp_trace::Census;
-use ctp_trace::record::Record;
+use ctp_trace::record::{Nanos, Record};
 use serde_json::json;
 
-use crate::config::{Config, WhyView};
+use crate::config::Config;
 use crate::document;
 use crate::evidence::{self, Member};
 use crate::views::why::model::Asked;
 use crate::views::why::model::causes::Causes;
 
-/// Shows what led to where the coroutine is.
+/// Shows what led to where the coroutine of this number is.
 ///
 /// # Errors
 /// If the trace cannot be read, `out` cannot be written, or the coroutine was not alive at the end.
-pub fn show(config: &Config, view: WhyView, out: &mut dyn Write) -> Result<()> {
+pub fn show(config: &Config, id: u32, threshold: Nanos, out: &mut dyn Write) -> Result<()> {
     let mut causes = Causes::default();
-    let mut asked = Asked::of(view.id);
+    let mut asked = Asked::of(id);
     let see = |census: &Census, record: &Record| {
         causes.see(census, record);
         asked.see(record);
     };
     let (model, names) = document::read_with(config, see, |_, _| {})?;
-    let members: Vec<Member> = evidence::members(&model.census, view.threshold).collect();
-    let Some(why) = model::why(&model, &names, &causes, &members, view.id) else {
+    let members: Vec<Member> = evidence::members(&model.census, threshold).collect();
+    let Some(why) = model::why(&model, &names, &causes, &members, id) else {
         bail!(
             "{}; --stuck --ids and --last-words list those that were alive at the end",
             asked.why_not(model.census.totals().coroutines)

@@ -25,9 +25,7 @@ pub fn page(page: &mut Page, places: &[LintPlace], tool: &str) -> io::Result<()>
 }
 
 fn of_one_sort(page: &mut Page, some: &[LintPlace], tool: &str) -> io::Result<()> {
-    let Some(LintPlace { lint, .. }) = some.first() else {
-        return Ok(());
-    };
+    let lint = some[0].lint;
     let mut words = text::words(&format!("{}: {}", lint.name, lint.advice));
     words.extend(lint.see.map(|option| format!("{tool} {option}")));
     page.lines(&text::flow("  ", "    ", " ", &words))?;

@@ -1,8 +1,8 @@
 //! Writes rows as coroTracer does, byte for byte.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use crate::config::{ExportView, Format};
 use crate::load::Model;
@@ -20,16 +20,8 @@ pub fn write(
     view: &ExportView,
     out: &mut dyn Write,
 ) -> Result<Option<String>> {
-    let Some(path) = &view.output else {
-        rows_to(rows, view.format, out)?;
-        return Ok(None);
-    };
-    let save = || -> io::Result<()> {
-        let mut file = BufWriter::new(output::create(path)?);
-        rows_to(rows, view.format, &mut file)?;
-        file.flush()
-    };
-    save().with_context(|| output::cannot_write(path))?;
+    let path = view.output.as_deref();
+    output::write(path, out, |out| rows_to(rows, view.format, out))?;
     let events = units::counted(rows.len() as u64, "event");
     let missing = match (model.has_all_events(), model.census.summed_up()) {
         (true, _) => String::new(),
@@ -39,10 +31,7 @@ pub fn write(
         ),
         (false, more) => format!("; {} more are in totals only", units::grouped(more)),
     };
-    Ok(Some(format!(
-        "wrote {} ({events}{missing})",
-        path.display()
-    )))
+    Ok(path.map(|path| format!("wrote {} ({events}{missing})", path.display())))
 }
 
 fn rows_to(rows: &[Row], format: Format, out: &mut dyn Write) -> io::Result<()> {

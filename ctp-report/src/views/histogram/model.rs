@@ -5,7 +5,6 @@ use ctp_trace::histogram::Histogram;
 use ctp_trace::record::{Bins, Durations, Nanos, SiteId};
 use serde::Serialize;
 
-use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{Names, twins};
@@ -67,23 +66,15 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// What the charts of a trace are of: totals are of all that happened, also where a flight recorder
-/// has some of the events.
-pub fn charts_by(model: &Model) -> RowsBy {
-    RowsBy::totals(model.census.has_aggregates())
-}
-
-/// The charts of a trace, those with the most waiting time first.
+/// The charts of a trace, those with the most waiting time first. Totals are of all that happened, also
+/// where a flight recorder has some of the events.
 pub fn charts(model: &Model, names: &Names) -> Vec<Chart> {
-    let mut charts: Vec<Chart> = match charts_by(model) {
-        RowsBy::Name => {
-            let all = model.census.by_name();
-            all.iter().map(|it| of_name(model, names, it)).collect()
-        }
-        RowsBy::Site => {
-            let all = model.census.sites();
-            all.iter().map(|it| of_site(model, names, it)).collect()
-        }
+    let mut charts: Vec<Chart> = if model.census.has_aggregates() {
+        let all = model.census.by_name();
+        all.iter().map(|it| of_name(model, names, it)).collect()
+    } else {
+        let all = model.census.sites();
+        all.iter().map(|it| of_site(model, names, it)).collect()
     };
     let look = |it: &Chart| (it.at.clone(), it.name.clone(), it.waits_for);
     twins::tell_apart(&mut charts, look, |it| it.column, |it| &mut it.at);

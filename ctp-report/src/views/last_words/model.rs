@@ -52,17 +52,6 @@ pub struct LastWords {
     pub events: Vec<Step>,
 }
 
-/// Coroutines in one state at one place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Crowd {
-    /// As in [`LastWords`].
-    pub state: &'static str,
-    /// As in [`LastWords`].
-    pub at: Option<String>,
-    /// How many.
-    pub count: usize,
-}
-
 impl Listener {
     /// Takes a record into account.
     pub fn hear(&mut self, record: &Record) {
@@ -131,17 +120,12 @@ fn state(one: &Coroutine, crash: Option<&Crash>) -> (u8, &'static str) {
 }
 
 /// Many, counted by state and place: the most frequent first.
-pub fn crowds(all: &[LastWords]) -> Vec<Crowd> {
-    let mut counts: BTreeMap<(&'static str, &Option<String>), usize> = BTreeMap::new();
+pub fn crowds(all: &[LastWords]) -> Vec<((&'static str, Option<&str>), usize)> {
+    let mut counts = BTreeMap::<_, usize>::new();
     for one in all {
-        *counts.entry((one.state, &one.at)).or_default() += 1;
+        *counts.entry((one.state, one.at.as_deref())).or_default() += 1;
     }
-    let crowd = |((state, at), count): (_, usize)| Crowd {
-        state,
-        at: Option::clone(at),
-        count,
-    };
-    let mut crowds: Vec<Crowd> = counts.into_iter().map(crowd).collect();
-    crowds.sort_by_key(|crowd| std::cmp::Reverse(crowd.count));
+    let mut crowds: Vec<_> = counts.into_iter().collect();
+    crowds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     crowds
 }

@@ -5,7 +5,7 @@ use std::io;
 use ctp_trace::record::Nanos;
 
 use crate::text::{self, Page, units};
-use crate::views::last_words::model::{self, Crowd, LastWords};
+use crate::views::last_words::model::{self, LastWords};
 
 /// Groups of the others.
 const MOST_CROWDS: usize = 12;
@@ -67,8 +67,12 @@ fn others(page: &mut Page, rest: &[LastWords]) -> io::Result<()> {
     let many = units::grouped(rest.len() as u64);
     page.line(&format!("and {many} more, not shown (--ids lists all):"))?;
     let crowds = model::crowds(rest);
-    for crowd in crowds.iter().take(MOST_CROWDS) {
-        page.line(&line(crowd))?;
+    for ((state, at), count) in crowds.iter().take(MOST_CROWDS) {
+        let left = format!("  {} x {state}", units::grouped(*count as u64));
+        page.line(&match at {
+            Some(at) => text::spread(&left, &text::cut_middle(at, 60)),
+            None => left,
+        })?;
     }
     match crowds.len().saturating_sub(MOST_CROWDS) {
         0 => {}
@@ -78,12 +82,4 @@ fn others(page: &mut Page, rest: &[LastWords]) -> io::Result<()> {
         ))?,
     }
     page.gap()
-}
-
-fn line(crowd: &Crowd) -> String {
-    let left = format!("  {} x {}", units::grouped(crowd.count as u64), crowd.state);
-    match &crowd.at {
-        Some(at) => text::spread(&left, &text::cut_middle(at, 60)),
-        None => left,
-    }
 }

@@ -6,7 +6,6 @@ use ctp_trace::record::{Nanos, SiteId, WaitKind};
 use serde::Serialize;
 
 use crate::config::{SitesView, Sort};
-use crate::document::rows_by::RowsBy;
 use crate::evidence::resource;
 use crate::load::Model;
 use crate::names::{CodePlace, Names, twins};
@@ -68,26 +67,14 @@ impl Row {
     }
 }
 
-/// A run of a coroutine of which no wait is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FirstRun {
-    /// How long, to the end of the recording.
-    pub ns: u64,
-    /// What the coroutine is called.
-    pub name: String,
-    /// Where it was spawned.
-    pub spawned: Option<String>,
-}
-
-/// The runs to the end that belong to no site.
-pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
+/// The runs to the end that belong to no site: how long each is, what the coroutine is called, and where
+/// it was spawned.
+pub fn first_runs(model: &Model, names: &Names) -> Vec<(u64, String, String)> {
     let census = &model.census;
     let run = |one: &Coroutine| {
-        Some(FirstRun {
-            ns: one.runs_since()?.until(census.end_of(one.process)).0,
-            name: names.of_coroutine(model, one),
-            spawned: names.at(one.spawn_site),
-        })
+        let length = one.runs_since()?.until(census.end_of(one.process));
+        let spawned = names.at(one.spawn_site).unwrap_or_default();
+        Some((length.0, names.of_coroutine(model, one), spawned))
     };
     let all = census.coroutines().into_iter();
     all.filter(|one| census.resumed_from(one).is_none())
@@ -97,15 +84,12 @@ pub fn first_runs(model: &Model, names: &Names) -> Vec<FirstRun> {
 
 /// The rows of a trace, arranged as asked for: those of its sites, unless the program kept totals.
 pub fn rows(model: &Model, names: &Names, view: &SitesView) -> Vec<Row> {
-    let mut rows: Vec<Row> = match RowsBy::of_sites(model) {
-        RowsBy::Name => {
-            let all = model.census.by_name();
-            all.iter().map(|it| row_of_name(model, names, it)).collect()
-        }
-        RowsBy::Site => {
-            let all = model.census.sites();
-            all.iter().map(|it| row_of_site(model, names, it)).collect()
-        }
+    let mut rows: Vec<Row> = if model.is_by_name() {
+        let all = model.census.by_name();
+        all.iter().map(|it| row_of_name(model, names, it)).collect()
+    } else {
+        let all = model.census.sites();
+        all.iter().map(|it| row_of_site(model, names, it)).collect()
     };
     let all = rows.iter().map(|row| row.times.waited_ns);
     let total = Nanos(all.fold(0, u64::saturating_add));

@@ -7,7 +7,7 @@ use crate::document::hints;
 use crate::names::label;
 use crate::text::table::{self, Column, Side};
 use crate::text::{self, Page, units};
-use crate::views::sites::model::{FirstRun, Row};
+use crate::views::sites::model::Row;
 
 const COLUMNS: [Column; 7] = columns("function", "site");
 const COLUMNS_BY_NAME: [Column; 7] = columns("name", "spawned at");
@@ -127,7 +127,7 @@ impl<'r> Twins<'r> {
 pub fn long_runs(
     page: &mut Page,
     rows: &[Row],
-    first: &[FirstRun],
+    first: &[(u64, String, String)],
     by_name: bool,
 ) -> io::Result<()> {
     let word = if by_name { "by" } else { "after" };
@@ -137,12 +137,9 @@ pub fn long_runs(
             from(word, &row.place.function, &row.at()),
         )
     };
-    let by = |run: &FirstRun| {
-        let at = run.spawned.as_deref().unwrap_or_default();
-        (run.ns, from("by", &run.name, at))
-    };
     let mut runs: Vec<(u64, String)> = rows.iter().map(after).collect();
-    runs.extend(first.iter().map(by));
+    let first = first.iter();
+    runs.extend(first.map(|(ns, name, spawned)| (*ns, from("by", name, spawned))));
     runs.retain(|(ns, _)| LONG_RUN_NS <= *ns);
     runs.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
     if runs.is_empty() {

@@ -21,6 +21,7 @@ use crate::evidence::Member;
 use crate::evidence::busy_threads::{Busy, ThreadKeptBy};
 use crate::load::Model;
 use crate::names::{Names, twins};
+use crate::text::{self, units};
 use crate::views::stuck::model::deadlocks::Behind;
 
 pub use evidence::Evidence;
@@ -45,8 +46,8 @@ pub struct Group {
     pub evidence: Evidence,
 }
 
-/// Where a group is looked up: the trace, and what others did that concerns its members.
-struct Context<'m> {
+/// Where groups and cycles are looked up: the trace, and what others did that concerns their members.
+pub struct Context<'m> {
     model: &'m Model,
     names: &'m Names,
     closings: BTreeMap<CoroutineId, Closing>,
@@ -68,22 +69,22 @@ pub fn members<'m>(model: &'m Model, names: &Names, view: &StuckView) -> Vec<Mem
 }
 
 /// Coroutines in groups: the worst first, then the largest.
-pub fn groups(model: &Model, names: &Names, all: &[Member]) -> Vec<Group> {
+pub fn groups(context: &Context, all: &[Member]) -> Vec<Group> {
     let mut members: BTreeMap<Key, Vec<Member>> = BTreeMap::new();
     for (one, judgement) in all {
-        let key = key(model, names, one, judgement);
+        let key = key(context, one, judgement);
         members.entry(key).or_default().push((*one, *judgement));
     }
-    let context = Context::of(model, names, all);
-    let make = |(key, members): (&Key, &Vec<Member>)| group(&context, key, members);
-    let mut groups: Vec<Group> = members.iter().map(make).collect();
+    let groups = members.values().map(|members| group(context, members));
+    let mut groups: Vec<Group> = groups.collect();
     tell_twins(&mut groups);
     groups.sort_by_key(Group::rank);
     groups
 }
 
 impl<'m> Context<'m> {
-    fn of(model: &'m Model, names: &'m Names, all: &[Member]) -> Self {
+    /// Of all that were judged.
+    pub fn of(model: &'m Model, names: &'m Names, all: &[Member]) -> Self {
         Context {
             model,
             names,
@@ -113,7 +114,8 @@ fn is_ignored(model: &Model, names: &Names, one: &Coroutine, ignore: &Ignore) ->
     ignore.is_of(&function, at.as_deref())
 }
 
-fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> Key {
+fn key(context: &Context, one: &Coroutine, judgement: &Judgement) -> Key {
+    let Context { model, names, .. } = *context;
     let site = model.census.place_of(one);
     let name = names.of_its_row(model, site, one);
     (
@@ -125,13 +127,12 @@ fn key(model: &Model, names: &Names, one: &Coroutine, judgement: &Judgement) -> 
     )
 }
 
-fn group(context: &Context, key: &Key, members: &[Member]) -> Group {
-    let (verdict, _, _, site, _) = *key;
-    let place = Place::of(context, site, members.iter().map(|(one, _)| *one));
+fn group(context: &Context, members: &[Member]) -> Group {
+    let place = Place::of(context, members);
     Group {
         members: Members::of(context, members, &place.code.function),
-        ruling: Ruling::of(context, key, members),
-        evidence: Evidence::of(context, verdict, members),
+        ruling: Ruling::of(context.model, members),
+        evidence: Evidence::of(context, members),
         place,
     }
 }
@@ -153,7 +154,7 @@ pub fn coroutines(groups: &[&Group]) -> usize {
 impl Group {
     /// Whether they are told cycle by cycle.
     pub fn is_of_a_cycle(&self) -> bool {
-        matches!(self.ruling.judged.2.reason, Reason::Deadlock { .. })
+        matches!(self.ruling.judged.reason, Reason::Deadlock { .. })
     }
 
     /// Whether they may be listed only since others keep their threads: nothing but the time that
@@ -165,22 +166,24 @@ impl Group {
         self.ruling.is_of_time() && self.members.count == kept && keepers.iter().all(is_long)
     }
 
+    /// `3 x read_frame`: how many, and what they are called.
+    pub fn title(&self) -> String {
+        let count = units::grouped(self.members.count as u64);
+        format!(
+            "{count} x {}",
+            text::cut_middle(&self.place.code.function, 40)
+        )
+    }
+
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
-        self.ruling.judged.0
+        self.ruling.judged.verdict
     }
 
     /// The worst first, by fact where each has its own headline, then the largest. Those that are
     /// stuck behind others come after these.
-    fn rank(
-        &self,
-    ) -> (
-        Verdict,
-        bool,
-        Option<(Fact, &'static str)>,
-        std::cmp::Reverse<usize>,
-    ) {
-        let (verdict, fact, _) = self.ruling.judged;
+    fn rank(&self) -> impl Ord + use<> {
+        let Judgement { verdict, fact, .. } = self.ruling.judged;
         let apart = verdict < Verdict::Unknown;
         (
             verdict,

@@ -1,6 +1,5 @@
 //! The page that says what is stuck, and what proves it.
 
-mod blocked;
 mod closings;
 mod cycles;
 mod missing_wakes;
@@ -138,11 +137,7 @@ fn section(page: &mut Page, groups: &[&Group], names: &Names, view: &StuckView) 
 
 /// One place: its lines of source, what is known of the coroutines there, and the proof of one.
 fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io::Result<()> {
-    let left = format!(
-        "  {} x {}",
-        units::grouped(group.members.count as u64),
-        text::cut_middle(&group.place.code.function, 40)
-    );
+    let left = format!("  {}", group.title());
     let room = text::WIDTH.saturating_sub(text::columns(&left) + 2);
     page.line(&text::spread(
         &left,
@@ -151,8 +146,9 @@ fn block(page: &mut Page, group: &Group, names: &Names, view: &StuckView) -> io:
     if let Some(label) = names.of(group.place.site) {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
-    if let Some(awaited_by) = &group.place.awaited_by {
-        items(page, "awaited by", "  <-  ", &awaited_by.words)?;
+    if let Some(awaits) = &group.place.awaited_by {
+        let words = awaits.describe(group.place.code.file.as_deref());
+        items(page, "awaited by", "  <-  ", &words)?;
     }
     for (field, value) in fields(group, view) {
         items(page, field, ", ", &[value])?;
@@ -203,7 +199,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     fields.extend(behind.map(|behind| ("behind", behind)));
     fields.push(("state", group.ruling.state.to_owned()));
     fields.extend(reasons::usual(group).map(|usual| ("usually", usual)));
-    let thread = match group.ruling.judged.1 {
+    let thread = match group.ruling.judged.fact {
         Fact::Running => "keeps",
         _ => "last thread",
     };
@@ -236,7 +232,7 @@ fn spread_field(left: &str, right: &str) -> String {
 
 /// What the line with the age is about.
 fn field(group: &Group) -> &'static str {
-    match group.ruling.judged.1 {
+    match group.ruling.judged.fact {
         Fact::Running => "runs",
         Fact::NeverRun => "born",
         _ => "waits for",
@@ -245,7 +241,7 @@ fn field(group: &Group) -> &'static str {
 
 /// What there is to say where no resource is told.
 fn state_in_words(group: &Group) -> &'static str {
-    match group.ruling.judged.1 {
+    match group.ruling.judged.fact {
         Fact::Running => "from there on, without a suspend",
         Fact::NeverRun => "and never run",
         _ if group.members.one_of_several => "(not told), and perhaps for something else too",
@@ -298,7 +294,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let coroutines = units::counted(count as u64, "coroutine");
     let running = groups
         .iter()
-        .all(|group| group.ruling.judged.1 == Fact::Running);
+        .all(|group| group.ruling.judged.fact == Fact::Running);
     let why = match lost {
         _ if groups.iter().all(|group| is_filtered(group)) => {
             "a filter kept out what they did last".to_owned()
@@ -315,15 +311,9 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
     let rest = format!(" {coroutines}: {why}");
     page.headline("UNKNOWN", &rest)?;
     groups.iter().try_for_each(|group| {
-        let left = format!(
-            "  {} x {}",
-            units::grouped(group.members.count as u64),
-            text::cut_middle(&group.place.code.function, 40)
-        );
-        page.line(&text::spread(
-            &left,
-            &text::cut_middle(&group.place.at(), 50),
-        ))?;
+        let left = format!("  {}", group.title());
+        let at = text::cut_middle(&group.place.at(), 50);
+        page.line(&text::spread(&left, &at))?;
         page.line(&format!("     ids {}", text::few(&group.members.ids)))?;
         missing_wakes::lost(page, group)
     })?;
@@ -331,7 +321,7 @@ fn unknown(page: &mut Page, groups: &[&Group]) -> io::Result<()> {
 }
 
 fn is_filtered(group: &Group) -> bool {
-    matches!(group.ruling.judged.2.reason, Reason::Filtered(_))
+    matches!(group.ruling.judged.reason, Reason::Filtered(_))
 }
 
 /// Those that do what is usual where they wait, and those of which nothing says so.
@@ -383,6 +373,6 @@ pub fn hints(
 /// Whether more can be known of a place: somebody has a waker, and may have kept it from a wait
 /// before.
 fn is_unchained(group: &Group, names: &Names) -> bool {
-    let is_kept = matches!(group.ruling.judged.1, Fact::NotWoken | Fact::WokenNotRun);
+    let is_kept = matches!(group.ruling.judged.fact, Fact::NotWoken | Fact::WokenNotRun);
     is_kept && group.verdict().is_stuck() && names.is_unchained(group.place.site)
 }

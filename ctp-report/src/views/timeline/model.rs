@@ -16,10 +16,10 @@ mod track;
 
 pub use arrows::{Arrow, Arrows};
 pub use collect::collect;
-pub use lane::{Bar, Lane, Layer, Look, Pin, lane};
+pub use lane::{Bar, Look, bars, open, seen, wakes};
 pub use marks::{By, Mark};
 pub use population::{Crowd, Member};
 pub use row::Row;
 pub use selection::{Group, Selection, pick};
 pub use threads::{Shown, Thread};
-pub use track::{Doing, Piece};
+pub use track::{Doing, Piece, Track};

@@ -19,7 +19,7 @@ use crate::names::Names;
 use crate::output;
 use crate::text::units;
 use crate::time_scale::Scale;
-use crate::views::timeline::model::{Arrows, Lane, Member, Row, Selection, Shown, lane};
+use crate::views::timeline::model::{self, Arrows, Member, Row, Selection, Shown};
 
 const STYLE: &str = include_str!("../../../assets/timeline.css");
 const SCRIPT: &str = include_str!("../../../assets/timeline.js");
@@ -120,27 +120,22 @@ fn draw(picture: &Picture, title: Option<&str>) -> String {
 
 /// All rows, under the headings of their groups if there are so many; and where they end.
 fn body(picture: &Picture, mut y: u64) -> (String, u64) {
-    let lanes: Vec<Lane> = picture
-        .rows
-        .iter()
-        .map(|it| lane(it, &picture.scale))
-        .collect();
     let few = picture.rows.len() <= 40;
     let style = row::Style {
         height: if few { 22 } else { 17 },
         inset: if few { 3 } else { 2 },
-        told: told(&lanes),
+        told: told(picture),
     };
     let mut edges = Vec::new();
     let mut drawn = String::new();
-    let mut rows = picture.rows.iter().zip(&lanes);
+    let mut rows = picture.rows.iter();
     for group in &picture.selection.groups {
         if picture.selection.grouped {
             drawn += &frame::heading(picture, group, y + 6);
             y += 6 + frame::HEADING;
         }
-        for (row, lane) in rows.by_ref().take(group.members.len()) {
-            drawn += &row::draw(picture, row, lane, &style, y);
+        for row in rows.by_ref().take(group.members.len()) {
+            drawn += &row::draw(picture, row, &style, y);
             edges.push(y);
             y += style.height;
         }
@@ -150,11 +145,9 @@ fn body(picture: &Picture, mut y: u64) -> (String, u64) {
 }
 
 /// The least width of a bar that has a tooltip, so that they are not too many.
-fn told(lanes: &[Lane]) -> u64 {
-    let layers = lanes
-        .iter()
-        .flat_map(|lane| std::iter::once(&lane.far).chain(&lane.near));
-    let bars = layers.flat_map(|layer| &layer.bars);
+fn told(picture: &Picture) -> u64 {
+    let tracks = picture.rows.iter().flat_map(Row::tracks);
+    let bars = tracks.flat_map(|track| model::bars(track, &picture.scale));
     let mut widths: Vec<u64> = bars.map(|bar| bar.width).collect();
     widths.sort_unstable_by_key(|width| std::cmp::Reverse(*width));
     widths.get(TOLD).map_or(0, |width| width + 1)

@@ -19,7 +19,7 @@ use crate::load::Model;
 use crate::names::Names;
 use crate::time_scale::Scale;
 
-pub use event::{Details, Sink, TraceEvent, Track};
+pub use event::{Details, Sink, Track};
 
 /// Makes trace events of records, in their order.
 pub struct Tracks<'a> {
@@ -109,7 +109,7 @@ impl<'a> Tracks<'a> {
                 let name = self.place(one, from.site);
                 sink.slice(track, &name, "wait", span, self.wait(from));
                 if to.kind == EventKind::Death {
-                    sink.mark(track, "dropped", to.at, Details::default());
+                    sink.mark(track, "dropped", to.at, Details::new());
                 }
             }
             EventKind::Death => {}
@@ -118,15 +118,9 @@ impl<'a> Tracks<'a> {
 
     /// On the track of the coroutine, and on that of its thread.
     fn run(&self, one: &Coroutine, run: &Event, span: (Nanos, Nanos), sink: &mut Sink<'_>) {
-        let on = Details {
-            tid: Some(run.tid),
-            ..Details::default()
-        };
+        let on = vec![("tid", run.tid.into())];
         sink.slice(Track::of(one), "runs", "run", span, on);
-        let which = Details {
-            id: Some(one.id.0),
-            ..Details::default()
-        };
+        let which = vec![("id", one.id.0.into())];
         let thread = self.thread(one.process, run.tid);
         sink.slice(thread, &self.name(one), "run", span, which);
     }
@@ -138,7 +132,7 @@ impl<'a> Tracks<'a> {
             false => format!("{lost} events missing"),
         };
         if self.shows(event.at, event.at) {
-            sink.mark(Track::of(one), &what, event.at, Details::default());
+            sink.mark(Track::of(one), &what, event.at, Details::new());
         }
     }
 
@@ -158,13 +152,14 @@ impl<'a> Tracks<'a> {
             }
             Act::Loss(records) if self.shows(deed.at, deed.at) => {
                 let what = format!("{records} records lost");
-                sink.mark(thread, &what, deed.at, Details::default());
+                sink.mark(thread, &what, deed.at, Details::new());
             }
             _ => {}
         }
     }
 
-    /// A run that a call of `wake()` led to.
+    /// A run that a call of `wake()` led to: how long it was ready, and an arrow from where somebody
+    /// called to the run. Arrows begin and end at slices.
     fn arrive(&mut self, one: &Coroutine, run: &Event, sink: &mut Sink<'_>) {
         let Some((deed, call)) = self.calls.remove(&one.id) else {
             return;
@@ -174,26 +169,13 @@ impl<'a> Tracks<'a> {
         }
         let waited = one.suspend().map_or(run.at, |wait| wait.at);
         let ready = (deed.at.max(waited), run.at);
-        let track = Track::of(one);
-        sink.slice(track, "ready", "queued", ready, Details::default());
-        self.arrow(one, &deed, call.site, run, sink);
-    }
-
-    /// From where somebody called to the run. Arrows begin and end at slices.
-    fn arrow(
-        &mut self,
-        to: &Coroutine,
-        deed: &Deed,
-        site: SiteId,
-        run: &Event,
-        sink: &mut Sink<'_>,
-    ) {
+        sink.slice(Track::of(one), "ready", "queued", ready, Details::new());
         self.arrows += 1;
         let caller = self.thread(deed.process, deed.tid);
-        let what = format!("wakes id {}", to.id.0);
+        let what = format!("wakes id {}", one.id.0);
         let moment = (deed.at, deed.at);
-        sink.slice(caller, &what, "wake", moment, self.at(site));
-        let runner = self.thread(to.process, run.tid);
+        sink.slice(caller, &what, "wake", moment, self.at(call.site));
+        let runner = self.thread(one.process, run.tid);
         sink.arrow(self.arrows, (caller, deed.at), (runner, run.at));
     }
 
@@ -219,12 +201,12 @@ impl<'a> Tracks<'a> {
             true => format!("{}: {place}", judgement.verdict.word()),
             false => place,
         };
-        let details = Details {
-            state: Some(judgement.fact.word()),
-            verdict: Some(judgement.verdict.word()),
-            reason: Some(judgement.reason.word()),
-            ..self.wait(&last)
-        };
+        let mut details = self.wait(&last);
+        details.extend([
+            ("state", judgement.fact.word().into()),
+            ("verdict", judgement.verdict.word().into()),
+            ("reason", judgement.reason.word().into()),
+        ]);
         let track = Track::of(one);
         let sort = if is_bad { "stuck" } else { "open" };
         let span = (last.at, end);
@@ -255,23 +237,21 @@ impl<'a> Tracks<'a> {
     }
 
     fn at(&self, site: SiteId) -> Details {
-        Details {
-            at: self.names.at(site),
-            ..Details::default()
-        }
+        let at = self.names.at(site);
+        at.map(|at| ("at", at.into())).into_iter().collect()
     }
 
     fn wait(&self, event: &Event) -> Details {
-        let is_wait = event.kind == EventKind::Suspend;
-        Details {
-            waits_for: is_wait.then(|| resource::of(self.model, event)),
-            tid: Some(event.tid),
-            ..self.at(event.site)
+        let mut details = vec![("tid", event.tid.into())];
+        details.extend(self.at(event.site));
+        if event.kind == EventKind::Suspend {
+            details.push(("waits_for", resource::of(self.model, event).into()));
         }
+        details
     }
 
     fn thing(&self, close: &Close) -> String {
-        resource::one(self.model, None, (close.wait, close.arg), None)
+        resource::one(self.model, None, (close.wait, close.arg))
     }
 }
 

@@ -6,6 +6,7 @@ use ctp_trace::census::{Family, FamilyId};
 use ctp_trace::record::Nanos;
 use serde::Serialize;
 
+use crate::evidence;
 use crate::load::Model;
 use crate::names::{Names, label};
 
@@ -69,15 +70,12 @@ pub fn tree(model: &Model, names: &Names, threshold: Nanos) -> Vec<Branch> {
 }
 
 fn members(model: &Model, threshold: Nanos) -> BTreeMap<FamilyId, Members> {
-    let judged: BTreeMap<_, _> = model.census.judge(threshold).into_iter().collect();
     let mut members: BTreeMap<FamilyId, Members> = BTreeMap::new();
-    let all = model.census.coroutines().into_iter();
-    for one in all.filter(|one| one.is_alive()) {
+    for (one, judged) in evidence::members(&model.census, threshold) {
         let Some(family) = one.family else { continue };
-        let is_stuck = judged.get(&one.id).is_some_and(|it| it.verdict.is_stuck());
         let of_it = members.entry(family).or_default();
         of_it.ids.push(one.id.0);
-        of_it.stuck += u64::from(is_stuck);
+        of_it.stuck += u64::from(judged.verdict.is_stuck());
     }
     members
 }

@@ -6,7 +6,7 @@ pub mod causes;
 use std::rc::Rc;
 
 use ctp_trace::census::Coroutine;
-use ctp_trace::record::{Event, Nanos, Record, SiteId, WaitKind, Waker};
+use ctp_trace::record::{Event, Nanos, Record, WaitKind, Waker};
 use ctp_trace::verdict::{Judgement, Reason, State};
 use serde::Serialize;
 
@@ -166,7 +166,7 @@ pub fn why(model: &Model, names: &Names, causes: &Causes, all: &[Member], id: u3
         links: teller.links(&runs, until),
         wait: wait.map_or_else(Wait::default, |wait| Wait {
             waits_for: teller.thing(wait),
-            waits_at: teller.place(wait.site),
+            waits_at: names.short(wait.site),
             waits_ns: one.waits.since.until(end).0,
         }),
         closed: pending
@@ -322,7 +322,7 @@ impl Teller<'_> {
             at_ns: closing.at.0,
             tid: closing.tid,
             thing: resource::thing(self.model, wait),
-            place: self.place(closing.site),
+            place: self.names.short(closing.site),
             ended: closing.ended.map(|(id, _)| id.0),
             is_reason: matches!(judged.reason, Reason::Closed { .. }),
             ago_ns: closing.at.until(end).0,
@@ -334,21 +334,10 @@ impl Teller<'_> {
         given.unwrap_or_else(|| self.names.function(run.who.spawn_site, ""))
     }
 
-    fn place(&self, site: SiteId) -> Option<String> {
-        self.names.short(site)
-    }
-
-    fn thing(&self, it: &Event) -> Option<String> {
-        let Event {
-            coroutine,
-            wait,
-            arg,
-            ..
-        } = *it;
-        let due = arg.saturating_sub(self.model.start.started_monotonic_ns);
-        let due = (arg != 0).then_some(Nanos(due));
-        (wait != WaitKind::Unknown)
-            .then(|| resource::one(self.model, Some(coroutine), (wait, arg), due))
+    fn thing(&self, wait: &Event) -> Option<String> {
+        let thing = (wait.wait, wait.arg);
+        (wait.wait != WaitKind::Unknown)
+            .then(|| resource::with_deadline(self.model, Some(wait.coroutine), thing))
     }
 }
 

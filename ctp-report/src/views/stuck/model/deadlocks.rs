@@ -7,6 +7,7 @@ use ctp_trace::record::{CoroutineId, Nanos, Wake};
 use ctp_trace::verdict::{Doubt, Judgement, Reason};
 use serde::Serialize;
 
+use super::Context;
 use crate::evidence::blockers::{self, KeptBy};
 use crate::evidence::proof::{self, Step};
 use crate::evidence::{Member, resource};
@@ -64,51 +65,49 @@ pub struct Link {
 }
 
 /// Those that nobody asked not to be told of, what is certain first.
-pub fn deadlocks(model: &Model, names: &Names, members: &[Member]) -> Vec<Deadlock> {
-    let blocks = model.census.blocks();
+pub fn deadlocks(context: &Context, members: &[Member]) -> Vec<Deadlock> {
     let judged: BTreeMap<CoroutineId, Judgement> =
         members.iter().map(|(one, it)| (one.id, *it)).collect();
-    let behind = Behind::of(members);
-    let make = |cycle: &Vec<CoroutineId>| deadlock(model, names, &blocks, cycle, &judged, &behind);
-    let mut all: Vec<Deadlock> = blocks.cycles().iter().filter_map(make).collect();
+    let cycles = context.blocks.cycles().iter();
+    let mut all: Vec<Deadlock> = cycles
+        .filter_map(|cycle| deadlock(context, cycle, &judged))
+        .collect();
     all.sort_by_key(|it| (it.judged.verdict, it.cycle[0].id));
     all
 }
 
 fn deadlock(
-    model: &Model,
-    names: &Names,
-    blocks: &Blocks,
+    context: &Context,
     cycle: &[CoroutineId],
     judged: &BTreeMap<CoroutineId, Judgement>,
-    behind: &Behind,
 ) -> Option<Deadlock> {
     let of_it = cycle.iter().filter_map(|id| judged.get(id));
     let (judgement, doubt) = of_it.clone().find_map(|it| match it.reason {
         Reason::Deadlock { doubt } => Some((*it, doubt)),
         _ => None,
     })?;
-    let members: Vec<&Coroutine> = cycle
-        .iter()
-        .filter_map(|id| model.census.get(*id))
-        .collect();
+    let members = cycle.iter().filter_map(|id| context.model.census.get(*id));
+    let members: Vec<&Coroutine> = members.collect();
     Some(Deadlock {
         verdict: judgement.verdict.word(),
         confidence: judgement.confidence.word(),
         doubt: doubt.map(Doubt::word),
         since_ns: of_it.map(|it| it.age.0).min().unwrap_or_default(),
-        cycle: members
-            .iter()
-            .map(|one| link(model, names, blocks, one))
-            .collect(),
-        behind: behind.those(cycle.iter().copied()),
-        proof: proof(model, names, blocks, &members, doubt),
+        cycle: members.iter().map(|one| link(context, one)).collect(),
+        behind: context.behind.those(cycle.iter().copied()),
+        proof: proof(context, &members, doubt),
         judged: judgement,
         doubted: doubt,
     })
 }
 
-fn link(model: &Model, names: &Names, blocks: &Blocks, one: &Coroutine) -> Link {
+fn link(context: &Context, one: &Coroutine) -> Link {
+    let Context {
+        model,
+        names,
+        blocks,
+        ..
+    } = context;
     let wait = one.suspend().copied().unwrap_or_default();
     let label = names.of(wait.site);
     let end = model.census.end_of(one.process);
@@ -164,25 +163,21 @@ impl Behind {
 }
 
 /// What each took and did not give back, what each waits for since then, and the end.
-fn proof(
-    model: &Model,
-    names: &Names,
-    blocks: &Blocks,
-    members: &[&Coroutine],
-    doubt: Option<Doubt>,
-) -> Vec<Step> {
+fn proof(context: &Context, members: &[&Coroutine], doubt: Option<Doubt>) -> Vec<Step> {
+    let Context { model, names, .. } = *context;
     let mut steps = Vec::new();
     for one in members {
-        let keepers = blocks.of(one.id).into_iter().flat_map(|block| &block.by);
+        let block = context.blocks.of(one.id);
+        let keepers = block.into_iter().flat_map(|block| &block.by);
         steps.extend(keepers.filter_map(|it| taken(model, names, one, it)));
         let wait = one.suspend().map(|wait| proof::event(model, names, wait));
         let by = format!("id {}", one.id.0);
         steps.extend(wait.map(|step| Step { by, ..step }));
-        steps.extend(unpolled(blocks, one).and_then(|_| woken(model, names, one)));
+        steps.extend(unpolled(&context.blocks, one).and_then(|_| woken(model, names, one)));
     }
     steps.sort_by_key(|step| step.at_ns);
     let since = steps.first().map_or(Nanos(0), |step| Nanos(step.at_ns));
-    steps.extend(end(model, blocks, members, since, doubt));
+    steps.extend(end(context, members, since, doubt));
     steps
 }
 
@@ -196,12 +191,11 @@ fn taken(model: &Model, names: &Names, one: &Coroutine, keeper: &Keeper) -> Opti
     let Keeper::Holder(holding) = keeper else {
         return None;
     };
-    Some(proof::acquire(model, names, one, holding))
+    Some(proof::hold(model, names, one, holding, "acquire"))
 }
 
 fn end(
-    model: &Model,
-    blocks: &Blocks,
+    context: &Context,
     members: &[&Coroutine],
     since: Nanos,
     doubt: Option<Doubt>,
@@ -210,13 +204,16 @@ fn end(
         .iter()
         .max_by_key(|one| (one.account.shaken, one.account.inexact, one.account.lost()))?;
     let losses = match doubt {
-        Some(Doubt::Incomplete) => proof::missing(model, worst, since),
-        _ => proof::losses(model, worst),
+        Some(Doubt::Incomplete) => proof::missing(context.model, worst, since),
+        _ => proof::losses(context.model, worst),
     };
-    let wake = match members.iter().any(|one| unpolled(blocks, one).is_some()) {
+    let wake = match members
+        .iter()
+        .any(|one| unpolled(&context.blocks, one).is_some())
+    {
         true => "",
         false => "no wake, ",
     };
     let what = format!("{wake}no run, nothing given back since; {losses}");
-    Some(proof::at_the_end(model, worst, what))
+    Some(proof::at_the_end(context.model, worst, what))
 }

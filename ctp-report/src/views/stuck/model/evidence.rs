@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::verdict::{Reason, Verdict};
+use ctp_trace::verdict::Reason;
 use serde::Serialize;
 
 use super::{Context, oldest};
@@ -61,11 +61,14 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// For a verdict on these.
-    pub(super) fn of(context: &Context, verdict: Verdict, members: &[Member]) -> Self {
+    /// Of these, which all have one verdict.
+    pub(super) fn of(context: &Context, members: &[Member]) -> Self {
         let Context { model, names, .. } = *context;
         let all = || members.iter().map(|(one, _)| *one);
-        let (oldest, _) = oldest(members);
+        let (oldest, judged) = oldest(members);
+        let lost = missing_wakes::lost_meanwhile(model, oldest, judged.verdict);
+        let (lost_meanwhile, lost_records) = lost.unzip();
+        let lost_records = lost_records.unwrap_or_default();
         Evidence {
             usual: usual::usual(model, oldest),
             closed_by: missing_wakes::closed_by(model, names, &context.closings, all()),
@@ -77,8 +80,8 @@ impl Evidence {
             usual_waker: missing_wakes::usual_waker(model, names, oldest),
             last_waker: last_waker::of(model, names, oldest),
             last_wakers_besides: last_waker::besides(oldest, all()),
-            lost_records: missing_wakes::lost_records(model, oldest, verdict),
-            lost_meanwhile: missing_wakes::lost_meanwhile(model, oldest, verdict),
+            lost_records,
+            lost_meanwhile,
             ready_ns: proof::ready_ns(model, members),
             proof: proof(context, members),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ctp_trace::record::{Event, SiteId};
+use ctp_trace::record::SiteId;
 use serde::Serialize;
 
 use super::{Context, oldest};
@@ -57,6 +57,7 @@ impl Members {
         let all = || members.iter().map(|(one, _)| *one);
         let ages = || members.iter().map(|(_, judgement)| judgement.age);
         let (oldest, _) = oldest(members);
+        let threads: BTreeSet<u64> = all().filter_map(|one| Some(one.last?.tid)).collect();
         Members {
             count: members.len(),
             ids: all().map(|one| one.id.0).collect(),
@@ -65,9 +66,9 @@ impl Members {
             spawned_by: parents::of(model, names, all()),
             oldest_ns: ages().max().unwrap_or_default().0,
             youngest_ns: ages().min().unwrap_or_default().0,
-            waits_for: resource::waits_for(model, suspends(members)),
+            waits_for: resource::waits_for(model, all().filter_map(|one| one.suspend())),
             one_of_several: oldest.suspend().is_some_and(|it| it.marks.one_of_several),
-            threads: threads(members),
+            threads: threads.into_iter().collect(),
             lost: all().fold(0, |sum: u64, one| sum.saturating_add(one.account.lost())),
         }
     }
@@ -93,19 +94,4 @@ fn spawned(names: &Names, site: SiteId) -> Option<Spawned> {
         function: label.function.clone(),
         at: label.at()?,
     })
-}
-
-fn suspends<'a>(members: &[Member<'a>]) -> impl Iterator<Item = &'a Event> {
-    members.iter().filter_map(|(one, _)| one.suspend())
-}
-
-fn threads(members: &[Member]) -> Vec<u64> {
-    let mut threads: Vec<u64> = members
-        .iter()
-        .filter_map(|(one, _)| one.last)
-        .map(|last| last.tid)
-        .collect();
-    threads.sort_unstable();
-    threads.dedup();
-    threads
 }

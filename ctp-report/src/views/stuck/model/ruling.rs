@@ -1,10 +1,11 @@
 //! What the rule says of a group, and how sure that is.
 
-use ctp_trace::verdict::{Basis, Doubt, Fact, Judgement, Verdict};
+use ctp_trace::verdict::{Basis, Doubt, Fact, Judgement};
 use serde::Serialize;
 
-use super::{Context, Key, oldest};
+use super::oldest;
 use crate::evidence::Member;
+use crate::load::Model;
 
 /// What is said of the coroutines of a group.
 #[derive(Clone, Debug, Serialize)]
@@ -25,33 +26,32 @@ pub struct Ruling {
     /// That they were not woken rests on counts that can be trusted.
     #[serde(skip)]
     pub wakes_exact: bool,
-    /// Verdict, fact and what was judged, of the oldest of them.
+    /// What was judged, of the oldest of them.
     #[serde(skip)]
-    pub judged: (Verdict, Fact, Judgement),
+    pub judged: Judgement,
 }
 
 impl Ruling {
-    /// Of these, which all have this verdict for this reason.
-    pub(super) fn of(context: &Context, key: &Key, members: &[Member]) -> Self {
-        let (verdict, fact, reason, ..) = *key;
-        let (_, judgement) = oldest(members);
+    /// Of these, which all have one verdict for one reason.
+    pub(super) fn of(model: &Model, members: &[Member]) -> Self {
+        let (_, judged) = oldest(members);
         let close_call = members.iter().any(|(_, judgement)| judgement.close_call);
-        let is_counted = matches!(fact, Fact::NotWoken | Fact::NoWaker);
+        let is_counted = matches!(judged.fact, Fact::NotWoken | Fact::NoWaker);
         Ruling {
-            state: fact.word(),
-            verdict: verdict.word(),
-            confidence: verdict.confidence().word(),
-            reason,
-            doubt: judgement.reason.doubt().map(Doubt::word),
+            state: judged.fact.word(),
+            verdict: judged.verdict.word(),
+            confidence: judged.verdict.confidence().word(),
+            reason: judged.reason.word(),
+            doubt: judged.reason.doubt().map(Doubt::word),
             close_call,
-            wakes_exact: !close_call && is_counted && context.model.is_readable(),
-            judged: (verdict, fact, judgement),
+            wakes_exact: !close_call && is_counted && model.is_readable(),
+            judged,
         }
     }
 
     /// Whether nothing but the time that they take speaks against them.
     pub(super) fn is_of_time(&self) -> bool {
-        let basis = self.judged.2.reason.describe().basis;
+        let basis = self.judged.reason.describe().basis;
         matches!(basis, Basis::Length | Basis::Time)
     }
 }

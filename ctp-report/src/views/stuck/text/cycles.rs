@@ -4,10 +4,9 @@ use std::io;
 
 use ctp_trace::verdict::Verdict;
 
-use super::{INDENT, spread_field};
+use super::{items, spread_field};
 use crate::config::StuckView;
 use crate::evidence::blocker_text;
-use crate::evidence::blockers::KeptBy;
 use crate::evidence::proof::Step;
 use crate::names::{Names, source};
 use crate::text::{self, Page, units};
@@ -119,26 +118,19 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
     let since = format!("since {}", units::duration_ns(link.waits_ns));
-    field(page, "waits for", &spread_field(&link.waits_for, &since))?;
-    for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more(&link.kept_by)) {
-        field(page, name, &said)?;
+    let waits = spread_field(&link.waits_for, &since);
+    items(page, "waits for", "", &[waits])?;
+    // What the next one does is told where it stands. Others are told of here only.
+    let tells_more = 1 < link.kept_by.len();
+    for (name, said) in blocker_text::fields(&link.kept_by, 0, tells_more) {
+        items(page, name, "", &[said])?;
     }
     if let Some(ns) = link.woken_ns {
         let ago = units::duration_ns(ns);
         let said = format!("which has not polled it since it was woken, {ago} ago");
-        field(page, "", &said)?;
+        items(page, "", "", &[said])?;
     }
     page.gap()
-}
-
-/// What the next one does is told where it stands. Others are told of here only.
-fn tells_more(all: &[KeptBy]) -> bool {
-    1 < all.len()
-}
-
-fn field(page: &mut Page, name: &str, said: &str) -> io::Result<()> {
-    let name = format!("     {name}");
-    page.line(&format!("{name:<INDENT$}{said}"))
 }
 
 fn proof(page: &mut Page, steps: &[Step], view: &StuckView) -> io::Result<()> {

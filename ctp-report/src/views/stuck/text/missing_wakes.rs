@@ -20,7 +20,7 @@ const UNKNOWN: &str = "not known who: no function of the program's was found";
 
 /// Writes what is known of it; nothing of those that were woken, and nothing if nothing is known.
 pub fn write(page: &mut Page, group: &Group) -> io::Result<()> {
-    let (_, fact, _) = group.ruling.judged;
+    let fact = group.ruling.judged.fact;
     let is_told = !group.evidence.closed_by.is_empty()
         || group.evidence.usual_waker.is_some()
         || group.evidence.last_waker.is_some();
@@ -48,13 +48,7 @@ fn last_waker(page: &mut Page, waker: &LastWaker, besides: usize) -> io::Result<
     let who = format!("by {},", waker.who());
     let words = [who, blocker_text::done_by(waker)];
     items(page, "last woken", " ", &words)?;
-    match besides {
-        0 => Ok(()),
-        more => detail(
-            page,
-            &format!("and by {}", units::counted(more as u64, "other")),
-        ),
-    }
+    others(page, "and by", besides)
 }
 
 /// Writes which threads lost records while a group waited, the largest losses of them.
@@ -74,13 +68,8 @@ fn closed(page: &mut Page, group: &Group) -> io::Result<()> {
         page.line(&(closer(by, i == 0) + look))?;
         detail(page, &when(by, group))?;
     }
-    match group.evidence.closed_by.len().saturating_sub(PLACES) {
-        0 => Ok(()),
-        more => detail(
-            page,
-            &format!("and {}", units::counted(more as u64, "other")),
-        ),
-    }
+    let more = group.evidence.closed_by.len().saturating_sub(PLACES);
+    others(page, "and", more)
 }
 
 /// Where it was closed, or who ended.
@@ -100,6 +89,17 @@ fn usual_waker(waker: &UsualWaker) -> String {
     match (&waker.function, &waker.at) {
         (None, None) => place("usual waker", &None, &Some(UNKNOWN.to_owned())),
         (function, at) => place("usual waker", function, at),
+    }
+}
+
+/// How many there are of whom no more is said, if any.
+fn others(page: &mut Page, and: &str, count: usize) -> io::Result<()> {
+    match count {
+        0 => Ok(()),
+        more => detail(
+            page,
+            &format!("{and} {}", units::counted(more as u64, "other")),
+        ),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ctp_trace::record::Nanos;
-use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Reason};
+use ctp_trace::verdict::{Basis, Blank, ENOUGH, FAR_BEYOND, Fact, Judgement, Reason};
 
 use crate::evidence::blocker_text;
 use crate::evidence::resource::WaitsFor;
@@ -11,7 +11,7 @@ use crate::names::label;
 use crate::text::{self, units};
 use crate::views::stuck::model::usual::Usual;
 use crate::views::stuck::model::{Group, coroutines};
-use crate::views::stuck::text::{blocked, closings};
+use crate::views::stuck::text::closings;
 
 /// Why the groups of a section have their verdict.
 pub fn section(groups: &[&Group]) -> String {
@@ -36,8 +36,12 @@ pub fn ages(groups: &[&Group]) -> String {
 
 fn reason(groups: &[&Group]) -> String {
     let count = coroutines(groups);
-    let (_, fact, judgement) = groups[0].ruling.judged;
-    let reason = judgement.reason;
+    let Judgement {
+        fact,
+        verdict,
+        reason,
+        ..
+    } = groups[0].ruling.judged;
     let fill = |blank| match blank {
         Blank::Word => reason.word().to_owned(),
         Blank::Age => ages(groups),
@@ -53,11 +57,21 @@ fn reason(groups: &[&Group]) -> String {
         Blank::Are => "are".to_owned(),
         Blank::Them if count == 1 => "it".to_owned(),
         Blank::Them => "them".to_owned(),
-        Blank::Keepers => blocked::roots(groups),
+        Blank::Keepers => roots(groups),
         Blank::DoubtOfResource => closings::sureness(groups, reason.doubt()),
         Blank::DoubtOfKeeper => blocker_text::sureness(reason.doubt()).to_owned(),
     };
-    reason.describe().in_words(judgement.verdict, count, fill)
+    reason.describe().in_words(verdict, count, fill)
+}
+
+/// `id 3, which is stuck`: those after which these go on.
+fn roots(groups: &[&Group]) -> String {
+    let all = groups.iter().flat_map(|group| &group.evidence.roots);
+    let roots: Vec<u32> = BTreeSet::from_iter(all.copied()).into_iter().collect();
+    match roots[..] {
+        [root] => format!("id {root}, which is stuck"),
+        _ => format!("ids {}, which are stuck", text::few(&roots)),
+    }
 }
 
 fn threads(groups: &[&Group]) -> String {
@@ -159,34 +173,26 @@ impl Usual {
 /// Whether a group waits as coroutines usually do at its place, or for less than the threshold;
 /// else nothing is known that would speak for it or against it.
 pub fn is_as_usual(group: &Group) -> bool {
-    let (_, _, judgement) = group.ruling.judged;
-    judgement.reason.describe().basis != Basis::Nothing
+    group.ruling.judged.reason.describe().basis != Basis::Nothing
 }
 
 /// Whether nothing speaks against a group but how long it waits.
 pub fn is_by_its_length(group: &Group) -> bool {
-    let (_, _, judgement) = group.ruling.judged;
-    judgement.reason.describe().basis == Basis::Length
+    group.ruling.judged.reason.describe().basis == Basis::Length
 }
 
 /// `3 x read_frame src/main.rs:64 (usually resumed after 1.9 ms)`.
 pub fn waiting(group: &Group) -> String {
-    let what = format!(
-        "{} x {}",
-        units::grouped(group.members.count as u64),
-        text::cut_middle(&group.place.code.function, 40)
-    );
+    let what = group.title();
     let at = match group.place.is_placed() {
         true => text::cut_middle(&group.place.at(), 40) + " ",
         false => String::new(),
     };
     let within = group.place.code.within.as_deref().map(label::api);
     let within = within.map(|it| format!("in {it} ")).unwrap_or_default();
-    let by = group
-        .place
-        .awaited_by
-        .as_ref()
-        .and_then(|it| it.words.first());
+    let awaits = group.place.awaited_by.as_ref();
+    let words = awaits.map(|it| it.describe(group.place.code.file.as_deref()));
+    let by = words.and_then(|words| words.into_iter().next());
     let by = by.map(|by| format!("<- {by} ")).unwrap_or_default();
     let kept = thread_kept(group).filter(|_| !is_kept_by_the_same(group));
     let kept = kept.map(|kept| format!("; {kept}")).unwrap_or_default();
@@ -239,8 +245,8 @@ fn age(group: &Group) -> String {
 
 fn detail(group: &Group) -> String {
     let age = age(group);
-    let (_, fact, judgement) = group.ruling.judged;
-    match (judgement.reason, fact, group.evidence.usual) {
+    let Judgement { fact, reason, .. } = group.ruling.judged;
+    match (reason, fact, group.evidence.usual) {
         (Reason::Timer(due), ..) => timer(due, end_of(group)),
         (Reason::Ignored(verdict), ..) => {
             format!("for {age}; {}, but ignored", verdict.word())

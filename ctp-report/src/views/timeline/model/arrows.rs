@@ -22,25 +22,12 @@ pub struct Arrow {
 
 /// The wakes between rows: where there are more than can be kept, of those between the same two
 /// that are close to each other only one is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Arrows {
     all: Vec<Arrow>,
     total: u64,
     latest: HashMap<(usize, usize), Nanos>,
     apart: u64,
-    room: usize,
-}
-
-impl Default for Arrows {
-    fn default() -> Self {
-        Arrows {
-            all: Vec::new(),
-            total: 0,
-            latest: HashMap::new(),
-            apart: 0,
-            room: ROOM,
-        }
-    }
 }
 
 impl Arrows {
@@ -61,13 +48,13 @@ impl Arrows {
         }
         self.total += 1;
         self.keep(arrow);
-        while self.room < self.all.len() && self.apart <= scale.length() {
+        while ROOM < self.all.len() && self.apart <= scale.length() {
             self.apart = (2 * self.apart).max(scale.length() >> 14).max(1);
             self.latest.clear();
             let all = std::mem::take(&mut self.all);
             all.into_iter().for_each(|arrow| self.keep(arrow));
         }
-        self.all.truncate(self.room);
+        self.all.truncate(ROOM);
     }
 
     fn keep(&mut self, arrow: Arrow) {

@@ -3,7 +3,7 @@
 use ctp_trace::record::WaitKind;
 use ctp_trace::verdict::Verdict;
 
-use super::marks::{By, Mark};
+use super::marks::{Mark, Marks};
 use super::row::Row;
 use super::track::{Doing, Piece, Track};
 use crate::time_scale::Scale;
@@ -48,95 +48,39 @@ pub struct Bar {
     pub piece: Piece,
 }
 
-/// A mark on the line of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pin {
-    /// Where it stands in the lane.
-    pub x: u64,
-    /// Who made it, if that was told.
-    pub by: Option<By>,
+/// Where bars are only shades, marks would hide them and show too few.
+pub fn seen<'a>(marks: &'a Marks, track: &'a Track) -> impl Iterator<Item = Mark> + 'a {
+    let all = marks.all().iter().copied();
+    all.filter(|mark| track.tells_apart(mark.at))
 }
 
-/// What is drawn in one row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lane {
-    /// What can be seen from afar.
-    pub far: Layer,
-    /// What is seen instead from near by, if that is more.
-    pub near: Option<Layer>,
-    /// What it does at the end.
-    pub open: Option<Bar>,
-    /// Where what it waited for was closed.
-    pub closes: Vec<Pin>,
-    /// Where it was born, if that is in sight.
-    pub birth: Option<u64>,
-    /// Where it ended, if it did.
-    pub death: Option<u64>,
-}
-
-/// Bars and marks that are seen at one distance.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layer {
-    /// Bars, in the order of time.
-    pub bars: Vec<Bar>,
-    /// Where it was woken.
-    pub wakes: Vec<Pin>,
-    /// Where it went to another thread.
-    pub moves: Vec<u64>,
-}
-
-/// The geometry of a row.
-pub fn lane(row: &Row, scale: &Scale) -> Lane {
-    let open = |piece: &Piece| bar(piece, at_the_end(piece, row.member.verdict), scale);
-    Lane {
-        far: layer(row, &row.far, scale),
-        near: row.has_more().then(|| layer(row, &row.near, scale)),
-        open: row.open.as_ref().map(open),
-        closes: pins(row.closes.all().iter(), scale),
-        birth: Some(row.member.born)
-            .filter(|at| scale.has(*at))
-            .map(|at| scale.x(at)),
-        death: row.death(scale).map(|at| scale.x(at)),
-    }
-}
-
-/// Where bars are only shades, marks would hide them and show too few; the latest wake tells most.
-fn layer(row: &Row, track: &Track, scale: &Scale) -> Layer {
-    let seen = |marks: &[Mark]| {
-        let seen = marks.iter().filter(|mark| track.tells_apart(mark.at));
-        pins(seen, scale)
-    };
-    let mut wakes = seen(row.wakes.all());
+/// When it was woken, as far as that is seen; the latest wake is always, for it tells most.
+pub fn wakes(row: &Row, track: &Track, scale: &Scale) -> Vec<Mark> {
+    let mut wakes: Vec<Mark> = seen(&row.wakes, track).collect();
     wakes.extend(latest_wake(row, scale));
-    wakes.dedup_by_key(|pin| pin.x);
-    let moves = seen(row.moves.all());
-    Layer {
-        bars: bars(track, scale),
-        wakes,
-        moves: moves.iter().map(|pin| pin.x).collect(),
-    }
+    wakes.dedup_by_key(|mark| scale.x(mark.at));
+    wakes
 }
 
-fn latest_wake(row: &Row, scale: &Scale) -> Option<Pin> {
+fn latest_wake(row: &Row, scale: &Scale) -> Option<Mark> {
     let wake = row
         .wake
         .filter(|wake| 0 < wake.count && scale.has(wake.at))?;
     let told = row.called.filter(|(count, _)| *count == wake.count);
-    Some(Pin {
-        x: scale.x(wake.at),
+    Some(Mark {
+        at: wake.at,
         by: told.map(|(_, by)| by),
     })
 }
 
-fn pins<'a>(marks: impl Iterator<Item = &'a Mark>, scale: &Scale) -> Vec<Pin> {
-    let pin = |mark: &Mark| Pin {
-        x: scale.x(mark.at),
-        by: mark.by,
-    };
-    marks.map(pin).collect()
+/// What it does at the end.
+pub fn open(row: &Row, scale: &Scale) -> Option<Bar> {
+    let piece = row.open.as_ref()?;
+    Some(bar(piece, at_the_end(piece, row.member.verdict), scale))
 }
 
-fn bars(track: &Track, scale: &Scale) -> Vec<Bar> {
+/// The pieces of a track.
+pub fn bars(track: &Track, scale: &Scale) -> Vec<Bar> {
     let pieces = track.pieces().iter();
     pieces.map(|piece| bar(piece, look(piece), scale)).collect()
 }

@@ -86,9 +86,12 @@ impl Row {
         thinned || self.near.pieces().iter().any(merged)
     }
 
-    /// Whether looking from near by shows more.
-    pub fn has_more(&self) -> bool {
-        self.far.pieces() != self.near.pieces()
+    /// What it did as seen from afar, and as seen from near by if that is more.
+    pub fn tracks(&self) -> impl Iterator<Item = &Track> {
+        let has_more = self.far.pieces() != self.near.pieces();
+        [&self.far]
+            .into_iter()
+            .chain(has_more.then_some(&self.near))
     }
 
     /// When it ended, if it did at a time that is shown.

@@ -64,11 +64,6 @@ pub fn said(picture: &Picture) -> Option<String> {
     })
 }
 
-/// An arrow from one height to another.
-pub fn arrow(x: u64, from: u64, to: u64) -> String {
-    shape(&[x], from, to)
-}
-
 fn is_thicket(picture: &Picture) -> bool {
     let all = picture.arrows.all().iter();
     FEW < all.filter(|it| is_seen_from_afar(picture, it)).count()
@@ -127,8 +122,8 @@ fn group(
     drawn + "</g>\n"
 }
 
-/// Stems, and heads as steps that grow thinner towards the tip.
-fn shape(places: &[u64], from: u64, tip: u64) -> String {
+/// Arrows at these places: stems, and heads as steps that grow thinner towards the tip.
+pub fn shape(places: &[u64], from: u64, tip: u64) -> String {
     if places.is_empty() {
         return String::new();
     }

@@ -1,6 +1,6 @@
 //! What is said of a coroutine, and of what it did.
 
-use ctp_trace::record::{Nanos, SiteId, WaitKind, Waker};
+use ctp_trace::record::{WaitKind, Waker};
 use ctp_trace::verdict::{Confidence, Fact, Verdict};
 
 use super::Picture;
@@ -49,16 +49,6 @@ pub fn name(picture: &Picture, member: &Member) -> String {
 pub fn function(picture: &Picture, member: &Member) -> String {
     let name = picture.model.census.name(member.name);
     picture.names.function(member.site, name)
-}
-
-/// File and line of a place, or what is known instead.
-pub fn at(picture: &Picture, site: SiteId) -> Option<String> {
-    picture.names.at(site)
-}
-
-/// A place without its directories.
-pub fn short(at: &str) -> &str {
-    at.rsplit('/').next().unwrap_or(at)
 }
 
 /// What stands at the right of a row.
@@ -133,7 +123,9 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
         Doing::Born => "born, not run yet".to_owned(),
         Doing::Runs(thread) => format!("runs on thread {thread}"),
         Doing::Waits(site, wait, arg) => {
-            let at = at(picture, site)
+            let at = picture
+                .names
+                .at(site)
                 .map(|at| format!(" at {at}"))
                 .unwrap_or_default();
             format!("waits for {}{at}", resource(picture, wait, arg))
@@ -156,9 +148,7 @@ pub fn piece(picture: &Picture, piece: &Piece) -> String {
 }
 
 fn resource(picture: &Picture, wait: WaitKind, arg: u64) -> String {
-    let due = arg.saturating_sub(picture.model.start.started_monotonic_ns);
-    let due = (arg != 0).then_some(Nanos(due));
-    resource::one(picture.model, None, (wait, arg), due)
+    resource::with_deadline(picture.model, None, (wait, arg))
 }
 
 /// All about a row.
@@ -171,7 +161,12 @@ pub fn row(picture: &Picture, row: &Row) -> String {
         place(picture, member),
         format!("born {}", moment(member.born)),
     ]);
-    said.extend(at(picture, member.spawned).map(|at| format!("spawned at {at}")));
+    said.extend(
+        picture
+            .names
+            .at(member.spawned)
+            .map(|at| format!("spawned at {at}")),
+    );
     said.push(format!(
         "{}, {} lost",
         counted(row.events.0, "event"),
@@ -200,13 +195,11 @@ fn verdict(member: &Member) -> String {
 }
 
 fn place(picture: &Picture, member: &Member) -> String {
-    let at = at(picture, member.site).unwrap_or_else(|| "(place not recorded)".to_owned());
+    let at = picture
+        .names
+        .at(member.site)
+        .unwrap_or_else(|| "(place not recorded)".to_owned());
     format!("at {} {at}", function(picture, member))
-}
-
-/// Who woke it, where.
-pub fn woken_by(picture: &Picture, by: &By) -> String {
-    format!("woken by {}", self::by(picture, by))
 }
 
 /// Who closed what it waited for, where and when.
@@ -217,7 +210,7 @@ pub fn closed(picture: &Picture, mark: &Mark) -> String {
 }
 
 /// `thread 7 in Reactor::dispatch, src/reactor.rs:127`.
-fn by(picture: &Picture, by: &By) -> String {
+pub fn by(picture: &Picture, by: &By) -> String {
     let label = missing_wakes::caller(picture.model, picture.names, by.site);
     let function = label.and_then(|label| label.function.as_ref());
     let function = function.map(|it| format!(" in {it}")).unwrap_or_default();

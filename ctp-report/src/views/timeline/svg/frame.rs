@@ -118,7 +118,7 @@ fn legend(items: &[(&str, &str)], y: u64) -> String {
             "wakes" => format!("<path class=\"wakes\" d=\"M{} {}v8\"/>", x + 10, top - 1),
             "call" => format!(
                 "<g class=\"call\">{}</g>",
-                arrows::arrow(x + 10, top, top + 12)
+                arrows::shape(&[x + 10], top, top + 12)
             ),
             "moves" => format!("<path class=\"moves\" d=\"M{} {}v8\"/>", x + 10, top + 5),
             "birth" | "death" | "losses" => {
@@ -189,11 +189,16 @@ fn mark(tick: &Tick, top: u64, bottom: u64) -> String {
 pub fn heading(picture: &Picture, group: &Group, y: u64) -> String {
     let (verdict, rest) = summary::heading(picture, group);
     let class = captions::class(group.verdict);
-    let width = WIDTH - 10;
-    let baseline = y + 14;
+    let rest = escape(&text::cut(&rest, COLUMNS - 10));
+    let said = format!("<tspan class=\"{class}\">{verdict}</tspan> {rest}");
+    band("group", y, &said)
+}
+
+/// A heading across the picture; `said` is XML.
+pub fn band(class: &str, y: u64, said: &str) -> String {
+    let (width, baseline) = (WIDTH - 10, y + 14);
     format!(
-        "<g class=\"group\"><rect x=\"5\" y=\"{y}\" width=\"{width}\" height=\"18\"/>\
-         <text x=\"10\" y=\"{baseline}\"><tspan class=\"{class}\">{verdict}</tspan> {}</text></g>\n",
-        escape(&text::cut(&rest, COLUMNS - 10))
+        "<g class=\"{class}\"><rect x=\"5\" y=\"{y}\" width=\"{width}\" height=\"18\"/>\
+         <text x=\"10\" y=\"{baseline}\">{said}</text></g>\n"
     )
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use ctp_trace::record::Nanos;
 use ctp_trace::verdict::Verdict;
 
 use super::{CHART, LEFT, Picture, RIGHT, captions};
 use crate::text;
 use crate::text::xml::escape;
 use crate::time_scale::UNITS;
-use crate::views::timeline::model::{Bar, By, Lane, Layer, Look, Member, Pin, Row};
+use crate::views::timeline::model::{self, Bar, By, Look, Mark, Member, Row, Track};
 
 /// Columns for name, number and place, and for the place alone.
 const WHO: usize = 45;
@@ -46,11 +47,12 @@ impl Style {
 }
 
 /// Draws a row whose upper edge is at `y`.
-pub fn draw(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) -> String {
+pub fn draw(picture: &Picture, row: &Row, style: &Style, y: u64) -> String {
     let member = &row.member;
     let name = captions::name(picture, member);
-    let at = captions::at(picture, member.site).unwrap_or_default();
-    let place = text::cut_middle(captions::short(&at), PLACE);
+    let at = picture.names.at(member.site).unwrap_or_default();
+    let place = picture.names.short(member.site).unwrap_or_default();
+    let place = text::cut_middle(&place, PLACE);
     let number = member.id.0.to_string().len();
     let room = WHO.saturating_sub(number + text::columns(&place));
     let find = format!("{name} #{} {at}", member.id.0).to_lowercase();
@@ -69,38 +71,40 @@ pub fn draw(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) ->
         member.id.0,
         LEFT - 8,
         escape(&place),
-        strip(picture, row, lane, style, y),
-        labels(picture, row, lane, base),
-        end(picture, row, lane, class, base),
+        strip(picture, row, style, y),
+        labels(picture, row, base),
+        end(picture, row, class, base),
     )
 }
 
 /// The bars and marks; they are stretched when zoomed.
-fn strip(picture: &Picture, row: &Row, lane: &Lane, style: &Style, y: u64) -> String {
+fn strip(picture: &Picture, row: &Row, style: &Style, y: u64) -> String {
     let height = style.lane();
-    let far = layer(picture, &lane.far, style);
-    let near = lane.near.as_ref().map(|it| layer(picture, it, style));
-    let open = lane.open.as_ref().map(|bar| {
-        let told = captions::open_at_length(picture, &row.member, &bar.piece);
-        rect(bar, style, &told)
-    });
-    let mut drawn = format!(
-        "<svg class=\"lane\" x=\"{LEFT}\" y=\"{}\" width=\"{CHART}\" height=\"{height}\" \
-         viewBox=\"0 0 {UNITS} {height}\" preserveAspectRatio=\"none\">",
-        y + 1
-    );
-    drawn += &match near {
+    let mut layers = row.tracks().map(|track| layer(picture, row, track, style));
+    let far = layers.next().unwrap_or_default();
+    let bars = match layers.next() {
         None => far,
         Some(near) => format!("<g class=\"far\">{far}</g>\n<g class=\"near\">{near}</g>\n"),
     };
-    drawn += &open.unwrap_or_default();
-    drawn += &closes(picture, row, lane, height);
-    let all: Vec<u64> = lane.birth.into_iter().collect();
-    drawn += &marks("birth", &all, 0, height);
-    let all: Vec<u64> = lane.death.into_iter().collect();
-    drawn += &marks("death", &all, 0, height);
-    drawn += &crash(picture, &row.member, height);
-    drawn + "</svg>\n"
+    let open = model::open(row, &picture.scale).map(|bar| {
+        let told = captions::open_at_length(picture, &row.member, &bar.piece);
+        rect(&bar, style, &told)
+    });
+    let edge = |class, at: Option<Nanos>| {
+        let place = at.map(|at| picture.scale.x(at));
+        marks(class, place.as_slice(), 0, height)
+    };
+    let born = Some(row.member.born).filter(|at| picture.scale.has(*at));
+    format!(
+        "<svg class=\"lane\" x=\"{LEFT}\" y=\"{}\" width=\"{CHART}\" height=\"{height}\" \
+         viewBox=\"0 0 {UNITS} {height}\" preserveAspectRatio=\"none\">{bars}{}{}{}{}{}</svg>\n",
+        y + 1,
+        open.unwrap_or_default(),
+        closes(picture, row, height),
+        edge("birth", born),
+        edge("death", row.death(&picture.scale)),
+        crash(picture, &row.member, height),
+    )
 }
 
 /// Where a fault ended what it did, if that is in sight.
@@ -118,33 +122,40 @@ fn crash(picture: &Picture, member: &Member, height: u64) -> String {
 }
 
 /// Bars, and the marks above and below them.
-fn layer(picture: &Picture, layer: &Layer, style: &Style) -> String {
+fn layer(picture: &Picture, row: &Row, track: &Track, style: &Style) -> String {
     let (height, mark) = (style.lane(), style.lane() / 3);
-    let bars = bars(picture, &layer.bars, style);
-    let moves = marks("moves", &layer.moves, height - mark, mark);
-    bars + &moves + &wakes(picture, &layer.wakes, mark)
+    let scale = &picture.scale;
+    let bars = bars(picture, &model::bars(track, scale), style);
+    let moves = model::seen(&row.moves, track).map(|mark| scale.x(mark.at));
+    let moves = marks("moves", &moves.collect::<Vec<_>>(), height - mark, mark);
+    bars + &moves + &wakes(picture, &model::wakes(row, track, scale), mark)
 }
 
 /// Those by one thread at one place together, with a tooltip, if they are not too many sorts.
-fn wakes(picture: &Picture, pins: &[Pin], height: u64) -> String {
+fn wakes(picture: &Picture, all: &[Mark], height: u64) -> String {
     let mut sorts: BTreeMap<Option<By>, Vec<u64>> = BTreeMap::new();
-    for pin in pins {
-        let has_room = sorts.len() < SORTS || sorts.contains_key(&pin.by);
-        let by = pin.by.filter(|_| has_room);
-        sorts.entry(by).or_default().push(pin.x);
+    for mark in all {
+        let has_room = sorts.len() < SORTS || sorts.contains_key(&mark.by);
+        let by = mark.by.filter(|_| has_room);
+        sorts.entry(by).or_default().push(picture.scale.x(mark.at));
     }
     let drawn = sorts.iter().map(|(by, places)| match by {
-        Some(by) => told("wakes", places, height, &captions::woken_by(picture, by)),
+        Some(by) => {
+            let said = format!("woken by {}", captions::by(picture, by));
+            told("wakes", places, height, &said)
+        }
         None => marks("wakes", places, 0, height),
     });
     drawn.collect()
 }
 
 /// The ends of what it waited for, from edge to edge.
-fn closes(picture: &Picture, row: &Row, lane: &Lane, height: u64) -> String {
-    let pins = lane.closes.iter().zip(row.closes.all());
-    pins.map(|(pin, mark)| closing(pin.x, 0, height, &captions::closed(picture, mark)))
-        .collect()
+fn closes(picture: &Picture, row: &Row, height: u64) -> String {
+    let sign = |mark: &Mark| {
+        let said = captions::closed(picture, mark);
+        closing(picture.scale.x(mark.at), 0, height, &said)
+    };
+    row.closes.all().iter().map(sign).collect()
 }
 
 /// The sign of a closed resource: yellow on black, so that it is seen on every colour.
@@ -213,16 +224,21 @@ fn marks(class: &str, places: &[u64], y: u64, height: u64) -> String {
 }
 
 /// Words in wide bars. The script moves them when zoomed; those that do not fit are not seen.
-fn labels(picture: &Picture, row: &Row, lane: &Lane, base: u64) -> String {
+fn labels(picture: &Picture, row: &Row, base: u64) -> String {
     let mut drawn = String::new();
     let wide = |bar: &&Bar| LABELLED * PIXEL <= bar.width;
-    for bar in lane.far.bars.iter().filter(wide) {
+    let bars = model::bars(&row.far, &picture.scale);
+    for bar in bars.iter().filter(wide) {
         if let Some(words) = captions::label(picture, &bar.piece) {
             drawn += &label(bar, base, &words);
         }
     }
-    if let Some(bar) = &lane.open {
-        drawn += &label(bar, base, &captions::open(picture, &row.member, &bar.piece));
+    if let Some(bar) = model::open(row, &picture.scale) {
+        drawn += &label(
+            &bar,
+            base,
+            &captions::open(picture, &row.member, &bar.piece),
+        );
     }
     drawn
 }
@@ -245,30 +261,28 @@ fn label(bar: &Bar, base: u64, words: &str) -> String {
 }
 
 /// What became of it: a sign, and a word for the state.
-fn end(picture: &Picture, row: &Row, lane: &Lane, class: &str, base: u64) -> String {
+fn end(picture: &Picture, row: &Row, class: &str, base: u64) -> String {
     let word = match picture.crash_of(&row.member) {
         Some(crash) => crash.signal.clone(),
         None => captions::end(&row.member),
     };
     format!(
         "{}<text class=\"end {class}\" x=\"{}\" y=\"{base}\">{}</text>",
-        sign(picture, row, lane, class, base - 10),
+        sign(picture, row, class, base - 10),
         RIGHT + 16,
         escape(&word)
     )
 }
 
 /// An open end points on, and a crash bursts.
-fn sign(picture: &Picture, row: &Row, lane: &Lane, class: &str, y: u64) -> String {
+fn sign(picture: &Picture, row: &Row, class: &str, y: u64) -> String {
     if picture.crash_of(&row.member).is_some() {
         return burst(RIGHT + 1, y);
     }
-    match &lane.open {
-        Some(_) if row.member.verdict < Verdict::Unknown => {
-            format!("<path class=\"arrow {class}\" d=\"M{RIGHT} {y}l10 6l-10 6z\"/>")
-        }
-        _ => String::new(),
+    if row.open.is_some() && row.member.verdict < Verdict::Unknown {
+        return format!("<path class=\"arrow {class}\" d=\"M{RIGHT} {y}l10 6l-10 6z\"/>");
     }
+    String::new()
 }
 
 /// The sign of a crash: a star, 12 wide and high.

@@ -94,7 +94,7 @@ fn since(group: &Group) -> String {
 }
 
 fn heading_words(picture: &Picture, group: &Group) -> (&'static str, String) {
-    let at = captions::at(picture, group.site).unwrap_or_default();
+    let at = picture.names.at(group.site).unwrap_or_default();
     let name = group
         .members
         .first()

@@ -1,6 +1,6 @@
 //! The threads, one thin row each, below the coroutines.
 
-use super::{CHART, LEFT, Picture, RIGHT, WIDTH};
+use super::{CHART, LEFT, Picture, RIGHT, frame};
 use crate::text;
 use crate::text::units::{counted, grouped, moment};
 use crate::text::xml::escape;
@@ -38,12 +38,7 @@ fn heading(picture: &Picture, y: u64) -> String {
             counted(total, "thread")
         ),
     };
-    format!(
-        "<g class=\"group threads\"><rect x=\"5\" y=\"{y}\" width=\"{}\" height=\"18\"/>\
-         <text x=\"10\" y=\"{}\">{said}</text></g>\n",
-        WIDTH - 10,
-        y + 14
-    )
+    frame::band("group threads", y, &said)
 }
 
 fn row(picture: &Picture, thread: &Thread, y: u64) -> String {

@@ -1,8 +1,11 @@
 //! One trace event, as it stands in the file.
 
+use std::io::{self, Write};
+
 use ctp_trace::census::Coroutine;
 use ctp_trace::record::{CoroutineId, Nanos, ProcessId};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// Tracks are told apart by the ids of a process and of a thread, so coroutines are threads of a
 /// process that is none: no kernel gives such ids.
@@ -62,36 +65,15 @@ pub struct TraceEvent {
     /// That a mark is one of its track alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'static str>,
+    #[serde(serialize_with = "object")]
     args: Details,
 }
 
-/// What a viewer shows of something that is selected.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Details {
-    /// What a track is called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Which coroutine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<u32>,
-    /// On which thread.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tid: Option<u64>,
-    /// The place, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<String>,
-    /// For what.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waits_for: Option<String>,
-    /// The fact, at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<&'static str>,
-    /// The verdict.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<&'static str>,
-    /// The reason of a verdict, as a word.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
+/// What a viewer shows of something that is selected: names of fields with what they hold, in order.
+pub type Details = Vec<(&'static str, Value)>;
+
+fn object<S: Serializer>(details: &Details, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(details.iter().map(|(name, value)| (name, value)))
 }
 
 impl TraceEvent {
@@ -107,7 +89,7 @@ impl TraceEvent {
             id: None,
             bp: None,
             s: None,
-            args: Details::default(),
+            args: Details::new(),
         }
     }
 
@@ -123,19 +105,49 @@ impl TraceEvent {
 
     fn name(what: &str, track: Track, name: &str) -> Self {
         TraceEvent {
-            args: Details {
-                name: Some(name.to_owned()),
-                ..Details::default()
-            },
+            args: vec![("name", name.into())],
             ..TraceEvent::new("M", track, what)
         }
     }
 }
 
-/// Takes trace events, in their order.
-pub struct Sink<'s>(pub &'s mut dyn FnMut(&TraceEvent));
+/// Writes trace events as JSON, in their order, each on a line.
+pub struct Sink<'o> {
+    out: &'o mut dyn Write,
+    events: u64,
+    /// The first failure; nothing is written after it.
+    failed: Option<io::Error>,
+}
 
-impl Sink<'_> {
+impl<'o> Sink<'o> {
+    /// The beginning of a list.
+    pub fn new(out: &'o mut dyn Write) -> Self {
+        Sink {
+            out,
+            events: 0,
+            failed: None,
+        }
+    }
+
+    /// How many events were written, if all could be.
+    pub fn finish(self) -> io::Result<u64> {
+        self.failed.map_or(Ok(self.events), Err)
+    }
+
+    fn put(&mut self, event: &TraceEvent) {
+        if self.failed.is_none() {
+            self.failed = self.line(event).err();
+        }
+    }
+
+    fn line(&mut self, event: &TraceEvent) -> io::Result<()> {
+        let before: &[u8] = if self.events == 0 { b"\n" } else { b",\n" };
+        self.out.write_all(before)?;
+        serde_json::to_writer(&mut *self.out, event)?;
+        self.events += 1;
+        Ok(())
+    }
+
     /// A stretch of time.
     pub fn slice(
         &mut self,
@@ -145,7 +157,7 @@ impl Sink<'_> {
         (from, to): (Nanos, Nanos),
         args: Details,
     ) {
-        (self.0)(&TraceEvent {
+        self.put(&TraceEvent {
             ts: Some(micros(from)),
             dur: Some(micros(from.until(to))),
             cat: sort,
@@ -156,7 +168,7 @@ impl Sink<'_> {
 
     /// A moment.
     pub fn mark(&mut self, track: Track, name: &str, at: Nanos, args: Details) {
-        (self.0)(&TraceEvent {
+        self.put(&TraceEvent {
             ts: Some(micros(at)),
             s: Some("t"),
             args,
@@ -166,8 +178,8 @@ impl Sink<'_> {
 
     /// An arrow of this number, from a moment on one track to one on another.
     pub fn arrow(&mut self, number: u64, from: (Track, Nanos), to: (Track, Nanos)) {
-        (self.0)(&TraceEvent::arrow(from.0, number, from.1));
-        (self.0)(&TraceEvent {
+        self.put(&TraceEvent::arrow(from.0, number, from.1));
+        self.put(&TraceEvent {
             bp: Some("e"),
             ph: "f",
             ..TraceEvent::arrow(to.0, number, to.1)
@@ -176,12 +188,12 @@ impl Sink<'_> {
 
     /// What a group of tracks is called.
     pub fn process(&mut self, track: Track, name: &str) {
-        (self.0)(&TraceEvent::name("process_name", track, name));
+        self.put(&TraceEvent::name("process_name", track, name));
     }
 
     /// What a track is called.
     pub fn thread(&mut self, track: Track, name: &str) {
-        (self.0)(&TraceEvent::name("thread_name", track, name));
+        self.put(&TraceEvent::name("thread_name", track, name));
     }
 }
 
