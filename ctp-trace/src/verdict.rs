@@ -120,7 +120,7 @@ impl Case<'_> {
             Fact::Running => (Verdict::Busy, Reason::Runs),
             Fact::NeverRun => self.never_run(),
             Fact::WokenNotRun => self.woken(),
-            Fact::NoWaker if !self.standing.polls.by_others => self.abandoned(),
+            Fact::NoWaker if !self.standing.polls.by_others => self.without_wakers(),
             _ => self.suspended(),
         };
         (fact, verdict, reason)
@@ -187,11 +187,11 @@ impl Case<'_> {
     }
 
     /// Nobody is left who could wake it.
-    fn abandoned(&self) -> (Verdict, Reason) {
+    fn without_wakers(&self) -> (Verdict, Reason) {
         let is_close = self.standing.wake.is_some_and(|wake| wake.close_call);
         let is_open = is_close || self.standing.polls.untold || !self.standing.polls.when_woken;
         let is_sure = SURE_AFTER <= self.age && !is_open;
-        (stuck_if(is_sure), Reason::Abandoned)
+        (stuck_if(is_sure), Reason::NoWaker)
     }
 
     fn suspended(&self) -> (Verdict, Reason) {

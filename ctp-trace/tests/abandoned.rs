@@ -86,7 +86,7 @@ fn one_that_was_woken(wakes: u16, others: &[Record], refused: u64) -> Judgement 
 fn without_wakers_it_is_stuck_if_its_thread_told_all() {
     let judgement = one_without_wakers(&[begins()]);
     assert_eq!(judgement.verdict, Verdict::Stuck);
-    assert_eq!(judgement.reason, Reason::Abandoned);
+    assert_eq!(judgement.reason, Reason::NoWaker);
 }
 
 // CT-15
@@ -94,7 +94,7 @@ fn without_wakers_it_is_stuck_if_its_thread_told_all() {
 fn it_is_likely_where_its_thread_has_no_history() {
     let judgement = one_without_wakers(&[]);
     assert_eq!(judgement.verdict, Verdict::MaybeStuck);
-    assert_eq!(judgement.reason, Reason::Abandoned);
+    assert_eq!(judgement.reason, Reason::NoWaker);
 }
 
 // CT-15

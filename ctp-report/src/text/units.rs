@@ -33,14 +33,18 @@ pub fn duration_ns(ns: u64) -> String {
     duration(Nanos(ns))
 }
 
-/// Two durations in one unit, or one if they look the same: `11.78 .. 11.81 s`.
+/// Two durations in one unit, such as `11.78 .. 11.81 s`, or a single duration if both read alike.
 pub fn range(least: Nanos, most: Nanos) -> String {
     if duration(least) == duration(most) {
         return duration(most);
     }
     let (scale, unit) = unit_of(most);
-    let (least, most) = (to_f64(least.0) / scale, to_f64(most.0) / scale);
-    format!("{least:.2} .. {most:.2} {unit}")
+    let [least, most] = [least, most].map(|nanos| format!("{:.2}", to_f64(nanos.0) / scale));
+    if least == most {
+        format!("{most} {unit}")
+    } else {
+        format!("{least} .. {most} {unit}")
+    }
 }
 
 /// A moment of the recording: `+0.614021 s`.
@@ -122,6 +126,7 @@ mod tests {
             "11.78 .. 11.88 s"
         );
         assert_eq!(range(Nanos(5), Nanos(5)), "5 ns");
+        assert_eq!(range(Nanos(5_049_000_000), Nanos(5_051_000_000)), "5.05 s");
     }
 
     #[test]

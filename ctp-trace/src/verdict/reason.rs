@@ -88,7 +88,7 @@ pub enum Reason {
         doubt: Option<Doubt>,
     },
     /// It was not woken, and nobody is left who could.
-    Abandoned,
+    NoWaker,
     /// Its timer was due at this time.
     Overdue(Nanos),
     /// Its timer is, or was but just, due at this time.

@@ -110,7 +110,7 @@ fn all() -> [(&'static str, Vec<Record>); 4] {
     [
         ("closed", closed()),
         ("passed over", passed_over()),
-        ("abandoned", abandoned()),
+        ("no-waker", abandoned()),
         ("seen closed", seen_closed()),
     ]
 }

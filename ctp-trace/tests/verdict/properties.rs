@@ -198,7 +198,7 @@ proptest! {
             }
             prop_assert!(!wake.close_call && standing.polls.wakers.is_none());
             prop_assert!(!standing.polls.keeps_permits || standing.since <= wake.at.unwrap());
-        } else if judgement.verdict == Verdict::Stuck && judgement.reason == Reason::Abandoned {
+        } else if judgement.verdict == Verdict::Stuck && judgement.reason == Reason::NoWaker {
             prop_assert_eq!(judgement.fact, Fact::NoWaker);
             prop_assert!(standing.polls.wakers == Some(0) && !standing.polls.by_others);
             prop_assert!(standing.polls.when_woken);

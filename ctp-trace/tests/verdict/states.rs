@@ -61,14 +61,9 @@ fn one_that_nobody_can_wake_is_stuck() {
         it.polls.wakers = Some(0);
         it.polls.when_woken = true;
     });
-    check(&abandoned, Fact::NoWaker, Verdict::Stuck, "abandoned");
+    check(&abandoned, Fact::NoWaker, Verdict::Stuck, "no-waker");
     let never_woken = changed(abandoned, |it| it.polls.when_woken = false);
-    check(
-        &never_woken,
-        Fact::NoWaker,
-        Verdict::MaybeStuck,
-        "abandoned",
-    );
+    check(&never_woken, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
     let polled = changed(abandoned, |it| {
         it.polls.by_others = true;
         it.past = Past::default();
@@ -81,9 +76,9 @@ fn one_that_nobody_can_wake_is_stuck() {
         }),
         ..abandoned
     };
-    check(&close, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
+    check(&close, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
     let untold = changed(abandoned, |it| it.polls.untold = true);
-    check(&untold, Fact::NoWaker, Verdict::MaybeStuck, "abandoned");
+    check(&untold, Fact::NoWaker, Verdict::MaybeStuck, "no-waker");
     let one_left = changed(abandoned, |it| {
         it.polls.wakers = Some(1);
         it.past = Past::default();

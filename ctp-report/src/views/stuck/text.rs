@@ -179,7 +179,7 @@ fn fields(group: &Group, view: &StuckView) -> Vec<(&'static str, String)> {
     let first = waits
         .next()
         .unwrap_or_else(|| state_in_words(group).to_owned());
-    let since = format!("since {since}");
+    let since = format!("for {since}");
     fields.push((field(group), spread_field(&first, &since)));
     fields.extend(waits.map(|more| ("", more)));
     fields.extend(

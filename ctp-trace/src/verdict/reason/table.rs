@@ -93,7 +93,7 @@ reasons! {
         sentence: "seen from outside: {fds} {are} used for something else by now; {doubt of resource}",
         ..of("seen-closed", Verdict::Stuck, Basis::Resource)
     },
-    Reason::Abandoned => Description {
+    Reason::NoWaker => Description {
         when: "NO_WAKER for a second",
         likely_when: Some("NO_WAKER, but another one may poll it"),
         heading: Some("No waker left"),
@@ -101,7 +101,7 @@ reasons! {
             be",
         if_likely: Some("suspended {age}, and nobody has a waker of it: it was not woken, and cannot be, \
             unless another one polls it"),
-        ..of("abandoned", Verdict::Stuck, Basis::Resource)
+        ..of("no-waker", Verdict::Stuck, Basis::Resource)
     },
     Reason::PassedOver { .. } => Description {
         when: "WOKEN_NOT_RUN, passed over",

@@ -117,7 +117,7 @@ fn link(page: &mut Page, link: &Link, names: &Names) -> io::Result<()> {
     if let Some(label) = names.of(link.site) {
         page.lines(&source::excerpt(names.sources(), label))?;
     }
-    let since = format!("since {}", units::duration_ns(link.waits_ns));
+    let since = format!("for {}", units::duration_ns(link.waits_ns));
     let waits = spread_field(&link.waits_for, &since);
     items(page, "waits for", "", &[waits])?;
     // What the next one does is told where it stands. Others are told of here only.
