@@ -6,7 +6,7 @@ mod values;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anstream::ColorChoice;
@@ -183,9 +183,24 @@ fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
 
 impl Cli {
     fn check(self) -> Result<Self, clap::Error> {
+        self.check_trace()?;
         self.check_stdout()?;
         self.check_rows()?;
         Ok(self)
+    }
+
+    /// `ctp-report stuck` means `--stuck`, unless there is a file of that name.
+    fn check_trace(&self) -> Result<(), clap::Error> {
+        let Some(word) = self.trace.as_deref().filter(|path| !path.exists()) else {
+            return Ok(());
+        };
+        let is_option = |argument: &clap::Arg| argument.get_long().map(Path::new) == Some(word);
+        if command().get_arguments().any(is_option) {
+            let word = word.display();
+            let message = format!("no file {word} here; did you mean --{word}?");
+            return Err(command().error(ErrorKind::InvalidValue, message));
+        }
+        Ok(())
     }
 
     /// Rows are of all events, as they are, and have no names.

@@ -55,6 +55,16 @@ fn the_status_says_how_it_went() {
     assert_eq!(status(&desk, &["--help"]), 0);
 }
 
+#[test]
+fn a_view_without_its_dashes_is_suggested() {
+    let desk = Desk::new();
+    let output = desk.report(&["stuck"]);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("did you mean --stuck?"), "{message}");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(status(&desk, &["missing"]), 1);
+}
+
 // LT-09
 #[test]
 fn where_a_flight_recorder_has_put_only_snapshots_the_latest_is_named() {
@@ -366,10 +376,10 @@ fn the_trace_may_stand_alone_or_come_from_standard_input() {
         assert_eq!(String::from_utf8(output.stdout).unwrap(), named);
     }
     assert_eq!(status(&desk, &["-i", "busy.data", "busy.data"]), 2);
-    let missing = desk.report(&["stuck"]);
+    let missing = desk.report(&["other.data"]);
     let said = String::from_utf8_lossy(&missing.stderr);
     assert!(
-        said.contains("no stuck here") && said.contains("-i FILE"),
+        said.contains("no other.data here") && said.contains("-i FILE"),
         "{said}"
     );
 }
