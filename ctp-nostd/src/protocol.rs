@@ -1,4 +1,4 @@
-//! What probe and recorder share: each module has both halves of one protocol.
+//! The protocols between probe and recorder. Each module holds both halves of one protocol.
 
 pub mod aggregate;
 pub mod audit;

@@ -16,7 +16,7 @@ pub(crate) struct Polled {
     top: AtomicUsize,
     base: AtomicUsize,
     /// The first chain that was found; in the upper half the last one, if others were found too. With
-    /// [`OVER`] and [`VOID`].
+    /// [`WAKER_DROPPED`] and [`LAST_WAKER_DROPPED`].
     found: AtomicU64,
     /// Where the latest clone of a traced future's waker was called, see `future/wakers/functions.rs`.
     pub returns_to: AtomicUsize,
@@ -92,14 +92,14 @@ impl Polled {
         match found {
             0 => self.found.store(chain, Ordering::Relaxed),
             found if found == chain => {}
-            over if over & OVER != 0 => self.found.store(chain, Ordering::Relaxed),
+            over if over & WAKER_DROPPED != 0 => self.found.store(chain, Ordering::Relaxed),
             _ if chain == 0 => {}
             found => {
                 let first = found & u64::from(u32::MAX);
                 self.found.store(chain << 32 | first, Ordering::Relaxed);
             }
         }
-        found & OVER != 0
+        found & WAKER_DROPPED != 0
     }
 
     /// Nobody has a waker of the one that is polled here: whoever took one waits no more. Should one be
@@ -107,14 +107,15 @@ impl Polled {
     /// known of where it waits.
     #[cold]
     pub fn begin_anew(&self) {
-        self.found.fetch_or(OVER | VOID, Ordering::Relaxed);
+        self.found
+            .fetch_or(WAKER_DROPPED | LAST_WAKER_DROPPED, Ordering::Relaxed);
     }
 
     /// A waker was dropped that was there when a wait was announced in this poll. Should another one be
     /// taken, then that is most likely for the next wait.
     #[cold]
     pub fn outlives_a_waker(&self) {
-        self.found.fetch_or(OVER, Ordering::Relaxed);
+        self.found.fetch_or(WAKER_DROPPED, Ordering::Relaxed);
     }
 
     /// The words are again what they were. Gives what was found meanwhile.
@@ -152,10 +153,10 @@ impl Polled {
 
 /// What was found is most likely of waits that are over, if the one that the poll ends in takes a waker
 /// afterwards. Ids of chains are smaller.
-const OVER: u64 = (chain::OVER as u64) << 32;
+const WAKER_DROPPED: u64 = (chain::WAKER_DROPPED as u64) << 32;
 
 /// It is, also if it takes none.
-const VOID: u64 = (chain::VOID as u64) << 32;
+const LAST_WAKER_DROPPED: u64 = (chain::LAST_WAKER_DROPPED as u64) << 32;
 
 /// The words of a poll, while another poll goes on inside of it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,40 +1,41 @@
-//! Who holds what the wakers of a future share: the future itself, and clones, each of which can wake
-//! it. The station counts all clones as one (`live.rs`), so that most cost what clones of the executor's
-//! own waker do.
-//!
+//! The count of holders of the data that the wakers of a future share. The holders are the future
+//! itself, and clones of its waker, each of which can wake it. The station counts all clones as a
+//! single waker (`live.rs`), so that most clones cost what clones of the executor's own waker cost.
 //! ```text
 //!   clone                                  drop
 //!   H1 clones += 1                         H4 clones -= 1; none is left: counted = no
 //!   H2 not counted: wakers += 1            H5 it was counted: wakers -= 1   = L3 of `live.rs`
 //!   H3              counted = yes
-//!                                          wake, by the only clone there is
+//!                                          wake, by the only clone
 //!   end of the poll                        L1 count the wake
 //!   H6 none is left: counted = no          H8 claim = not used              (release)
 //!   H7 it was counted: wakers -= 1         L2 the real wake
 //!                                          H9 clones -= 1, used = claim     (one step)
 //! ```
-//! L1 and L2 are those of `live.rs`. Between H1 and H2 nobody else has that clone yet, so wakers are never
-//! fewer than those who have one. H4, H6 and H8 bring what earlier clones did, so that H5 and H7 come after
-//! all their wakes.
+//! L1 and L2 are those of `live.rs`. Between H1 and H2 no other thread has that clone yet, so the
+//! count of wakers is never below the number of clones in use. H4, H6 and H8 synchronize with what
+//! earlier clones did, so that H5 and H7 come after all their wakes.
 //!
-//! From H8 on that clone is used up: where claim and used differ, one of those that are counted is none
-//! that is left. The claim is a word of its own, so that a wake takes one locked step; only who has the
-//! only clone writes it, one after the other, since H8 comes after the H9 that it finds (acquire). It is
-//! looked at after the other word, and so is never older than that is.
+//! From H8 on, that clone is used up: where claim and used differ, one of the counted clones no
+//! longer exists for the count. The claim is a word of its own, so that a wake takes one locked
+//! step. Only the owner of the only clone writes the claim. Such owners come one after the other,
+//! since H8 comes after the H9 that it finds (acquire). The claim is read after the other word, and
+//! so is never older than that word.
 //!
-//! It may be newer. Then the poll that this wake leads to is yet to come, and H6 tells. But another clone
-//! may be dropped at that time, by who has looked at the claim before H8: so where H6 finds one of several
-//! used up it changes the word (looks += 1), and that H4 begins anew, and sees it too.
+//! The claim may be newer. Then the poll that this wake causes is still to come, and its H6 settles
+//! the count. But another clone may be dropped at that time by a thread that read the claim before
+//! H8. So where H6 finds one of several clones used up, it changes the word (looks += 1). That
+//! makes the H4 of the other thread start again, and see the new claim.
 //!
-//! The last clone is still counted when it is used up, as long as the future is there: L2 has it
-//! polled again, where it takes a clone or is told apart at the end of that poll (H6). So one that waits
-//! is never counted as if it had a waker, and one that is woken each time, as it mostly is, has the
-//! station changed for its first clone only. Where there are other clones a wake is as one by
-//! reference, and a drop.
+//! The last clone is still counted when it is used up, as long as the future exists. L2 causes
+//! another poll of the future. That poll either takes a clone, or its end removes the count (H6).
+//! So a waiting coroutine is never counted as having a waker that does not exist. A coroutine that
+//! is woken each time, which is the usual case, changes the station for its first clone only. If
+//! there are other clones, a wake is a wake by reference and a drop.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The count of those who hold what the wakers of one future share.
+/// The count of the holders of what the wakers of a future share.
 #[derive(Debug)]
 pub struct Holders {
     /// {clones 48 bits | looks 13 | used 1 | does the station count them? 1 | does the future hold it? 1}.
@@ -43,12 +44,12 @@ pub struct Holders {
     claim: AtomicU32,
 }
 
-/// What is to be done by who lets go.
+/// The follow-up work of a holder that lets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duty {
-    /// The station is to count one less.
+    /// The station should count one waker less.
     pub uncount: bool,
-    /// Nobody is left: it is to be freed.
+    /// No holder is left: the shared data should be freed.
     pub free: bool,
 }
 
@@ -59,11 +60,11 @@ const USED: u64 = 4;
 const LOOK: u64 = 8;
 const LOOKS: u64 = CLONE - LOOK;
 const CLONE: u64 = 1 << 16;
-/// Who forgets so many clones, without dropping one, has a program that cannot go on.
+/// A program that leaks this many clones, without dropping any, cannot continue.
 const MOST: u64 = u64::MAX / 2;
 
 impl Holders {
-    /// The future alone.
+    /// A count with the future as the only holder.
     pub fn new() -> Self {
         Holders {
             word: AtomicU64::new(FUTURE),
@@ -71,7 +72,8 @@ impl Holders {
         }
     }
 
-    /// One clone more. Is the station to count it? Then [`is_counted`](Self::is_counted) is next.
+    /// Adds a clone. If true, the station should count a waker, and the caller then calls
+    /// [`is_counted`](Self::is_counted).
     #[inline]
     pub fn add(&self) -> bool {
         let before = self.word.fetch_add(CLONE, Ordering::Relaxed); // H1
@@ -81,20 +83,20 @@ impl Holders {
         before & COUNTED == 0 && self.is_first(before)
     }
 
-    /// None was left, so that this one is to be counted.
+    /// No other clone was left, so the new clone should be counted.
     #[cold]
     fn is_first(&self, before: u64) -> bool {
         fence(Ordering::Acquire); // pairs with H4, H6 and H9
         self.left(before) == 0
     }
 
-    /// The station counts it now.
+    /// The station now counts the clones.
     pub fn is_counted(&self) {
         self.word.fetch_or(COUNTED, Ordering::Relaxed); // H3
     }
 
-    /// One clone less, in one attempt, where others are left, so that nothing else is to be done. Else
-    /// false, and it is [so](Self::subtract).
+    /// Removes a clone in one attempt, if others are left, so that there is no follow-up work. If
+    /// false, the caller uses [`subtract`](Self::subtract).
     #[inline(always)]
     pub fn subtract_beside_others(&self) -> bool {
         let now = self.word.load(Ordering::Acquire);
@@ -104,25 +106,26 @@ impl Holders {
         is_beside_others && self.word.compare_exchange(now, after, done, not).is_ok() // H4
     }
 
-    /// One clone less.
+    /// Removes a clone.
     pub fn subtract(&self) -> Duty {
         self.change(|now| self.without_count(now - CLONE)) // H4
     }
 
-    /// A clone is about to be used up by a wake. If it is the only one it is none that is left, until
-    /// [`has_woken`](Self::has_woken); else it is to be [dropped](Self::subtract) afterwards.
+    /// Marks a clone that a wake is about to use up. If true, it is the only clone, and does not
+    /// count as left until [`has_woken`](Self::has_woken). If false, the caller
+    /// [drops](Self::subtract) it afterwards.
     #[inline(always)]
     pub fn wakes(&self) -> bool {
         let now = self.word.load(Ordering::Acquire); // pairs with H9
         let is_only_one = now / CLONE == 1;
         if is_only_one {
             let claim = u32::from(now & USED == 0);
-            self.claim.store(claim, Ordering::Release); // H8, pairs with the look at it
+            self.claim.store(claim, Ordering::Release); // H8, pairs with the load in `used_up`
         }
         is_only_one
     }
 
-    /// That is over.
+    /// Ends the wake that [`wakes`](Self::wakes) began.
     #[inline(always)]
     pub fn has_woken(&self) -> Duty {
         let change = match self.claim.load(Ordering::Relaxed) {
@@ -133,43 +136,45 @@ impl Holders {
         Duty::of_one_of_the_last(before - change)
     }
 
-    /// The future needs it no more.
+    /// The future no longer needs the shared data.
     pub fn let_go(&self) -> Duty {
         let before = self.word.fetch_sub(FUTURE, Ordering::AcqRel);
         Duty::of_one_of_the_last(before - FUTURE)
     }
 
-    /// A poll of the future ends: what is to be done, and are several clones left?
+    /// Ends a poll of the future. Returns the follow-up work, and whether several clones are left.
     #[inline]
     pub fn end_poll(&self) -> (Duty, bool) {
         let now = self.word.load(Ordering::Acquire);
         let (clones, used_up) = (now / CLONE, self.used_up(now));
-        let duty = match now & COUNTED != 0 && (used_up != 0 || clones == 0) {
-            true => self.change(|now| self.looked_at(now)), // H6
-            false => Duty::NOTHING,
+        let must_look = now & COUNTED != 0 && (used_up != 0 || clones == 0);
+        let duty = if must_look {
+            self.change(|now| self.looked_at(now)) // H6
+        } else {
+            Duty::NOTHING
         };
         (duty, 1 + used_up < clones)
     }
 
-    /// So many are left.
+    /// How many clones are left.
     pub fn clones(&self) -> usize {
         self.left(self.word.load(Ordering::Acquire)) as usize
     }
 
-    /// The clones of this word but for one that is used up.
+    /// The clones in this word, without a clone that is used up.
     #[inline(always)]
     fn left(&self, word: u64) -> u64 {
         (word / CLONE).saturating_sub(self.used_up(word))
     }
 
-    /// Is a clone of this word used up? 1 or 0.
+    /// 1 if a clone in this word is used up, else 0.
     #[inline(always)]
     fn used_up(&self, word: u64) -> u64 {
         let claim = self.claim.load(Ordering::Acquire); // pairs with H8
         (u64::from(claim) ^ (word / USED)) & 1
     }
 
-    /// Where no clone is left none is counted.
+    /// Clears the counted flag if no clone is left.
     #[inline(always)]
     fn without_count(&self, word: u64) -> u64 {
         match self.left(word) {
@@ -178,8 +183,8 @@ impl Holders {
         }
     }
 
-    /// Where no clone is left at the end of a poll none is counted; the word changes where one of several is
-    /// used up.
+    /// At the end of a poll: clears the counted flag if no clone is left, and changes the word if
+    /// one of several clones is used up.
     fn looked_at(&self, word: u64) -> u64 {
         match self.left(word) {
             0 => word & !COUNTED,
@@ -203,7 +208,7 @@ impl Holders {
 }
 
 impl Duty {
-    /// That is all.
+    /// No follow-up work.
     pub const NOTHING: Self = Duty {
         uncount: false,
         free: false,
@@ -217,7 +222,7 @@ impl Duty {
         }
     }
 
-    /// Of who goes while the count stays, unless nobody is left.
+    /// The work of a holder that leaves the count unchanged, unless it is the last.
     #[inline(always)]
     fn of_one_of_the_last(after: u64) -> Self {
         let is_last = after & !(USED | COUNTED | LOOKS) == 0;
@@ -234,8 +239,8 @@ impl Default for Holders {
     }
 }
 
-/// Ends the program, as what the standard library counts does: a count that goes round would free what
-/// others hold. To unwind is not allowed out of here.
+/// Ends the program, like the counters of the standard library: a count that wraps around would
+/// free data in use. This function must not unwind.
 #[cold]
 extern "C" fn too_many() -> ! {
     panic!("too many wakers were cloned and never dropped")

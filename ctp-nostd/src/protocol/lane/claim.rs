@@ -1,69 +1,75 @@
-//! Which thread has which lane.
+//! Which thread gets which lane.
 //!
-//! A thread takes the first lane that nobody had, unless many are in use: those cost the recorder looks
-//! and memory, so then it may ask of some of them first whether one is free. To ask whether a thread is
-//! gone takes a system call, so asks are saved up: each of the first threads leaves one to those that
-//! come later, each of these a quarter of one, and each lane that is found free three. So where threads
-//! stay most ask of none. Where they come and go at most about twice as many lanes are in use as threads
-//! live at a time: as soon as more than a third are of the dead, asks bring more of them than they take,
-//! for they step over the lanes in strides and do not come upon those that stay all at once.
-//! Where lanes are written over, `lane/oldest.rs` says which is taken.
+//! Usually a thread takes the first lane that was never used. If many lanes are in use, it may
+//! first check whether some of them are free, because each lane in use costs the recorder time and
+//! memory. To check whether a thread has exited takes a system call, so checks are saved up. Each
+//! of the first threads saves one check for later threads, each later thread saves a quarter of a
+//! check, and each lane that is found free saves three.
+//!
+//! So where threads stay alive, most threads check no lane. Where threads come and go, at most
+//! about twice as many lanes are in use as threads live at a time. As soon as more than a third of
+//! the lanes belong to dead threads, checks gain more checks than they cost, because they pass over
+//! the lanes in strides and do not meet all lanes of living threads in a row.
+//!
+//! Where lanes are overwritten, `lane/oldest.rs` chooses the lane.
 
 use core::ops::Range;
 
 use crate::memory::layout::Lane;
 use crate::sync::{AtomicU32, Ordering};
 
-/// In the word of the thread: it had one, and has given it back.
+/// Value of a lane's thread word: a thread had the lane, and has given it back.
 pub(crate) const GIVEN_BACK: u32 = u32::MAX;
 
-/// While no more lanes are in use, and there are others, a thread asks of none.
+/// While no more lanes than this are in use, and others are left, a thread makes no checks.
 const FEW: usize = 15;
 
-/// One ask, in the quarters that are saved.
+/// The cost of a check, in quarters.
 const ASK: u16 = 4;
 
-/// Saved by a thread that comes while few lanes are in use, and by any other.
+/// Saved by a thread that comes while few lanes are in use, and by any other thread.
 const BY_ONE_OF_FEW: u16 = ASK;
 const BY_ANY: u16 = 1;
 
-/// Saved by a lane that was found free.
+/// Saved by a check that finds a free lane.
 const BY_A_FIND: u16 = 3 * ASK;
 
-/// No more is saved.
+/// The savings are capped here.
 const SAVED_AT_MOST: u16 = 32 * ASK;
 
-/// So often one thread may ask at once, while there are lanes that nobody had.
+/// Most checks that a thread makes at once while unused lanes are left.
 const ASKED_AT_ONCE: u16 = 8;
 
-/// From one that is asked of to the next. A prime, so that all are come by whatever their number.
+/// Distance from a checked lane to the next. A prime, so that all lanes are visited whatever their
+/// number.
 const STRIDE: usize = 40_487;
 
-/// Of how many lanes a thread asks at each look where nobody has had none, and of how many of the oldest
-/// where lanes are written over.
+/// Checks per attempt once all lanes have been used, and the number of oldest lanes that are tried
+/// where lanes are overwritten.
 pub(super) const ASKED_AT_LOOK: usize = 16;
 
-/// Of how many more at the first.
+/// Further checks at a thread's first attempt.
 const ASKED_AT_LAST: usize = 128;
 
-/// All lanes of a memory, by number: the long ones, then the short ones. None is taken before those
-/// in front of it have been.
+/// All lanes of a memory, by number: the long lanes, then the short lanes. Lanes are taken in
+/// order.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool<'m> {
-    /// With room for much.
+    /// Lanes with room for many records.
     pub long: &'m [Lane],
-    /// With room for less.
+    /// Lanes with room for fewer records.
     pub short: &'m [Lane],
-    /// Who asks next begins where.
+    /// State that searching threads leave to the next search.
     pub turn: &'m AtomicU32,
 }
 
-/// What threads that looked for a lane have left to the next one: a hint, which may be any.
+/// State that threads in search of a lane leave to the next search: a hint, which may have any
+/// value.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// How many strides to go to the lane of which to ask first.
+    /// Number of strides to the first lane to check.
     next: u16,
-    /// How often may be asked, in quarters.
+    /// Checks that may be made, in quarters.
     saved: u16,
 }
 
@@ -79,7 +85,7 @@ impl Turn {
         self.saved = self.saved.saturating_add(more).min(SAVED_AT_MOST);
     }
 
-    /// How often a thread may ask that has come just now.
+    /// How many checks a new thread may make.
     fn asks(&self) -> usize {
         (self.saved / ASK).min(ASKED_AT_ONCE).into()
     }
@@ -89,23 +95,25 @@ impl Turn {
     }
 }
 
-/// A thread without a lane, and what it knows.
+/// A thread's request for a lane, and what the thread knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Claimant<G, I> {
-    /// Its kernel id.
+    /// Kernel id of the thread.
     pub thread: u32,
-    /// The attach id of its probe: another copy of that in the same program has lanes of its own.
+    /// Attach id of the thread's probe. Another copy of the probe in the same program has lanes of
+    /// its own.
     pub owner: u32,
-    /// How often it has looked for one.
+    /// How often the thread has requested a lane before.
     pub looks: u32,
-    /// Is that thread of this process gone?
+    /// Has this thread of the process exited?
     pub is_gone: G,
-    /// Says in the lane with this number whose it is now, if there is room for that.
+    /// Writes into the lane with this number that it belongs to the thread now. False if there is
+    /// no room.
     pub introduce: I,
 }
 
 impl<'m> Pool<'m> {
-    /// How many there are.
+    /// The number of lanes.
     pub fn count(&self) -> usize {
         self.long.len().saturating_add(self.short.len())
     }
@@ -116,7 +124,7 @@ impl<'m> Pool<'m> {
         self.long.get(number).or_else(short)
     }
 
-    /// How many were ever taken, found in as many steps as that number has bits.
+    /// How many lanes were ever taken, by binary search.
     pub(crate) fn used(&self) -> usize {
         let of = |lanes: &[Lane]| lanes.partition_point(is_used);
         match of(self.long) {
@@ -127,8 +135,8 @@ impl<'m> Pool<'m> {
 }
 
 impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
-    /// Takes a lane: of some that were taken before one that is free, else the first that nobody had.
-    /// Only at its first look it also asks of many more.
+    /// Takes a lane: a free lane among some that were used before, or else the first lane that was
+    /// never used. Only the first attempt also checks many more lanes.
     pub fn claim(&self, pool: Pool<'_>) -> Option<usize> {
         let used = pool.used();
         let mut turn = Turn::of(pool.turn.load(Ordering::Relaxed));
@@ -145,21 +153,21 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         some
     }
 
-    /// Takes the first of these that nobody had.
+    /// Takes the first of these lanes that was never used.
     pub(super) fn fresh(&self, pool: Pool<'_>, numbers: Range<usize>) -> Option<usize> {
         let is_fresh = |number: &usize| pool.get(*number).is_some_and(|lane| !is_used(lane));
         let mut fresh = numbers.filter(is_fresh);
         fresh.find(|number| self.has_taken(pool, *number))
     }
 
-    /// Of so many that are in use it takes one that needs no asking.
+    /// Takes the first lane, of those in use, that is free without a check.
     fn given_back(&self, pool: Pool<'_>, used: usize) -> Option<usize> {
         let is_free = |lane| self.is_known_free(lane);
         let mut free = (0..used).filter(|number| pool.get(*number).is_some_and(is_free));
         free.find(|number| self.has_taken(pool, *number))
     }
 
-    /// Asks of so many of those that are in use, each once, and takes the first that is free.
+    /// Checks `count` of the lanes in use, each at most once, and takes the first free lane.
     fn ask(&self, pool: Pool<'_>, used: usize, count: usize, turn: &mut Turn) -> Option<usize> {
         for _ in 0..count.min(used) {
             let strides = usize::from(turn.next).checked_rem(used)?;
@@ -174,7 +182,8 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         None
     }
 
-    /// Exactly one of those who want a lane gets it. Where it cannot be introduced, others may try.
+    /// Takes this lane, if it is free. Exactly one of the competing threads gets it. If the thread
+    /// cannot be introduced, the lane is given back.
     pub(super) fn has_taken(&self, pool: Pool<'_>, number: usize) -> bool {
         let lane = pool.get(number).filter(|lane| self.take(lane));
         let is_introduced = lane.is_some() && (self.introduce)(number);
@@ -200,14 +209,14 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         is_taken
     }
 
-    /// The holder that a lane has had until now, if it is free for this thread.
+    /// The previous holder of a lane that is free for this thread.
     fn free_of(&self, lane: &Lane) -> Option<u32> {
         let holder = lane.thread.load(Ordering::Relaxed);
         let is_free = holder == 0 || self.needs_no_asking(lane, holder);
         (is_free || (self.is_gone)(holder)).then_some(holder)
     }
 
-    /// Was it had before, and is free without a question?
+    /// Was the lane used before, and is it free without a check?
     pub(super) fn is_known_free(&self, lane: &Lane) -> bool {
         self.needs_no_asking(lane, lane.thread.load(Ordering::Relaxed))
     }
@@ -216,14 +225,14 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         holder == GIVEN_BACK || self.is_its_own(lane, holder)
     }
 
-    /// Was it that of an earlier thread with this one's id? In another copy of the probe that may be
-    /// this one.
+    /// Was the lane that of an earlier thread with the same id? In another copy of the probe, that
+    /// thread may be this thread.
     fn is_its_own(&self, lane: &Lane, holder: u32) -> bool {
         holder == self.thread && lane.owner.load(Ordering::Relaxed) == self.owner
     }
 }
 
-/// The thread, which writes no more into it.
+/// The thread gives back the lane, and writes no more into it.
 pub fn give_back(lane: &Lane) {
     lane.thread.store(GIVEN_BACK, Ordering::Release); // pairs with the exchange of `take`
 }
@@ -238,7 +247,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Four lanes are long.
+    /// A pool with four long lanes; the others are short.
     pub fn pool<'m>(lanes: &'m [Lane], turn: &'m AtomicU32) -> Pool<'m> {
         let (long, short) = lanes.split_at(4);
         Pool { long, short, turn }
@@ -293,7 +302,7 @@ pub(super) mod tests {
         assert_eq!(claim(1), Some(0), "a later thread with that id");
     }
 
-    /// A hundred lanes, and how often it was asked of one.
+    /// A hundred lanes, and the number of checks.
     struct Hundred {
         lanes: [Lane; 100],
         turn: AtomicU32,
@@ -309,7 +318,7 @@ pub(super) mod tests {
             }
         }
 
-        /// Which one a thread finds, and how often it asked.
+        /// The lane that a thread got, and how many threads it checked.
         fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> (Option<usize>, usize) {
             self.asked.set(0);
             let is_gone = |thread| {

@@ -1,24 +1,27 @@
-//! Which thread has which lane, where lanes are written over.
+//! Which thread gets which lane, where lanes are overwritten.
 //!
-//! There what is old is worth keeping, and a long lane keeps the most of it. So a thread takes the first
-//! long one that nobody had. If there is none left it reads when each of them was last written to, which
-//! takes no system call, and tries some of the oldest, from the oldest on: so that of the thread that is
-//! dead for the longest is used again first, unless as many that live have been idle for longer still.
-//! Then it tries the oldest of those that were given back, of which there is nothing to ask, and after that
-//! does as where lanes are not written over: it asks of lanes in strides, which come by all of them before
-//! they come by one again, so what was written last is not the first to go then either.
+//! Old records are worth keeping there, and a long lane keeps the most. So a thread takes the first
+//! long lane that was never used. If there is none, it reads the time of the latest record in each
+//! long lane, which takes no system call, and tries some of the oldest lanes in order of age. So
+//! the lane of the thread that died longest ago is reused first, unless as many living threads have
+//! been idle for even longer.
+//!
+//! If those fail, the thread tries the oldest of the lanes that were given back, which need no
+//! check. After that it continues as where lanes are not overwritten: it checks lanes in strides,
+//! and a stride passes all lanes before it comes to a lane again. So the most recent records are
+//! not the first to go then either.
 
 use core::mem::swap;
 
 use super::claim::{ASKED_AT_LOOK, Claimant, Pool};
 use crate::memory::layout::Lane;
 
-/// Of some lanes those whose latest record is the oldest, from the oldest on: {when that was, number}.
+/// The lanes with the oldest latest records, in order of age: {time of that record, lane number}.
 struct Oldest([(u64, usize); ASKED_AT_LOOK]);
 
 impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
-    /// Takes a lane where lanes are written over: a long one that nobody had, else of those that are free
-    /// the one whose `latest` record is the oldest, as far as a few asks can tell.
+    /// Takes a lane where lanes are overwritten: a long lane that was never used, or else, of the
+    /// free lanes, the lane with the oldest `latest` record, as far as a few checks can tell.
     pub fn claim_oldest(&self, pool: Pool<'_>, latest: impl Fn(usize) -> u64) -> Option<usize> {
         let long = || pool.long.iter().enumerate();
         let age = |(number, _): (usize, &Lane)| (latest(number), number);
@@ -30,7 +33,8 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
         found.or_else(|| self.claim(pool))
     }
 
-    /// Another thread may be quicker; then the next one is tried.
+    /// Takes the first of these lanes that is free. Another thread may be quicker; then the next
+    /// lane is tried.
     fn first_of(&self, pool: Pool<'_>, oldest: Oldest) -> Option<usize> {
         let mut numbers = oldest.0.into_iter().map(|(_, number)| number);
         numbers.find(|number| self.has_taken(pool, *number))
@@ -38,7 +42,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
 }
 
 impl Oldest {
-    /// A place for which there is none: no lane has such a number, and all are older.
+    /// Marks an unused entry: no lane has such a number, and all lanes are older.
     const NO_LANE: (u64, usize) = (u64::MAX, usize::MAX);
 
     fn of(lanes: impl Iterator<Item = (u64, usize)>) -> Self {
@@ -47,9 +51,9 @@ impl Oldest {
         oldest
     }
 
-    /// Puts it in its place, if it is one of them; then the youngest goes.
+    /// Inserts the lane in order, if it is among the oldest; the youngest is dropped.
     fn keep(&mut self, mut lane: (u64, usize)) {
-        // Of a thousand most are not.
+        // Of a thousand lanes, most are not among the oldest.
         if self.0.last().is_some_and(|youngest| *youngest <= lane) {
             return;
         }
@@ -73,7 +77,7 @@ mod tests {
 
     const LATEST: [u64; 4] = [40, 10, 30, 20];
 
-    /// What a thread finds, and how often it asked.
+    /// The lane that a thread got, and how many threads it checked.
     type Look = (Option<usize>, usize);
 
     fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
@@ -123,7 +127,8 @@ mod tests {
         assert_eq!(kept, core::array::from_fn(|index| index as u64));
     }
 
-    /// A hundred long lanes, and how often it was asked of one. Who came earlier is idle for longer.
+    /// A hundred long lanes, and the number of checks. Threads that came earlier have been idle for
+    /// longer.
     struct Hundred {
         lanes: [Lane; 100],
         turn: AtomicU32,
@@ -131,7 +136,7 @@ mod tests {
     }
 
     impl Hundred {
-        /// Each has a thread, the first one the thread 1.
+        /// A pool of lanes that are all in use: the first by thread 1, and so on.
         fn of_as_many_threads() -> Self {
             let hundred = Hundred {
                 lanes: core::array::from_fn(|_| Lane::default()),
