@@ -1,4 +1,4 @@
-//! An event, from the call to the bell. The steps E1 to E6 are explained in `fast_path.rs`.
+//! An event, from the call to the doorbell. `fast_path.rs` explains the steps E1 to E6.
 //!
 //! ```text
 //!   handle/coroutine.rs          suspend(): what the coroutine waits for
@@ -10,22 +10,23 @@
 //!   protocol/lane/room.rs        E2: takes a place in the lane
 //!   protocol/lane/place.rs       E4: writes the record there, and commits it
 //! ```
-//! E4 writes the slot (`protocol/slot.rs`), E5 counts (`protocol/aggregate.rs`), E6 rings
-//! (`protocol/doorbell.rs`). Any unusual condition falls through to `slow_path.rs`, where a thread without
-//! a lane looks for one (`thread_lane.rs`). `switch.rs` is the fast path of two events at one time.
+//! E4 writes the slot (`protocol/slot.rs`), E5 updates aggregates (`protocol/aggregate.rs`), E6
+//! rings (`protocol/doorbell.rs`). Any unusual condition falls through to `slow_path.rs`, where a
+//! thread without a lane requests one (`thread_lane.rs`). `switch.rs` is the fast path of two
+//! events at the same time.
 
 pub(crate) mod announce;
 mod current;
 mod fast_path;
 mod lane_place;
 mod payload;
-mod seat;
 mod sites;
 mod slow_path;
+mod station_handle;
 mod switch;
 mod thread_lane;
 
-pub(crate) use current::RunsHere;
+pub(crate) use current::CurrentCoroutine;
 pub(crate) use payload::EventPayload;
-pub(crate) use seat::Seat;
+pub(crate) use station_handle::StationHandle;
 pub(crate) use thread_lane::laneless_word;

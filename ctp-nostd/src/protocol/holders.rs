@@ -46,7 +46,7 @@ pub struct Holders {
 
 /// The follow-up work of a holder that lets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Duty {
+pub struct FollowUp {
     /// The station should count one waker less.
     pub uncount: bool,
     /// No holder is left: the shared data should be freed.
@@ -57,8 +57,8 @@ const FUTURE: u64 = 1;
 const COUNTED: u64 = 2;
 const USED: u64 = 4;
 /// Polls that ended while one of several clones was used up, modulo 2^13.
-const LOOK: u64 = 8;
-const LOOKS: u64 = CLONE - LOOK;
+const POLL: u64 = 8;
+const POLLS: u64 = CLONE - POLL;
 const CLONE: u64 = 1 << 16;
 /// A program that leaks this many clones, without dropping any, cannot continue.
 const MOST: u64 = u64::MAX / 2;
@@ -73,7 +73,7 @@ impl Holders {
     }
 
     /// Adds a clone. If true, the station should count a waker, and the caller then calls
-    /// [`is_counted`](Self::is_counted).
+    /// [`set_counted`](Self::set_counted).
     #[inline]
     pub fn add(&self) -> bool {
         let before = self.word.fetch_add(CLONE, Ordering::Relaxed); // H1
@@ -91,14 +91,14 @@ impl Holders {
     }
 
     /// The station now counts the clones.
-    pub fn is_counted(&self) {
+    pub fn set_counted(&self) {
         self.word.fetch_or(COUNTED, Ordering::Relaxed); // H3
     }
 
     /// Removes a clone in one attempt, if others are left, so that there is no follow-up work. If
     /// false, the caller uses [`subtract`](Self::subtract).
     #[inline(always)]
-    pub fn subtract_beside_others(&self) -> bool {
+    pub fn subtract_if_others(&self) -> bool {
         let now = self.word.load(Ordering::Acquire);
         let after = now - CLONE;
         let (done, not) = (Ordering::AcqRel, Ordering::Relaxed);
@@ -107,15 +107,15 @@ impl Holders {
     }
 
     /// Removes a clone.
-    pub fn subtract(&self) -> Duty {
+    pub fn subtract(&self) -> FollowUp {
         self.change(|now| self.without_count(now - CLONE)) // H4
     }
 
     /// Marks a clone that a wake is about to use up. If true, it is the only clone, and does not
-    /// count as left until [`has_woken`](Self::has_woken). If false, the caller
+    /// count as left until [`end_wake`](Self::end_wake). If false, the caller
     /// [drops](Self::subtract) it afterwards.
     #[inline(always)]
-    pub fn wakes(&self) -> bool {
+    pub fn begin_wake(&self) -> bool {
         let now = self.word.load(Ordering::Acquire); // pairs with H9
         let is_only_one = now / CLONE == 1;
         if is_only_one {
@@ -125,35 +125,35 @@ impl Holders {
         is_only_one
     }
 
-    /// Ends the wake that [`wakes`](Self::wakes) began.
+    /// Ends the wake that [`begin_wake`](Self::begin_wake) began.
     #[inline(always)]
-    pub fn has_woken(&self) -> Duty {
+    pub fn end_wake(&self) -> FollowUp {
         let change = match self.claim.load(Ordering::Relaxed) {
             0 => CLONE + USED,
             _ => CLONE - USED,
         };
         let before = self.word.fetch_sub(change, Ordering::AcqRel); // H9
-        Duty::of_one_of_the_last(before - change)
+        FollowUp::of_last(before - change)
     }
 
     /// The future no longer needs the shared data.
-    pub fn let_go(&self) -> Duty {
+    pub fn release(&self) -> FollowUp {
         let before = self.word.fetch_sub(FUTURE, Ordering::AcqRel);
-        Duty::of_one_of_the_last(before - FUTURE)
+        FollowUp::of_last(before - FUTURE)
     }
 
     /// Ends a poll of the future. Returns the follow-up work, and whether several clones are left.
     #[inline]
-    pub fn end_poll(&self) -> (Duty, bool) {
+    pub fn end_poll(&self) -> (FollowUp, bool) {
         let now = self.word.load(Ordering::Acquire);
         let (clones, used_up) = (now / CLONE, self.used_up(now));
         let must_look = now & COUNTED != 0 && (used_up != 0 || clones == 0);
-        let duty = if must_look {
-            self.change(|now| self.looked_at(now)) // H6
+        let follow_up = if must_look {
+            self.change(|now| self.after_poll(now)) // H6
         } else {
-            Duty::NOTHING
+            FollowUp::NOTHING
         };
-        (duty, 1 + used_up < clones)
+        (follow_up, 1 + used_up < clones)
     }
 
     /// How many clones are left.
@@ -185,48 +185,48 @@ impl Holders {
 
     /// At the end of a poll: clears the counted flag if no clone is left, and changes the word if
     /// one of several clones is used up.
-    fn looked_at(&self, word: u64) -> u64 {
+    fn after_poll(&self, word: u64) -> u64 {
         match self.left(word) {
             0 => word & !COUNTED,
             left if left == word / CLONE => word,
-            _ => word & !LOOKS | word.wrapping_add(LOOK) & LOOKS,
+            _ => word & !POLLS | word.wrapping_add(POLL) & POLLS,
         }
     }
 
     #[inline(always)]
-    fn change(&self, next: impl Fn(u64) -> u64) -> Duty {
+    fn change(&self, next: impl Fn(u64) -> u64) -> FollowUp {
         let mut now = self.word.load(Ordering::Acquire);
         loop {
             let after = next(now);
             let (done, not) = (Ordering::AcqRel, Ordering::Acquire);
             match self.word.compare_exchange_weak(now, after, done, not) {
-                Ok(_) => return Duty::of(now, after),
+                Ok(_) => return FollowUp::of(now, after),
                 Err(other) => now = other,
             }
         }
     }
 }
 
-impl Duty {
+impl FollowUp {
     /// No follow-up work.
-    pub const NOTHING: Self = Duty {
+    pub const NOTHING: Self = FollowUp {
         uncount: false,
         free: false,
     };
 
     #[inline(always)]
     fn of(before: u64, after: u64) -> Self {
-        Duty {
+        FollowUp {
             uncount: (before ^ after) & COUNTED != 0,
-            free: after & !(USED | LOOKS) == 0,
+            free: after & !(USED | POLLS) == 0,
         }
     }
 
     /// The work of a holder that leaves the count unchanged, unless it is the last.
     #[inline(always)]
-    fn of_one_of_the_last(after: u64) -> Self {
-        let is_last = after & !(USED | COUNTED | LOOKS) == 0;
-        Duty {
+    fn of_last(after: u64) -> Self {
+        let is_last = after & !(USED | COUNTED | POLLS) == 0;
+        FollowUp {
             uncount: is_last && after & COUNTED != 0,
             free: is_last,
         }
@@ -250,15 +250,15 @@ extern "C" fn too_many() -> ! {
 mod tests {
     use super::*;
 
-    const UNCOUNT: Duty = Duty {
+    const UNCOUNT: FollowUp = FollowUp {
         uncount: true,
         free: false,
     };
-    const FREE: Duty = Duty {
+    const FREE: FollowUp = FollowUp {
         uncount: false,
         free: true,
     };
-    const BOTH: Duty = Duty {
+    const BOTH: FollowUp = FollowUp {
         uncount: true,
         free: true,
     };
@@ -266,11 +266,11 @@ mod tests {
     fn with_clone() -> Holders {
         let holders = Holders::new();
         assert!(holders.add(), "there was none");
-        holders.is_counted();
+        holders.set_counted();
         holders
     }
 
-    fn end_poll(holders: &Holders) -> Duty {
+    fn end_poll(holders: &Holders) -> FollowUp {
         holders.end_poll().0
     }
 
@@ -278,78 +278,81 @@ mod tests {
     fn who_comes_first_and_who_is_left_is_told() {
         let holders = with_clone();
         assert!(!holders.add());
-        assert_eq!((holders.clones(), holders.subtract()), (2, Duty::NOTHING));
-        assert_eq!(end_poll(&holders), Duty::NOTHING, "there is one");
+        assert_eq!(
+            (holders.clones(), holders.subtract()),
+            (2, FollowUp::NOTHING)
+        );
+        assert_eq!(end_poll(&holders), FollowUp::NOTHING, "there is one");
         assert_eq!(holders.subtract(), UNCOUNT);
         assert!(holders.add(), "there was none");
-        holders.is_counted();
-        assert_eq!(holders.let_go(), Duty::NOTHING);
+        holders.set_counted();
+        assert_eq!(holders.release(), FollowUp::NOTHING);
         assert_eq!(holders.subtract(), BOTH);
-        assert_eq!(Holders::new().let_go(), FREE);
+        assert_eq!(Holders::new().release(), FREE);
     }
 
-    fn wake(holders: &Holders) -> Duty {
-        assert!(holders.wakes());
-        holders.has_woken()
+    fn wake(holders: &Holders) -> FollowUp {
+        assert!(holders.begin_wake());
+        holders.end_wake()
     }
 
     #[test]
     fn a_clone_that_wakes_stays_counted_until_a_poll_takes_none() {
         let holders = with_clone();
-        assert_eq!(wake(&holders), Duty::NOTHING);
+        assert_eq!(wake(&holders), FollowUp::NOTHING);
         assert!(!holders.add(), "it is still counted");
-        assert_eq!(end_poll(&holders), Duty::NOTHING);
-        assert_eq!(wake(&holders), Duty::NOTHING);
+        assert_eq!(end_poll(&holders), FollowUp::NOTHING);
+        assert_eq!(wake(&holders), FollowUp::NOTHING);
         assert_eq!(end_poll(&holders), UNCOUNT);
-        assert_eq!(end_poll(&holders), Duty::NOTHING);
+        assert_eq!(end_poll(&holders), FollowUp::NOTHING);
         assert!(holders.add());
     }
 
     #[test]
     fn a_poll_that_comes_amid_the_wake_sees_that_clone_used_up() {
         let holders = with_clone();
-        assert!(holders.wakes());
+        assert!(holders.begin_wake());
         assert_eq!((holders.clones(), end_poll(&holders)), (0, UNCOUNT));
-        assert_eq!(holders.has_woken(), Duty::NOTHING);
+        assert_eq!(holders.end_wake(), FollowUp::NOTHING);
         let holders = with_clone();
-        assert!(holders.wakes());
+        assert!(holders.begin_wake());
         assert!(!holders.add());
-        assert_eq!(end_poll(&holders), Duty::NOTHING, "it has taken one");
-        assert_eq!(holders.has_woken(), Duty::NOTHING);
+        assert_eq!(end_poll(&holders), FollowUp::NOTHING, "it has taken one");
+        assert_eq!(holders.end_wake(), FollowUp::NOTHING);
         assert_eq!(holders.subtract(), UNCOUNT);
     }
 
     #[test]
     fn one_that_is_dropped_amid_a_wake_by_the_other_was_the_last() {
         let holders = with_clone();
-        assert!(holders.wakes());
+        assert!(holders.begin_wake());
         assert!(!holders.add(), "the one before is still counted");
         assert_eq!(
             (holders.clones(), holders.end_poll()),
-            (1, (Duty::NOTHING, false))
+            (1, (FollowUp::NOTHING, false))
         );
-        assert!(!holders.wakes(), "to be dropped after its wake");
+        assert!(!holders.begin_wake(), "to be dropped after its wake");
         assert_eq!(holders.subtract(), UNCOUNT);
-        assert_eq!(holders.has_woken(), Duty::NOTHING);
-        assert_eq!(holders.let_go(), FREE);
+        assert_eq!(holders.end_wake(), FollowUp::NOTHING);
+        assert_eq!(holders.release(), FREE);
     }
 
     #[test]
     fn once_the_future_is_gone_nothing_stays_counted() {
         let holders = with_clone();
-        assert_eq!(wake(&holders), Duty::NOTHING);
-        assert_eq!(holders.let_go(), BOTH);
+        assert_eq!(wake(&holders), FollowUp::NOTHING);
+        assert_eq!(holders.release(), BOTH);
         let holders = with_clone();
-        assert_eq!(holders.let_go(), Duty::NOTHING);
+        assert_eq!(holders.release(), FollowUp::NOTHING);
         assert_eq!(wake(&holders), BOTH);
         let holders = with_clone();
-        assert!(holders.wakes());
-        assert_eq!(holders.let_go(), Duty::NOTHING, "somebody is at it");
-        assert_eq!(holders.has_woken(), BOTH);
+        assert!(holders.begin_wake());
+        assert_eq!(holders.release(), FollowUp::NOTHING, "somebody is at it");
+        assert_eq!(holders.end_wake(), BOTH);
         let holders = with_clone();
-        assert!(holders.wakes());
+        assert!(holders.begin_wake());
         assert_eq!(end_poll(&holders), UNCOUNT);
-        assert_eq!(holders.let_go(), Duty::NOTHING);
-        assert_eq!(holders.has_woken(), FREE);
+        assert_eq!(holders.release(), FollowUp::NOTHING);
+        assert_eq!(holders.end_wake(), FREE);
     }
 }

@@ -41,7 +41,7 @@ mod ring;
 mod rings;
 mod room;
 
-pub use claim::{Claimant, Pool, give_back};
+pub use claim::{LaneRequest, Pool, give_back};
 pub use copy::{Before, Copied, MOST_WORDS, Word};
 pub(crate) use own_ring::{OwnRing, RingMark};
 pub use place::Place;

@@ -41,7 +41,7 @@ struct Kept {
     judges_again: bool,
     /// The recorder issues a membarrier.
     orders: bool,
-    /// The recorder looks who is inside after its command, not before.
+    /// The recorder attempts who is inside after its command, not before.
     commands_first: bool,
 }
 

@@ -9,8 +9,8 @@ use loom::thread;
 use crate::check;
 
 /// A D2 peer's first two events, as the published SDKs write them (odd with release), while a
-/// reader looks at the slots one after the other.
-fn a_live_peer_is_told_apart(looks: usize) {
+/// reader attempts at the slots one after the other.
+fn a_live_peer_is_told_apart(attempts: usize) {
     check(move || {
         let seqs = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
         let written = Arc::clone(&seqs);
@@ -24,7 +24,7 @@ fn a_live_peer_is_told_apart(looks: usize) {
             let [first, second] = [0, 1].map(|slot| seqs[slot].load(Acquire));
             dialect::detect(&[first, second, 0, 0, 0, 0, 0, 0])
         };
-        let is_d1 = (0..looks).all(|_| look() == Some(Dialect::PerStation));
+        let is_d1 = (0..attempts).all(|_| look() == Some(Dialect::PerStation));
         assert!(!is_d1, "taken for D1");
         peer.join().expect("a peer does not panic");
     });

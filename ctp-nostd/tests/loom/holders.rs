@@ -1,7 +1,7 @@
 //! Counting the clones of a future's waker: who finds none left finds what the last one did, and
 //! who waits with one has one.
 
-use ctp_nostd::holders::{Duty, Holders};
+use ctp_nostd::holders::{FollowUp, Holders};
 use ctp_nostd::live;
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -43,13 +43,13 @@ impl Future {
     pub fn clone_one(&self) {
         if self.holders.add() {
             live::add(&self.station.wakers, GENERATION); // H2
-            self.holders.is_counted(); // H3
+            self.holders.set_counted(); // H3
         }
     }
 
     pub fn drop_one(&self) {
-        if !self.holders.subtract_beside_others() {
-            self.do_duty(self.holders.subtract());
+        if !self.holders.subtract_if_others() {
+            self.do_follow_up(self.holders.subtract());
         }
     }
 
@@ -61,11 +61,11 @@ impl Future {
     /// The wake itself uses it up, and has it polled.
     pub fn wake_by_one(&self) {
         self.station.wake(); // L1
-        let is_only_one = self.holders.wakes(); // H8
+        let is_only_one = self.holders.begin_wake(); // H8
         self.is_queued.swap(true, AcqRel); // L2
         self.station.take_turn();
         match is_only_one {
-            true => self.do_duty(self.holders.has_woken()), // H9
+            true => self.do_follow_up(self.holders.end_wake()), // H9
             false => self.drop_one(),
         }
     }
@@ -75,8 +75,8 @@ impl Future {
         self.station.wake();
         self.is_queued.swap(true, AcqRel);
         self.station.take_turn();
-        assert!(self.holders.wakes());
-        self.do_duty(self.holders.has_woken());
+        assert!(self.holders.begin_wake());
+        self.do_follow_up(self.holders.end_wake());
     }
 
     /// The poll that such a wake leads to, if it came to that, takes none.
@@ -99,25 +99,25 @@ impl Future {
     pub fn is_over(&self) {
         self.poll_if_woken();
         assert_eq!(self.wakers(), Some(0), "it waits without");
-        self.let_go();
+        self.release();
         assert!(self.is_freed_once());
     }
 
-    pub fn let_go(&self) {
-        self.do_duty(self.holders.let_go());
+    pub fn release(&self) {
+        self.do_follow_up(self.holders.release());
     }
 
-    fn do_duty(&self, duty: Duty) {
-        if duty.uncount {
+    fn do_follow_up(&self, follow_up: FollowUp) {
+        if follow_up.uncount {
             live::subtract(&self.station.wakers, GENERATION); // H5, H7
         }
-        if duty.free {
+        if follow_up.free {
             self.freed.fetch_add(1, Relaxed);
         }
     }
 
     pub fn end_poll(&self) {
-        self.do_duty(self.holders.end_poll().0); // H6
+        self.do_follow_up(self.holders.end_poll().0); // H6
         self.suspend();
     }
 
@@ -146,13 +146,13 @@ fn run(future: &Arc<Future>, threads: [fn(&Future); 2], recorder: impl Fn(&Futur
     }
 }
 
-/// One thread wakes and drops its clone, another one drops the other, and the recorder looks.
+/// One thread wakes and drops its clone, another one drops the other, and the recorder attempts.
 fn the_last_one_tells_what_all_did(threads: [fn(&Future); 2]) {
     check(move || {
         let future = Future::with_clones(2);
         run(&future, threads, |future| future.station.look());
         assert_eq!(future.wakers(), Some(0));
-        assert!(future.holders.let_go().free);
+        assert!(future.holders.release().free);
     });
 }
 
@@ -171,7 +171,7 @@ fn who_uses_up_one_of_two_clones_tells_of_its_wake() {
         run(&future, threads, |future| future.station.look());
         future.end_poll();
         assert_eq!(future.wakers(), Some(0));
-        assert!(future.holders.let_go().free);
+        assert!(future.holders.release().free);
     });
 }
 
@@ -192,7 +192,7 @@ fn without_order_among_those_who_drop_it_looks_abandoned() {
     the_last_one_tells_what_all_did([wake_and_drop_one, drop_one]);
 }
 
-/// The only clone is used up by a wake while a poll ends that takes none, and the recorder looks.
+/// The only clone is used up by a wake while a poll ends that takes none, and the recorder attempts.
 fn a_poll_that_takes_none_tells_of_the_wake(wake: fn(&Future), end_poll: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
@@ -303,7 +303,7 @@ fn the_next_one_was_the_last(poll: fn(&Future)) {
             future.end_poll();
         }
         assert_eq!(future.wakers(), Some(0), "it waits without");
-        assert!(future.holders.let_go().free);
+        assert!(future.holders.release().free);
     });
 }
 
@@ -337,7 +337,7 @@ fn whoever_goes_last_frees_it_and_leaves_nothing_counted() {
     for goes in [Future::drop_one, Future::wake_by_one] {
         check(move || {
             let future = Future::with_clones(1);
-            run(&future, [goes, Future::let_go], |_| {});
+            run(&future, [goes, Future::release], |_| {});
             assert_eq!(future.freed.load(Acquire), 1);
             assert_eq!(future.wakers(), Some(0));
         });

@@ -67,7 +67,7 @@ fn whoever_goes_last_amid_a_wake_frees_it() {
             future.clone_one();
             let other = beside(&future, goes);
             future.end_poll();
-            future.let_go();
+            future.release();
             join([wakes, other]);
             assert!(future.is_freed_once() && future.wakers() == Some(0));
         });

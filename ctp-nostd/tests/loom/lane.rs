@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use ctp_nostd::lane::{Claimant, Copied, Payload, Place, Pool, RecordState, Ring, Room, give_back};
+use ctp_nostd::lane::{
+    Copied, LaneRequest, Payload, Place, Pool, RecordState, Ring, Room, give_back,
+};
 use ctp_nostd::layout::{Lane, LaneRecord};
 use ctp_nostd::site::SiteWord;
 use loom::sync::Arc;
@@ -135,7 +137,7 @@ fn look(ring: &Ring<'_>) -> Vec<u64> {
         RecordState::Whole(copied) => Some((at, copied)),
         RecordState::Pending | RecordState::Overwritten => None,
     };
-    let is_its_own = |(place, copied): (u64, Copied)| {
+    let is_own = |(place, copied): (u64, Copied)| {
         let (at, payload) = copied.read();
         let site = SiteWord::from_id(place as u32 + 20).0;
         let found = (at, payload.n, payload.site, payload.arg);
@@ -143,7 +145,7 @@ fn look(ring: &Ring<'_>) -> Vec<u64> {
         place
     };
     let places = ring.oldest()..ring.head();
-    places.filter_map(whole).map(is_its_own).collect()
+    places.filter_map(whole).map(is_own).collect()
 }
 
 // LT-05, LT-08
@@ -173,14 +175,14 @@ type Lanes<const COUNT: usize> = Arc<([Lane; COUNT], AtomicU32)>;
 fn take<const COUNT: usize>(lanes: &Lanes<COUNT>, thread: u32) -> Option<usize> {
     let (lanes, turn) = &**lanes;
     let (long, short) = lanes.split_at(1);
-    let claimant = Claimant {
+    let request = LaneRequest {
         thread,
         owner: 1,
-        looks: 0,
-        is_gone: |_| false,
+        attempts: 0,
+        has_exited: |_| false,
         introduce: |_| true,
     };
-    claimant.claim(Pool { long, short, turn })
+    request.claim(Pool { long, short, turn })
 }
 
 // LT-03, LT-12, LT-13
@@ -254,11 +256,11 @@ fn who_takes_a_lane_that_was_given_back_writes_over_nothing_that_was_not_read() 
     check(|| {
         let memory = Arc::new(Memory::default());
         let claim = |memory: &Memory, thread| {
-            let claimant = Claimant {
+            let request = LaneRequest {
                 thread,
                 owner: 1,
-                looks: 0,
-                is_gone: |_| false,
+                attempts: 0,
+                has_exited: |_| false,
                 introduce: |_| memory.ring().room() != Room::NONE,
             };
             let turn = AtomicU32::new(0);
@@ -267,7 +269,7 @@ fn who_takes_a_lane_that_was_given_back_writes_over_nothing_that_was_not_read() 
                 short: &[],
                 turn: &turn,
             };
-            claimant.claim(pool).is_some()
+            request.claim(pool).is_some()
         };
         assert!(claim(&memory, 1));
         (0..2).for_each(|attempt| memory.write(attempt));
@@ -369,7 +371,7 @@ fn without_the_order_of_its_return_a_record_is_overwritten_while_it_is_read() {
     a_record_is_whole(Flaw::Tail);
 }
 
-/// The same ring, written over: the reader looks at the head once more.
+/// The same ring, written over: the reader attempts at the head once more.
 #[derive(Clone, Copy)]
 enum Haste {
     None,

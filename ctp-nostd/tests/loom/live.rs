@@ -57,7 +57,7 @@ impl Station {
 }
 
 /// A poll has left its only waker to a thread, which clones it and drops the clone, then wakes and
-/// drops it. The recorder looks meanwhile.
+/// drops it. The recorder attempts meanwhile.
 fn none_is_left_only_after_the_wake(wake: fn(&Station)) {
     check(move || {
         let station = Station::new();

@@ -200,7 +200,7 @@ unsafe impl Platform for Board {
     fn ring() {}
 }
 
-/// The probe itself moves in, twice, while the recorder looks who is there.
+/// The probe itself moves in, twice, while the recorder attempts who is there.
 // CTP-22
 #[test]
 fn who_lives_in_a_station_is_known_whole_or_not_at_all() {

@@ -1,18 +1,18 @@
-//! The poll of a traced future that goes on in a thread: how far up a chain of callers can be
-//! followed, and which one was found.
+//! The poll of a traced future that is in progress in a thread: how far up a chain of callers can
+//! be followed, and which chain was found.
 //!
 //! ```text
-//!   Polling::begin ──> the future's own code ──> Waker::clone: Polled::note ──> Polling::end
+//!   Polling::begin ──> the future's code ──> Waker::clone: Polled::record_chain ──> Polling::end
 //! ```
-//! What the thread remembers of the poll is in `platform/polled.rs`.
+//! `platform/polled.rs` holds what the thread remembers of the poll.
 
 use core::mem::ManuallyDrop;
 
-use crate::linux::stack::walk::Here;
+use crate::linux::stack::walk::Position;
 use crate::platform::{Local, SavedPoll};
 use crate::protocol::chain::FoundChain;
 
-/// A poll that goes on. What was polled around it goes on when it ends, also by a panic.
+/// A poll in progress. When it ends, even by a panic, the outer poll continues.
 #[derive(Debug)]
 pub(crate) struct Polling<L: Fn() -> &'static Local> {
     local: L,
@@ -21,10 +21,10 @@ pub(crate) struct Polling<L: Fn() -> &'static Local> {
 }
 
 impl<L: Fn() -> &'static Local> Polling<L> {
-    /// The function at `here` polls one that is given this waker. `local` is asked again at the
-    /// end: that may be in another thread.
+    /// Starts a poll, by the function at `here`, with this waker. `local` is called again at the
+    /// end, which may be in another thread.
     #[inline(always)]
-    pub fn begin(local: L, waker: usize, here: &Here) -> Self {
+    pub fn begin(local: L, waker: usize, here: &Position) -> Self {
         let before = local().polled.replace(SavedPoll {
             waker,
             top: here.sp,
@@ -38,7 +38,7 @@ impl<L: Fn() -> &'static Local> Polling<L> {
         }
     }
 
-    /// The chain that was found.
+    /// Ends the poll, and returns the chain that it found.
     #[inline(always)]
     pub fn end(self) -> FoundChain {
         ManuallyDrop::new(self).restore()
@@ -66,18 +66,18 @@ mod tests {
 
     use super::*;
 
-    fn at(sp: usize) -> Here {
-        Here { pc: 1, fp: 9, sp }
+    fn at(sp: usize) -> Position {
+        Position { pc: 1, fp: 9, sp }
     }
 
     #[test]
     fn a_poll_within_a_poll_leaves_its_words_as_they_were() {
         static LOCAL: Local = Local::new();
         let outer = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(3);
+        LOCAL.polled.record_chain(3);
         let inner = Polling::begin(|| &LOCAL, 8, &at(100));
         assert!(LOCAL.polled.limits(7).is_none());
-        LOCAL.polled.note(4);
+        LOCAL.polled.record_chain(4);
         assert_eq!(inner.end().chain, 4);
         assert_eq!(LOCAL.polled.limits(7).map(|it| it.top), Some(200));
         assert_eq!(outer.end().chain, 3);
@@ -102,7 +102,7 @@ mod tests {
         let moved = Polling::begin(local, 7, &at(200));
         NOW.store(1, Ordering::Relaxed);
         let other = Polling::begin(local, 8, &at(500));
-        LOCALS[1].polled.note(5);
+        LOCALS[1].polled.record_chain(5);
         assert_eq!(moved.end(), FoundChain::default());
         assert_eq!(other.end().chain, 5);
     }
@@ -113,7 +113,7 @@ mod tests {
         let found = |chains: &[u32]| {
             let polling = Polling::begin(|| &LOCAL, 7, &at(200));
             for chain in chains {
-                LOCAL.polled.note(*chain);
+                LOCAL.polled.record_chain(*chain);
             }
             polling.end()
         };
@@ -131,18 +131,18 @@ mod tests {
     fn what_was_found_before_the_last_waker_was_dropped_is_void() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.begin_anew();
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.all_wakers_dropped();
         let inner = Polling::begin(|| &LOCAL, 8, &at(100));
-        assert!(!LOCAL.polled.note(5), "another poll");
+        assert!(!LOCAL.polled.record_chain(5), "another poll");
         inner.end();
-        assert!(LOCAL.polled.note(7));
-        assert!(!LOCAL.polled.note(8));
+        assert!(LOCAL.polled.record_chain(7));
+        assert!(!LOCAL.polled.record_chain(8));
         let found = polling.end();
         assert_eq!((found.chain, found.last), (7, 8));
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.begin_anew();
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.all_wakers_dropped();
         assert_eq!(
             polling.end().settled(),
             FoundChain::default(),
@@ -154,15 +154,15 @@ mod tests {
     fn what_was_found_before_one_of_the_wakers_was_dropped_gives_way_to_what_comes_after() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.outlives_a_waker();
-        assert!(LOCAL.polled.note(7));
-        assert!(!LOCAL.polled.note(7));
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.waker_dropped();
+        assert!(LOCAL.polled.record_chain(7));
+        assert!(!LOCAL.polled.record_chain(7));
         let found = polling.end();
         assert_eq!((found.chain, found.is_one_of_several()), (7, false));
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
-        LOCAL.polled.note(6);
-        LOCAL.polled.outlives_a_waker();
+        LOCAL.polled.record_chain(6);
+        LOCAL.polled.waker_dropped();
         let found = polling.end().settled();
         assert_eq!((found.chain, found.last), (6, 0), "none was taken");
     }

@@ -1,4 +1,5 @@
-//! `/proc/self/pagemap`: which pages are present, and which are guard regions. To look changes nothing.
+//! `/proc/self/pagemap`: which pages are present, and which are guard regions. Reading it changes
+//! nothing.
 
 use core::ops::Range;
 
@@ -25,7 +26,7 @@ pub(super) fn any_guard(memory: Range<usize>) -> bool {
     any(memory, |entry| entry & GUARD != 0) == Some(true)
 }
 
-/// Nothing if the entries cannot all be read.
+/// Whether an entry satisfies the predicate; nothing if the entries cannot all be read.
 fn any(memory: Range<usize>, is_it: impl Fn(u64) -> bool) -> Option<bool> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, c"/proc/self/pagemap", flags, Mode::empty()).ok()?;

@@ -22,23 +22,23 @@ use crate::sync::{AtomicU32, Ordering};
 pub(crate) const GIVEN_BACK: u32 = u32::MAX;
 
 /// While no more lanes than this are in use, and others are left, a thread makes no checks.
-const FEW: usize = 15;
+const FEW_LANES: usize = 15;
 
 /// The cost of a check, in quarters.
-const ASK: u16 = 4;
+const CHECK_COST: u16 = 4;
 
 /// Saved by a thread that comes while few lanes are in use, and by any other thread.
-const BY_ONE_OF_FEW: u16 = ASK;
-const BY_ANY: u16 = 1;
+const SAVED_WHILE_FEW: u16 = CHECK_COST;
+const SAVED_BY_ANY: u16 = 1;
 
 /// Saved by a check that finds a free lane.
-const BY_A_FIND: u16 = 3 * ASK;
+const SAVED_BY_FIND: u16 = 3 * CHECK_COST;
 
 /// The savings are capped here.
-const SAVED_AT_MOST: u16 = 32 * ASK;
+const MAX_SAVED: u16 = 32 * CHECK_COST;
 
 /// Most checks that a thread makes at once while unused lanes are left.
-const ASKED_AT_ONCE: u16 = 8;
+const MAX_CHECKS_AT_ONCE: u16 = 8;
 
 /// Distance from a checked lane to the next. A prime, so that all lanes are visited whatever their
 /// number.
@@ -46,10 +46,10 @@ const STRIDE: usize = 40_487;
 
 /// Checks per attempt once all lanes have been used, and the number of oldest lanes that are tried
 /// where lanes are overwritten.
-pub(super) const ASKED_AT_LOOK: usize = 16;
+pub(super) const CHECKS_PER_ATTEMPT: usize = 16;
 
 /// Further checks at a thread's first attempt.
-const ASKED_AT_LAST: usize = 128;
+const CHECKS_AT_FIRST_ATTEMPT: usize = 128;
 
 /// All lanes of a memory, by number: the long lanes, then the short lanes. Lanes are taken in
 /// order.
@@ -82,12 +82,12 @@ impl Turn {
     }
 
     fn save(&mut self, more: u16) {
-        self.saved = self.saved.saturating_add(more).min(SAVED_AT_MOST);
+        self.saved = self.saved.saturating_add(more).min(MAX_SAVED);
     }
 
     /// How many checks a new thread may make.
-    fn asks(&self) -> usize {
-        (self.saved / ASK).min(ASKED_AT_ONCE).into()
+    fn checks(&self) -> usize {
+        (self.saved / CHECK_COST).min(MAX_CHECKS_AT_ONCE).into()
     }
 
     fn word(self) -> u32 {
@@ -97,16 +97,16 @@ impl Turn {
 
 /// A thread's request for a lane, and what the thread knows.
 #[derive(Clone, Copy, Debug)]
-pub struct Claimant<G, I> {
+pub struct LaneRequest<G, I> {
     /// Kernel id of the thread.
     pub thread: u32,
     /// Attach id of the thread's probe. Another copy of the probe in the same program has lanes of
     /// its own.
     pub owner: u32,
     /// How often the thread has requested a lane before.
-    pub looks: u32,
+    pub attempts: u32,
     /// Has this thread of the process exited?
-    pub is_gone: G,
+    pub has_exited: G,
     /// Writes into the lane with this number that it belongs to the thread now. False if there is
     /// no room.
     pub introduce: I,
@@ -134,23 +134,31 @@ impl<'m> Pool<'m> {
     }
 }
 
-impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
+impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
     /// Takes a lane: a free lane among some that were used before, or else the first lane that was
     /// never used. Only the first attempt also checks many more lanes.
     pub fn claim(&self, pool: Pool<'_>) -> Option<usize> {
         let used = pool.used();
         let mut turn = Turn::of(pool.turn.load(Ordering::Relaxed));
-        let more = if self.looks == 0 { ASKED_AT_LAST } else { 0 };
-        turn.save(if used <= FEW { BY_ONE_OF_FEW } else { BY_ANY });
-        let some = match used < pool.count() {
-            true if used <= FEW => self.given_back(pool, used),
-            true => self.ask(pool, used, turn.asks(), &mut turn),
-            false => self.ask(pool, used, ASKED_AT_LOOK, &mut turn),
+        let more = if self.attempts == 0 {
+            CHECKS_AT_FIRST_ATTEMPT
+        } else {
+            0
         };
-        let some = some.or_else(|| self.fresh(pool, used..pool.count()));
-        let some = some.or_else(|| self.ask(pool, used, more, &mut turn));
+        turn.save(if used <= FEW_LANES {
+            SAVED_WHILE_FEW
+        } else {
+            SAVED_BY_ANY
+        });
+        let found = match used < pool.count() {
+            true if used <= FEW_LANES => self.given_back(pool, used),
+            true => self.check_used(pool, used, turn.checks(), &mut turn),
+            false => self.check_used(pool, used, CHECKS_PER_ATTEMPT, &mut turn),
+        };
+        let found = found.or_else(|| self.fresh(pool, used..pool.count()));
+        let found = found.or_else(|| self.check_used(pool, used, more, &mut turn));
         pool.turn.store(turn.word(), Ordering::Relaxed);
-        some
+        found
     }
 
     /// Takes the first of these lanes that was never used.
@@ -168,14 +176,20 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
     }
 
     /// Checks `count` of the lanes in use, each at most once, and takes the first free lane.
-    fn ask(&self, pool: Pool<'_>, used: usize, count: usize, turn: &mut Turn) -> Option<usize> {
+    fn check_used(
+        &self,
+        pool: Pool<'_>,
+        used: usize,
+        count: usize,
+        turn: &mut Turn,
+    ) -> Option<usize> {
         for _ in 0..count.min(used) {
             let strides = usize::from(turn.next).checked_rem(used)?;
             let number = strides.wrapping_mul(STRIDE).checked_rem(used)?;
             turn.next = strides.saturating_add(1) as u16;
-            turn.saved = turn.saved.saturating_sub(ASK);
+            turn.saved = turn.saved.saturating_sub(CHECK_COST);
             if self.has_taken(pool, number) {
-                turn.save(BY_A_FIND);
+                turn.save(SAVED_BY_FIND);
                 return Some(number);
             }
         }
@@ -200,7 +214,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
                 .compare_exchange(holder, self.thread, taken, not)
         };
         let is_taken = self
-            .free_of(lane)
+            .free_holder(lane)
             .map(exchange)
             .is_some_and(|it| it.is_ok());
         if is_taken {
@@ -210,24 +224,24 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
     }
 
     /// The previous holder of a lane that is free for this thread.
-    fn free_of(&self, lane: &Lane) -> Option<u32> {
+    fn free_holder(&self, lane: &Lane) -> Option<u32> {
         let holder = lane.thread.load(Ordering::Relaxed);
-        let is_free = holder == 0 || self.needs_no_asking(lane, holder);
-        (is_free || (self.is_gone)(holder)).then_some(holder)
+        let is_free = holder == 0 || self.is_free_unchecked(lane, holder);
+        (is_free || (self.has_exited)(holder)).then_some(holder)
     }
 
     /// Was the lane used before, and is it free without a check?
     pub(super) fn is_known_free(&self, lane: &Lane) -> bool {
-        self.needs_no_asking(lane, lane.thread.load(Ordering::Relaxed))
+        self.is_free_unchecked(lane, lane.thread.load(Ordering::Relaxed))
     }
 
-    fn needs_no_asking(&self, lane: &Lane, holder: u32) -> bool {
-        holder == GIVEN_BACK || self.is_its_own(lane, holder)
+    fn is_free_unchecked(&self, lane: &Lane, holder: u32) -> bool {
+        holder == GIVEN_BACK || self.is_own(lane, holder)
     }
 
     /// Was the lane that of an earlier thread with the same id? In another copy of the probe, that
     /// thread may be this thread.
-    fn is_its_own(&self, lane: &Lane, holder: u32) -> bool {
+    fn is_own(&self, lane: &Lane, holder: u32) -> bool {
         holder == self.thread && lane.owner.load(Ordering::Relaxed) == self.owner
     }
 }
@@ -253,15 +267,15 @@ pub(super) mod tests {
         Pool { long, short, turn }
     }
 
-    pub fn claimant<G: Fn(u32) -> bool>(
+    pub fn request<G: Fn(u32) -> bool>(
         thread: u32,
-        is_gone: G,
-    ) -> Claimant<G, impl Fn(usize) -> bool> {
-        Claimant {
+        has_exited: G,
+    ) -> LaneRequest<G, impl Fn(usize) -> bool> {
+        LaneRequest {
             thread,
             owner: 1,
-            looks: 0,
-            is_gone,
+            attempts: 0,
+            has_exited,
             introduce: |_| true,
         }
     }
@@ -273,14 +287,14 @@ pub(super) mod tests {
         let turn = AtomicU32::new(0);
         give_back(&lanes[0]);
         let claim = |thread, introduce: fn(usize) -> bool| {
-            let claimant = Claimant {
+            let request = LaneRequest {
                 thread,
                 owner: 1,
-                looks: 0,
-                is_gone: |_| false,
+                attempts: 0,
+                has_exited: |_| false,
                 introduce,
             };
-            claimant.claim(pool(&lanes, &turn))
+            request.claim(pool(&lanes, &turn))
         };
         assert_eq!(claim(1, |number| number != 0), Some(1));
         assert_eq!(claim(2, |_| true), Some(0));
@@ -292,45 +306,45 @@ pub(super) mod tests {
         let lanes: [Lane; 4] = Default::default();
         let turn = AtomicU32::new(0);
         let claim = |owner| {
-            let claimant = Claimant {
+            let request = LaneRequest {
                 owner,
-                ..claimant(1, |_| false)
+                ..request(1, |_| false)
             };
-            claimant.claim(pool(&lanes, &turn))
+            request.claim(pool(&lanes, &turn))
         };
         assert_eq!([1, 2].map(claim), [Some(0), Some(1)]);
         assert_eq!(claim(1), Some(0), "a later thread with that id");
     }
 
-    /// A hundred lanes, and the number of checks.
-    struct Hundred {
+    /// A lanes_in_use lanes, and the number of checks.
+    struct LanePool {
         lanes: [Lane; 100],
         turn: AtomicU32,
-        asked: Cell<usize>,
+        checks: Cell<usize>,
     }
 
-    impl Hundred {
-        fn of_nobody() -> Self {
-            Hundred {
+    impl LanePool {
+        fn unused() -> Self {
+            LanePool {
                 lanes: core::array::from_fn(|_| Lane::default()),
                 turn: AtomicU32::new(0),
-                asked: Cell::new(0),
+                checks: Cell::new(0),
             }
         }
 
         /// The lane that a thread got, and how many threads it checked.
-        fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> (Option<usize>, usize) {
-            self.asked.set(0);
-            let is_gone = |thread| {
-                self.asked.set(self.asked.get() + 1);
+        fn claim(&self, thread: u32, attempts: u32, gone: Range<u32>) -> (Option<usize>, usize) {
+            self.checks.set(0);
+            let has_exited = |thread| {
+                self.checks.set(self.checks.get() + 1);
                 gone.contains(&thread)
             };
-            let claimant = Claimant {
-                looks,
-                ..claimant(thread, is_gone)
+            let request = LaneRequest {
+                attempts,
+                ..request(thread, has_exited)
             };
-            let found = claimant.claim(pool(&self.lanes, &self.turn));
-            (found, self.asked.get())
+            let found = request.claim(pool(&self.lanes, &self.turn));
+            (found, self.checks.get())
         }
 
         fn used(&self) -> usize {
@@ -341,49 +355,55 @@ pub(super) mod tests {
     // LT-12
     #[test]
     fn while_there_are_lanes_that_nobody_had_most_threads_ask_of_none() {
-        let hundred = Hundred::of_nobody();
-        let look = |thread| {
-            let (found, asked) = hundred.look(thread, 0, 0..0);
+        let lane_pool = LanePool::unused();
+        let claim = |thread| {
+            let (found, checks) = lane_pool.claim(thread, 0, 0..0);
             assert_eq!(found, Some(thread as usize - 1));
-            asked
+            checks
         };
-        let asked: [usize; 100] = core::array::from_fn(|index| look(index as u32 + 1));
-        let (few, more) = asked.split_at(FEW + 1);
-        assert!(few.iter().all(|asked| *asked == 0));
-        assert!(more.iter().all(|asked| *asked <= ASKED_AT_ONCE.into()));
-        let have_asked = more.iter().filter(|asked| **asked != 0).count();
-        assert!(have_asked <= 2 + more.len() / usize::from(ASK), "{more:?}");
+        let checks: [usize; 100] = core::array::from_fn(|index| claim(index as u32 + 1));
+        let (few, more) = checks.split_at(FEW_LANES + 1);
+        assert!(few.iter().all(|checks| *checks == 0));
+        assert!(
+            more.iter()
+                .all(|checks| *checks <= MAX_CHECKS_AT_ONCE.into())
+        );
+        let have_asked = more.iter().filter(|checks| **checks != 0).count();
+        assert!(
+            have_asked <= 2 + more.len() / usize::from(CHECK_COST),
+            "{more:?}"
+        );
     }
 
     // LT-12
     #[test]
     fn a_thread_asks_of_few_lanes_at_each_look_and_in_the_end_of_all() {
-        let hundred = Hundred::of_nobody();
-        (1..=100).for_each(|thread| assert!(hundred.look(thread, 0, 0..0).0.is_some()));
-        let all = (None, ASKED_AT_LOOK + 100);
-        assert_eq!(hundred.look(1000, 0, 0..0), all, "at its first");
-        assert_eq!(hundred.look(1000, 1, 0..0), (None, ASKED_AT_LOOK));
-        let looks = 1..=100_u32.div_ceil(ASKED_AT_LOOK as u32);
-        let mut found = looks.map(|look| hundred.look(1000, look, 77..78).0);
+        let lane_pool = LanePool::unused();
+        (1..=100).for_each(|thread| assert!(lane_pool.claim(thread, 0, 0..0).0.is_some()));
+        let all = (None, CHECKS_PER_ATTEMPT + 100);
+        assert_eq!(lane_pool.claim(1000, 0, 0..0), all, "at its first");
+        assert_eq!(lane_pool.claim(1000, 1, 0..0), (None, CHECKS_PER_ATTEMPT));
+        let attempts = 1..=100_u32.div_ceil(CHECKS_PER_ATTEMPT as u32);
+        let mut found = attempts.map(|look| lane_pool.claim(1000, look, 77..78).0);
         assert!(found.any(|number| number == Some(76)));
     }
 
     // LT-13
     #[test]
     fn twice_as_many_lanes_are_used_as_threads_live_at_a_time() {
-        let hundred = Hundred::of_nobody();
+        let lane_pool = LanePool::unused();
         for thread in 1..=10_000 {
             let gone = 0..thread.max(8) - 7;
-            assert!(hundred.look(thread, 0, gone).0.is_some());
+            assert!(lane_pool.claim(thread, 0, gone).0.is_some());
         }
-        assert_eq!(hundred.used(), 16, "eight at a time");
+        assert_eq!(lane_pool.used(), 16, "eight at a time");
         for thread in 10_001..10_030 {
-            hundred.look(thread, 0, 0..10_000);
+            lane_pool.claim(thread, 0, 0..10_000);
         }
         for thread in 10_030..=20_000 {
-            hundred.look(thread, 0, 10_030..thread.max(10_037) - 7);
+            lane_pool.claim(thread, 0, 10_030..thread.max(10_037) - 7);
         }
         let living = 1 + 29 + 8;
-        assert!(hundred.used() <= 2 * living, "{} used", hundred.used());
+        assert!(lane_pool.used() <= 2 * living, "{} used", lane_pool.used());
     }
 }

@@ -13,13 +13,13 @@
 
 use core::mem::swap;
 
-use super::claim::{ASKED_AT_LOOK, Claimant, Pool};
+use super::claim::{CHECKS_PER_ATTEMPT, LaneRequest, Pool};
 use crate::memory::layout::Lane;
 
 /// The lanes with the oldest latest records, in order of age: {time of that record, lane number}.
-struct Oldest([(u64, usize); ASKED_AT_LOOK]);
+struct Oldest([(u64, usize); CHECKS_PER_ATTEMPT]);
 
-impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> Claimant<G, I> {
+impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
     /// Takes a lane where lanes are overwritten: a long lane that was never used, or else, of the
     /// free lanes, the lane with the oldest `latest` record, as far as a few checks can tell.
     pub fn claim_oldest(&self, pool: Pool<'_>, latest: impl Fn(usize) -> u64) -> Option<usize> {
@@ -46,7 +46,7 @@ impl Oldest {
     const NO_LANE: (u64, usize) = (u64::MAX, usize::MAX);
 
     fn of(lanes: impl Iterator<Item = (u64, usize)>) -> Self {
-        let mut oldest = Oldest([Self::NO_LANE; ASKED_AT_LOOK]);
+        let mut oldest = Oldest([Self::NO_LANE; CHECKS_PER_ATTEMPT]);
         lanes.for_each(|lane| oldest.keep(lane));
         oldest
     }
@@ -71,19 +71,19 @@ mod tests {
     use core::ops::Range;
 
     use super::*;
-    use crate::protocol::lane::claim::tests::{claimant, pool};
+    use crate::protocol::lane::claim::tests::{pool, request};
     use crate::protocol::lane::give_back;
     use crate::sync::{AtomicU32, Ordering};
 
     const LATEST: [u64; 4] = [40, 10, 30, 20];
 
     /// The lane that a thread got, and how many threads it checked.
-    type Look = (Option<usize>, usize);
+    type Claim = (Option<usize>, usize);
 
     fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
         let turn = AtomicU32::new(0);
-        let claimant = claimant(thread, |thread| gone.contains(&thread));
-        claimant.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
+        let request = request(thread, |thread| gone.contains(&thread));
+        request.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
     }
 
     // LT-14
@@ -127,41 +127,41 @@ mod tests {
         assert_eq!(kept, core::array::from_fn(|index| index as u64));
     }
 
-    /// A hundred long lanes, and the number of checks. Threads that came earlier have been idle for
+    /// A lanes_in_use long lanes, and the number of checks. Threads that came earlier have been idle for
     /// longer.
-    struct Hundred {
+    struct LanePool {
         lanes: [Lane; 100],
         turn: AtomicU32,
-        asked: Cell<usize>,
+        checks: Cell<usize>,
     }
 
-    impl Hundred {
+    impl LanePool {
         /// A pool of lanes that are all in use: the first by thread 1, and so on.
-        fn of_as_many_threads() -> Self {
-            let hundred = Hundred {
+        fn all_in_use() -> Self {
+            let lane_pool = LanePool {
                 lanes: core::array::from_fn(|_| Lane::default()),
                 turn: AtomicU32::new(0),
-                asked: Cell::new(0),
+                checks: Cell::new(0),
             };
             for thread in 1..=100 {
-                let look = hundred.look(thread, 0, 0..0);
-                assert_eq!(look, (Some(thread as usize - 1), 0));
+                let claimed = lane_pool.claim(thread, 0, 0..0);
+                assert_eq!(claimed, (Some(thread as usize - 1), 0));
             }
-            hundred
+            lane_pool
         }
 
-        fn look(&self, thread: u32, looks: u32, gone: Range<u32>) -> Look {
-            self.asked.set(0);
-            let is_gone = |thread| {
-                self.asked.set(self.asked.get() + 1);
+        fn claim(&self, thread: u32, attempts: u32, gone: Range<u32>) -> Claim {
+            self.checks.set(0);
+            let has_exited = |thread| {
+                self.checks.set(self.checks.get() + 1);
                 gone.contains(&thread)
             };
-            let claimant = Claimant {
-                looks,
-                ..claimant(thread, is_gone)
+            let request = LaneRequest {
+                attempts,
+                ..request(thread, has_exited)
             };
-            let found = claimant.claim_oldest(self.pool(), |number| self.holder(number).into());
-            (found, self.asked.get())
+            let found = request.claim_oldest(self.pool(), |number| self.holder(number).into());
+            (found, self.checks.get())
         }
 
         fn pool(&self) -> Pool<'_> {
@@ -180,59 +180,63 @@ mod tests {
     // LT-12
     #[test]
     fn where_all_threads_live_it_asks_of_few_of_the_oldest_and_of_as_many_as_any() {
-        let hundred = Hundred::of_as_many_threads();
-        let all = 2 * ASKED_AT_LOOK + 100;
-        assert_eq!(hundred.look(1000, 0, 0..0), (None, all), "at its first");
-        assert_eq!(hundred.look(1000, 16, 0..0), (None, 2 * ASKED_AT_LOOK));
+        let lane_pool = LanePool::all_in_use();
+        let all = 2 * CHECKS_PER_ATTEMPT + 100;
+        assert_eq!(lane_pool.claim(1000, 0, 0..0), (None, all), "at its first");
+        assert_eq!(
+            lane_pool.claim(1000, 16, 0..0),
+            (None, 2 * CHECKS_PER_ATTEMPT)
+        );
     }
 
     // LT-14
     #[test]
     fn the_longest_dead_of_many_is_first_while_few_have_been_idle_for_longer() {
-        let hundred = Hundred::of_as_many_threads();
-        let idle = ASKED_AT_LOOK as u32 - 1;
+        let lane_pool = LanePool::all_in_use();
+        let idle = CHECKS_PER_ATTEMPT as u32 - 1;
         let gone = idle + 1..50;
         for dead in gone.clone() {
-            let look = hundred.look(1000 + dead, 0, gone.clone());
-            assert_eq!(look, (Some(dead as usize - 1), ASKED_AT_LOOK));
+            let claimed = lane_pool.claim(1000 + dead, 0, gone.clone());
+            assert_eq!(claimed, (Some(dead as usize - 1), CHECKS_PER_ATTEMPT));
         }
-        assert_eq!(hundred.look(2000, 0, gone).0, None, "all others live");
+        assert_eq!(lane_pool.claim(2000, 0, gone).0, None, "all others live");
     }
 
     // LT-12, LT-14
     #[test]
     fn behind_many_idle_threads_it_finds_what_was_given_back_and_who_is_gone() {
-        let hundred = Hundred::of_as_many_threads();
-        give_back(&hundred.lanes[77]);
-        let given_back = hundred.look(1000, 0, 50..51);
-        assert_eq!(given_back, (Some(77), ASKED_AT_LOOK));
-        let (gone, asked) = hundred.look(1001, 0, 50..51);
+        let lane_pool = LanePool::all_in_use();
+        give_back(&lane_pool.lanes[77]);
+        let given_back = lane_pool.claim(1000, 0, 50..51);
+        assert_eq!(given_back, (Some(77), CHECKS_PER_ATTEMPT));
+        let (gone, checks) = lane_pool.claim(1001, 0, 50..51);
         assert_eq!(gone, Some(49));
-        assert!(asked <= 2 * ASKED_AT_LOOK + 100);
+        assert!(checks <= 2 * CHECKS_PER_ATTEMPT + 100);
     }
 
     // LT-14
     #[test]
     fn where_another_thread_is_quicker_the_next_oldest_is_taken() {
-        let hundred = Hundred::of_as_many_threads();
-        let is_gone = |thread| {
+        let lane_pool = LanePool::all_in_use();
+        let has_exited = |thread| {
             if thread == 1 {
-                hundred.lanes[0].thread.store(2000, Ordering::Relaxed);
+                lane_pool.lanes[0].thread.store(2000, Ordering::Relaxed);
             }
             true
         };
-        let found = claimant(1000, is_gone).claim_oldest(hundred.pool(), |number| number as u64);
+        let found =
+            request(1000, has_exited).claim_oldest(lane_pool.pool(), |number| number as u64);
         assert_eq!(found, Some(1));
     }
 
     // LT-12, LT-14
     #[test]
     fn among_ten_thousand_short_lives_each_asks_of_the_longest_dead_alone() {
-        let hundred = Hundred::of_as_many_threads();
+        let lane_pool = LanePool::all_in_use();
         for thread in 101..=10_000 {
             let longest_dead = (thread as usize - 1) % 100;
-            let look = hundred.look(thread, 0, 0..thread - 7);
-            assert_eq!(look, (Some(longest_dead), 1), "eight live at a time");
+            let claimed = lane_pool.claim(thread, 0, 0..thread - 7);
+            assert_eq!(claimed, (Some(longest_dead), 1), "eight live at a time");
         }
     }
 }

@@ -115,7 +115,7 @@ impl OwnRing {
     /// The ring, if it was set with this mark, and the room found by the latest check, which may be
     /// none.
     #[inline(always)]
-    pub fn at_hand(&self, mark: RingMark) -> Option<(Ring<'static>, Room)> {
+    pub fn cached(&self, mark: RingMark) -> Option<(Ring<'static>, Room)> {
         let found = self.mark.load(Ordering::Relaxed);
         if found >> MARK_SHIFT != mark.0 {
             return None;
@@ -165,16 +165,16 @@ mod tests {
     #[test]
     fn each_ring_that_is_set_has_a_mark_of_its_own() {
         let (own, mark) = (OwnRing::new(), RingMark::of(0));
-        assert!(own.at_hand(mark).is_none(), "nothing was set");
+        assert!(own.cached(mark).is_none(), "nothing was set");
         let marks = [ring(1), ring(8)].map(|it| {
             own.set(it, mark);
-            let (found, room) = own.at_hand(mark).expect("it was just set");
+            let (found, room) = own.cached(mark).expect("it was just set");
             assert_eq!((found.records.len(), room), (it.records.len(), Room::NONE));
-            assert!(own.at_hand(RingMark::of(1)).is_none());
+            assert!(own.cached(RingMark::of(1)).is_none());
             own.mark.load(Ordering::Relaxed)
         });
         assert_ne!(marks[0], marks[1]);
         own.forget();
-        assert!(own.at_hand(mark).is_none());
+        assert!(own.cached(mark).is_none());
     }
 }

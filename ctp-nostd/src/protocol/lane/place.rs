@@ -31,8 +31,8 @@ impl Place<'_> {
     /// The thread: fills in the record for this [owner](Payload::owner_bits), and ignores the owner
     /// that the payload names.
     #[inline(always)]
-    pub(crate) fn commit_of(&self, whose: u64, at: u64, payload: Payload) {
-        self.commit_words(at, payload, payload.to_commit_of(whose));
+    pub(crate) fn commit_for(&self, owner_bits: u64, at: u64, payload: Payload) {
+        self.commit_words(at, payload, payload.to_commit_for(owner_bits));
     }
 
     #[inline(always)]

@@ -101,17 +101,19 @@ impl Payload {
 
     /// The word that is stored last, without the lap in the upper bits.
     pub(crate) const fn to_commit(self) -> u64 {
-        self.to_commit_of(Self::whose(self.station, self.uses))
+        self.to_commit_for(Self::owner_bits(self.station, self.uses))
     }
 
     /// The commit word for this [owner](Payload::owner_bits); ignores the owner that the payload
     /// names.
-    pub(crate) const fn to_commit_of(self, whose: u64) -> u64 {
-        ((self.kind % 32) as u64) << Self::KIND_SHIFT | low_bits(self.n, N_BITS) << N_SHIFT | whose
+    pub(crate) const fn to_commit_for(self, owner_bits: u64) -> u64 {
+        ((self.kind % 32) as u64) << Self::KIND_SHIFT
+            | low_bits(self.n, N_BITS) << N_SHIFT
+            | owner_bits
     }
 
     /// The bits of the commit word that name the owner of a record: station and its use.
-    pub(crate) const fn whose(station: u32, uses: u8) -> u64 {
+    pub(crate) const fn owner_bits(station: u32, uses: u8) -> u64 {
         (uses as u64) << STATION_BITS | (station % MOST_STATIONS) as u64
     }
 

@@ -1,4 +1,4 @@
-//! The hold that a traced future has on what its wakers share.
+//! The hold of a traced future on the data that its wakers share.
 #![allow(
     unsafe_code,
     reason = "a waker is made of a pointer, which is followed"
@@ -10,83 +10,85 @@ use core::ptr::{self, NonNull};
 use core::task::Waker;
 use heap::boxed::Box;
 
-use super::functions::{FUNCTIONS, FUNCTIONS_OF_LENT, let_go_unless_last};
+use super::functions::{BORROWED_FUNCTIONS, FUNCTIONS, release_by};
 use super::wrapped::Wrapped;
 use crate::linux;
 use crate::protocol::holders::Holders;
 
-/// The future's own hold on that.
+/// The future's hold on the data that its wakers share.
 #[derive(Debug)]
-pub(crate) struct Held(NonNull<Wrapped>);
+pub(crate) struct WrappedRef(NonNull<Wrapped>);
 
-// SAFETY: it gives away references only, and any thread may have one, and be the last to let go.
-unsafe impl Send for Held where Wrapped: Send + Sync {}
-// SAFETY: as above.
-unsafe impl Sync for Held where Wrapped: Send + Sync {}
+// SAFETY: it gives out only references, which any thread may use, and any thread may be the last
+// holder.
+unsafe impl Send for WrappedRef where Wrapped: Send + Sync {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for WrappedRef where Wrapped: Send + Sync {}
 
-impl Held {
-    /// Around a waker that the executor gave, of who waits at a site with this id where no chain is
+impl WrappedRef {
+    /// Wraps a waker of the executor. `site` is the id of the site of a wait where no chain is
     /// found.
     pub fn new(inner: Waker, trace: linux::Waker, site: u32, is_precise: bool) -> Self {
         let wrapped = Wrapped::new(inner, trace, site, is_precise);
-        Held(NonNull::from(Box::leak(Box::new(wrapped))))
+        WrappedRef(NonNull::from(Box::leak(Box::new(wrapped))))
     }
 
-    /// Does the executor still give the waker that this is around?
+    /// Does the executor still give the waker that this wraps?
     #[inline(always)]
     pub fn is_around(&self, given: &Waker) -> bool {
-        self.inner.will_wake(given) || is_lent_anew(&self.inner, given)
+        self.inner.will_wake(given) || is_borrowed_again(&self.inner, given)
     }
 
-    /// For as long as this is borrowed.
-    pub fn lend(&self) -> ManuallyDrop<Waker> {
+    /// The waker for a poll, as long as this is borrowed.
+    pub fn borrow_waker(&self) -> ManuallyDrop<Waker> {
         let functions = match self.is_precise {
-            true => &FUNCTIONS_OF_LENT,
+            true => &BORROWED_FUNCTIONS,
             false => &FUNCTIONS,
         };
-        // SAFETY: the functions take a pointer to what somebody holds. What is lent is never dropped,
-        // so that it takes away no count, and the borrow outlives it.
+        // SAFETY: the functions take a pointer to data that has a holder. The borrowed waker is never
+        // dropped, so it takes away no count, and the borrow outlives it.
         ManuallyDrop::new(unsafe { Waker::new(self.0.as_ptr().cast_const().cast(), functions) })
     }
 }
 
-impl Deref for Held {
+impl Deref for WrappedRef {
     type Target = Wrapped;
 
     fn deref(&self) -> &Wrapped {
-        // SAFETY: it lives as long as anybody holds it, as this does.
+        // SAFETY: the data lives as long as it has a holder, such as this.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl Drop for Held {
+impl Drop for WrappedRef {
     fn drop(&mut self) {
-        // SAFETY: it is what this holds.
-        unsafe { let_go_unless_last(self.0.as_ptr(), Holders::let_go) };
+        // SAFETY: the pointer is the hold of this value.
+        unsafe { release_by(self.0.as_ptr(), Holders::release) };
     }
 }
 
-/// How many clones there are of this waker, 0 if it is none of these.
+/// How many clones of this waker exist; 0 if it is not one of these wakers.
 #[inline]
 pub(crate) fn clones(waker: &Waker) -> usize {
     let is_of = |functions| ptr::eq(waker.vtable(), functions);
-    if !is_of(&FUNCTIONS) && !is_of(&FUNCTIONS_OF_LENT) {
+    if !is_of(&FUNCTIONS) && !is_of(&BORROWED_FUNCTIONS) {
         return 0;
     }
-    // SAFETY: with these functions it points to what somebody holds, and the waker is borrowed.
+    // SAFETY: with these functions the data has a holder, and the waker is borrowed.
     let wrapped: &Wrapped = unsafe { &*waker.data().cast() };
     wrapped.holders.clones()
 }
 
-/// A traced future around this one lends once more what this one has cloned, and takes a clone as from
-/// any other leaf, so that it knows where it awaits this one.
+/// Whether a traced future around this one lends the waker again that this one has cloned. If so,
+/// this takes a clone like any other leaf, so that the outer future knows where it awaits this one.
 #[cold]
 #[inline(never)]
-fn is_lent_anew(cloned: &Waker, lent: &Waker) -> bool {
-    let is_lent = ptr::eq(lent.vtable(), &FUNCTIONS_OF_LENT);
-    let is_anew = is_lent && ptr::eq(cloned.vtable(), &FUNCTIONS) && lent.data() == cloned.data();
+fn is_borrowed_again(cloned: &Waker, borrowed: &Waker) -> bool {
+    let is_lent = ptr::eq(borrowed.vtable(), &BORROWED_FUNCTIONS);
+    let is_anew =
+        is_lent && ptr::eq(cloned.vtable(), &FUNCTIONS) && borrowed.data() == cloned.data();
     if is_anew {
-        drop(lent.clone());
+        drop(borrowed.clone());
     }
     is_anew
 }
@@ -107,25 +109,25 @@ mod tests {
     use crate::protocol::wait::Wait;
 
     #[derive(Default)]
-    struct Bell(AtomicUsize);
+    struct CountingWake(AtomicUsize);
 
-    impl Wake for Bell {
+    impl Wake for CountingWake {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn wrapped(bell: &Arc<Bell>, is_precise: bool) -> Held {
-        Held::new(bell.clone().into(), linux::Waker::mute(), 0, is_precise)
+    fn wrapped(bell: &Arc<CountingWake>, is_precise: bool) -> WrappedRef {
+        WrappedRef::new(bell.clone().into(), linux::Waker::mute(), 0, is_precise)
     }
 
-    /// A leaf future, at each of so many polls, sees to it that it has a waker that wakes the same.
-    fn clones_of_a_leaf(wrapped: &Held, polls: usize) -> (usize, Option<Waker>) {
+    /// At each poll, a leaf future makes sure that it has a waker which wakes the same task.
+    fn clones_of_a_leaf(wrapped: &WrappedRef, polls: usize) -> (usize, Option<Waker>) {
         let (mut clones, mut kept) = (0, None::<Waker>);
         for _ in 0..polls {
-            let lent = wrapped.lend();
-            if !kept.as_ref().is_some_and(|it| it.will_wake(&lent)) {
-                kept = Some(Waker::clone(&lent));
+            let borrowed = wrapped.borrow_waker();
+            if !kept.as_ref().is_some_and(|it| it.will_wake(&borrowed)) {
+                kept = Some(Waker::clone(&borrowed));
                 clones += 1;
             }
             assert_eq!(wrapped.holders.clones(), 1, "the old one is dropped");
@@ -141,12 +143,12 @@ mod tests {
         assert_eq!(Arc::strong_count(&bell), 1);
     }
 
-    /// Nothing but a call, so that it returns to a few bytes behind where this is.
+    /// Only a call, so that it returns to a few bytes behind this function's own address.
     #[inline(never)]
-    fn clone_here(lent: &Waker) -> (usize, Waker) {
+    fn clone_here(borrowed: &Waker) -> (usize, Waker) {
         let here = walk::here().pc;
-        // SAFETY: its data is that of a `Wrapped` which is held.
-        let clone = unsafe { Waker::from_raw(entry::clone(lent.data())) };
+        // SAFETY: the data is that of a `Wrapped` with a holder.
+        let clone = unsafe { Waker::from_raw(entry::clone(borrowed.data())) };
         (here, clone)
     }
 
@@ -154,27 +156,27 @@ mod tests {
     #[test]
     fn who_clones_is_known_by_where_the_call_returns_to() {
         let wrapped = wrapped(&Arc::default(), false);
-        let (here, clone) = clone_here(&wrapped.lend());
+        let (here, clone) = clone_here(&wrapped.borrow_waker());
         let returns_to = linux::local().polled.returns_to.load(Ordering::Relaxed);
         assert!(
             (here..here + 128).contains(&returns_to),
             "{here:x} {returns_to:x}"
         );
-        assert!(clone.will_wake(&wrapped.lend()));
+        assert!(clone.will_wake(&wrapped.borrow_waker()));
     }
 
     #[test]
     fn what_a_leaf_announced_is_in_doubt_once_a_waker_is_dropped_in_that_poll() {
         let wrapped = wrapped(&Arc::default(), false);
-        let lent = wrapped.lend();
+        let borrowed = wrapped.borrow_waker();
         let local = linux::local();
         let announced = || {
-            let polling = Polling::begin(linux::local, lent.data().addr(), &walk::here());
-            let leaf = Waker::clone(&lent);
-            announce::note(local, SiteWord::default(), &Wait::lock(7));
+            let polling = Polling::begin(linux::local, borrowed.data().addr(), &walk::here());
+            let leaf = Waker::clone(&borrowed);
+            announce::announce(local, SiteWord::default(), &Wait::lock(7));
             (polling, leaf)
         };
-        let noted = || (local.noted_kind.swap(0, Ordering::Relaxed) - 1) as u8;
+        let noted = || (local.announced_code.swap(0, Ordering::Relaxed) - 1) as u8;
         let (polling, leaf) = announced();
         drop(leaf);
         polling.end();
@@ -188,20 +190,20 @@ mod tests {
     #[test]
     fn a_leaf_that_takes_its_waker_anew_drops_none_that_was_there_when_another_announced() {
         let wrapped = wrapped(&Arc::default(), false);
-        let lent = wrapped.lend();
+        let borrowed = wrapped.borrow_waker();
         let local = linux::local();
-        let polling = Polling::begin(linux::local, lent.data().addr(), &walk::here());
-        let [told, kept] = [0; 2].map(|_| Waker::clone(&lent));
-        announce::note(local, SiteWord::default(), &Wait::lock(7));
-        announce::beside_clones(local, clones(&lent));
-        assert_eq!(clones(&lent), 2);
-        let anew = Waker::clone(&lent);
+        let polling = Polling::begin(linux::local, borrowed.data().addr(), &walk::here());
+        let [visit, kept] = [0; 2].map(|_| Waker::clone(&borrowed));
+        announce::announce(local, SiteWord::default(), &Wait::lock(7));
+        announce::set_waker_count(local, clones(&borrowed));
+        assert_eq!(clones(&borrowed), 2);
+        let anew = Waker::clone(&borrowed);
         drop(kept);
-        assert!(!local.polled.note(6), "there are as many");
-        drop(told);
-        assert!(local.polled.note(7));
+        assert!(!local.polled.record_chain(6), "there are as many");
+        drop(visit);
+        assert!(local.polled.record_chain(7));
         polling.end();
-        local.noted_kind.store(0, Ordering::Relaxed);
+        local.announced_code.store(0, Ordering::Relaxed);
         assert_eq!((clones(&anew), clones(Waker::noop())), (1, 0));
     }
 
@@ -227,13 +229,13 @@ mod tests {
                 .end_poll(FoundChain { chain, last: 0 }, was_woken)
                 .chain
         };
-        let lent = wrapped.lend();
-        let kept = Waker::clone(&lent);
+        let borrowed = wrapped.borrow_waker();
+        let kept = Waker::clone(&borrowed);
         assert_eq!([end(5, true), end(0, false), end(0, false)], [5, 5, 5]);
         let woken = [end(0, true), end(0, false)];
         assert_eq!(woken, [0, 0], "what was woken may wait for another thing");
         end(5, true);
-        let another = Waker::clone(&lent);
+        let another = Waker::clone(&borrowed);
         assert_eq!(end(0, false), 0, "either may be that of the wait");
         drop((kept, another));
         assert_eq!(end(0, false), 0, "and where there is none");
@@ -243,20 +245,20 @@ mod tests {
     fn one_that_is_polled_inside_of_another_knows_its_clone() {
         let bell = Arc::default();
         let [one, other] = [0; 2].map(|_| wrapped(&bell, true));
-        let [cloned, another] = [&one, &other].map(|it| Waker::clone(&it.lend()));
-        assert!(is_lent_anew(&cloned, &one.lend()));
-        assert!(!is_lent_anew(&another, &one.lend()));
-        assert!(!is_lent_anew(&cloned, &another));
+        let [cloned, another] = [&one, &other].map(|it| Waker::clone(&it.borrow_waker()));
+        assert!(is_borrowed_again(&cloned, &one.borrow_waker()));
+        assert!(!is_borrowed_again(&another, &one.borrow_waker()));
+        assert!(!is_borrowed_again(&cloned, &another));
         assert_eq!(one.holders.clones(), 1);
     }
 
     #[test]
     fn clones_wake_the_same_and_say_so_of_each_other() {
-        let bell: Arc<Bell> = Arc::default();
+        let bell: Arc<CountingWake> = Arc::default();
         let wrapped = wrapped(&bell, true);
-        let [one, other] = [0; 2].map(|_| Waker::clone(&wrapped.lend()));
+        let [one, other] = [0; 2].map(|_| Waker::clone(&wrapped.borrow_waker()));
         assert!(one.will_wake(&other) && one.clone().will_wake(&one));
-        wrapped.lend().wake_by_ref();
+        wrapped.borrow_waker().wake_by_ref();
         drop(wrapped);
         one.wake();
         other.wake_by_ref();
