@@ -1,5 +1,5 @@
-//! Lanes that are written over, with what a signal handler may do amid a record: here it is what the
-//! clock does that a record asks for the time, or what happens between the two steps of a record.
+//! Lanes that are overwritten, with signal handlers that interrupt a record. Here, the handler is
+//! the clock that a record reads, or code between the two steps of a record.
 
 use std::cell::Cell;
 
@@ -29,7 +29,7 @@ impl Memory {
         Ring::new(&self.lane, &self.records).overwritten(true)
     }
 
-    /// Records, each with its number.
+    /// Writes records with these numbers.
     fn write(&self, numbers: std::ops::Range<u64>) {
         for n in numbers {
             if let (at, Some(place)) = self.reserve(n) {
@@ -38,7 +38,7 @@ impl Memory {
         }
     }
 
-    /// In the room that is known, else anew.
+    /// Reserves a position in the known room, or else by a new check.
     fn reserve(&self, n: u64) -> (u64, Option<Place<'_>>) {
         let (ring, room) = (self.ring(), self.room.get());
         if let Some((at, place)) = ring.reserve_in(room, 1, || Some(n)) {
@@ -70,7 +70,7 @@ fn numbered(n: u64) -> Payload {
 
 // LT-08
 #[test]
-fn the_newest_records_up_to_the_capacity_are_there() {
+fn newest_records_up_to_the_capacity_are_kept() {
     let memory = Memory::default();
     memory.write(0..10 * LENGTH + 3);
     let newest: Vec<u64> = (9 * LENGTH + 3..10 * LENGTH + 3).collect();
@@ -82,7 +82,7 @@ fn the_newest_records_up_to_the_capacity_are_there() {
 
 // LT-05
 #[test]
-fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrupted() {
+fn handlers_leave_the_interrupted_record_alone() {
     let memory = Memory::default();
     memory.write(0..3);
     let (at, place) = memory.reserve(3);
@@ -104,7 +104,7 @@ fn handlers_that_record_more_than_a_lap_do_not_touch_a_record_that_they_interrup
 
 // LT-28
 #[test]
-fn what_a_dead_thread_left_unfinished_is_written_over_by_the_next_one() {
+fn record_left_by_a_dead_thread_is_overwritten() {
     let memory = Memory::default();
     memory.write(0..3);
     assert!(memory.reserve(3).1.is_some());

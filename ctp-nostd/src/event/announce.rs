@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn one_future_that_is_polled_again_is_one_wait() {
+    fn repeated_poll_of_a_future_is_a_single_wait() {
         let local = Local::new();
         announce(&local, SiteWord(5), &fd(7).idle());
         announce(&local, SiteWord(5), &fd(7).idle());
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_the_last_is_kept_and_marked() {
+    fn last_of_several_waits_is_kept_and_marked() {
         let local = Local::new();
         announce(&local, SiteWord(5), &fd(7));
         announce(&local, SiteWord(6), &Wait::timer(9));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_one_that_waits_inside_it_is_marked() {
+    fn wait_next_to_an_inner_wait_is_marked() {
         let local = Local::new();
         mark_inner_wait(&local);
         announce(&local, SiteWord(5), &fd(7));
@@ -227,7 +227,7 @@ mod tests {
 
     #[cfg(feature = "alloc")]
     #[test]
-    fn what_is_over_gives_way_to_what_follows_whichever_comes_first() {
+    fn finished_wait_is_replaced_by_the_next_in_any_order() {
         let kind = |local: &Local| local.announced_code.load(Ordering::Relaxed);
         let local = Local::new();
         announce(&local, SiteWord(5), &fd(7));
@@ -256,7 +256,7 @@ mod tests {
 
     #[cfg(feature = "alloc")]
     #[test]
-    fn what_has_most_likely_lost_its_waker_gives_way_and_leaves_a_mark() {
+    fn wait_without_likely_waker_is_replaced_and_marked() {
         let local = Local::new();
         announce(&local, SiteWord(5), &fd(7));
         assert!(
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_idle_only_if_each_is() {
+    fn several_waits_are_idle_only_if_each_is() {
         let code = |waits: [Wait; 2]| {
             let local = Local::new();
             announce(&local, SiteWord(5), &waits[0]);

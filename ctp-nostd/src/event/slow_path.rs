@@ -138,8 +138,8 @@ impl<P: Platform> StationHandle<P> {
         while let Some(complete) = self.unpublished_end(head) {
             while head != complete {
                 if let Some(bins) = self.probe.bins::<ANY>() {
-                    let it = &self.station.slots[slot::index_of(head)];
-                    let (at, kind) = slot::when_and_what(it);
+                    let slot = &self.station.slots[slot::index_of(head)];
+                    let (at, kind) = slot::when_and_what(slot);
                     self.account(head, at, kind, bins);
                 }
                 head = head.wrapping_add(1);

@@ -176,7 +176,7 @@ impl<P: Platform> Probe<P> {
         };
         let latest = |number| {
             let ring = self.region.ring(number as u32);
-            ring.map_or(0, |it| it.latest_at())
+            ring.map_or(0, |ring| ring.latest_at())
         };
         let pool = self.region.pool();
         let number = match self.region.is_overwritten {
@@ -236,7 +236,7 @@ impl<P: Platform> Probe<P> {
         let word = local.lane.swap(self.blocked_word(), Ordering::Relaxed);
         local.own_ring.forget();
         let number = self.own_lane(word);
-        if let Some(lane) = number.and_then(|it| self.region.pool().get(it as usize)) {
+        if let Some(lane) = number.and_then(|number| self.region.pool().get(number as usize)) {
             lane::give_back(lane);
         }
         self.unblock_handlers(local, 0);

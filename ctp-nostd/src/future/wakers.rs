@@ -97,5 +97,5 @@ fn trace_of(inner: &Waker, task: &Task) -> Option<linux::Waker> {
 
 fn wants_precise_chains() -> bool {
     let region = linux::probe().map(|probe| probe.region);
-    region.is_some_and(|it| !it.chains.is_empty() && it.header.wants_precise_chains())
+    region.is_some_and(|region| !region.chains.is_empty() && region.header.wants_precise_chains())
 }

@@ -70,7 +70,7 @@ impl<P: Platform> Waker<P> {
         };
         Waker {
             target: Attached::new::<P>(attachment, target),
-            probe: P::probe().filter(|it| it.attachment == attachment),
+            probe: P::probe().filter(|probe| probe.attachment == attachment),
         }
     }
 
@@ -98,13 +98,13 @@ impl<P: Platform> Waker<P> {
     /// The coroutine to wake, if it still occupies its station.
     #[inline(always)]
     pub(crate) fn target(&self) -> Option<&Target> {
-        self.target.live().filter(|it| it.is_there())
+        self.target.live().filter(|target| target.is_there())
     }
 
     /// The probe, if wakes are recorded now.
     #[inline(always)]
     pub(crate) fn recording(&self) -> Option<&'static Probe<P>> {
-        self.probe.filter(|it| !it.region.header.is_stopped())
+        self.probe.filter(|probe| !probe.region.header.is_stopped())
     }
 
     /// The probe, unless the program has forked since the waker was made.

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libc_and_the_kernel_say_the_same() {
+    fn libc_and_the_kernel_agree() {
         let page_bytes = 6;
         for kind in [AT_SECURE, page_bytes] {
             assert_eq!(value(kind), from_kernel(kind), "{kind}");

@@ -52,7 +52,7 @@ mod tests {
 
     // CTP-26
     #[test]
-    fn a_calibration_that_is_replaced_is_read_again() {
+    fn replaced_calibration_is_read_again() {
         let (header, is_over) = (Header::default(), AtomicBool::new(false));
         let publish = || {
             let calibration = Calibration {

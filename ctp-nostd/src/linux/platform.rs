@@ -45,7 +45,7 @@ unsafe impl Platform for Linux {
     fn is_gone(thread: u32) -> bool {
         let may_ask = session::current().is_some_and(|session| !session.forbids_calls);
         let thread = Pid::from_raw(thread as i32).filter(|_| may_ask);
-        thread.is_some_and(|it| getpriority_process(Some(it)) == Err(Errno::SRCH))
+        thread.is_some_and(|thread| getpriority_process(Some(thread)) == Err(Errno::SRCH))
     }
 
     #[cold]

@@ -118,7 +118,7 @@ impl Socket {
             RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
             _ => None,
         });
-        let granted = received.is_ok_and(|it| it.bytes == 1) && byte == [GRANTED];
+        let granted = received.is_ok_and(|message| message.bytes == 1) && byte == [GRANTED];
         match granted {
             // Without a free descriptor number, the kernel drops the descriptor.
             true => descriptors.next().ok_or(NoOwnMemory::Denied),

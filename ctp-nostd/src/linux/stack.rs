@@ -82,7 +82,7 @@ pub(crate) fn covers(polled: &Polled, stack: &Range<usize>) -> bool {
 #[inline(never)]
 fn query(polled: &Polled, stack: &Range<usize>) -> bool {
     let refused = polled.refused.load(Ordering::Relaxed);
-    if MOST_REFUSED <= refused || session::current().is_none_or(|it| it.forbids_calls) {
+    if MOST_REFUSED <= refused || session::current().is_none_or(|session| session.forbids_calls) {
         return false;
     }
     let is_main = is_main_thread();
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_range_below_the_anchor_is_looked_at() {
+    fn only_a_range_below_the_anchor_is_examined() {
         assert!(is_below(&(5000..5100), 5100));
         assert!(!is_below(&(5000..5100), 5099));
         assert!(!is_below(&(5100..5100), 9000));
@@ -169,7 +169,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn a_thread_finds_its_own_stack_and_no_other_memory() {
+    fn thread_finds_its_own_stack_and_no_other_memory() {
         let (sp, anchor) = (walk::here().sp, own_local());
         assert_eq!(
             low_end(sp, anchor, anchor, false),

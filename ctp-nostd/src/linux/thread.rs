@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_thread_storage_is_noticed() {
+    fn missing_thread_storage_is_detected() {
         let pointer = thread_pointer().expect("the kernel knows it");
         set_thread_pointer(0);
         let without = has_storage();

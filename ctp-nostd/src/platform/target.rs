@@ -23,9 +23,6 @@ use crate::memory::layout::Header;
 /// The probe keeps references for each thread in the [`Local`] that [`local`](Platform::local) returns,
 /// and follows them without a lock. An implementation promises:
 ///
-/// 1. **One thread at a time.** A `Local` is used by one thread (on bare metal: one core) and by the
-///    signal or interrupt handlers that interrupt that thread and return to it. Two threads or cores
-///    never get the same `Local`, also not one after the other, unless the first has ended.
 /// 1. **One thread at a time.** A `Local` is used by one thread (on bare metal: one core) and by
 ///    the signal or interrupt handlers that interrupt that thread and return to it. Two threads or
 ///    cores never get the same `Local`, not even one after the other, unless the first thread has
@@ -36,6 +33,9 @@ use crate::memory::layout::Header;
 ///    can call the probe.
 /// 4. **No switch inside.** No method switches to another stack or moves the caller to another
 ///    thread.
+///
+/// Without an implementation of `local` (the default returns `None`) there is nothing to promise.
+/// With a single core and no threads, a static `Local` keeps all four promises.
 ///
 /// A platform that lets two threads share a `Local` therefore does not compile without `unsafe`:
 ///

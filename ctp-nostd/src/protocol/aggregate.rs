@@ -322,7 +322,7 @@ mod tests {
     const SUSPEND: u8 = EventKind::Suspend as u8;
 
     /// A station with an owner that died within an update, after `step` of three steps.
-    fn left_amid_an_update(station: &Station, step: u32) {
+    fn station_with_torn_update(station: &Station, step: u32) {
         station.running().add(5, Bins::USUAL);
         station.latch_running.store(4 + step, Ordering::Relaxed);
         let torn = if step == 1 {
@@ -335,42 +335,60 @@ mod tests {
 
     // AGG-06, AGG-21
     #[test]
-    fn what_the_dead_left_is_whole_and_who_moves_in_begins_anew() {
+    fn torn_update_is_readable_and_a_new_occupant_resets() {
         for step in [1, 2] {
             let station = Station::default();
-            left_amid_an_update(&station, step);
-            let left = station.running().read().map(|it| (it.count, it.sum_ns));
+            station_with_torn_update(&station, step);
+            let left = station
+                .running()
+                .read()
+                .map(|durations| (durations.count, durations.sum_ns));
             assert_eq!(left, Some((1, 5)));
             station.clear_aggregates();
             let latch = station.latch_running.load(Ordering::Relaxed);
             assert_eq!(latch, 8, "it goes on");
             station.account(RUN, BIRTH, 1000, Bins::USUAL);
-            assert_eq!(station.running().read().map(|it| it.count), Some(0));
+            assert_eq!(
+                station.running().read().map(|durations| durations.count),
+                Some(0)
+            );
             station.account(BIRTH, RUN, 1000, Bins::USUAL);
             station.account(RUN, SUSPEND, 9, Bins::USUAL);
             for copy in [&station.running_a, &station.running_b] {
-                let it = copy.load();
-                assert_eq!((it.count, it.sum_ns, it.min_ns, it.max_ns), (1, 9, 9, 9));
+                let found = copy.load();
+                assert_eq!(
+                    (found.count, found.sum_ns, found.min_ns, found.max_ns),
+                    (1, 9, 9, 9)
+                );
             }
         }
     }
 
     // LT-11
     #[test]
-    fn what_went_by_while_events_were_kept_out_is_not_counted() {
+    fn time_around_dropped_events_is_not_counted() {
         let station = Station::default();
         station.clear_aggregates();
         station.account(RUN, SUSPEND | AFTER_FILTERED, 1000, Bins::USUAL);
         station.account(SUSPEND, RUN | AFTER_FILTERED, 1000, Bins::USUAL);
-        assert_eq!(station.running().read().map(|it| it.count), Some(0));
-        assert_eq!(station.waiting().read().map(|it| it.count), Some(0));
+        assert_eq!(
+            station.running().read().map(|durations| durations.count),
+            Some(0)
+        );
+        assert_eq!(
+            station.waiting().read().map(|durations| durations.count),
+            Some(0)
+        );
         station.account(RUN | AFTER_FILTERED, SUSPEND, 7, Bins::USUAL);
-        assert_eq!(station.running().read().map(|it| it.sum_ns), Some(7));
+        assert_eq!(
+            station.running().read().map(|durations| durations.sum_ns),
+            Some(7)
+        );
     }
 
     // AGG-23
     #[test]
-    fn an_update_amid_another_is_left_out() {
+    fn nested_update_is_rejected() {
         for step in [1, 2, 3] {
             let station = Station::default();
             station.clear_aggregates();
@@ -384,7 +402,7 @@ mod tests {
 
     // AGG-14
     #[test]
-    fn bins_saturate_and_the_latch_goes_round() {
+    fn bins_saturate_and_the_latch_wraps() {
         let station = Station::default();
         station.clear_aggregates();
         station.latch_running.store(u32::MAX - 3, Ordering::Relaxed);

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_first_and_who_is_left_is_told() {
+    fn first_and_last_holders_are_detected() {
         let holders = with_clone();
         assert!(!holders.add());
         assert_eq!(
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_that_wakes_stays_counted_until_a_poll_takes_none() {
+    fn used_clone_stays_counted_until_a_poll_takes_none() {
         let holders = with_clone();
         assert_eq!(wake(&holders), FollowUp::NOTHING);
         assert!(!holders.add(), "it is still counted");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_that_comes_amid_the_wake_sees_that_clone_used_up() {
+    fn poll_during_the_wake_sees_the_clone_used_up() {
         let holders = with_clone();
         assert!(holders.begin_wake());
         assert_eq!((holders.clones(), end_poll(&holders)), (0, UNCOUNT));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_dropped_amid_a_wake_by_the_other_was_the_last() {
+    fn clone_dropped_during_another_wake_was_the_last() {
         let holders = with_clone();
         assert!(holders.begin_wake());
         assert!(!holders.add(), "the one before is still counted");
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn once_the_future_is_gone_nothing_stays_counted() {
+    fn no_clone_stays_counted_after_the_future_is_dropped() {
         let holders = with_clone();
         assert_eq!(wake(&holders), FollowUp::NOTHING);
         assert_eq!(holders.release(), BOTH);
@@ -347,7 +347,11 @@ mod tests {
         assert_eq!(wake(&holders), BOTH);
         let holders = with_clone();
         assert!(holders.begin_wake());
-        assert_eq!(holders.release(), FollowUp::NOTHING, "somebody is at it");
+        assert_eq!(
+            holders.release(),
+            FollowUp::NOTHING,
+            "a wake is in progress"
+        );
         assert_eq!(holders.end_wake(), BOTH);
         let holders = with_clone();
         assert!(holders.begin_wake());

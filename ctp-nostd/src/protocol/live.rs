@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_waker_of_an_earlier_occupant_changes_nothing_and_no_count_goes_round() {
+    fn stale_wakers_change_nothing_and_counts_saturate() {
         let word = AtomicU32::new(wake::word(2));
         subtract(&word, 2);
         assert_eq!(count(&word, 2), Some(0));

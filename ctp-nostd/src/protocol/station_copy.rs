@@ -161,7 +161,8 @@ mod tests {
         assert_eq!(copy.identity(), station.identity());
         assert_eq!(copy.wakes(), station.wakes());
         for n in 2..10 {
-            let [copied, original] = [&copy, &station].map(|it| slot::snapshot(it.slot_of(n)));
+            let [copied, original] =
+                [&copy, &station].map(|station| slot::snapshot(station.slot_of(n)));
             assert_eq!(copied, original);
             assert!(matches!(copied, Snapshot::Whole(_, epoch) if epoch.timestamp == 100 + n));
         }

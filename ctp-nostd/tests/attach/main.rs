@@ -1,5 +1,5 @@
 //! Attaching on Linux, seen from both sides: a child process is the program, the test is the
-//! recorder. The child is this test binary again; what it does stands in `program.rs`.
+//! recorder. The child is this test binary again; `program.rs` holds what it does.
 
 mod bounds;
 mod locked;
@@ -20,10 +20,10 @@ use ctp_nostd::site::SiteWord;
 use ctp_nostd::{Region, WaitKind};
 
 use recorder::{
-    Recorder, STATIONS, alone, assert_refused, assert_seated, events, life, run, stderr, told,
+    Recorder, STATIONS, alone, assert_refused, assert_seated, events, life, printed, run, stderr,
 };
 
-/// Not a test: the entry of the child.
+/// Not a test: the entry point of the child.
 #[test]
 fn child() {
     program::play();
@@ -31,7 +31,7 @@ fn child() {
 
 // CT-23
 #[test]
-fn without_a_recorder_there_is_no_sign_of_it() {
+fn without_a_recorder_the_probe_leaves_no_sign() {
     let [quiet, nothing] = ["quiet", "nothing"].map(|role| run(&mut alone(role)));
     let before_the_time = |output: &Output| {
         let text = String::from_utf8_lossy(&output.stdout);
@@ -46,7 +46,7 @@ fn without_a_recorder_there_is_no_sign_of_it() {
 
 // CTP-02, CTP-03
 #[test]
-fn a_memory_that_is_not_ours_is_refused() {
+fn invalid_memory_is_refused() {
     let recorder = Recorder::new();
     let whole = fs::read(recorder.shm()).expect("it was just written");
     let crowd = || recorder.program("crowd");
@@ -79,7 +79,7 @@ fn a_memory_that_is_not_ours_is_refused() {
 
 // CTP-03
 #[test]
-fn the_smallest_of_three_numbers_of_stations_counts() {
+fn smallest_of_three_station_limits_applies() {
     let recorder = Recorder::new();
     let with = |number: &str| {
         let mut program = recorder.program("crowd");
@@ -104,7 +104,7 @@ fn the_smallest_of_three_numbers_of_stations_counts() {
 
 // CTP-03
 #[test]
-fn an_environment_that_makes_no_sense_is_refused() {
+fn invalid_environment_is_refused() {
     let recorder = Recorder::new();
     let crowd = || recorder.program("crowd");
     for number in ["many", "", "-1", "4294967296", "4 "] {
@@ -128,12 +128,15 @@ fn an_environment_that_makes_no_sense_is_refused() {
 
 // CTP-04, CTP-05
 #[test]
-fn who_finds_no_station_is_counted() {
+fn coroutine_without_station_is_counted() {
     let recorder = Recorder::new();
     assert_seated(&mut recorder.program("crowd"), STATIONS);
     assert_eq!(recorder.read().header.counters().refused, 10 - STATIONS);
     recorder.poke(0x10, u32::MAX);
-    assert_eq!(told(&run(&mut recorder.program("crowd")), "seated="), "0");
+    assert_eq!(
+        printed(&run(&mut recorder.program("crowd")), "seated="),
+        "0"
+    );
     assert_eq!(recorder.read().header.counters().refused, 20 - STATIONS);
 }
 
@@ -167,7 +170,7 @@ fn two_processes_share_a_memory() {
     assert_eq!(ids.len(), STATIONS as usize);
 }
 
-/// Starts it, waits until it has attached, does something, and lets it ring.
+/// Starts the program, waits until it has attached, calls `meanwhile`, and lets the program ring.
 fn ring_after(mut program: Command, rounds: u32, meanwhile: impl FnOnce()) {
     let mut child = program
         .stdin(Stdio::piped())
@@ -196,7 +199,7 @@ fn wait(mut child: Child) -> bool {
 
 // CTP-17
 #[test]
-fn a_socket_that_cannot_be_reached_is_counted() {
+fn unreachable_socket_is_counted() {
     let recorder = Recorder::asleep();
     let refused = recorder.directory.join("refused");
     drop(UnixListener::bind(&refused).expect("a socket"));
@@ -210,7 +213,7 @@ fn a_socket_that_cannot_be_reached_is_counted() {
         let mut program = recorder.program("ringer");
         program.env("CTP_SOCK_PATH", path);
         ring_after(program, 1, || {});
-        // The birth rang as well, at the recorder that slept from the beginning.
+        // The birth rang as well, because the recorder slept from the beginning.
         assert_eq!(recorder.read().header.counters().wakes_failed, failed + 1);
     }
     assert_eq!(recorder.read().header.counters().wakes_sent, 0);
@@ -218,7 +221,7 @@ fn a_socket_that_cannot_be_reached_is_counted() {
 
 // CTP-16, CTP-17
 #[test]
-fn a_sleep_ends_with_one_byte() {
+fn sleep_ends_with_a_single_byte() {
     let recorder = Recorder::new();
     let listener = UnixListener::bind(recorder.sock()).expect("a socket");
     ring_after(recorder.program("ringer"), 3, || {});
@@ -231,7 +234,7 @@ fn a_sleep_ends_with_one_byte() {
 
 // CTP-17
 #[test]
-fn a_program_that_closed_the_socket_finds_no_byte_in_its_own() {
+fn reused_descriptor_gets_no_doorbell_byte() {
     let recorder = Recorder::new();
     let _listener = UnixListener::bind(recorder.sock()).expect("a socket");
     let program = recorder.program("daemon").spawn().expect("it starts");
@@ -241,7 +244,7 @@ fn a_program_that_closed_the_socket_finds_no_byte_in_its_own() {
 
 // CTP-17
 #[test]
-fn a_full_socket_blocks_nobody() {
+fn full_socket_does_not_block() {
     const ROUNDS: u32 = 2000;
     let recorder = Recorder::new();
     let _listener = UnixListener::bind(recorder.sock()).expect("a socket");
@@ -253,7 +256,7 @@ fn a_full_socket_blocks_nobody() {
 
 // CTP-17, CTP-18
 #[test]
-fn a_recorder_that_died_kills_nobody() {
+fn dead_recorder_does_not_kill_the_program() {
     let recorder = Recorder::new();
     let listener = UnixListener::bind(recorder.sock()).expect("a socket");
     ring_after(recorder.program("ringer"), 2, || drop(listener));
@@ -263,7 +266,7 @@ fn a_recorder_that_died_kills_nobody() {
 
 // CTP-32
 #[test]
-fn a_fork_is_untraced_and_touches_nothing() {
+fn fork_is_untraced_and_changes_nothing() {
     let recorder = Recorder::new();
     run(&mut recorder.program("fork"));
     let region = recorder.read();
@@ -279,7 +282,7 @@ fn a_fork_is_untraced_and_touches_nothing() {
 
 // CTP-25, CTP-26
 #[test]
-fn an_event_carries_the_thread_that_it_happened_on() {
+fn event_carries_its_thread_id() {
     let recorder = Recorder::new();
     let output = run(&mut recorder.program("traveller"));
     let events = events(&recorder.read().stations[0]);
@@ -290,7 +293,7 @@ fn an_event_carries_the_thread_that_it_happened_on() {
         "it dies where it was born"
     );
     tids.dedup();
-    assert_eq!(format!("{tids:?}"), told(&output, "tids="));
+    assert_eq!(format!("{tids:?}"), printed(&output, "tids="));
     assert!(events.is_sorted_by_key(|event| event.timestamp));
 }
 
@@ -302,7 +305,7 @@ fn name_of(region: &Region<'_>, station: &Station) -> String {
 
 // CT-12, CTP-20
 #[test]
-fn a_traced_future_is_recorded_from_birth_to_death() {
+fn traced_future_is_recorded_from_birth_to_death() {
     let recorder = Recorder::new();
     run(&mut recorder.program("traced"));
     let region = recorder.read();

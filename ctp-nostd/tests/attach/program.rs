@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use ctp_nostd::{self as ctp, Task, Traced, TracedExt as _, Wait};
 
-/// Says in the environment what to do.
+/// The environment variable that says what to do.
 pub const ROLE: &str = "CTP_TEST_ROLE";
 
 const ROLES: [(&str, fn()); 13] = [
@@ -41,7 +41,7 @@ const ROLES: [(&str, fn()); 13] = [
     ("locked", lock_all_memory),
 ];
 
-/// The program, if this is the child; else nothing.
+/// Runs the program, if this process is the child.
 pub fn play() {
     let Ok(role) = env::var(ROLE) else { return };
     println!();
@@ -62,7 +62,7 @@ fn be_quiet() {
     assert_eq!((task.id(), ctp::probe().is_none()), (0, true));
 }
 
-/// More coroutines than there may be stations.
+/// More coroutines than the memory has stations for.
 fn be_a_crowd() {
     let attached = ctp::attach();
     assert_eq!(attached, ctp::attach(), "a second call changes nothing");
@@ -76,14 +76,14 @@ fn be_a_crowd() {
     println!("seated={seated}");
 }
 
-/// Its files in `/proc` belong to root.
+/// A process with files in `/proc` that belong to root.
 fn be_an_undumpable_crowd() {
     let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
     rustix::process::set_dumpable_behavior(not_dumpable).expect("anybody may");
     be_a_crowd();
 }
 
-/// As a program in C, where Rust has SIGPIPE ignored.
+/// Like a program in C; Rust ignores SIGPIPE.
 fn die_of_broken_pipes() {
     unsafe extern "C" {
         fn signal(number: i32, handler: usize) -> usize;
@@ -94,9 +94,9 @@ fn die_of_broken_pipes() {
     assert!(!ctp::attach());
 }
 
-/// Closes stderr, and opens a file that gets its number.
+/// Closes stderr, and opens a file that gets the same number.
 fn open_a_file_as_stderr() {
-    // SAFETY: nothing is printed to it here.
+    // SAFETY: nothing is printed to stderr here.
     unsafe { rustix::io::close(2) };
     let path = env::var("CTP_TEST_FILE").expect("the test names it");
     let file = File::create(path).expect("it can be made");
@@ -115,7 +115,7 @@ fn close_stdio() {
     std::process::exit(i32::from(!is_attached || (0..3).any(is_open)));
 }
 
-/// Locks all memory to come, attaches, and says how much of the shared memory is resident.
+/// Locks all future memory, attaches, and reports how much of the shared memory is resident.
 fn lock_all_memory() {
     if rustix::mm::mlockall(rustix::mm::MlockAllFlags::FUTURE).is_err() {
         return println!("resident=unknown");
@@ -131,13 +131,14 @@ fn lock_all_memory() {
     );
 }
 
-/// As a daemon does: closes every descriptor that it did not open, then uses the numbers anew.
+/// Like a daemon: closes every descriptor that it did not open, then reuses the numbers.
 fn close_everything() {
     assert!(ctp::attach());
     let task = Task::born("daemon");
     let is_open = |fd: &i32| fs::read_link(format!("/proc/self/fd/{fd}")).is_ok();
     for fd in (3..32).filter(is_open) {
-        // SAFETY: this test harness keeps no descriptor open; the probe's is what this is about.
+        // SAFETY: this test harness keeps no descriptor open; closing the probe's descriptor is the
+        // purpose.
         unsafe { rustix::io::close(fd) };
     }
     let pairs: Vec<_> = (0..8)
@@ -156,7 +157,7 @@ fn close_everything() {
     }
 }
 
-/// Has events under a recorder that sleeps, again and again until it is told otherwise on stdin.
+/// Has events under a recorder that sleeps, as often as stdin says.
 fn ring() {
     assert!(ctp::attach());
     let task = Task::born("attached");
@@ -203,7 +204,7 @@ fn fork() {
         }
     };
     let mut program = Command::new("true");
-    // SAFETY: the probe allocates nothing and takes no lock, and nobody else holds the mutex.
+    // SAFETY: the probe allocates nothing and takes no lock, and no other thread holds the mutex.
     unsafe { program.pre_exec(in_the_fork) };
     let status = program.status().expect("the fork found itself untraced");
     assert!(status.success());
@@ -233,7 +234,7 @@ fn travel() {
     println!("tids={tids:?}");
 }
 
-/// Waits twice: for a timer, and for nobody knows what.
+/// Waits twice: for a timer, and for something unknown.
 struct TwoWaits(u32);
 
 impl Future for TwoWaits {

@@ -1,5 +1,5 @@
-//! The three standard descriptors are the program's own: the probe neither takes their numbers, nor
-//! writes where nobody reads messages, nor waits for a reader.
+//! The three standard descriptors belong to the program. The probe neither takes their numbers, nor
+//! writes where messages are not read, nor waits for a reader.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::recorder::{Recorder, run};
 
-/// A program that cannot attach, and has a message about that.
+/// A program that cannot attach, and has a message to print.
 fn refused(recorder: &Recorder, role: &str) -> Command {
     let mut program = recorder.program(role);
     program.env("CTP_MAX_STATIONS", "many");

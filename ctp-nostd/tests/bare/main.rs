@@ -1,7 +1,7 @@
-//! The probe on a platform of the test's own: what the memory holds is what was done.
+//! The probe on a platform of the test's own: the memory holds what was done.
 //!
-//! Each test has a board for itself: tests run at the same time, and a board has one clock, one
-//! `Local` and one memory.
+//! Each test has a board of its own, because tests run in parallel, and a board has a single clock,
+//! `Local` and memory.
 #![cfg(not(loom))]
 
 use std::panic::Location;
@@ -15,8 +15,8 @@ use ctp_nostd::site::SiteWord;
 use ctp_nostd::slot::{self, Epoch, EventKind, Snapshot};
 use ctp_nostd::{Coroutine, Kind, Local, Memory, Platform, Region, Wait, WaitKind};
 
-/// A board with a memory of so many stations. Its attachment is its number, because the cache of
-/// sites is one for the whole program.
+/// A board with a memory of this many stations. Its attachment is its number, because the whole
+/// program shares a single cache of sites.
 macro_rules! board {
     ($name:ident, $number:literal, $stations:literal) => {
         struct $name;
@@ -70,15 +70,15 @@ mod switch;
 mod waits;
 mod wakes;
 
-/// As whoever dumps the memory sees it.
+/// The region as a reader of a dump sees it.
 #[expect(unsafe_code, reason = "a static of the test's own as a region")]
 fn dump<const STATIONS: usize>(memory: &'static Memory<STATIONS>) -> Region<'static> {
     let (base, bytes) = memory.extent();
-    // SAFETY: a static is mapped for ever; all of its words are atomics, also the first of each.
+    // SAFETY: a static is mapped for ever, and all of its words are atomics.
     unsafe { Region::new(base.cast_mut(), bytes, u32::MAX) }.expect("a memory is a region")
 }
 
-/// The events that are still there, with their indices.
+/// The events that still exist, with their indices.
 fn events(station: &Station) -> Vec<(u64, Epoch)> {
     let first = station.event_head().saturating_sub(8);
     let fetch = |n| match Dialect::PerSlot.fetch(station, n) {
@@ -113,7 +113,7 @@ board!(Life, 1, 2);
 
 // CTP-06, CTP-20, CTP-26, CTP-37
 #[test]
-fn a_life_is_read_back() {
+fn events_of_a_life_are_read_back() {
     let region = dump(Life::memory());
     let place = Location::caller();
     let task = Life::memory()
@@ -167,7 +167,7 @@ board!(Laps, 2, 1);
 
 // CTP-07, CTP-11
 #[test]
-fn the_last_eight_events_stay_and_the_rest_is_counted() {
+fn last_eight_events_are_kept_and_the_rest_is_counted() {
     let region = dump(Laps::memory());
     let station = &region.stations[0];
     let task = Laps::memory().probe::<Laps>().born("busy");
@@ -199,7 +199,7 @@ board!(Full, 3, 4);
 
 // CTP-05, CTP-24
 #[test]
-fn the_rest_is_mute_and_counted() {
+fn coroutines_without_station_are_inert_and_counted() {
     let region = dump(Full::memory());
     let probe = Full::memory().probe::<Full>();
     let tasks: Vec<_> = (0..10).map(|_| probe.born("one of many")).collect();
@@ -256,7 +256,7 @@ fn time_never_goes_back() {
 board!(Crowded, 9, 20);
 
 #[test]
-fn a_full_table_gives_no_name_and_is_counted() {
+fn full_name_table_is_counted() {
     let region = dump(Crowded::memory());
     let probe = Crowded::memory().probe::<Crowded>();
     for n in 0..20 {
@@ -280,7 +280,7 @@ board!(Recycled, 10, 1);
 
 // CTP-07, CTP-22, CTP-24
 #[test]
-fn the_next_occupant_goes_on_where_the_last_one_ended() {
+fn next_occupant_continues_the_event_numbers() {
     let region = dump(Recycled::memory());
     let (station, probe) = (&region.stations[0], Recycled::memory().probe::<Recycled>());
     let mut ids = Vec::new();

@@ -1,4 +1,4 @@
-//! What a suspend says of its wait.
+//! What a suspend records of its wait.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ fn leaf() -> Wait {
 
 // CT-13
 #[test]
-fn a_suspend_carries_what_a_leaf_announced() {
+fn suspend_carries_the_announced_wait() {
     let region = dump(Noted::memory());
     let probe = Noted::memory().probe::<Noted>();
     let task = probe.born("reader");
@@ -36,7 +36,7 @@ fn a_suspend_carries_what_a_leaf_announced() {
         (WaitKind::Unknown as u8, 0)
     );
     probe.waits_for(wait);
-    task.run(); // what was announced before is not of this run
+    task.run(); // earlier announcements do not belong to this run
     task.suspend_noted();
     assert_eq!(
         (last().tail.wait_kind, last().site),
@@ -47,7 +47,7 @@ fn a_suspend_carries_what_a_leaf_announced() {
 board!(Marked, 11, 1);
 
 #[test]
-fn a_suspend_carries_what_is_said_of_its_wait() {
+fn suspend_carries_the_marks_of_its_wait() {
     let region = dump(Marked::memory());
     let probe = Marked::memory().probe::<Marked>();
     let task = probe.born("listener");
@@ -73,7 +73,7 @@ fn a_suspend_carries_what_is_said_of_its_wait() {
 board!(Around, 21, 2);
 
 #[test]
-fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
+fn outer_wait_is_marked_after_an_inner_wait() {
     let region = dump(Around::memory());
     let probe = Around::memory().probe::<Around>();
     let (around, inside) = (probe.born("around"), probe.born("inside"));
@@ -104,7 +104,7 @@ fn whoever_polls_one_that_waits_may_go_on_by_that_too() {
 board!(Over, 22, 2);
 
 #[test]
-fn what_one_inside_has_announced_is_over_when_it_leaves() {
+fn inner_announcement_ends_with_the_inner_run() {
     let region = dump(Over::memory());
     let probe = Over::memory().probe::<Over>();
     let (around, inside) = (probe.born("around"), probe.born("inside"));

@@ -1,4 +1,4 @@
-//! Who wakes, and what a coroutine knows of its wakes.
+//! The source of a wake, and the wakes that a coroutine has seen.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -57,7 +57,7 @@ board!(Late, 14, 4);
 
 // CT-15
 #[test]
-fn no_wake_is_by_one_that_waits_whatever_is_said_first() {
+fn waiting_coroutine_is_never_the_waker() {
     let region = dump(Late::memory());
     let probe = Late::memory().probe::<Late>();
     let [first, second, third, woken] =
@@ -68,7 +68,7 @@ fn no_wake_is_by_one_that_waits_whatever_is_said_first() {
         waker_of(&region.stations[3])
     };
     first.run();
-    second.run(); // in the stead of the first, which is said to wait only then
+    second.run(); // in place of the first, which reports its wait only after that
     first.suspend(Wait::unknown());
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(1, 2)));
     second.suspend(Wait::unknown());
@@ -89,7 +89,7 @@ fn no_wake_is_by_one_that_waits_whatever_is_said_first() {
 board!(Hidden, 15, 2);
 
 #[test]
-fn a_run_that_a_filter_kept_out_is_not_relied_on() {
+fn dropped_run_does_not_identify_the_waker() {
     let region = dump(Hidden::memory());
     let probe = Hidden::memory().probe::<Hidden>();
     let [one, woken] = ["one", "woken"].map(|name| probe.born(name));
@@ -115,7 +115,7 @@ board!(Woken, 5, 2);
 
 // CT-15
 #[test]
-fn a_suspend_carries_the_wakes_that_led_to_its_run() {
+fn suspend_carries_the_wakes_of_its_run() {
     let region = dump(Woken::memory());
     let task = Woken::memory().probe::<Woken>().born("sleeper");
     let station = &region.stations[0];
@@ -141,7 +141,7 @@ fn a_suspend_carries_the_wakes_that_led_to_its_run() {
     assert!(!is_woken());
     task.run();
     waker.wake();
-    task.run(); // it goes on by what that wake left, and owes it no run any more
+    task.run(); // continues by that wake, which then is owed no run
     task.suspend(Wait::unknown());
     assert!(!is_woken());
 }

@@ -1,5 +1,5 @@
 //! The doorbell, with the recorder's steps as in `ctp-record`: arm, order, last scan, then either
-//! disarm or block until the bell.
+//! disarm or block until a probe rings.
 
 use ctp_nostd::doorbell;
 use loom::sync::Arc;
@@ -12,7 +12,7 @@ use crate::membarrier::Membarrier;
 
 #[derive(Default)]
 struct Bell {
-    /// Events published: stands for the stations.
+    /// Events published; represents the stations.
     head: AtomicU32,
     sleeping: AtomicU32,
     rung: AtomicU32,
@@ -26,7 +26,7 @@ impl Bell {
         }
     }
 
-    /// True if it goes to sleep.
+    /// True if the recorder goes to sleep.
     fn scan_for_the_last_time(&self) -> bool {
         let found = self.head.load(Acquire) > 0;
         if found {
@@ -36,7 +36,7 @@ impl Bell {
     }
 }
 
-/// Everybody is done; the recorder sleeps or does not.
+/// Checks the result after all threads have ended.
 fn assert_not_lost(bell: &Bell, sleeps: bool) {
     let rung = bell.rung.load(Relaxed);
     assert!(rung <= 1, "one ring for each sleep");
@@ -74,13 +74,13 @@ fn must_ring_without_fence(sleeping: &AtomicU32) -> bool {
 
 // CTP-15
 #[test]
-fn a_sleeping_recorder_is_rung() {
+fn sleeping_recorder_is_rung() {
     no_wake_is_lost(doorbell::arm, doorbell::must_ring, 1);
 }
 
 // CTP-15, CTP-16
 #[test]
-fn of_two_probes_one_rings() {
+fn exactly_one_of_two_probes_rings() {
     no_wake_is_lost(doorbell::arm, doorbell::must_ring, 2);
 }
 

@@ -1,4 +1,4 @@
-//! Counting wakers: who finds none left finds what the last one did.
+//! Counting wakers: a reader that finds none left also finds what the last waker did.
 
 use ctp_nostd::{live, wake};
 use loom::sync::Arc;
@@ -13,8 +13,9 @@ pub const GENERATION: u32 = 2;
 pub struct Station {
     pub wake: AtomicU32,
     pub wakers: AtomicU32,
-    /// Means nothing: where each thread may have to wait for the others. Loom forgets a load that
-    /// came before the load of a compare-and-swap loop, and takes the loop for undisturbed.
+    /// Has no meaning in the protocol. Marks where each thread may have to wait for the others,
+    /// because loom forgets a load that came before the load of a compare-and-swap loop, and takes
+    /// the loop for undisturbed.
     turn: AtomicU32,
 }
 
@@ -31,7 +32,7 @@ impl Station {
         self.turn.swap(1, Relaxed);
     }
 
-    /// The recorder, where there is one wake at most.
+    /// The recorder's check, where there is at most one wake.
     pub fn look(&self) {
         self.take_turn();
         let wakers = live::count(&self.wakers, GENERATION); // J1
@@ -56,9 +57,9 @@ impl Station {
     }
 }
 
-/// A poll has left its only waker to a thread, which clones it and drops the clone, then wakes and
-/// drops it. The recorder attempts meanwhile.
-fn none_is_left_only_after_the_wake(wake: fn(&Station)) {
+/// A poll has left its only waker to a thread. The thread clones it and drops the clone, then wakes
+/// and drops it, while the recorder checks.
+fn no_waker_is_left_only_after_the_wake(wake: fn(&Station)) {
     check(move || {
         let station = Station::new();
         live::add(&station.wakers, GENERATION);
@@ -78,12 +79,12 @@ fn none_is_left_only_after_the_wake(wake: fn(&Station)) {
 
 // CT-15
 #[test]
-fn a_coroutine_without_wakers_was_woken_or_never_will_be() {
-    none_is_left_only_after_the_wake(Station::wake_and_drop);
+fn coroutine_without_wakers_was_woken_or_is_stuck() {
+    no_waker_is_left_only_after_the_wake(Station::wake_and_drop);
 }
 
 #[test]
 #[should_panic = "nobody could wake it"]
-fn without_the_wake_first_it_looks_abandoned() {
-    none_is_left_only_after_the_wake(Station::drop_and_wake);
+fn without_the_wake_first_a_coroutine_looks_abandoned() {
+    no_waker_is_left_only_after_the_wake(Station::drop_and_wake);
 }

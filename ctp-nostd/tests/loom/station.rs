@@ -29,7 +29,8 @@ impl Office {
 
 type Claim = fn(&AtomicU32, u32, &AtomicU32) -> Option<u32>;
 
-/// Two probes of ours, a peer that adds without looking, and a recorder that takes it back.
+/// Two probes of this crate, a peer that adds without a bound, and a recorder that resets the
+/// count.
 fn nothing_is_handed_out_twice(claim: Claim) {
     check(move || {
         let office = Arc::new(Office::default());
@@ -57,7 +58,7 @@ fn nothing_is_handed_out_twice(claim: Claim) {
 
 // CTP-04, CTP-05
 #[test]
-fn a_station_has_one_occupant() {
+fn station_has_a_single_occupant() {
     nothing_is_handed_out_twice(alloc::claim);
 }
 
@@ -86,7 +87,7 @@ fn a_count_near_its_end_hands_out_nothing() {
     });
 }
 
-/// Stations that are left and taken again. An entry that nobody wrote holds no station.
+/// Stations that are left and taken again. An entry that was never written holds no station.
 struct Ring {
     head: AtomicU32,
     tail: AtomicU32,
@@ -122,7 +123,7 @@ impl Ring {
         self.left[index as usize].store(1, Release);
     }
 
-    /// The recorder: whoever has left is read, and makes room.
+    /// The recorder: reads the stations that were left, and puts them back.
     fn pass(&self, put: Put) {
         for (index, left) in self.left.iter().enumerate() {
             if left.load(Acquire) == 1 {
@@ -133,7 +134,7 @@ impl Ring {
     }
 }
 
-fn a_station_is_left_before_it_is_taken_again(take: Take, put: Put) {
+fn station_is_left_before_it_is_reused(take: Take, put: Put) {
     check(move || {
         let ring = Arc::new(Ring::new());
         put(&ring.tail, &ring.entries, 0);
@@ -155,8 +156,8 @@ fn a_station_is_left_before_it_is_taken_again(take: Take, put: Put) {
 
 // CTP-22
 #[test]
-fn a_station_has_one_occupant_after_the_other() {
-    a_station_is_left_before_it_is_taken_again(alloc::take_back, alloc::put_back);
+fn station_has_a_single_occupant_at_a_time() {
+    station_is_left_before_it_is_reused(alloc::take_back, alloc::put_back);
 }
 
 #[test]
@@ -170,18 +171,18 @@ fn without_the_compare_and_swap_two_take_the_same() {
         head.store(taken + 1, Relaxed);
         Some(ring[(taken % STATIONS) as usize].load(Relaxed))
     };
-    a_station_is_left_before_it_is_taken_again(take, alloc::put_back);
+    station_is_left_before_it_is_reused(take, alloc::put_back);
 }
 
 #[test]
 #[should_panic = "nobody put it there"]
-fn without_release_a_station_is_taken_that_was_not_put() {
+fn without_release_an_unwritten_entry_is_taken() {
     let put: Put = |tail, ring, station| {
         let put = tail.load(Relaxed);
         ring[(put % STATIONS) as usize].store(station, Relaxed);
         tail.store(put + 1, Relaxed);
     };
-    a_station_is_left_before_it_is_taken_again(alloc::take_back, put);
+    station_is_left_before_it_is_reused(alloc::take_back, put);
 }
 
 struct Board;
@@ -200,10 +201,10 @@ unsafe impl Platform for Board {
     fn ring() {}
 }
 
-/// The probe itself moves in, twice, while the recorder attempts who is there.
+/// The probe itself moves in, twice, while the recorder reads the occupant.
 // CTP-22
 #[test]
-fn who_lives_in_a_station_is_known_whole_or_not_at_all() {
+fn identity_is_read_whole_or_not_at_all() {
     check(|| {
         let region = Region {
             header: Box::leak(Box::default()) as &Header,

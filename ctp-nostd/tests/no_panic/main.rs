@@ -14,7 +14,7 @@ fn assembly() -> Result<String, String> {
     Ok(text)
 }
 
-/// Not compiled again while nothing changed, so each has a file of its own.
+/// Compiles only after a change, because each output has a file of its own.
 fn compile(target: &Path, file: &str, what: &[&str]) -> Result<String, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));

@@ -215,12 +215,12 @@ impl Search {
     ) -> u32 {
         let mut digest = Digest::of(self.site);
         digest.add(self.here.pc as u64, self.most);
-        let is_whole = self.walk(|it| digest.add(it.returns_to as u64, self.most));
+        let is_whole = self.walk(|record| digest.add(record.returns_to as u64, self.most));
         let hash = digest.end(is_whole, self.enough);
         let chain = hash.map_or(0, |hash| probe.chain(hash, || self.found()));
         // A chain for which the table has no room is not kept, so that each attempt is counted.
         let latest = latest.filter(|_| chain != 0 || hash.is_none());
-        if let Some(latest) = latest.filter(|it| it.is_repeated(&self.here, chain)) {
+        if let Some(latest) = latest.filter(|walk| walk.is_repeated(&self.here, chain)) {
             self.keep(probe, latest, chain);
         }
         chain
@@ -237,7 +237,7 @@ impl Search {
     #[inline(never)]
     fn keep<const MOST: usize>(&self, probe: &Probe<Linux>, latest: &LatestWalk<MOST>, chain: u32) {
         let mut records: Vec<Record, MOST> = Vec::new();
-        self.walk(|it| records.push(it).is_ok());
+        self.walk(|record| records.push(record).is_ok());
         latest.keep(&self.key(probe), &records, chain);
     }
 
@@ -248,7 +248,7 @@ impl Search {
         let mut addresses = Addresses::new();
         let mut add = |address| addresses.len() < self.most && addresses.push(address).is_ok();
         add(self.here.pc as u64);
-        let is_whole = self.walk(|it| add(it.returns_to as u64));
+        let is_whole = self.walk(|record| add(record.returns_to as u64));
         Chain {
             site: self.site,
             is_whole,

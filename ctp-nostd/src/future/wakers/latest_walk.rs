@@ -202,7 +202,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn a_stack_that_reads_as_it_did_has_the_same_chain_and_any_other_none() {
+    fn only_an_unchanged_stack_recalls_the_chain() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         assert_eq!(recall(&walk, &key), None);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_that_of_its_key_alone() {
+    fn walk_is_recalled_for_its_key_only() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_is_kept_at_the_second_time_in_a_row_and_if_it_is_short() {
+    fn repeated_short_walk_is_kept() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let here = Position {
             pc: 1,
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_walk_is_not_recalled() {
+    fn forgotten_walk_is_not_recalled() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);
@@ -280,7 +280,7 @@ mod tests {
 
     // CTP-30
     #[test]
-    fn a_handler_amid_that_keeps_nothing_and_is_told_nothing() {
+    fn interrupting_handler_neither_keeps_nor_recalls() {
         let (walk, mut stack) = (LatestWalk::<MOST>::new(), [NOTHING; 5]);
         let key = link(&mut stack);
         walk.keep(&key, &stack, 9);

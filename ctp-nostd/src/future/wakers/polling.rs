@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_within_a_poll_leaves_its_words_as_they_were() {
+    fn inner_poll_restores_the_words_of_the_outer() {
         static LOCAL: Local = Local::new();
         let outer = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.record_chain(3);
@@ -79,13 +79,13 @@ mod tests {
         assert!(LOCAL.polled.limits(7).is_none());
         LOCAL.polled.record_chain(4);
         assert_eq!(inner.end().chain, 4);
-        assert_eq!(LOCAL.polled.limits(7).map(|it| it.top), Some(200));
+        assert_eq!(LOCAL.polled.limits(7).map(|limits| limits.top), Some(200));
         assert_eq!(outer.end().chain, 3);
         assert!(LOCAL.polled.limits(7).is_none());
     }
 
     #[test]
-    fn a_waker_that_is_not_the_coroutines_own_is_another_futures() {
+    fn foreign_waker_belongs_to_an_inner_future() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         assert!(LOCAL.polled.is_by_another(8));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_in_another_thread_changes_nothing_there() {
+    fn poll_that_ends_in_another_thread_changes_nothing() {
         static LOCALS: [Local; 2] = [const { Local::new() }; 2];
         static NOW: AtomicUsize = AtomicUsize::new(0);
         let local = || &LOCALS[NOW.load(Ordering::Relaxed)];
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_chains_the_first_is_kept_and_marked() {
+    fn first_of_several_chains_is_kept_and_marked() {
         static LOCAL: Local = Local::new();
         let found = |chains: &[u32]| {
             let polling = Polling::begin(|| &LOCAL, 7, &at(200));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_before_the_last_waker_was_dropped_is_void() {
+    fn chains_before_the_last_drop_are_discarded() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.record_chain(6);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_before_one_of_the_wakers_was_dropped_gives_way_to_what_comes_after() {
+    fn chain_before_a_drop_is_replaced_by_a_later_chain() {
         static LOCAL: Local = Local::new();
         let polling = Polling::begin(|| &LOCAL, 7, &at(200));
         LOCAL.polled.record_chain(6);

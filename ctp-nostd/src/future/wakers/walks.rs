@@ -74,7 +74,7 @@ impl Walks {
             let found = claim(&ALL, thread, Linux::is_gone);
             found
                 .and_then(|index| ALL.get(index))
-                .inspect(|it| it.forget());
+                .inspect(|walks| walks.forget());
             let number = found.map_or(NONE, |index| index as u32 + 1);
             let word = u64::from(attachment) << 32 | u64::from(number);
             polled.walks.store(word, Ordering::Relaxed);
@@ -118,7 +118,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn a_thread_forgets_the_walks_in_a_place_that_it_takes() {
+    fn claimed_entry_starts_without_walks() {
         let polled = Polled::new();
         let find =
             |attachment| Walks::own_or_claimed(&polled, attachment).expect("there are places");
@@ -145,7 +145,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn each_thread_has_a_place_of_its_own_and_leaves_it_to_another_when_it_is_gone() {
+    fn entries_are_exclusive_until_the_owner_exits() {
         let all = [const { Walks::new() }; 3];
         let nobody_is_gone = |_| false;
         let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, nobody_is_gone));

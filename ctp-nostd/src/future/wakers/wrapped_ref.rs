@@ -126,7 +126,10 @@ mod tests {
         let (mut clones, mut kept) = (0, None::<Waker>);
         for _ in 0..polls {
             let borrowed = wrapped.borrow_waker();
-            if !kept.as_ref().is_some_and(|it| it.will_wake(&borrowed)) {
+            if !kept
+                .as_ref()
+                .is_some_and(|waker| waker.will_wake(&borrowed))
+            {
                 kept = Some(Waker::clone(&borrowed));
                 clones += 1;
             }
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_keeps_its_waker_unless_each_chain_is_wanted() {
+    fn leaf_clones_again_only_with_precise_chains() {
         let bell = Arc::default();
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, false), 5).0, 1);
         assert_eq!(clones_of_a_leaf(&wrapped(&bell, true), 5).0, 5);
@@ -154,7 +157,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn who_clones_is_known_by_where_the_call_returns_to() {
+    fn return_address_identifies_the_cloning_leaf() {
         let wrapped = wrapped(&Arc::default(), false);
         let (here, clone) = clone_here(&wrapped.borrow_waker());
         let returns_to = linux::local().polled.returns_to.load(Ordering::Relaxed);
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_leaf_announced_is_in_doubt_once_a_waker_is_dropped_in_that_poll() {
+    fn dropped_waker_makes_the_announcement_uncertain() {
         let wrapped = wrapped(&Arc::default(), false);
         let borrowed = wrapped.borrow_waker();
         let local = linux::local();
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_that_takes_its_waker_anew_drops_none_that_was_there_when_another_announced() {
+    fn replaced_waker_does_not_count_as_dropped() {
         let wrapped = wrapped(&Arc::default(), false);
         let borrowed = wrapped.borrow_waker();
         let local = linux::local();
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_chains_that_by_which_it_waited_alone_is_most_likely_over() {
+    fn previously_single_chain_is_likely_over() {
         let wrapped = wrapped(&Arc::default(), false);
         let end = |chain, last| {
             let found = wrapped.end_poll(FoundChain { chain, last }, true);
@@ -222,7 +225,7 @@ mod tests {
 
     // CT-13
     #[test]
-    fn a_poll_that_nobody_asked_for_leaves_the_wait_where_it_was() {
+    fn poll_without_wake_keeps_the_chain_of_the_wait() {
         let wrapped = wrapped(&Arc::default(), false);
         let end = |chain, was_woken| {
             wrapped
@@ -242,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_polled_inside_of_another_knows_its_clone() {
+    fn outer_future_recognizes_its_borrowed_waker() {
         let bell = Arc::default();
         let [one, other] = [0; 2].map(|_| wrapped(&bell, true));
-        let [cloned, another] = [&one, &other].map(|it| Waker::clone(&it.borrow_waker()));
+        let [cloned, another] = [&one, &other].map(|wrapped| Waker::clone(&wrapped.borrow_waker()));
         assert!(is_borrowed_again(&cloned, &one.borrow_waker()));
         assert!(!is_borrowed_again(&another, &one.borrow_waker()));
         assert!(!is_borrowed_again(&cloned, &another));
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_wake_the_same_and_say_so_of_each_other() {
+    fn clones_wake_the_same_task_and_compare_equal() {
         let bell: Arc<CountingWake> = Arc::default();
         let wrapped = wrapped(&bell, true);
         let [one, other] = [0; 2].map(|_| Waker::clone(&wrapped.borrow_waker()));

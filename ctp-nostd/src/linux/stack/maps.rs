@@ -130,7 +130,7 @@ ffff0000-ffff1000 rwxp 00000000 00:00 0                  [stack]
     }
 
     #[test]
-    fn the_line_of_an_address_is_found() {
+    fn mapping_of_an_address_is_found() {
         assert_eq!(found(0xFFF), None);
         assert_eq!(found(0x1FFF), Some((0x1000..0x2000, false, false)));
         assert_eq!(found(0x2000), Some((0x2000..0x8000, true, true)));
@@ -153,7 +153,7 @@ ffff0000-ffff1000 rwxp 00000000 00:00 0                  [stack]
     }
 
     #[test]
-    fn a_line_that_makes_no_sense_is_passed_over() {
+    fn malformed_line_is_skipped() {
         for line in [
             "",
             "-",

@@ -55,7 +55,7 @@ mod tests {
     use crate::linux::memory::private_page;
 
     #[test]
-    fn an_untouched_page_is_not_present() {
+    fn untouched_page_is_not_present() {
         let page = private_page().expect("a page").addr();
         let memory = page..page + PAGE_BYTES;
         assert!(!all_present(memory.clone()));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn more_pages_than_a_piece_are_all_looked_at() {
+    fn all_pages_of_several_pieces_are_checked() {
         let bytes = [1u8; 100 * PAGE_BYTES];
         let start = bytes.as_ptr().addr();
         assert!(all_present(start..start + bytes.len()));

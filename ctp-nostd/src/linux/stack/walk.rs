@@ -287,15 +287,15 @@ mod tests {
         let range = place(stack, 4)..place(stack, 60);
         // SAFETY: the words are borrowed during the walk.
         let is_whole = unsafe {
-            walk(&from, range, base, |it| {
-                addresses.push(it.returns_to as u64).is_ok()
+            walk(&from, range, base, |record| {
+                addresses.push(record.returns_to as u64).is_ok()
             })
         };
         (is_whole, addresses)
     }
 
     #[test]
-    fn each_record_leads_to_the_caller_up_to_the_base() {
+    fn walk_follows_records_up_to_the_base() {
         let mut stack = [0xBAD; 64];
         link(&mut stack, &[(6, 20, 100), (20, 30, 200), (30, 62, 300)]);
         let (is_whole, addresses) = walked(&stack, place(&stack, 6), place(&stack, 62));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_pointer_outside_of_the_stack_or_not_aligned_is_not_followed() {
+    fn invalid_frame_pointer_is_not_followed() {
         let mut stack = [0xBAD; 64];
         link(&mut stack, &[(6, 20, 100)]);
         let hostile = [
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_never_goes_back_and_ends() {
+    fn walk_never_goes_back_and_ends() {
         let mut stack = [0xBAD; 64];
         link(&mut stack, &[(6, 20, 100), (20, 6, 200)]);
         let (is_whole, addresses) = walked(&stack, place(&stack, 6), place(&stack, 62));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_is_too_long_is_not_whole() {
+    fn too_long_chain_is_incomplete() {
         let mut stack = [0xBAD; 64];
         let records: [_; 28] = core::array::from_fn(|i| (4 + 2 * i, 6 + 2 * i, i));
         link(&mut stack, &records);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_finds_its_own_code_and_stack() {
+    fn function_finds_its_own_code_and_stack() {
         let (outer, inner) = own_frame();
         let local = 0usize;
         let near = |a: usize, b: usize| a.abs_diff(b) < 1 << 20;

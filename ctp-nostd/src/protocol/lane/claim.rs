@@ -216,7 +216,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
         let is_taken = self
             .free_holder(lane)
             .map(exchange)
-            .is_some_and(|it| it.is_ok());
+            .is_some_and(|result| result.is_ok());
         if is_taken {
             lane.owner.store(self.owner, Ordering::Relaxed);
         }
@@ -282,7 +282,7 @@ pub(super) mod tests {
 
     // LT-13
     #[test]
-    fn a_lane_in_which_there_is_no_room_for_a_begin_stays_for_others() {
+    fn lane_without_room_for_a_begin_stays_free() {
         let lanes: [Lane; 4] = Default::default();
         let turn = AtomicU32::new(0);
         give_back(&lanes[0]);
@@ -302,7 +302,7 @@ pub(super) mod tests {
 
     // LT-12
     #[test]
-    fn another_copy_of_the_probe_does_not_take_the_lane_that_the_thread_has() {
+    fn second_probe_copy_gets_its_own_lane() {
         let lanes: [Lane; 4] = Default::default();
         let turn = AtomicU32::new(0);
         let claim = |owner| {
@@ -354,7 +354,7 @@ pub(super) mod tests {
 
     // LT-12
     #[test]
-    fn while_there_are_lanes_that_nobody_had_most_threads_ask_of_none() {
+    fn most_threads_make_no_checks_while_lanes_are_unused() {
         let lane_pool = LanePool::unused();
         let claim = |thread| {
             let (found, checks) = lane_pool.claim(thread, 0, 0..0);
@@ -377,7 +377,7 @@ pub(super) mod tests {
 
     // LT-12
     #[test]
-    fn a_thread_asks_of_few_lanes_at_each_look_and_in_the_end_of_all() {
+    fn few_checks_per_attempt_cover_all_lanes_over_time() {
         let lane_pool = LanePool::unused();
         (1..=100).for_each(|thread| assert!(lane_pool.claim(thread, 0, 0..0).0.is_some()));
         let all = (None, CHECKS_PER_ATTEMPT + 100);
@@ -390,7 +390,7 @@ pub(super) mod tests {
 
     // LT-13
     #[test]
-    fn twice_as_many_lanes_are_used_as_threads_live_at_a_time() {
+    fn lanes_in_use_are_at_most_twice_the_live_threads() {
         let lane_pool = LanePool::unused();
         for thread in 1..=10_000 {
             let gone = 0..thread.max(8) - 7;

@@ -205,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_says_what_the_record_said() {
+    fn packed_record_says_the_same() {
         let nowhere = Payload { site: 0, ..USUAL };
         assert_eq!(
-            [USUAL, nowhere].map(|it| words_of(copied(1_030, it))),
+            [USUAL, nowhere].map(|payload| words_of(copied(1_030, payload))),
             [2; 2]
         );
         let far = Payload {
@@ -225,7 +225,7 @@ mod tests {
             ..USUAL
         };
         assert_eq!(
-            [far, large, address].map(|it| words_of(copied(1_030, it))),
+            [far, large, address].map(|payload| words_of(copied(1_030, payload))),
             [4; 3]
         );
         let times = [999, 1_000, 17_382, 17_383, u64::MAX];
@@ -233,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_latest_of_its_kind_said_is_not_kept_again() {
+    fn site_and_arg_of_the_same_kind_are_not_repeated() {
         let one = copied(1_000, Payload { n: 7, ..USUAL });
         let again = Payload { n: 8, ..USUAL };
         let elsewhere = Payload { arg: 1, ..again };
-        let later = [again, elsewhere].map(|it| words_behind(&one, copied(1_030, it)));
+        let later = [again, elsewhere].map(|payload| words_behind(&one, copied(1_030, payload)));
         assert_eq!(later, [1, 2]);
         assert_eq!(words_behind(&one, copied(999, again)), 4);
         // More of `n` is stored in the same word.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_there_is() {
+    fn truncated_words_give_no_record() {
         let before = Before::default();
         let in_full = [0, 0, 0, 0, 0, 0, 0xff, 0x7f];
         assert_eq!(before.unpack(&[in_full; 3]), None);
@@ -278,7 +278,7 @@ mod tests {
     proptest! {
         // LT-05
         #[test]
-        fn what_is_asked_of_a_part_is_what_all_of_it_says(copied in any_record(), uses in any::<u8>(), bit in 0..u64::BITS) {
+        fn partial_reads_agree_with_the_whole_payload(copied in any_record(), uses in any::<u8>(), bit in 0..u64::BITS) {
             let (at, payload) = copied.read();
             prop_assert_eq!((copied.at(), copied.kind(), copied.station()), (at, payload.kind, payload.station));
             prop_assert!(copied.can_be(payload.uses, payload.n));
@@ -289,7 +289,7 @@ mod tests {
 
         // LT-05
         #[test]
-        fn any_records_are_the_same_again(records in vec(any_record(), 1..40), again in vec(any::<bool>(), 40)) {
+        fn any_records_round_trip_when_packed(records in vec(any_record(), 1..40), again in vec(any::<bool>(), 40)) {
             let (mut packing, mut unpacking) = (Before::default(), Before::default());
             let mut latest = records[0];
             for (record, is_again) in records.iter().zip(again) {

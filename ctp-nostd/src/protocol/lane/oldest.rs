@@ -26,7 +26,7 @@ impl<G: Fn(u32) -> bool, I: Fn(usize) -> bool> LaneRequest<G, I> {
         let long = || pool.long.iter().enumerate();
         let age = |(number, _): (usize, &Lane)| (latest(number), number);
         let of_all = || Oldest::of(long().map(age));
-        let of_free = || Oldest::of(long().filter(|(_, it)| self.is_known_free(it)).map(age));
+        let of_free = || Oldest::of(long().filter(|(_, lane)| self.is_known_free(lane)).map(age));
         let fresh = self.fresh(pool, pool.used()..pool.long.len());
         let found = fresh.or_else(|| self.first_of(pool, of_all()));
         let found = found.or_else(|| self.first_of(pool, of_free()));
@@ -88,7 +88,7 @@ mod tests {
 
     // LT-14
     #[test]
-    fn of_threads_that_are_gone_the_longest_dead_gives_up_its_lane_first() {
+    fn lane_of_the_longest_dead_thread_is_reused_first() {
         let lanes: [Lane; 4] = Default::default();
         for thread in 1..=4 {
             let index = claim_of(&lanes, thread, &[1, 2, 3, 4]);
@@ -108,7 +108,7 @@ mod tests {
 
     // LT-12, LT-14
     #[test]
-    fn where_all_long_lanes_are_of_living_threads_short_ones_are_taken() {
+    fn short_lanes_are_taken_if_all_long_ones_are_in_use() {
         let lanes: [Lane; 6] = Default::default();
         for thread in 1..=6 {
             let index = claim_of(&lanes, thread, &[]);
@@ -120,7 +120,7 @@ mod tests {
 
     // LT-14
     #[test]
-    fn the_oldest_are_kept_in_their_order_whatever_order_they_come_in() {
+    fn oldest_lanes_are_sorted_for_any_input_order() {
         let age = |number: u64| number * 37 % 100;
         let lanes = (0..100).map(|number| (age(number), number as usize));
         let kept = Oldest::of(lanes).0.map(|(age, _)| age);
@@ -179,7 +179,7 @@ mod tests {
 
     // LT-12
     #[test]
-    fn where_all_threads_live_it_asks_of_few_of_the_oldest_and_of_as_many_as_any() {
+    fn few_checks_are_made_if_all_threads_live() {
         let lane_pool = LanePool::all_in_use();
         let all = 2 * CHECKS_PER_ATTEMPT + 100;
         assert_eq!(lane_pool.claim(1000, 0, 0..0), (None, all), "at its first");
@@ -191,7 +191,7 @@ mod tests {
 
     // LT-14
     #[test]
-    fn the_longest_dead_of_many_is_first_while_few_have_been_idle_for_longer() {
+    fn longest_dead_thread_is_found_among_few_idle_ones() {
         let lane_pool = LanePool::all_in_use();
         let idle = CHECKS_PER_ATTEMPT as u32 - 1;
         let gone = idle + 1..50;
@@ -204,7 +204,7 @@ mod tests {
 
     // LT-12, LT-14
     #[test]
-    fn behind_many_idle_threads_it_finds_what_was_given_back_and_who_is_gone() {
+    fn free_lanes_are_found_behind_many_idle_threads() {
         let lane_pool = LanePool::all_in_use();
         give_back(&lane_pool.lanes[77]);
         let given_back = lane_pool.claim(1000, 0, 50..51);
@@ -216,7 +216,7 @@ mod tests {
 
     // LT-14
     #[test]
-    fn where_another_thread_is_quicker_the_next_oldest_is_taken() {
+    fn next_oldest_lane_is_taken_after_a_lost_race() {
         let lane_pool = LanePool::all_in_use();
         let has_exited = |thread| {
             if thread == 1 {
@@ -231,7 +231,7 @@ mod tests {
 
     // LT-12, LT-14
     #[test]
-    fn among_ten_thousand_short_lives_each_asks_of_the_longest_dead_alone() {
+    fn short_lived_threads_make_a_single_check_each() {
         let lane_pool = LanePool::all_in_use();
         for thread in 101..=10_000 {
             let longest_dead = (thread as usize - 1) % 100;

@@ -163,13 +163,16 @@ mod tests {
 
     // LT-33
     #[test]
-    fn each_ring_that_is_set_has_a_mark_of_its_own() {
+    fn each_set_ring_has_a_distinct_mark() {
         let (own, mark) = (OwnRing::new(), RingMark::of(0));
         assert!(own.cached(mark).is_none(), "nothing was set");
-        let marks = [ring(1), ring(8)].map(|it| {
-            own.set(it, mark);
-            let (found, room) = own.cached(mark).expect("it was just set");
-            assert_eq!((found.records.len(), room), (it.records.len(), Room::NONE));
+        let marks = [ring(1), ring(8)].map(|ring| {
+            own.set(ring, mark);
+            let (found, room) = own.cached(mark).expect("just set");
+            assert_eq!(
+                (found.records.len(), room),
+                (ring.records.len(), Room::NONE)
+            );
             assert!(own.cached(RingMark::of(1)).is_none());
             own.mark.load(Ordering::Relaxed)
         });

@@ -192,7 +192,7 @@ mod tests {
 
     // LT-07
     #[test]
-    fn a_record_says_what_was_put_into_it() {
+    fn record_round_trips_through_its_words() {
         let payload = Payload {
             kind: crate::protocol::slot::EventKind::Suspend as u8,
             wait_kind: 8,

@@ -121,7 +121,9 @@ impl<'m> Ring<'m> {
 
     #[inline]
     fn is_committed(&self, at: u64) -> bool {
-        let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
+        let commit = self
+            .record(at)
+            .map(|record| record.commit.load(Ordering::Relaxed));
         commit.is_some_and(|commit| commit >> LAP_SHIFT == self.lap(at))
     }
 
@@ -196,7 +198,9 @@ impl<'m> Ring<'m> {
             [] => 0,
             _ => self.lap(records.start),
         };
-        places.iter().map_while(move |it| copy_of_lap(it, lap))
+        places
+            .iter()
+            .map_while(move |record| copy_of_lap(record, lap))
     }
 
     /// Recorder: reads this record of a ring that is overwritten.
@@ -272,7 +276,7 @@ mod tests {
 
     // LT-05
     #[test]
-    fn copies_are_of_one_lap_also_where_numbers_begin_anew() {
+    fn copies_are_of_a_single_lap_even_at_wraparound() {
         let lane = Lane::default();
         let records: [LaneRecord; 4] = array::from_fn(|_| LaneRecord::default());
         let ring = Ring::new(&lane, &records);
@@ -294,7 +298,7 @@ mod tests {
 
     // LT-05
     #[test]
-    fn a_ring_without_records_has_no_copies() {
+    fn empty_ring_has_no_copies() {
         let lane = Lane::default();
         assert_eq!(Ring::new(&lane, &[]).copies(0..3).count(), 0);
     }

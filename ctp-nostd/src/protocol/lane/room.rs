@@ -125,7 +125,9 @@ impl<'m> Ring<'m> {
     /// position empty?
     #[inline(always)]
     fn may_be_overwritten(&self, room: Room, at: u64) -> bool {
-        let commit = self.record(at).map(|it| it.commit.load(Ordering::Relaxed));
+        let commit = self
+            .record(at)
+            .map(|record| record.commit.load(Ordering::Relaxed));
         commit.is_some_and(|commit| (commit >> LAP_SHIFT) + 1 == room.lap() >> LAP_SHIFT)
     }
 }
@@ -147,7 +149,7 @@ mod tests {
 
     // LT-02
     #[test]
-    fn a_room_ends_with_a_stretch_in_the_first_lap_and_with_the_lap_from_then_on() {
+    fn room_ends_with_a_stretch_then_with_the_lap() {
         let lane = Lane::default();
         let records: [LaneRecord; RECORDS as usize] =
             core::array::from_fn(|_| LaneRecord::default());

@@ -1,4 +1,4 @@
-//! Other clones of a future's waker, while the only one that there was wakes.
+//! Other clones of a future's waker, while the previously only clone wakes.
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU32;
@@ -19,13 +19,13 @@ fn join(threads: [JoinHandle<()>; 2]) {
     }
 }
 
-/// The only clone wakes, while a poll goes on that takes another one, which goes on a thread of its own.
-/// The wake leads to a poll that takes none.
-fn another_one_goes(goes: fn(&Future), end_poll: fn(&Future)) {
+/// The only clone wakes, while a poll takes another clone, which ends on a thread of its own. The
+/// wake causes a poll that takes none.
+fn new_clone_goes_during_the_wake(goes: fn(&Future), end_poll: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        let wakes = beside(&future, Future::wake_by_one);
-        future.clone_one();
+        let wakes = beside(&future, Future::wake_by_clone);
+        future.add_clone();
         let other = beside(&future, goes);
         end_poll(&future);
         if future.is_woken() {
@@ -38,33 +38,33 @@ fn another_one_goes(goes: fn(&Future), end_poll: fn(&Future)) {
 
 // CT-15
 #[test]
-fn who_waits_without_is_known_to_though_another_one_was_dropped_amid_the_wake() {
-    another_one_goes(Future::drop_one, Future::end_poll);
+fn no_waker_is_counted_after_a_drop_during_the_wake() {
+    new_clone_goes_during_the_wake(Future::drop_clone, Future::end_poll);
 }
 
 // CT-15
 #[test]
-fn who_waits_without_is_known_to_though_another_one_woke_amid_the_wake() {
-    another_one_goes(Future::wake_by_one, Future::end_poll);
+fn no_waker_is_counted_after_two_concurrent_wakes() {
+    new_clone_goes_during_the_wake(Future::wake_by_clone, Future::end_poll);
 }
 
 #[test]
 #[should_panic = "it waits without"]
-fn without_a_change_where_one_of_several_is_used_up_one_that_has_none_seems_to_have_one() {
-    another_one_goes(Future::drop_one, |future| match future.holders.clones() {
+fn without_the_poll_count_a_waker_stays_counted() {
+    new_clone_goes_during_the_wake(Future::drop_clone, |future| match future.holders.clones() {
         0 => future.end_poll(),
         _ => future.suspend(),
     });
 }
 
-/// The same, and the future is dropped amid all that.
+/// The same, and the future is dropped during all that.
 #[test]
-fn whoever_goes_last_amid_a_wake_frees_it() {
-    for goes in [Future::drop_one, Future::wake_by_one] {
+fn last_holder_frees_the_data_during_a_wake() {
+    for goes in [Future::drop_clone, Future::wake_by_clone] {
         check(move || {
             let future = Future::with_clones(1);
-            let wakes = beside(&future, Future::wake_by_one);
-            future.clone_one();
+            let wakes = beside(&future, Future::wake_by_clone);
+            future.add_clone();
             let other = beside(&future, goes);
             future.end_poll();
             future.release();
@@ -74,12 +74,12 @@ fn whoever_goes_last_amid_a_wake_frees_it() {
     }
 }
 
-/// The same as the first, and who waits with one that nobody has begun to use has one.
-fn one_that_is_not_begun_is_counted(goes: fn(&Future)) {
+/// The same as the first model; a future with an unused clone is never without a waker.
+fn unused_clone_is_counted(goes: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        let wakes = beside(&future, Future::wake_by_one);
-        future.clone_one();
+        let wakes = beside(&future, Future::wake_by_clone);
+        future.add_clone();
         future.end_poll();
         let begun = Arc::new(AtomicU32::new(0));
         let begins = Arc::clone(&begun);
@@ -98,23 +98,23 @@ fn one_that_is_not_begun_is_counted(goes: fn(&Future)) {
 
 // CT-15
 #[test]
-fn who_waits_with_another_one_is_never_without_amid_the_wake() {
-    one_that_is_not_begun_is_counted(Future::drop_one);
-    one_that_is_not_begun_is_counted(Future::wake_by_one);
-    one_that_is_not_begun_is_counted(|future| {
-        future.clone_one();
-        future.drop_one();
-        future.wake_by_one();
+fn unused_clone_is_counted_during_the_wake() {
+    unused_clone_is_counted(Future::drop_clone);
+    unused_clone_is_counted(Future::wake_by_clone);
+    unused_clone_is_counted(|future| {
+        future.add_clone();
+        future.drop_clone();
+        future.wake_by_clone();
     });
 }
 
-/// Two threads of one poll take one each, amid the wake of the one before.
-fn two_are_taken_at_once(goes: fn(&Future)) {
+/// Two threads of one poll take a clone each, during the wake of the previous clone.
+fn two_clones_are_taken_at_once(goes: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        let wakes = beside(&future, Future::wake_by_one);
-        let other = beside(&future, Future::clone_one);
-        future.clone_one();
+        let wakes = beside(&future, Future::wake_by_clone);
+        let other = beside(&future, Future::add_clone);
+        future.add_clone();
         other.join().expect("it does not panic");
         future.end_poll();
         assert_ne!(future.wakers(), Some(0), "it has two");
@@ -129,7 +129,7 @@ fn two_are_taken_at_once(goes: fn(&Future)) {
 
 // CT-15
 #[test]
-fn of_two_that_are_taken_at_once_one_is_counted() {
-    two_are_taken_at_once(Future::drop_one);
-    two_are_taken_at_once(Future::wake_by_one);
+fn two_concurrent_clones_count_as_a_waker() {
+    two_clones_are_taken_at_once(Future::drop_clone);
+    two_clones_are_taken_at_once(Future::wake_by_clone);
 }
