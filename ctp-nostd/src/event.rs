@@ -12,7 +12,7 @@
 //! ```
 //! E4 writes the slot (`protocol/slot.rs`), E5 updates aggregates (`protocol/aggregate.rs`), E6
 //! rings (`protocol/doorbell.rs`). Any unusual condition falls through to `slow_path.rs`, where a
-//! thread without a lane requests one (`thread_lane.rs`). `switch.rs` is the fast path of two
+//! thread requests its lane (`thread_lane.rs`). `switch.rs` is the fast path of two
 //! events at the same time.
 
 pub(crate) mod announce;

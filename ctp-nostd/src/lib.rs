@@ -85,7 +85,7 @@
 //!
 //! The probe provides memory that is consistent at every instant ([`layout`]), an exact count of
 //! lost records, and events without lock, allocation or panic. Events make almost no system calls.
-//! The first event after the recorder went to sleep makes one. A thread's first event asks for the
+//! The first event after the recorder went to sleep makes a call. A thread's first event asks for the
 //! thread's id, and may check whether a few other threads have exited. A thread that found no
 //! buffer repeats that check now and then, and a traced future's first wakers in a thread make a
 //! few more calls.

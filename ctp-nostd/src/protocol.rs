@@ -1,4 +1,4 @@
-//! The protocols between probe and recorder. Each module holds both halves of one protocol.
+//! The protocols between probe and recorder. Each module holds both halves of a protocol.
 
 pub mod aggregate;
 pub mod audit;

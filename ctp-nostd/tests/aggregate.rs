@@ -140,8 +140,8 @@ fn memory_without_aggregates_counts_nothing() {
 
 /// Set `CTP_STORM_SNAPSHOTS=10000000` for a longer test.
 fn snapshots() -> u64 {
-    let asked = std::env::var("CTP_STORM_SNAPSHOTS").ok();
-    asked.and_then(|n| n.parse().ok()).unwrap_or(300_000)
+    let requested = std::env::var("CTP_STORM_SNAPSHOTS").ok();
+    requested.and_then(|n| n.parse().ok()).unwrap_or(300_000)
 }
 
 #[derive(Default)]
@@ -167,7 +167,7 @@ impl Words {
 }
 
 /// Checks what must hold for durations that were counted in that order.
-fn is_whole(found: &Durations, before: u64) {
+fn assert_whole(found: &Durations, before: u64) {
     let in_bins: u64 = found.bins.iter().copied().map(u64::from).sum();
     assert_eq!(in_bins, found.count);
     assert!(before <= found.count);
@@ -188,7 +188,7 @@ fn fast_writer_is_read_whole_without_waiting() {
         for _ in 0..snapshots() {
             match words.latched().read() {
                 Some(found) => {
-                    is_whole(&found, count);
+                    assert_whole(&found, count);
                     count = found.count;
                 }
                 None => busy += 1,
@@ -198,5 +198,5 @@ fn fast_writer_is_read_whole_without_waiting() {
     });
     println!("{} snapshots of {count} updates, {busy} busy", snapshots());
     assert!(busy < snapshots(), "some are read");
-    is_whole(&words.latched().read().expect("nobody writes"), count);
+    assert_whole(&words.latched().read().expect("no writer is active"), count);
 }

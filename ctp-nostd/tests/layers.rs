@@ -26,7 +26,7 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
 
 /// The module path of a file, such as `["linux", "stack", "maps"]`.
 fn module_path(file: &Path) -> Vec<String> {
-    let relative = file.strip_prefix(source()).expect("it is below src");
+    let relative = file.strip_prefix(source()).expect("a file below src");
     let parts = relative.with_extension("");
     let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
     parts.collect()

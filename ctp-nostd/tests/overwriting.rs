@@ -90,7 +90,7 @@ fn handlers_leave_the_interrupted_record_alone() {
     memory.write(4..4 + 3 * LENGTH);
     assert_eq!(memory.ring().see(3), RecordState::Pending);
     let kept: Vec<u64> = (4..4 + LENGTH - 1).collect();
-    assert_eq!(memory.whole(), kept, "those before the place is needed");
+    assert_eq!(memory.whole(), kept, "those before the missing record");
     assert_eq!(
         u64::from(memory.ring().lost()),
         2 * LENGTH + 1,
@@ -99,7 +99,7 @@ fn handlers_leave_the_interrupted_record_alone() {
     place.commit(at, numbered(3));
     memory.write(100..101);
     let kept: Vec<u64> = (4..4 + LENGTH - 1).chain([100]).collect();
-    assert_eq!(memory.whole(), kept, "it goes on once that is there");
+    assert_eq!(memory.whole(), kept, "continues after the late record");
 }
 
 // LT-28

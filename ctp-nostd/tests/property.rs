@@ -43,14 +43,17 @@ impl Image {
     }
 
     fn station(&self) -> &Station {
-        self.region().stations.first().expect("it has one")
+        self.region()
+            .stations
+            .first()
+            .expect("the region has a station")
     }
 
     #[expect(unsafe_code, reason = "words of the test's own as a region")]
     fn region(&self) -> Region<'_> {
         let base = self.0.as_ptr().cast_mut().cast();
         // SAFETY: the words are borrowed for as long as the region, and are atomics.
-        unsafe { Region::new(base, size_of::<Self>(), u32::MAX) }.expect("it is cTP v1")
+        unsafe { Region::new(base, size_of::<Self>(), u32::MAX) }.expect("a cTP v1 memory")
     }
 }
 

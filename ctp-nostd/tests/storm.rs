@@ -119,7 +119,7 @@ impl<'s> Reader<'s> {
 fn region() -> Region<'static> {
     let (start, bytes) = MEMORY.extent();
     // SAFETY: a static, all of it atomics.
-    unsafe { Region::new(start.cast_mut(), bytes, u32::MAX) }.expect("it was just made")
+    unsafe { Region::new(start.cast_mut(), bytes, u32::MAX) }.expect("just created")
 }
 
 fn duration() -> Duration {

@@ -22,20 +22,20 @@ static NOW: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 /// The running thread of each test, from 1.
 static THREADS: [AtomicU64; 4] = [const { AtomicU64::new(1) }; 4];
 /// The handler that interrupts the next event, after the event has its position.
-static AMID: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
+static WITHIN_EVENT: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
 
 /// The handler that runs when the recorder is rung.
 static AT_RING: [Mutex<Option<Handler>>; 4] = [const { Mutex::new(None) }; 4];
 
 fn come(handler: &Mutex<Option<Handler>>) {
-    let handler = handler.lock().expect("nobody panics").take();
+    let handler = handler.lock().expect("no thread panics").take();
     if let Some(handler) = handler {
         handler();
     }
 }
 
 fn expect(handlers: &[Mutex<Option<Handler>>; 4], test: usize, handler: Handler) {
-    *handlers[test].lock().expect("nobody panics") = Some(handler);
+    *handlers[test].lock().expect("no thread panics") = Some(handler);
 }
 
 // SAFETY: the thread of the test, which is the only one to use this platform, chooses the `Local`.
@@ -49,7 +49,7 @@ unsafe impl<const TEST: usize> Platform for Stage<TEST> {
     }
 
     fn thread_of(_: &Local) -> u64 {
-        come(&AMID[TEST]);
+        come(&WITHIN_EVENT[TEST]);
         Self::thread()
     }
 
@@ -83,16 +83,16 @@ fn memory(mode: u32) -> Region<'static> {
     let memory: &'static mut [Kib] = Vec::leak(kibs.collect());
     let (base, bytes) = (memory.as_mut_ptr().cast(), memory.len() * 1024);
     // SAFETY: zeroed, aligned, leaked, and accessed by nothing but this region.
-    unsafe { Region::create(base, bytes, plan, &recording) }.expect("it fits")
+    unsafe { Region::create(base, bytes, plan, &recording) }.expect("the memory fits the plan")
 }
 
 fn lane(region: &Region<'static>) -> Ring<'static> {
-    region.ring(0).expect("it has one")
+    region.ring(0).expect("the region has a lane")
 }
 
 /// Kind and number of a record.
-fn said(ring: &Ring<'_>, at: u64) -> (u8, u64) {
-    let (_, payload) = ring.read(at).expect("it is committed");
+fn kind_and_number(ring: &Ring<'_>, at: u64) -> (u8, u64) {
+    let (_, payload) = ring.read(at).expect("a committed record");
     (payload.kind, payload.n)
 }
 
@@ -104,17 +104,23 @@ fn loss_in_a_handler_precedes_the_next_record() {
     let task = probe.born("task");
     task.run();
     let ring = lane(&region);
-    let amid = ring.head();
-    // Takes all positions up to the position that the interrupted event has not filled in, and that
-    // one.
+    let interrupted = ring.head();
+    // Takes all positions up to the position that the interrupted event has not filled in, inclusive.
     let handler = move || (0..LENGTH).for_each(|number| probe.closed(number));
-    expect(&AMID, 0, Box::new(handler));
+    expect(&WITHIN_EVENT, 0, Box::new(handler));
     task.suspend(Wait::to_yield());
-    assert_eq!((ring.head(), ring.lost()), (amid + LENGTH, 1));
+    assert_eq!((ring.head(), ring.lost()), (interrupted + LENGTH, 1));
 
     task.run();
-    assert_eq!(said(&ring, amid + LENGTH), (DeedKind::Loss as u8, 1));
-    assert_eq!(said(&ring, amid + LENGTH + 1).0, 2, "the run");
+    assert_eq!(
+        kind_and_number(&ring, interrupted + LENGTH),
+        (DeedKind::Loss as u8, 1)
+    );
+    assert_eq!(
+        kind_and_number(&ring, interrupted + LENGTH + 1).0,
+        2,
+        "the run"
+    );
 }
 
 // LT-33

@@ -20,7 +20,7 @@ use crate::sync::{Ordering, unlocked};
 const HAS_ANNOUNCEMENT: u64 = 1 << 32;
 
 /// In the word of the announcement: nothing is announced yet, but a coroutine that was polled
-/// inside of this one waits, or an earlier announcer may still wait.
+/// inside of this coroutine waits, or an earlier announcer may still wait.
 const INNER_WAITS: u64 = 1 << 16;
 
 /// In the same word, with an announcement: the announcer's wait is over if another wait follows.
@@ -129,16 +129,16 @@ pub(crate) fn mark_wakerless(local: &Local) {
 }
 
 /// Records that one of `clones` wakers is dropped. True if fewer are left than at the announcement.
-/// A leaf that takes a new waker and drops its old one does not reduce the number.
+/// A leaf that takes a new waker and drops its old waker does not reduce the number.
 #[cfg(feature = "alloc")]
 #[inline]
 pub(crate) fn mark_dropped_waker(local: &Local, clones: usize) -> bool {
     let were = announced(local) / CLONE_UNIT;
-    let outlives = were != 0 && clones as u64 <= were;
-    if outlives {
+    let is_fewer = were != 0 && clones as u64 <= were;
+    if is_fewer {
         change(local, |code| code | WAKER_DROPPED);
     }
-    outlives
+    is_fewer
 }
 
 /// Another wait follows, which may have been announced already; that announcement stays. If the
@@ -155,7 +155,7 @@ pub(crate) fn forget_superseded(local: &Local) {
     store_code(local, rest);
 }
 
-/// Changes the word of the latest announcement, if there is one.
+/// Changes the word of the latest announcement, if any.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn change(local: &Local, to: impl FnOnce(u64) -> u64) {
@@ -165,16 +165,16 @@ fn change(local: &Local, to: impl FnOnce(u64) -> u64) {
     }
 }
 
-/// A future that is polled twice in one run counts as one wait.
+/// A future that is polled twice in one run counts as a single wait.
 fn is_same_wait(local: &Local, site: SiteWord, wait: &Wait) -> bool {
     local.announced_site.load(Ordering::Relaxed) == site.0
         && local.announced_arg.load(Ordering::Relaxed) == wait.resource
 }
 
 /// Several waits are expected to be long only if each of them is.
-fn combine_codes(before: u8, same: bool, wait: &Wait) -> u8 {
+fn combine_codes(before: u8, is_same: bool, wait: &Wait) -> u8 {
     let code = wait.code() | before & WAIT_ONE_OF_SEVERAL;
-    match same {
+    match is_same {
         true => code,
         false => (code & (before | !WAIT_IDLE)) | WAIT_ONE_OF_SEVERAL,
     }
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(
             announced_code(&local),
             fd(7).one_of_several().code(),
-            "none follows"
+            "no wait follows"
         );
         announce(&local, SiteWord(6), &Wait::timer(9));
         forget_superseded(&local);
@@ -251,7 +251,7 @@ mod tests {
         mark_inner_wait(&local);
         mark_wakerless(&local);
         forget_superseded(&local);
-        assert_eq!(kind(&local), INNER_WAITS, "that one waits on");
+        assert_eq!(kind(&local), INNER_WAITS, "the inner coroutine still waits");
     }
 
     #[cfg(feature = "alloc")]
@@ -259,14 +259,11 @@ mod tests {
     fn wait_without_likely_waker_is_replaced_and_marked() {
         let local = Local::new();
         announce(&local, SiteWord(5), &fd(7));
-        assert!(
-            !mark_dropped_waker(&local, 1),
-            "not known how many there were"
-        );
+        assert!(!mark_dropped_waker(&local, 1), "unknown number of wakers");
         set_waker_count(&local, 2);
         assert!(
             !mark_dropped_waker(&local, 3),
-            "another one was taken before"
+            "another waker was taken before"
         );
         forget_superseded(&local);
         assert_eq!(announced_code(&local), fd(7).code());
@@ -275,7 +272,7 @@ mod tests {
         assert_eq!(
             announced_code(&local),
             fd(7).one_of_several().code(),
-            "none follows"
+            "no wait follows"
         );
         forget_superseded(&local);
         assert_eq!(local.announced_code.load(Ordering::Relaxed), INNER_WAITS);
@@ -284,7 +281,7 @@ mod tests {
             announced_code(&local),
             Wait::timer(0).one_of_several().code()
         );
-        assert!(!mark_dropped_waker(&local, 1), "told anew");
+        assert!(!mark_dropped_waker(&local, 1), "announced again");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which coroutine runs on this thread: the last one that said so here, if its latest event is a
+//! Which coroutine runs on this thread: the last coroutine that was recorded to run here, if its latest event is a
 //! run here.
 //!
 //! A runtime may report that the next coroutine runs before it reports that the previous one waits,

@@ -143,7 +143,7 @@ impl<P: Platform> StationHandle<P> {
         control::enter(&station.begun, n as u32)
     }
 
-    /// E4. `mark` is added to the kind: were events before this one dropped?
+    /// E4. `mark` is added to the kind: were earlier events dropped?
     #[inline(always)]
     pub fn write(&self, started: &StartedEvent, mark: u8, payload: &EventPayload) {
         let StartedEvent { n, at, thread, .. } = *started;

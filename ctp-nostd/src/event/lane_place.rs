@@ -6,7 +6,7 @@ use crate::protocol::lane::{Payload, Place, Ring, Room};
 use crate::sync::Ordering;
 
 impl<P: Platform> Probe<P> {
-    /// Fast path: the time, and a position in this thread's lane if there is one.
+    /// Fast path: the time, and a position in this thread's lane, if the thread has a lane.
     #[inline(always)]
     pub(crate) fn reserve_fast<const MODE: RecordingMode>(
         &self,

@@ -217,7 +217,7 @@ impl<P: Platform> StationHandle<P> {
 }
 
 impl<P: Platform> Probe<P> {
-    /// The time, and a position in this thread's lane if there is one.
+    /// The time, and a position in this thread's lane, if the thread has a lane.
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'static>>) {

@@ -118,7 +118,7 @@ impl<P: Platform> StationHandle<P> {
     }
 }
 
-/// The time, and two adjacent positions in the lane, if there is one.
+/// The time, and two adjacent positions in the lane, if the thread has a lane.
 #[inline(always)]
 fn two_places(
     lane: Option<(Ring<'static>, Room)>,

@@ -15,7 +15,7 @@ const OVERRUN: u32 = 1 << 31;
 /// modulo 2^30.
 const NONE: u32 = 1 << 30;
 
-/// A thread without a lane requests one again after this many events.
+/// A thread without a lane repeats its request after this many events.
 const RETRY_EVERY: u32 = 256;
 
 /// Where lanes are overwritten, only every so many of these requests is made. A request there makes
@@ -69,7 +69,7 @@ impl<P: Platform> Probe<P> {
         ring.or_else(|| self.ring_after_loss(local, number))
     }
 
-    /// The ring that was full, if it has room again. The loss is recorded first.
+    /// The ring that was full, if there is room again. The loss is recorded first.
     #[cold]
     fn ring_after_loss(&self, local: &Local, number: u32) -> Option<Ring<'static>> {
         let number = number.checked_sub(OVERRUN)?;

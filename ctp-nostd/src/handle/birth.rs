@@ -54,7 +54,7 @@ impl<P: Platform> Probe<P> {
         Coroutine::of(handle)
     }
 
-    /// Claims a station: one that was put back, or else one that was never used.
+    /// Claims a station that was put back, or else a station that was never used.
     fn claim_station(self) -> Option<u32> {
         let Region {
             header,

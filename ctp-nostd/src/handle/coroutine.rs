@@ -36,7 +36,7 @@ pub(crate) enum RunCause {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Coroutine<P: Platform> {
-    /// The coroutine that this one replaced in the thread's `current` word.
+    /// The coroutine that this coroutine replaced in the thread's `current` word.
     previous: Cell<u32>,
     /// The wake word of the station when the coroutine's last run began, see [`crate::wake`].
     seen: Cell<u32>,
@@ -323,7 +323,7 @@ impl<P: Platform> Coroutine<P> {
         }
     }
 
-    /// Tells the outer coroutine, which polled this one, that this one waits.
+    /// Tells the outer coroutine, which polled this coroutine, that this coroutine waits.
     #[inline(always)]
     fn announce_to_outer(&self, local: Option<&Local>) {
         if let Some(local) = local.filter(|_| self.previous.get() != 0) {

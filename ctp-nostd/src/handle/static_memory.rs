@@ -68,7 +68,7 @@ impl<const STATIONS: usize, const ENTRIES: usize> Memory<STATIONS, ENTRIES> {
         self
     }
 
-    /// Creates the probe of this memory. There must be only one.
+    /// Creates the probe of this memory. A memory must have a single probe.
     pub fn probe<P: Platform>(&'static self) -> Probe<P> {
         let region = Region {
             sites: &self.sites,

@@ -25,7 +25,7 @@ pub struct Waker<P: 'static> {
     probe: Option<&'static Probe<P>>,
 }
 
-/// The coroutine to wake: an occupant of one of the stations.
+/// The coroutine to wake: an occupant of a station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     station: &'static Station,
@@ -143,7 +143,7 @@ impl Count {
         }
     }
 
-    /// Is there exactly one waker?
+    /// Is there a single waker?
     pub fn is_one(&self) -> bool {
         let count = self
             .live()

@@ -73,7 +73,7 @@ impl Mapping {
     /// References into them stay valid.
     pub fn make_private(&self) {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-        // SAFETY: replaces a mapping of our own, at once and in full, by one with the same
+        // SAFETY: replaces a mapping of our own, at once and in full, by a mapping with the same
         // access; all of it is atomics, for which zero is a value.
         let _ = unsafe { mmap_anonymous(self.base, self.bytes, ACCESS, flags) };
     }

@@ -9,7 +9,7 @@ use crate::memory::Refused;
 /// Why a process that was asked to attach did not. Reported in one line.
 #[derive(Debug)]
 pub(super) enum NotAttached {
-    /// Other variables are set, but not the one that names the memory.
+    /// The variable that names the memory is not set, but others are.
     NoPath,
     /// `CTP_MAX_STATIONS` is not a number.
     NotANumber,

@@ -81,7 +81,7 @@ pub(super) fn use_page(page: &'static ForkWords) {
         .store(ptr::from_ref(page).cast_mut(), Ordering::Release);
 }
 
-/// The session, if there is one. A fork of an attached process tries, once, to attach by itself.
+/// The session, if any. A fork of an attached process tries, once, to attach by itself.
 #[inline]
 pub(super) fn current() -> Option<&'static Session> {
     let page = fork_words();
@@ -140,13 +140,13 @@ impl Session {
 
 /// Requests memory for this process from the recorder.
 pub(super) fn request_own(
-    asked: Asked,
+    request: Asked,
     socket: Option<&Socket>,
     limit: u32,
 ) -> Result<(Mapping, u16), NoOwnMemory> {
     let file = socket
         .ok_or(NoOwnMemory::Unreached)?
-        .request_memory(asked)?;
+        .request_memory(request)?;
     let mapping = Mapping::new(&file, limit).map_err(|_| NoOwnMemory::Denied)?;
     let (header, rows) = (mapping.region.header, mapping.region.attaches);
     take_row(rows.first(), header); // otherwise the recorder would assume that this process has ended

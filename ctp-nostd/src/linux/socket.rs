@@ -79,8 +79,8 @@ impl Socket {
 
     /// Requests memory for this process, and waits a bounded time. After that the recorder can no
     /// longer send an answer, so that it knows the outcome.
-    pub fn request_memory(&self, asked: Asked) -> Result<OwnedFd, NoOwnMemory> {
-        send(&self.fd, asked.bytes(), QUIETLY).map_err(|_| NoOwnMemory::Unreached)?;
+    pub fn request_memory(&self, request: Asked) -> Result<OwnedFd, NoOwnMemory> {
+        send(&self.fd, request.bytes(), QUIETLY).map_err(|_| NoOwnMemory::Unreached)?;
         self.await_answer();
         // If this fails, the recorder is gone. An answer that was sent before can still be
         // received.

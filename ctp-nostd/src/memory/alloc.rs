@@ -36,7 +36,7 @@ pub fn claim(count: &AtomicU32, max: u32, refused: &AtomicU32) -> Option<u32> {
     None
 }
 
-/// Probe: takes a station from the ring, if there is one.
+/// Probe: takes a station from the ring, if the ring is not empty.
 pub fn take_back(head: &AtomicU32, tail: &AtomicU32, ring: &[AtomicU32]) -> Option<u32> {
     let length = ring.len() as u32;
     let mut taken = head.load(Ordering::Relaxed); // A1
@@ -68,7 +68,7 @@ pub fn put_back(tail: &AtomicU32, ring: &[AtomicU32], station: u32) {
 /// maximum. The excess is counted as refused.
 pub fn rein_in(count: &AtomicU32, max: u32, refused: &AtomicU32) {
     if count.load(Ordering::Relaxed) > max {
-        let asked = count.swap(max, Ordering::AcqRel);
-        refused.fetch_add(asked.saturating_sub(max), Ordering::Relaxed);
+        let claimed = count.swap(max, Ordering::AcqRel);
+        refused.fetch_add(claimed.saturating_sub(max), Ordering::Relaxed);
     }
 }

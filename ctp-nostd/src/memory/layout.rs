@@ -56,7 +56,7 @@ pub(crate) const fn is_use(generation: u32, of_word: u32) -> bool {
     uses(generation) == of_word
 }
 
-/// The station number of a [`seat_word`], if it has one.
+/// The station number of a [`seat_word`], if any.
 pub const fn station_of(seat_word: u32) -> Option<u32> {
     (seat_word % (1 << STATION_BITS)).checked_sub(1)
 }

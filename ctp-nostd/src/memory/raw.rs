@@ -1,7 +1,7 @@
 //! Memory as it was mapped. Its bytes become tables of words here.
 #![allow(
     unsafe_code,
-    reason = "the one place where bytes of a mapping become typed references"
+    reason = "the only place where bytes of a mapping become typed references"
 )]
 
 use core::marker::PhantomData;

@@ -75,9 +75,9 @@ mod tests {
     // CTP-32
     #[test]
     fn requests_round_trip_through_bytes() {
-        for asked in [Asked::Own, Asked::OwnOrShared] {
-            assert_eq!(Asked::from_bytes(asked.bytes()), Some(asked));
-            assert!(asked.bytes().starts_with(&REQUEST), "as before");
+        for request in [Asked::Own, Asked::OwnOrShared] {
+            assert_eq!(Asked::from_bytes(request.bytes()), Some(request));
+            assert!(request.bytes().starts_with(&REQUEST), "as before");
         }
         assert_eq!(Asked::from_bytes(&[1]), None);
     }

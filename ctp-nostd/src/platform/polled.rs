@@ -88,7 +88,7 @@ impl Polled {
 
     /// Records a chain. Of several chains in one poll the first is kept, because the actual wait
     /// comes before the timer that limits it. Returns true if the wait may differ from the earlier
-    /// ones.
+    /// waits.
     #[inline(always)]
     pub fn record_chain(&self, chain: u32) -> bool {
         let chain = u64::from(chain);

@@ -2,7 +2,7 @@
 //! implementation.
 #![allow(
     unsafe_code,
-    reason = "the trait is unsafe to implement, and its thread-local memory is asked for in one place"
+    reason = "the trait is unsafe to implement, and its thread-local memory is requested in a single place"
 )]
 
 use core::sync::atomic::{AtomicU32, Ordering};

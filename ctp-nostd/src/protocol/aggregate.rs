@@ -136,7 +136,7 @@ impl<'m> Latched<'m> {
         Latched { latch, a, b }
     }
 
-    /// Owner, never nested in another of these calls: counts one more duration. Returns false, and
+    /// Owner, never nested in another of these calls: counts a duration. Returns false, and
     /// does nothing, if an update of this aggregate is in progress.
     #[inline(always)]
     pub fn add(&self, ns: u64, bins: Bins) -> bool {
@@ -346,7 +346,7 @@ mod tests {
             assert_eq!(left, Some((1, 5)));
             station.clear_aggregates();
             let latch = station.latch_running.load(Ordering::Relaxed);
-            assert_eq!(latch, 8, "it goes on");
+            assert_eq!(latch, 8, "the latch continues");
             station.account(RUN, BIRTH, 1000, Bins::USUAL);
             assert_eq!(
                 station.running().read().map(|durations| durations.count),
@@ -409,7 +409,7 @@ mod tests {
         station.running_a.bins[0].store(u32::MAX, Ordering::Relaxed);
         assert!(station.running().add(1, Bins::USUAL));
         assert_eq!(station.latch_running.load(Ordering::Relaxed), 0);
-        let found = station.running().read().expect("nobody writes");
+        let found = station.running().read().expect("no writer is active");
         assert_eq!((found.count, found.bins[0]), (1, u32::MAX));
     }
 }

@@ -108,7 +108,7 @@ pub(crate) struct FoundChain {
 #[cfg(feature = "alloc")]
 pub(crate) const WAKER_DROPPED: u32 = 1 << 31;
 
-/// The dropped waker was the last one.
+/// The dropped waker was the last waker.
 #[cfg(feature = "alloc")]
 pub(crate) const LAST_WAKER_DROPPED: u32 = 1 << 30;
 
@@ -145,7 +145,7 @@ impl FoundChain {
     }
 
     /// The result for a coroutine that so far waited by the first chain alone. If a poll finds that
-    /// chain again and then another one, the first wait is most likely over.
+    /// chain again and then another chain, the first wait is most likely over.
     #[cfg(feature = "alloc")]
     pub fn behind(self, waited: u32) -> Self {
         if self.chain == waited {
@@ -308,7 +308,7 @@ mod tests {
         table[id as usize - 1]
             .text_bytes
             .store(u32::MAX, Ordering::Relaxed);
-        let found = lookup(&table, id).expect("it is there");
+        let found = lookup(&table, id).expect("a complete entry");
         assert!(found.addresses.is_full());
     }
 }

@@ -89,17 +89,17 @@ impl Control {
 /// Probe: starts the event after `n` events. Returns false if a handler has started an event in the
 /// meantime.
 #[inline(always)]
-pub fn enter(begun: &AtomicU32, n: u32) -> bool {
-    let has_begun = unlocked::exchange_u32(begun, n, n.wrapping_add(1)); // K2
+pub fn enter(started: &AtomicU32, n: u32) -> bool {
+    let has_started = unlocked::exchange_u32(started, n, n.wrapping_add(1)); // K2
     compiler_fence(Ordering::SeqCst); // K3 as far as the compiler goes
-    has_begun
+    has_started
 }
 
 /// Probe: takes the event back, because it is dropped after all. Returns false if a handler has
 /// started another event since; then both events are kept.
 #[cold]
-pub fn withdraw(begun: &AtomicU32, n: u32) -> bool {
-    unlocked::exchange_u32(begun, n.wrapping_add(1), n) // K4
+pub fn withdraw(started: &AtomicU32, n: u32) -> bool {
+    unlocked::exchange_u32(started, n.wrapping_add(1), n) // K4
 }
 
 /// Probe: does this nonzero word drop an event of this kind? Calls `thread` only if the word
@@ -135,10 +135,10 @@ pub fn leave_out(state: &AtomicU32, dropped: &AtomicU32, kind: EventKind) {
 
 /// Recorder: is an event of this coroutine being judged again or written? The head may be ahead of
 /// `begun`, which is read first.
-pub fn is_inside(begun: &AtomicU32, head: &AtomicU64) -> bool {
-    let begun = begun.load(Ordering::Acquire); // C3
+pub fn is_inside(started: &AtomicU32, head: &AtomicU64) -> bool {
+    let started = started.load(Ordering::Acquire); // C3
     let head = head.load(Ordering::Acquire); // C3, pairs with K5
-    begun.wrapping_sub(head as u32).cast_signed() > 0
+    started.wrapping_sub(head as u32).cast_signed() > 0
 }
 
 impl Header {
@@ -208,11 +208,11 @@ mod tests {
     // LT-10
     #[test]
     fn event_around_a_kept_handler_event_is_not_withdrawn() {
-        let begun = AtomicU32::new(u32::MAX);
-        assert!(enter(&begun, u32::MAX));
-        assert!(enter(&begun, 0), "a handler's");
-        assert!(!withdraw(&begun, u32::MAX));
-        let inside = |head| is_inside(&begun, &AtomicU64::new(head));
+        let started = AtomicU32::new(u32::MAX);
+        assert!(enter(&started, u32::MAX));
+        assert!(enter(&started, 0), "the event of a handler");
+        assert!(!withdraw(&started, u32::MAX));
+        let inside = |head| is_inside(&started, &AtomicU64::new(head));
         assert!(inside(u64::MAX) && inside(1 << 32) && !inside((1 << 32) + 1));
         assert!(!inside((1 << 32) + 9), "the head was read later");
     }
@@ -230,7 +230,11 @@ mod tests {
         assert_eq!(station.hidden_kind(), None);
         assert!(!station.has_ended());
         station.leave_out(EventKind::Run);
-        assert_eq!(take_mark(&station.state, 0), 0, "a handler's, since");
+        assert_eq!(
+            take_mark(&station.state, 0),
+            0,
+            "dropped in a handler since"
+        );
         assert_eq!(station.hidden_kind(), Some(EventKind::Run as u32));
     }
 

@@ -15,10 +15,10 @@ use crate::sync::{AtomicU32, Ordering};
 /// Sites, chains, and names that a recording has room for, each.
 pub const ENTRIES: u32 = 4096;
 const PAGE_BYTES: u64 = 4096;
-/// Processes that can attach to one recording.
+/// Processes that can attach to a recording.
 pub const ATTACHES: u32 = 1024;
 
-/// Records of a short lane, unless the long ones have fewer still.
+/// Records of a short lane, unless the long lanes have even fewer.
 pub const SHORT_RECORDS: u32 = 2048;
 
 /// Sizes that determine the offset of each table in a memory. Untouched pages cost nothing in a

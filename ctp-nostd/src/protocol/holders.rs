@@ -16,15 +16,14 @@
 //! count of wakers is never below the number of clones in use. H4, H6 and H8 synchronize with what
 //! earlier clones did, so that H5 and H7 come after all their wakes.
 //!
-//! From H8 on, that clone is used up: where claim and used differ, one of the counted clones no
-//! longer exists for the count. The claim is a word of its own, so that a wake takes one locked
-//! step. Only the owner of the only clone writes the claim. Such owners come one after the other,
-//! since H8 comes after the H9 that it finds (acquire). The claim is read after the other word, and
+//! From H8 on, that clone is used up: where claim and used differ, a counted clone no longer
+//! exists for the count. The claim is a word of its own, so that a wake takes a single locked step.
+//! Only the owner of the only clone writes the claim. Such owners follow each other, since H8 comes after the H9 that it finds (acquire). The claim is read after the other word, and
 //! so is never older than that word.
 //!
 //! The claim may be newer. Then the poll that this wake causes is still to come, and its H6 settles
 //! the count. But another clone may be dropped at that time by a thread that read the claim before
-//! H8. So where H6 finds one of several clones used up, it changes the word (looks += 1). That
+//! H8. So where H6 finds one of several clones used up, it changes the word (polls += 1). That
 //! makes the H4 of the other thread start again, and see the new claim.
 //!
 //! The last clone is still counted when it is used up, as long as the future exists. L2 causes
@@ -38,7 +37,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 /// The count of the holders of what the wakers of a future share.
 #[derive(Debug)]
 pub struct Holders {
-    /// {clones 48 bits | looks 13 | used 1 | does the station count them? 1 | does the future hold it? 1}.
+    /// {clones 48 bits | polls 13 | used 1 | does the station count them? 1 | does the future hold it? 1}.
     word: AtomicU64,
     /// 0 or 1.
     claim: AtomicU32,
@@ -47,7 +46,7 @@ pub struct Holders {
 /// The follow-up work of a holder that lets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowUp {
-    /// The station should count one waker less.
+    /// The station should count a waker less.
     pub uncount: bool,
     /// No holder is left: the shared data should be freed.
     pub free: bool,
@@ -147,8 +146,8 @@ impl Holders {
     pub fn end_poll(&self) -> (FollowUp, bool) {
         let now = self.word.load(Ordering::Acquire);
         let (clones, used_up) = (now / CLONE, self.used_up(now));
-        let must_look = now & COUNTED != 0 && (used_up != 0 || clones == 0);
-        let follow_up = if must_look {
+        let must_check = now & COUNTED != 0 && (used_up != 0 || clones == 0);
+        let follow_up = if must_check {
             self.change(|now| self.after_poll(now)) // H6
         } else {
             FollowUp::NOTHING
@@ -265,7 +264,7 @@ mod tests {
 
     fn with_clone() -> Holders {
         let holders = Holders::new();
-        assert!(holders.add(), "there was none");
+        assert!(holders.add(), "no clone before");
         holders.set_counted();
         holders
     }
@@ -282,9 +281,9 @@ mod tests {
             (holders.clones(), holders.subtract()),
             (2, FollowUp::NOTHING)
         );
-        assert_eq!(end_poll(&holders), FollowUp::NOTHING, "there is one");
+        assert_eq!(end_poll(&holders), FollowUp::NOTHING, "a clone is left");
         assert_eq!(holders.subtract(), UNCOUNT);
-        assert!(holders.add(), "there was none");
+        assert!(holders.add(), "no clone before");
         holders.set_counted();
         assert_eq!(holders.release(), FollowUp::NOTHING);
         assert_eq!(holders.subtract(), BOTH);
@@ -300,7 +299,7 @@ mod tests {
     fn used_clone_stays_counted_until_a_poll_takes_none() {
         let holders = with_clone();
         assert_eq!(wake(&holders), FollowUp::NOTHING);
-        assert!(!holders.add(), "it is still counted");
+        assert!(!holders.add(), "still counted");
         assert_eq!(end_poll(&holders), FollowUp::NOTHING);
         assert_eq!(wake(&holders), FollowUp::NOTHING);
         assert_eq!(end_poll(&holders), UNCOUNT);
@@ -317,7 +316,11 @@ mod tests {
         let holders = with_clone();
         assert!(holders.begin_wake());
         assert!(!holders.add());
-        assert_eq!(end_poll(&holders), FollowUp::NOTHING, "it has taken one");
+        assert_eq!(
+            end_poll(&holders),
+            FollowUp::NOTHING,
+            "the poll has taken a clone"
+        );
         assert_eq!(holders.end_wake(), FollowUp::NOTHING);
         assert_eq!(holders.subtract(), UNCOUNT);
     }
@@ -326,7 +329,7 @@ mod tests {
     fn clone_dropped_during_another_wake_was_the_last() {
         let holders = with_clone();
         assert!(holders.begin_wake());
-        assert!(!holders.add(), "the one before is still counted");
+        assert!(!holders.add(), "the previous clone is still counted");
         assert_eq!(
             (holders.clones(), holders.end_poll()),
             (1, (FollowUp::NOTHING, false))

@@ -177,7 +177,7 @@ pub struct Counters {
 
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Self) {
-        let sum = |one: &mut u32, other: u32| *one = one.saturating_add(other);
+        let sum = |total: &mut u32, more: u32| *total = total.saturating_add(more);
         sum(&mut self.refused, other.refused);
         sum(&mut self.unnamed, other.unnamed);
         sum(&mut self.laneless, other.laneless);

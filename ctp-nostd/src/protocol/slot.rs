@@ -1,4 +1,4 @@
-//! The seqlock of one slot: [`publish`] and [`snapshot`], the two halves of one protocol.
+//! The seqlock of a slot: [`publish`] and [`snapshot`], the two halves of the protocol.
 //!
 //! ```text
 //!   writer (one at a time)                  reader (any number, any process)
@@ -37,14 +37,14 @@ pub enum EventKind {
 /// previous event and this one.
 pub const AFTER_FILTERED: u8 = 0x10;
 
-/// Payload of one event.
+/// Payload of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch {
     /// Nanoseconds on the monotonic clock.
     pub timestamp: u64,
     /// Kernel id of the thread.
     pub tid: u64,
-    /// cTP v1: address of the suspended coroutine's frame, 0 when it runs.
+    /// cTP v1: address of the suspended coroutine's frame, 0 in a run.
     pub addr: u64,
     /// Bit 63: the rest is an interned site id; otherwise an address, or 0.
     pub site: u64,

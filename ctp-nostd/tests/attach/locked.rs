@@ -17,6 +17,6 @@ fn mlockall_does_not_fill_the_shared_memory() {
     let Ok(kib) = printed(&output, "resident=").parse::<u64>() else {
         return eprintln!("SKIPPED: memory may not be locked here");
     };
-    assert_eq!(printed(&output, "seated="), STATIONS.to_string());
+    assert_eq!(printed(&output, "recorded="), STATIONS.to_string());
     assert!(kib < 16 << 10, "{kib} KiB are resident");
 }

@@ -20,7 +20,7 @@ use ctp_nostd::site::SiteWord;
 use ctp_nostd::{Region, WaitKind};
 
 use recorder::{
-    Recorder, STATIONS, alone, assert_refused, assert_seated, events, life, printed, run, stderr,
+    Recorder, STATIONS, alone, assert_recorded, assert_refused, events, life, printed, run, stderr,
 };
 
 /// Not a test: the entry point of the child.
@@ -48,31 +48,31 @@ fn without_a_recorder_the_probe_leaves_no_sign() {
 #[test]
 fn invalid_memory_is_refused() {
     let recorder = Recorder::new();
-    let whole = fs::read(recorder.shm()).expect("it was just written");
-    let crowd = || recorder.program("crowd");
-    assert_seated(&mut crowd(), STATIONS);
+    let whole = fs::read(recorder.shm()).expect("just written");
+    let many_tasks = || recorder.program("many-tasks");
+    assert_recorded(&mut many_tasks(), STATIONS);
 
     recorder.write(&vec![0; whole.len()]);
-    assert_refused(&mut crowd(), "magic is 0x0000000000000000");
+    assert_refused(&mut many_tasks(), "magic is 0x0000000000000000");
     recorder.write(&whole);
     recorder.poke(0, 0xDEAD_BEEF);
-    assert_refused(&mut crowd(), "magic");
+    assert_refused(&mut many_tasks(), "magic");
     recorder.write(&whole);
     recorder.poke(8, 2);
-    assert_refused(&mut crowd(), "version is 2");
+    assert_refused(&mut many_tasks(), "version is 2");
     recorder.write(&whole);
     recorder.poke(12, 0);
-    assert_refused(&mut crowd(), "room for 0 coroutines");
+    assert_refused(&mut many_tasks(), "room for 0 coroutines");
     recorder.write(&[]);
-    assert_refused(&mut crowd(), "too short");
+    assert_refused(&mut many_tasks(), "too short");
     recorder.write(&whole[..1500]);
-    assert_refused(&mut crowd(), "too short");
+    assert_refused(&mut many_tasks(), "too short");
     assert_refused(
-        crowd().env("CTP_SHM_PATH", &recorder.directory),
+        many_tasks().env("CTP_SHM_PATH", &recorder.directory),
         "opening CTP_SHM_PATH",
     );
     assert_refused(
-        crowd().env("CTP_SHM_PATH", recorder.sock()),
+        many_tasks().env("CTP_SHM_PATH", recorder.sock()),
         "opening CTP_SHM_PATH",
     );
 }
@@ -82,59 +82,63 @@ fn invalid_memory_is_refused() {
 fn smallest_of_three_station_limits_applies() {
     let recorder = Recorder::new();
     let with = |number: &str| {
-        let mut program = recorder.program("crowd");
+        let mut program = recorder.program("many-tasks");
         program.env("CTP_MAX_STATIONS", number);
         program
     };
-    let whole = fs::read(recorder.shm()).expect("it was just written");
-    for (number, seated) in [("3", 3), ("100", 4), ("4294967295", 4)] {
+    let whole = fs::read(recorder.shm()).expect("just written");
+    for (number, recorded) in [("3", 3), ("100", 4), ("4294967295", 4)] {
         recorder.write(&whole);
-        assert_seated(&mut with(number), seated);
+        assert_recorded(&mut with(number), recorded);
     }
     recorder.write(&whole[..1024 * 3]);
-    assert_seated(&mut with("100"), 2);
-    let length = fs::metadata(recorder.shm()).expect("it is there").len();
+    assert_recorded(&mut with("100"), 2);
+    let length = fs::metadata(recorder.shm()).expect("the file exists").len();
     assert_eq!(length, 1024 * 3, "the file is as long as before");
 
     recorder.write(&whole);
     recorder.poke(12, u32::MAX);
     let room = (whole.len() / 1024 - 1).min(10) as u32;
-    assert_seated(&mut with("4294967295"), room);
+    assert_recorded(&mut with("4294967295"), room);
 }
 
 // CTP-03
 #[test]
 fn invalid_environment_is_refused() {
     let recorder = Recorder::new();
-    let crowd = || recorder.program("crowd");
+    let many_tasks = || recorder.program("many-tasks");
     for number in ["many", "", "-1", "4294967296", "4 "] {
-        let mut program = crowd();
+        let mut program = many_tasks();
         assert_refused(program.env("CTP_MAX_STATIONS", number), "CTP_MAX_STATIONS");
     }
-    assert_refused(crowd().env("CTP_MAX_STATIONS", "0"), "0 coroutines");
+    assert_refused(many_tasks().env("CTP_MAX_STATIONS", "0"), "0 coroutines");
     assert_refused(
-        crowd().env_remove("CTP_SHM_PATH"),
+        many_tasks().env_remove("CTP_SHM_PATH"),
         "CTP_SHM_PATH is not set",
     );
-    assert_refused(crowd().env("CTP_SHM_PATH", ""), "opening CTP_SHM_PATH");
-    assert_eq!(recorder.read().allocated().len(), 0, "nobody was there");
+    assert_refused(many_tasks().env("CTP_SHM_PATH", ""), "opening CTP_SHM_PATH");
+    assert_eq!(
+        recorder.read().allocated().len(),
+        0,
+        "no coroutine was recorded"
+    );
 
-    let mut partly = crowd();
+    let mut partly = many_tasks();
     partly
         .env_remove("CTP_SOCK_PATH")
         .env_remove("CTP_MAX_STATIONS");
-    assert_seated(&mut partly, STATIONS);
+    assert_recorded(&mut partly, STATIONS);
 }
 
 // CTP-04, CTP-05
 #[test]
 fn coroutine_without_station_is_counted() {
     let recorder = Recorder::new();
-    assert_seated(&mut recorder.program("crowd"), STATIONS);
+    assert_recorded(&mut recorder.program("many-tasks"), STATIONS);
     assert_eq!(recorder.read().header.counters().refused, 10 - STATIONS);
     recorder.poke(0x10, u32::MAX);
     assert_eq!(
-        printed(&run(&mut recorder.program("crowd")), "seated="),
+        printed(&run(&mut recorder.program("many-tasks")), "recorded="),
         "0"
     );
     assert_eq!(recorder.read().header.counters().refused, 20 - STATIONS);
@@ -151,8 +155,10 @@ fn two_processes_share_a_memory() {
         program.env("CTP_MAX_STATIONS", "8");
         run(&mut program);
         let region = recorder.read();
-        let seats = region.allocated().iter().filter_map(Station::identity);
-        ids = seats.map(|seat| (seat.owner, seat.probe_id)).collect();
+        let identities = region.allocated().iter().filter_map(Station::identity);
+        ids = identities
+            .map(|identity| (identity.owner, identity.probe_id))
+            .collect();
     }
     let attached: Vec<u32> = recorder
         .read()
@@ -176,25 +182,26 @@ fn ring_after(mut program: Command, rounds: u32, meanwhile: impl FnOnce()) {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("it starts");
-    let mut stdout = io::BufReader::new(child.stdout.take().expect("it is piped"));
+        .expect("the program starts");
+    let mut stdout = io::BufReader::new(child.stdout.take().expect("piped above"));
     let mut line = String::new();
     while line.trim() != "attached" {
         line.clear();
-        let length = io::BufRead::read_line(&mut stdout, &mut line).expect("it is a pipe");
-        assert!(length > 0, "it attaches");
+        let length = io::BufRead::read_line(&mut stdout, &mut line).expect("a pipe");
+        assert!(length > 0, "the program attaches");
     }
     meanwhile();
-    let mut stdin = child.stdin.take().expect("it is piped");
-    io::Write::write_all(&mut stdin, format!("{rounds}\n").as_bytes()).expect("it reads");
+    let mut stdin = child.stdin.take().expect("piped above");
+    io::Write::write_all(&mut stdin, format!("{rounds}\n").as_bytes())
+        .expect("the program reads stdin");
     let mut rest = String::new();
-    stdout.read_to_string(&mut rest).expect("it is a pipe");
+    stdout.read_to_string(&mut rest).expect("a pipe");
     let status = wait(child);
     assert!(status, "{rest}");
 }
 
 fn wait(mut child: Child) -> bool {
-    child.wait().expect("it is our child").success()
+    child.wait().expect("a child of this process").success()
 }
 
 // CTP-17
@@ -225,9 +232,11 @@ fn sleep_ends_with_a_single_byte() {
     let recorder = Recorder::new();
     let listener = UnixListener::bind(recorder.sock()).expect("a socket");
     ring_after(recorder.program("ringer"), 3, || {});
-    let (mut bell, _) = listener.accept().expect("it had connected");
+    let (mut doorbell, _) = listener.accept().expect("the program had connected");
     let mut bytes = Vec::new();
-    bell.read_to_end(&mut bytes).expect("it hung up");
+    doorbell
+        .read_to_end(&mut bytes)
+        .expect("the program hung up");
     assert_eq!(bytes.len(), 3);
     assert_eq!(recorder.read().header.counters().wakes_sent, 3);
 }
@@ -237,7 +246,10 @@ fn sleep_ends_with_a_single_byte() {
 fn reused_descriptor_gets_no_doorbell_byte() {
     let recorder = Recorder::new();
     let _listener = UnixListener::bind(recorder.sock()).expect("a socket");
-    let program = recorder.program("daemon").spawn().expect("it starts");
+    let program = recorder
+        .program("daemon")
+        .spawn()
+        .expect("the program starts");
     assert!(wait(program));
     assert_eq!(recorder.read().header.counters().wakes_failed, 1);
 }
@@ -290,7 +302,7 @@ fn event_carries_its_thread_id() {
     assert_eq!(
         tids.pop(),
         tids.first().copied(),
-        "it dies where it was born"
+        "death and birth are on the same thread"
     );
     tids.dedup();
     assert_eq!(format!("{tids:?}"), printed(&output, "tids="));
@@ -298,7 +310,7 @@ fn event_carries_its_thread_id() {
 }
 
 fn name_of(region: &Region<'_>, station: &Station) -> String {
-    let meta = station.identity().expect("nobody is moving in").meta;
+    let meta = station.identity().expect("no coroutine is moving in").meta;
     let name = intern::lookup(region.names, meta).expect("a name");
     name.text.as_str().to_owned()
 }
@@ -316,7 +328,7 @@ fn traced_future_is_recorded_from_birth_to_death() {
             .stations
             .iter()
             .filter_map(Station::identity)
-            .all(|seat| seat.is_dead)
+            .all(|identity| identity.is_dead)
     );
     let names = region
         .stations
@@ -347,7 +359,7 @@ fn traced_future_is_recorded_from_birth_to_death() {
             .last()
             .map(|last| last.timestamp)
     };
-    assert!(death(2) <= death(3), "the inner one ends first");
+    assert!(death(2) <= death(3), "the inner future ends first");
     let inner = events(&region.stations[2])[0].timestamp;
     assert!(
         death(1) <= Some(inner),

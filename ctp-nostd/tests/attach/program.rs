@@ -28,8 +28,8 @@ pub const ROLE: &str = "CTP_TEST_ROLE";
 const ROLES: [(&str, fn()); 13] = [
     ("nothing", || {}),
     ("quiet", be_quiet),
-    ("crowd", be_a_crowd),
-    ("undumpable", be_an_undumpable_crowd),
+    ("many-tasks", create_many_tasks),
+    ("undumpable", create_tasks_undumpable),
     ("ringer", ring),
     ("daemon", close_everything),
     ("fork", fork),
@@ -63,24 +63,24 @@ fn be_quiet() {
 }
 
 /// More coroutines than the memory has stations for.
-fn be_a_crowd() {
+fn create_many_tasks() {
     let attached = ctp::attach();
     assert_eq!(attached, ctp::attach(), "a second call changes nothing");
-    let tasks: Vec<Task> = (0..10).map(|_| Task::born("one of a crowd")).collect();
+    let tasks: Vec<Task> = (0..10).map(|_| Task::born("task")).collect();
     for task in &tasks {
         task.run();
         task.suspend(Wait::unknown());
     }
-    let seated = tasks.iter().filter(|task| task.id() != 0).count();
-    assert!(attached || seated == 0);
-    println!("seated={seated}");
+    let recorded = tasks.iter().filter(|task| task.id() != 0).count();
+    assert!(attached || recorded == 0);
+    println!("recorded={recorded}");
 }
 
 /// A process with files in `/proc` that belong to root.
-fn be_an_undumpable_crowd() {
+fn create_tasks_undumpable() {
     let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
     rustix::process::set_dumpable_behavior(not_dumpable).expect("anybody may");
-    be_a_crowd();
+    create_many_tasks();
 }
 
 /// Like a program in C; Rust ignores SIGPIPE.
@@ -98,8 +98,8 @@ fn die_of_broken_pipes() {
 fn open_a_file_as_stderr() {
     // SAFETY: nothing is printed to stderr here.
     unsafe { rustix::io::close(2) };
-    let path = env::var("CTP_TEST_FILE").expect("the test names it");
-    let file = File::create(path).expect("it can be made");
+    let path = env::var("CTP_TEST_FILE").expect("set by the test");
+    let file = File::create(path).expect("the file can be created");
     assert_eq!(file.as_raw_fd(), 2);
     assert!(!ctp::attach());
 }
@@ -120,10 +120,10 @@ fn lock_all_memory() {
     if rustix::mm::mlockall(rustix::mm::MlockAllFlags::FUTURE).is_err() {
         return println!("resident=unknown");
     }
-    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
-    be_a_crowd();
-    let smaps = fs::read_to_string("/proc/self/smaps").expect("it can be read");
-    let (_, of_memory) = smaps.split_once(&shm).expect("it is mapped");
+    let shm = env::var("CTP_SHM_PATH").expect("set by the test");
+    create_many_tasks();
+    let smaps = fs::read_to_string("/proc/self/smaps").expect("readable");
+    let (_, of_memory) = smaps.split_once(&shm).expect("the memory is mapped");
     let line = of_memory.lines().find_map(|line| line.strip_prefix("Rss:"));
     println!(
         "resident={}",
@@ -144,15 +144,20 @@ fn close_everything() {
     let pairs: Vec<_> = (0..8)
         .map(|_| UnixStream::pair().expect("two descriptors"))
         .collect();
-    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
-    let memory = File::options().write(true).open(shm).expect("it is there");
+    let shm = env::var("CTP_SHM_PATH").expect("set by the test");
+    let memory = File::options()
+        .write(true)
+        .open(shm)
+        .expect("the file exists");
     memory
         .write_all_at(&1_u32.to_le_bytes(), 0x14)
         .expect("the recorder sleeps");
     task.run();
-    for stream in pairs.iter().flat_map(|(one, other)| [one, other]) {
-        stream.set_nonblocking(true).expect("it is a socket");
-        let error = (&mut &*stream).read(&mut [0]).expect_err("nobody wrote");
+    for stream in pairs.iter().flat_map(|(first, second)| [first, second]) {
+        stream.set_nonblocking(true).expect("a socket");
+        let error = (&mut &*stream)
+            .read(&mut [0])
+            .expect_err("no byte was written");
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 }
@@ -165,12 +170,12 @@ fn ring() {
     let mut rounds = String::new();
     io::stdin()
         .read_line(&mut rounds)
-        .expect("the test tells how often");
-    let shm = env::var("CTP_SHM_PATH").expect("the test sets it");
+        .expect("the test says how often");
+    let shm = env::var("CTP_SHM_PATH").expect("set by the test");
     let memory = File::options()
         .write(true)
         .open(shm)
-        .expect("it is attached to it");
+        .expect("attached to this memory");
     let errno = File::open("/nonexistent/at/all").expect_err("there is no such file");
     for _ in 0..rounds.trim().parse().expect("a number") {
         memory
@@ -209,7 +214,7 @@ fn fork() {
     let status = program.status().expect("the fork found itself untraced");
     assert!(status.success());
     task.lock()
-        .expect("nobody panicked")
+        .expect("no thread panicked")
         .suspend(Wait::unknown());
 }
 
@@ -224,7 +229,7 @@ fn travel() {
     let mut tids = vec![rustix::thread::gettid().as_raw_nonzero()];
     let mut task = Some(task);
     for _ in 0..3 {
-        let traveller = task.take().expect("it came back");
+        let traveller = task.take().expect("the previous thread returned the task");
         let (back, tid) = thread::spawn(move || hop(traveller))
             .join()
             .expect("no panic");
@@ -267,7 +272,8 @@ fn be_traced() {
 
     let mut panics = pin!(async { panic!("on purpose") }.traced_as("panics"));
     std::panic::set_hook(Box::new(|_| {}));
-    catch_unwind(AssertUnwindSafe(|| poll::<Traced<_>>(panics.as_mut()))).expect_err("it panics");
+    catch_unwind(AssertUnwindSafe(|| poll::<Traced<_>>(panics.as_mut())))
+        .expect_err("the future panics");
     let _ = std::panic::take_hook();
 
     let inner = TwoWaits(0).traced_as("inner");

@@ -108,7 +108,7 @@ impl Recorder {
         // SAFETY: aligned, leaked, and used through this region alone.
         let region =
             unsafe { Region::new(memory.as_mut_ptr().cast(), memory.len() * 1024, u32::MAX) };
-        region.expect("it is cTP")
+        region.expect("a cTP memory")
     }
 }
 
@@ -125,7 +125,7 @@ pub fn alone(role: &str) -> Command {
 
 /// Runs the program to its end, which must be a success.
 pub fn run(program: &mut Command) -> Output {
-    let output = program.output().expect("it starts");
+    let output = program.output().expect("the program starts");
     assert!(output.status.success(), "{output:?}");
     output
 }
@@ -152,14 +152,14 @@ pub fn assert_refused(program: &mut Command, reason: &str) {
         lines[0].starts_with("ctp: not recording: ") && lines[0].contains(reason),
         "{lines:?}"
     );
-    assert_eq!(printed(&output, "seated="), "0");
+    assert_eq!(printed(&output, "recorded="), "0");
 }
 
 /// Checks that the program ran with this many stations and printed no message.
-pub fn assert_seated(program: &mut Command, stations: u32) {
+pub fn assert_recorded(program: &mut Command, stations: u32) {
     let output = run(program);
     assert_eq!(stderr(&output), [] as [&str; 0]);
-    assert_eq!(printed(&output, "seated="), stations.to_string());
+    assert_eq!(printed(&output, "recorded="), stations.to_string());
 }
 
 pub fn events(station: &Station) -> Vec<Epoch> {

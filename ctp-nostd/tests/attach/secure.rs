@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::recorder::{Recorder, STATIONS, assert_seated, printed, run, stderr};
+use crate::recorder::{Recorder, STATIONS, assert_recorded, printed, run, stderr};
 
 /// Owner of the program's file.
 const OWNER: u32 = 61_001;
@@ -33,7 +33,7 @@ fn public_copy(recorder: &Recorder) -> PathBuf {
 
 fn allow(path: &Path, mode: u32) {
     let permissions = fs::Permissions::from_mode(mode);
-    fs::set_permissions(path, permissions).expect("it is our own");
+    fs::set_permissions(path, permissions).expect("our own file");
 }
 
 /// The program at this path, started by the other user.
@@ -56,18 +56,18 @@ fn reason_to_skip(recorder: &Recorder) -> Option<&'static str> {
         return Some("not root");
     }
     let mount =
-        rustix::fs::statvfs(recorder.directory.as_os_str().as_bytes()).expect("it is there");
+        rustix::fs::statvfs(recorder.directory.as_os_str().as_bytes()).expect("the file exists");
     let is_nosuid = mount.f_flag.contains(rustix::fs::StatVfsMountFlags::NOSUID);
     is_nosuid.then_some("set-user-id has no effect in the directory for temporary files")
 }
 
 /// Checks that the program ran as without a recorder: silently, and with the memory unchanged.
 fn assert_ignored(recorder: &Recorder, path: &Path) {
-    let before = fs::read(recorder.shm()).expect("it is there");
-    let output = run(&mut as_user(recorder, path, "crowd"));
+    let before = fs::read(recorder.shm()).expect("the file exists");
+    let output = run(&mut as_user(recorder, path, "many-tasks"));
     assert_eq!(stderr(&output), [] as [&str; 0]);
-    assert_eq!(printed(&output, "seated="), "0");
-    let after = fs::read(recorder.shm()).expect("it is there");
+    assert_eq!(printed(&output, "recorded="), "0");
+    let after = fs::read(recorder.shm()).expect("the file exists");
     assert!(before == after, "the memory was changed");
 }
 
@@ -85,7 +85,7 @@ fn set_user_id_and_set_group_id_programs_ignore_ctp() {
         assert_ignored(&recorder, &copy);
     }
     allow(&copy, 0o755);
-    assert_seated(&mut as_user(&recorder, &copy, "crowd"), STATIONS);
+    assert_recorded(&mut as_user(&recorder, &copy, "many-tasks"), STATIONS);
 }
 
 // CTP-03
@@ -112,5 +112,5 @@ fn program_that_is_not_dumpable_is_recorded() {
         return eprintln!("SKIPPED: {reason}");
     }
     let copy = public_copy(&recorder);
-    assert_seated(&mut as_user(&recorder, &copy, "undumpable"), STATIONS);
+    assert_recorded(&mut as_user(&recorder, &copy, "undumpable"), STATIONS);
 }

@@ -124,7 +124,9 @@ fn events_of_a_life_are_read_back() {
     task.suspend(wait);
     task.run();
     let id = task.id();
-    let identity = region.stations[0].identity().expect("nobody is moving in");
+    let identity = region.stations[0]
+        .identity()
+        .expect("no coroutine is moving in");
     assert!(!identity.is_dead);
     drop(task);
 
@@ -148,7 +150,7 @@ fn events_of_a_life_are_read_back() {
     );
     assert_eq!(line_of(&region, suspend.site), (file!().to_owned(), line));
 
-    let identity = station.identity().expect("nobody is moving in");
+    let identity = station.identity().expect("no coroutine is moving in");
     assert!(identity.is_dead && identity.extended && !identity.tells_wakes);
     assert_eq!((identity.probe_id, identity.base_n), (id, 0));
     assert_eq!((identity.kind, identity.generation), (Kind::Bare as u8, 2));
@@ -189,7 +191,7 @@ fn last_eight_events_are_kept_and_the_rest_is_counted() {
     }
     for (n, epoch) in events(station) {
         let Snapshot::Whole(seq, found) = slot::snapshot(station.slot_of(n)) else {
-            panic!("nobody writes event {n}");
+            panic!("event {n} is not whole");
         };
         assert_eq!((seq, found), (2 * (n / 8) + 2, epoch));
     }
@@ -202,11 +204,11 @@ board!(Full, 3, 4);
 fn coroutines_without_station_are_inert_and_counted() {
     let region = dump(Full::memory());
     let probe = Full::memory().probe::<Full>();
-    let tasks: Vec<_> = (0..10).map(|_| probe.born("one of many")).collect();
+    let tasks: Vec<_> = (0..10).map(|_| probe.born("task")).collect();
     let ids: Vec<u64> = tasks.iter().map(Coroutine::id).collect();
-    let (seated, mute) = ids.split_at(4);
-    assert!(seated.iter().all(|id| *id != 0) && seated.is_sorted_by(|a, b| a < b));
-    assert_eq!(mute, [0; 6]);
+    let (recorded, inert) = ids.split_at(4);
+    assert!(recorded.iter().all(|id| *id != 0) && recorded.is_sorted_by(|a, b| a < b));
+    assert_eq!(inert, [0; 6]);
     assert_eq!(region.header.counters().refused, 6);
     assert_eq!(region.allocated().len(), 4);
 
@@ -217,7 +219,7 @@ fn coroutines_without_station_are_inert_and_counted() {
     last.waker().wake();
     last.suspend(Wait::unknown());
     let after: u64 = region.stations.iter().map(events).sum();
-    assert_eq!(before, after, "a mute task writes nowhere");
+    assert_eq!(before, after, "an inert task writes nothing");
 }
 
 board!(Sleeper, 7, 1);
@@ -262,7 +264,7 @@ fn full_name_table_is_counted() {
     for n in 0..20 {
         drop(probe.born(&format!("name {n}")));
     }
-    let meta = |station: &Station| station.identity().expect("nobody is moving in").meta;
+    let meta = |station: &Station| station.identity().expect("no coroutine is moving in").meta;
     let names = region.stations.iter().map(meta);
     let found: Vec<_> = names
         .map(|meta| intern::lookup(region.names, meta))
@@ -287,8 +289,8 @@ fn next_occupant_continues_the_event_numbers() {
     let mut stale = ctp_nostd::waker::Waker::mute();
     for uses in 1..30 {
         let (head, seqs) = (station.event_head(), station.seqs());
-        let task = probe.born("one after the other");
-        let identity = station.identity().expect("nobody is moving in");
+        let task = probe.born("task");
+        let identity = station.identity().expect("no coroutine is moving in");
         assert_eq!((identity.base_n, identity.generation), (head, 2 * uses));
         assert!(!identity.is_dead && !identity.tells_wakes);
         stale.wake();

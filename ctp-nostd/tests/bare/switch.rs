@@ -21,8 +21,8 @@ fn switch_is_a_suspend_and_a_run_at_the_same_time() {
     let before = Handing::clock().load(Ordering::Relaxed);
     let (wait, line) = (Wait::readable(9), line!());
     from.switch_to(wait, &to);
-    let looks = (Handing::clock().load(Ordering::Relaxed) - before) / 10;
-    assert_eq!(looks, 1, "at the clock");
+    let reads = (Handing::clock().load(Ordering::Relaxed) - before) / 10;
+    assert_eq!(reads, 1, "of the clock");
 
     let [left, entered] = [0, 1].map(|index| {
         let station = &region.stations[index];
@@ -71,7 +71,7 @@ board!(Alone, 13, 1);
 #[test]
 fn switch_with_an_inert_trace_is_a_single_event() {
     let station = &dump(Alone::memory()).stations[0];
-    let task = Alone::memory().probe::<Alone>().born("only one");
+    let task = Alone::memory().probe::<Alone>().born("task");
     Coroutine::mute().switch_to(Wait::to_yield(), &task);
     task.switch_to(Wait::to_yield(), &Coroutine::mute());
     task.switch_to(Wait::to_yield(), &task);

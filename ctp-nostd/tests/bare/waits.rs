@@ -6,7 +6,7 @@ use ctp_nostd::{Local, Memory, Platform, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, W
 
 use super::{dump, events, line_of};
 
-board!(Noted, 6, 1);
+board!(Announced, 6, 1);
 
 #[track_caller]
 fn leaf() -> Wait {
@@ -16,8 +16,8 @@ fn leaf() -> Wait {
 // CT-13
 #[test]
 fn suspend_carries_the_announced_wait() {
-    let region = dump(Noted::memory());
-    let probe = Noted::memory().probe::<Noted>();
+    let region = dump(Announced::memory());
+    let probe = Announced::memory().probe::<Announced>();
     let task = probe.born("reader");
     let last = || events(&region.stations[0]).pop().expect("an event").1;
     task.run();
@@ -94,11 +94,15 @@ fn outer_wait_is_marked_after_an_inner_wait() {
     inside.run();
     inside.suspend_noted();
     around.suspend_noted();
-    assert_eq!(code(0), WaitKind::Unknown as u8, "it said nothing");
+    assert_eq!(code(0), WaitKind::Unknown as u8, "no announcement");
     around.run();
     probe.waits_for(leaf());
     around.suspend_noted();
-    assert_eq!(code(0), WaitKind::Readable as u8, "that was before");
+    assert_eq!(
+        code(0),
+        WaitKind::Readable as u8,
+        "announced before the outer wait"
+    );
 }
 
 board!(Over, 22, 2);
@@ -109,18 +113,18 @@ fn inner_announcement_ends_with_the_inner_run() {
     let probe = Over::memory().probe::<Over>();
     let (around, inside) = (probe.born("around"), probe.born("inside"));
     let last = || events(&region.stations[0]).pop().expect("an event").1;
-    let said = || (last().tail.wait_kind, last().site);
+    let last_wait = || (last().tail.wait_kind, last().site);
     around.run();
     inside.run();
     probe.waits_for(leaf());
     inside.suspend(Wait::timer(5));
     around.suspend_noted();
-    assert_eq!(said(), (WaitKind::Unknown as u8, 0));
+    assert_eq!(last_wait(), (WaitKind::Unknown as u8, 0));
 
     around.run();
     inside.run();
     probe.waits_for(leaf());
     drop(inside);
     around.suspend_noted();
-    assert_eq!(said(), (WaitKind::Unknown as u8, 0));
+    assert_eq!(last_wait(), (WaitKind::Unknown as u8, 0));
 }

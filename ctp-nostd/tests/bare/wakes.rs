@@ -23,7 +23,7 @@ fn a_wake_names_the_coroutine_that_runs() {
         waker.wake();
         waker_of(&region.stations[2])
     };
-    assert_eq!(wake(), WokenBy::Thread(4), "nobody runs");
+    assert_eq!(wake(), WokenBy::Thread(4), "no coroutine runs");
     outer.run();
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
     inner.run();
@@ -33,20 +33,20 @@ fn a_wake_names_the_coroutine_that_runs() {
     assert_eq!(
         wake(),
         WokenBy::Coroutine(seat_word(0, 2)),
-        "the outer one runs on"
+        "the outer coroutine continues"
     );
     woken.suspend(Wait::unknown());
     assert_eq!(
         wake(),
         WokenBy::Coroutine(seat_word(0, 2)),
-        "one that did not run changes nothing"
+        "a coroutine that did not run changes nothing"
     );
     inner.run();
     drop(inner);
     assert_eq!(
         wake(),
         WokenBy::Coroutine(seat_word(0, 2)),
-        "also after the inner one's end"
+        "also after the end of the inner coroutine"
     );
     outer.suspend(Wait::unknown());
     assert_eq!(wake(), WokenBy::Thread(4));
@@ -75,7 +75,7 @@ fn waiting_coroutine_is_never_the_waker() {
     assert_eq!(
         wake(),
         WokenBy::Nobody,
-        "the first one waits, though it ran before"
+        "the first coroutine waits, after an earlier run"
     );
     third.run();
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(2, 2)));
@@ -92,7 +92,7 @@ board!(Hidden, 15, 2);
 fn dropped_run_does_not_identify_the_waker() {
     let region = dump(Hidden::memory());
     let probe = Hidden::memory().probe::<Hidden>();
-    let [one, woken] = ["one", "woken"].map(|name| probe.born(name));
+    let [runner, woken] = ["runner", "woken"].map(|name| probe.born(name));
     let waker = woken.waker();
     let wake = || {
         waker.wake();
@@ -103,11 +103,11 @@ fn dropped_run_does_not_identify_the_waker() {
         without_runs: true,
         ..Control::default()
     });
-    one.run();
+    runner.run();
     assert_eq!(wake(), WokenBy::Nobody);
     control(Control::default());
-    one.suspend(Wait::unknown());
-    one.run();
+    runner.suspend(Wait::unknown());
+    runner.run();
     assert_eq!(wake(), WokenBy::Coroutine(seat_word(0, 2)));
 }
 
@@ -124,9 +124,9 @@ fn suspend_carries_the_wakes_of_its_run() {
         let wakes = wakes_since(station.wakes().count, last.tail.wake_seen);
         wakes.expect("none is forgotten") != 0
     };
-    assert!(!station.identity().expect("seated").tells_wakes);
+    assert!(!station.identity().expect("an occupant").tells_wakes);
     let waker = task.waker();
-    assert!(station.identity().expect("seated").tells_wakes);
+    assert!(station.identity().expect("an occupant").tells_wakes);
     task.run();
     task.suspend(Wait::unknown());
     assert!(!is_woken());

@@ -151,7 +151,7 @@ fn writer_that_dies_in_an_update_leaves_a_whole_copy() {
                 written.add(2, ALL, steps);
             });
             writer.join().expect("a writer does not panic");
-            let [first, second] = words.read(ALL).expect("nobody writes");
+            let [first, second] = words.read(ALL).expect("no writer is active");
             assert_eq!(first, second, "torn");
             assert_eq!(first, if steps < 4 { 1 } else { 2 });
         });

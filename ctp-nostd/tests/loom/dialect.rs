@@ -20,11 +20,11 @@ fn live_peer_is_not_taken_for_d1(attempts: usize) {
                 seq.store(2, Release);
             }
         });
-        let look = || {
+        let detect = || {
             let [first, second] = [0, 1].map(|slot| seqs[slot].load(Acquire));
             dialect::detect(&[first, second, 0, 0, 0, 0, 0, 0])
         };
-        let is_d1 = (0..attempts).all(|_| look() == Some(Dialect::PerStation));
+        let is_d1 = (0..attempts).all(|_| detect() == Some(Dialect::PerStation));
         assert!(!is_d1, "taken for D1");
         peer.join().expect("a peer does not panic");
     });

@@ -98,7 +98,7 @@ impl Future {
     /// After all clones are gone: no clone is counted, and the future is dropped.
     pub fn is_over(&self) {
         self.poll_if_woken();
-        assert_eq!(self.wakers(), Some(0), "it waits without");
+        assert_eq!(self.wakers(), Some(0), "a waker is still counted");
         self.release();
         assert!(self.is_freed_once());
     }
@@ -134,15 +134,15 @@ impl Future {
 /// Runs two threads, while the recorder runs the third function.
 fn run(future: &Arc<Future>, threads: [fn(&Future); 2], recorder: impl Fn(&Future)) {
     let threads = threads.map(|does| {
-        let its = Arc::clone(future);
+        let shared = Arc::clone(future);
         thread::spawn(move || {
-            its.station.take_turn();
-            does(&its);
+            shared.station.take_turn();
+            does(&shared);
         })
     });
     recorder(future);
     for thread in threads {
-        thread.join().expect("it does not panic");
+        thread.join().expect("the thread does not panic");
     }
 }
 
@@ -151,7 +151,7 @@ fn run(future: &Arc<Future>, threads: [fn(&Future); 2], recorder: impl Fn(&Futur
 fn last_drop_orders_all_wakes(threads: [fn(&Future); 2]) {
     check(move || {
         let future = Future::with_clones(2);
-        run(&future, threads, |future| future.station.look());
+        run(&future, threads, |future| future.station.check());
         assert_eq!(future.wakers(), Some(0));
         assert!(future.holders.release().free);
     });
@@ -169,7 +169,7 @@ fn used_clone_publishes_its_wake() {
     check(|| {
         let future = Future::with_clones(2);
         let threads = [Future::wake_by_clone, Future::drop_clone];
-        run(&future, threads, |future| future.station.look());
+        run(&future, threads, |future| future.station.check());
         future.end_poll();
         assert_eq!(future.wakers(), Some(0));
         assert!(future.holders.release().free);
@@ -177,7 +177,7 @@ fn used_clone_publishes_its_wake() {
 }
 
 #[test]
-#[should_panic = "nobody could wake it"]
+#[should_panic = "no waker and no wake"]
 fn without_order_among_drops_a_future_looks_abandoned() {
     // H4 as if it were relaxed: the word that identifies the last clone orders nothing.
     fn drop_clone(future: &Future) {
@@ -198,9 +198,9 @@ fn poll_without_a_clone_sees_the_wake(wake: fn(&Future), end_poll: fn(&Future)) 
     check(move || {
         let future = Future::with_clones(1);
         let threads = [wake, end_poll];
-        run(&future, threads, |future| future.station.look());
+        run(&future, threads, |future| future.station.check());
         end_poll(&future);
-        assert_eq!(future.wakers(), Some(0), "it waits without");
+        assert_eq!(future.wakers(), Some(0), "a waker is still counted");
     });
 }
 
@@ -211,7 +211,7 @@ fn future_without_waker_was_woken_by_the_last() {
 }
 
 #[test]
-#[should_panic = "nobody could wake it"]
+#[should_panic = "no waker and no wake"]
 fn without_order_at_the_poll_end_a_future_looks_abandoned() {
     // H8 as if it were relaxed: the word that says that the clone is used up orders nothing.
     fn wake_by_clone(future: &Future) {
@@ -228,7 +228,7 @@ fn without_order_at_the_poll_end_a_future_looks_abandoned() {
 }
 
 #[test]
-#[should_panic = "it waits without"]
+#[should_panic = "a waker is still counted"]
 fn without_the_check_at_the_poll_end_a_waker_is_counted() {
     poll_without_a_clone_sees_the_wake(Future::wake_by_clone, Future::suspend);
 }
@@ -242,7 +242,7 @@ fn polled_future_without_clone_has_no_waker(wake: fn(&Future)) {
         if !future.is_suspended.load(Acquire) {
             future.end_poll();
         }
-        assert_eq!(future.wakers(), Some(0), "it waits without");
+        assert_eq!(future.wakers(), Some(0), "a waker is still counted");
     });
 }
 
@@ -253,7 +253,7 @@ fn woken_future_without_clone_has_no_waker() {
 }
 
 #[test]
-#[should_panic = "it waits without"]
+#[should_panic = "a waker is still counted"]
 fn without_the_early_claim_a_waker_is_counted() {
     polled_future_without_clone_has_no_waker(Future::wake_and_drop_as_woken);
 }
@@ -265,9 +265,12 @@ fn poll_with_a_clone_has_a_waker(goes: fn(&Future), poll: fn(&Future)) {
         run(&future, [goes, poll], |future| {
             future.station.take_turn();
             let is_suspended = future.is_suspended.load(Acquire);
-            assert!(!is_suspended || future.wakers() != Some(0), "it has one");
+            assert!(
+                !is_suspended || future.wakers() != Some(0),
+                "a waker exists"
+            );
         });
-        assert_eq!(future.wakers(), Some(1), "it has one");
+        assert_eq!(future.wakers(), Some(1), "a waker exists");
     });
 }
 
@@ -284,7 +287,7 @@ fn suspended_future_with_a_clone_has_a_waker() {
 }
 
 #[test]
-#[should_panic = "it has one"]
+#[should_panic = "a waker exists"]
 fn without_counting_first_clones_a_future_looks_abandoned() {
     poll_with_a_clone_has_a_waker(Future::drop_clone, |future| {
         if future.holders.add() && future.wakers() == Some(0) {
@@ -303,7 +306,7 @@ fn next_clone_was_the_last(poll: fn(&Future)) {
         if !future.is_suspended.load(Acquire) {
             future.end_poll();
         }
-        assert_eq!(future.wakers(), Some(0), "it waits without");
+        assert_eq!(future.wakers(), Some(0), "a waker is still counted");
         assert!(future.holders.release().free);
     });
 }
@@ -312,7 +315,7 @@ fn next_clone_was_the_last(poll: fn(&Future)) {
 fn poll_and_clone_then(goes: fn(&Future), future: &Future) {
     if future.is_woken() {
         poll_and_clone(future);
-        assert_eq!(future.wakers(), Some(1), "it has one");
+        assert_eq!(future.wakers(), Some(1), "a waker exists");
         goes(future);
     }
 }

@@ -8,14 +8,14 @@ use loom::thread::{self, JoinHandle};
 use crate::check;
 use crate::holders::Future;
 
-fn beside(future: &Arc<Future>, does: impl FnOnce(&Future) + 'static) -> JoinHandle<()> {
-    let its = Arc::clone(future);
-    thread::spawn(move || does(&its))
+fn spawn(future: &Arc<Future>, does: impl FnOnce(&Future) + 'static) -> JoinHandle<()> {
+    let shared = Arc::clone(future);
+    thread::spawn(move || does(&shared))
 }
 
 fn join(threads: [JoinHandle<()>; 2]) {
     for thread in threads {
-        thread.join().expect("it does not panic");
+        thread.join().expect("the thread does not panic");
     }
 }
 
@@ -24,9 +24,9 @@ fn join(threads: [JoinHandle<()>; 2]) {
 fn new_clone_goes_during_the_wake(goes: fn(&Future), end_poll: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        let wakes = beside(&future, Future::wake_by_clone);
+        let wakes = spawn(&future, Future::wake_by_clone);
         future.add_clone();
-        let other = beside(&future, goes);
+        let other = spawn(&future, goes);
         end_poll(&future);
         if future.is_woken() {
             end_poll(&future);
@@ -49,7 +49,7 @@ fn no_waker_is_counted_after_two_concurrent_wakes() {
 }
 
 #[test]
-#[should_panic = "it waits without"]
+#[should_panic = "a waker is still counted"]
 fn without_the_poll_count_a_waker_stays_counted() {
     new_clone_goes_during_the_wake(Future::drop_clone, |future| match future.holders.clones() {
         0 => future.end_poll(),
@@ -63,9 +63,9 @@ fn last_holder_frees_the_data_during_a_wake() {
     for goes in [Future::drop_clone, Future::wake_by_clone] {
         check(move || {
             let future = Future::with_clones(1);
-            let wakes = beside(&future, Future::wake_by_clone);
+            let wakes = spawn(&future, Future::wake_by_clone);
             future.add_clone();
-            let other = beside(&future, goes);
+            let other = spawn(&future, goes);
             future.end_poll();
             future.release();
             join([wakes, other]);
@@ -78,19 +78,19 @@ fn last_holder_frees_the_data_during_a_wake() {
 fn unused_clone_is_counted(goes: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        let wakes = beside(&future, Future::wake_by_clone);
+        let wakes = spawn(&future, Future::wake_by_clone);
         future.add_clone();
         future.end_poll();
-        let begun = Arc::new(AtomicU32::new(0));
-        let begins = Arc::clone(&begun);
-        let other = beside(&future, move |future| {
-            begins.swap(1, AcqRel);
+        let started = Arc::new(AtomicU32::new(0));
+        let starting = Arc::clone(&started);
+        let other = spawn(&future, move |future| {
+            starting.swap(1, AcqRel);
             goes(future);
         });
         future.poll_if_woken();
         let wakers = future.wakers();
-        let is_whole = begun.fetch_add(0, AcqRel) == 0;
-        assert!(!is_whole || wakers != Some(0), "it has one");
+        let is_whole = started.fetch_add(0, AcqRel) == 0;
+        assert!(!is_whole || wakers != Some(0), "a waker exists");
         join([wakes, other]);
         future.is_over();
     });
@@ -112,17 +112,17 @@ fn unused_clone_is_counted_during_the_wake() {
 fn two_clones_are_taken_at_once(goes: fn(&Future)) {
     check(move || {
         let future = Future::with_clones(1);
-        let wakes = beside(&future, Future::wake_by_clone);
-        let other = beside(&future, Future::add_clone);
+        let wakes = spawn(&future, Future::wake_by_clone);
+        let other = spawn(&future, Future::add_clone);
         future.add_clone();
-        other.join().expect("it does not panic");
+        other.join().expect("the thread does not panic");
         future.end_poll();
-        assert_ne!(future.wakers(), Some(0), "it has two");
+        assert_ne!(future.wakers(), Some(0), "two wakers exist");
         goes(&future);
-        assert_ne!(future.wakers(), Some(0), "it has one");
+        assert_ne!(future.wakers(), Some(0), "a waker exists");
         goes(&future);
         future.poll_if_woken();
-        wakes.join().expect("it does not panic");
+        wakes.join().expect("the thread does not panic");
         future.is_over();
     });
 }

@@ -56,7 +56,7 @@ impl Memory {
         if let Some((_, at)) = ring.reserve_in(*room, places, now) {
             for (more, attempt) in (0..).zip(attempts) {
                 let place = ring.place_in(*room, at + more);
-                fill_in(place.expect("the ring has it"), attempt);
+                fill_in(place.expect("a position of the ring"), attempt);
             }
             return;
         }
@@ -132,7 +132,7 @@ fn cached_room_overwrites_no_unread_record() {
 }
 
 /// The whole records of a ring that is overwritten, from its oldest record on.
-fn look(ring: &Ring<'_>) -> Vec<u64> {
+fn whole_records(ring: &Ring<'_>) -> Vec<u64> {
     let whole = |at| match ring.see(at) {
         RecordState::Whole(copied) => Some((at, copied)),
         RecordState::Pending | RecordState::Overwritten => None,
@@ -160,10 +160,10 @@ fn overwritten_record_is_not_taken_for_whole() {
                 written.write_in(ring, &mut room, attempt..attempt + 1);
             });
         });
-        let seen = look(&memory.ring().overwritten(true));
+        let seen = whole_records(&memory.ring().overwritten(true));
         assert!(seen.is_sorted());
         writer.join().expect("a writer does not panic");
-        assert_eq!(look(&memory.ring().overwritten(true)), [2, 3]);
+        assert_eq!(whole_records(&memory.ring().overwritten(true)), [2, 3]);
         assert_eq!(memory.ring().lost(), 0);
     });
 }
@@ -244,9 +244,9 @@ fn returned_lane_next_to_an_unused_lane_is_exclusive() {
             thread::spawn(move || take(&theirs, number))
         });
         give_back(&lanes.0[0]);
-        let [one, other] = others.map(|thread| thread.join().expect("a claim does not panic"));
-        assert!(one.is_some() || other.is_some());
-        assert!(one != other);
+        let [first, second] = others.map(|thread| thread.join().expect("a claim does not panic"));
+        assert!(first.is_some() || second.is_some());
+        assert!(first != second);
     });
 }
 
@@ -286,7 +286,7 @@ fn new_owner_overwrites_no_unread_record() {
         });
         let mut next = 0;
         let mut seen = memory.drain(&mut next);
-        first.join().expect("it does not panic");
+        first.join().expect("the thread does not panic");
         let written = 2 + u64::from(second.join().expect("a claim does not panic"));
         seen.extend(memory.drain(&mut next));
         assert_eq!(seen, (0..written).collect::<Vec<_>>());
@@ -373,56 +373,57 @@ fn without_the_tail_order_a_record_tears() {
 
 /// The same ring, overwritten: the reader loads the head once more.
 #[derive(Clone, Copy)]
-enum Haste {
+enum Omission {
     None,
     /// The payload may be visible before the head is.
     NoFence,
     /// The head is not loaded again.
-    NoLook,
+    NoSecondLoad,
 }
 
 impl Single {
-    fn overwrite(&self, value: u32, haste: Haste) {
+    fn overwrite(&self, value: u32, omission: Omission) {
         self.head.store(value, Relaxed);
-        if !matches!(haste, Haste::NoFence) {
+        if !matches!(omission, Omission::NoFence) {
             fence(Release);
         }
         self.payload.store(value.into(), Relaxed);
         self.commit.store(value, Release);
     }
 
-    fn see(&self, haste: Haste) {
+    fn see(&self, omission: Omission) {
         let commit = self.commit.load(Acquire);
         let payload = self.payload.load(Relaxed);
         fence(Acquire);
-        let is_over = commit < self.head.load(Relaxed) && !matches!(haste, Haste::NoLook);
+        let is_over =
+            commit < self.head.load(Relaxed) && !matches!(omission, Omission::NoSecondLoad);
         assert!(is_over || payload == commit.into(), "torn");
     }
 }
 
-fn overwritten_value_is_not_taken(haste: Haste) {
+fn overwritten_value_is_not_taken(omission: Omission) {
     check(move || {
         let single = Arc::new(Single::default());
         let read = Arc::clone(&single);
-        let reader = thread::spawn(move || read.see(haste));
-        (1..=2).for_each(|value| single.overwrite(value, haste));
+        let reader = thread::spawn(move || read.see(omission));
+        (1..=2).for_each(|value| single.overwrite(value, omission));
         reader.join().expect("torn");
     });
 }
 
 #[test]
 fn simplified_overwritten_lane_is_sound() {
-    overwritten_value_is_not_taken(Haste::None);
+    overwritten_value_is_not_taken(Omission::None);
 }
 
 #[test]
 #[should_panic = "torn"]
 fn without_the_fence_an_overwritten_record_tears() {
-    overwritten_value_is_not_taken(Haste::NoFence);
+    overwritten_value_is_not_taken(Omission::NoFence);
 }
 
 #[test]
 #[should_panic = "torn"]
 fn without_the_second_load_an_overwritten_record_tears() {
-    overwritten_value_is_not_taken(Haste::NoLook);
+    overwritten_value_is_not_taken(Omission::NoSecondLoad);
 }

@@ -33,11 +33,11 @@ impl Station {
     }
 
     /// The recorder's check, where there is at most one wake.
-    pub fn look(&self) {
+    pub fn check(&self) {
         self.take_turn();
         let wakers = live::count(&self.wakers, GENERATION); // J1
         let wakes = wake::count(self.wake.load(Acquire)); // J2
-        assert!(wakers != Some(0) || wakes == 1, "nobody could wake it");
+        assert!(wakers != Some(0) || wakes == 1, "no waker and no wake");
     }
 
     pub fn wake(&self) {
@@ -71,8 +71,8 @@ fn no_waker_is_left_only_after_the_wake(wake: fn(&Station)) {
             wake(&waking);
             waking.take_turn();
         });
-        station.look();
-        waker.join().expect("it does not panic");
+        station.check();
+        waker.join().expect("the thread does not panic");
         assert_eq!(live::count(&station.wakers, GENERATION), Some(0));
     });
 }
@@ -84,7 +84,7 @@ fn coroutine_without_wakers_was_woken_or_is_stuck() {
 }
 
 #[test]
-#[should_panic = "nobody could wake it"]
+#[should_panic = "no waker and no wake"]
 fn without_the_wake_first_a_coroutine_looks_abandoned() {
     no_waker_is_left_only_after_the_wake(Station::drop_and_wake);
 }

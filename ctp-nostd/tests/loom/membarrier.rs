@@ -8,7 +8,7 @@ use loom::thread;
 /// Makes another processor run a full fence at whatever instruction it is, and returns after that.
 #[derive(Default)]
 pub struct Membarrier {
-    asked: AtomicBool,
+    requested: AtomicBool,
     done: AtomicBool,
 }
 
@@ -16,7 +16,7 @@ impl Membarrier {
     /// Called by the recorder.
     pub fn issue(&self) {
         fence(SeqCst);
-        self.asked.store(true, Release);
+        self.requested.store(true, Release);
         while !self.done.load(Acquire) {
             thread::yield_now();
         }
@@ -25,7 +25,7 @@ impl Membarrier {
 
     /// Called by the processor of a probe.
     pub fn interrupt(&self) {
-        while !self.asked.load(Acquire) {
+        while !self.requested.load(Acquire) {
             thread::yield_now();
         }
         fence(SeqCst);

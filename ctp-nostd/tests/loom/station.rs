@@ -13,13 +13,13 @@ use crate::check;
 const STATIONS: u32 = 2;
 
 #[derive(Default)]
-struct Office {
+struct Allocator {
     count: AtomicU32,
     refused: AtomicU32,
     taken: [AtomicU32; STATIONS as usize],
 }
 
-impl Office {
+impl Allocator {
     fn move_in(&self, index: Option<u32>) {
         if let Some(taken) = index.and_then(|index| self.taken.get(index as usize)) {
             assert_eq!(taken.fetch_add(1, Relaxed), 0, "handed out twice");
@@ -33,26 +33,30 @@ type Claim = fn(&AtomicU32, u32, &AtomicU32) -> Option<u32>;
 /// count.
 fn nothing_is_handed_out_twice(claim: Claim) {
     check(move || {
-        let office = Arc::new(Office::default());
-        let start = |work: fn(&Office, Claim)| {
-            let office = Arc::clone(&office);
-            thread::spawn(move || work(&office, claim))
+        let allocator = Arc::new(Allocator::default());
+        let start = |work: fn(&Allocator, Claim)| {
+            let allocator = Arc::clone(&allocator);
+            thread::spawn(move || work(&allocator, claim))
         };
-        let ours = |office: &Office, claim: Claim| {
-            office.move_in(claim(&office.count, STATIONS, &office.refused));
+        let ours = |allocator: &Allocator, claim: Claim| {
+            allocator.move_in(claim(&allocator.count, STATIONS, &allocator.refused));
         };
         let threads = [
             start(ours),
             start(ours),
-            start(|office, _| office.move_in(Some(office.count.fetch_add(1, Relaxed)))),
+            start(|allocator, _| allocator.move_in(Some(allocator.count.fetch_add(1, Relaxed)))),
         ];
-        alloc::rein_in(&office.count, STATIONS, &office.refused);
+        alloc::rein_in(&allocator.count, STATIONS, &allocator.refused);
         for thread in threads {
             thread.join().expect("nothing is handed out twice");
         }
-        alloc::rein_in(&office.count, STATIONS, &office.refused);
-        assert_eq!(office.count.load(Relaxed), STATIONS);
-        assert_eq!(office.refused.load(Relaxed), 1, "three asked for two");
+        alloc::rein_in(&allocator.count, STATIONS, &allocator.refused);
+        assert_eq!(allocator.count.load(Relaxed), STATIONS);
+        assert_eq!(
+            allocator.refused.load(Relaxed),
+            1,
+            "three claims for two stations"
+        );
     });
 }
 
@@ -76,14 +80,14 @@ fn without_a_compare_and_swap_a_station_has_two() {
 #[test]
 fn a_count_near_its_end_hands_out_nothing() {
     check(|| {
-        let office = Arc::new(Office::default());
-        office.count.store(u32::MAX, Relaxed);
-        let other = Arc::clone(&office);
+        let allocator = Arc::new(Allocator::default());
+        allocator.count.store(u32::MAX, Relaxed);
+        let other = Arc::clone(&allocator);
         let probe = thread::spawn(move || alloc::claim(&other.count, STATIONS, &other.refused));
-        let here = alloc::claim(&office.count, STATIONS, &office.refused);
+        let here = alloc::claim(&allocator.count, STATIONS, &allocator.refused);
         let there = probe.join().expect("a claim does not panic");
         assert_eq!((here, there), (None, None));
-        assert_eq!(office.refused.load(Relaxed), 2);
+        assert_eq!(allocator.refused.load(Relaxed), 2);
     });
 }
 
@@ -115,9 +119,12 @@ impl Ring {
         let Some(index) = take(&self.head, &self.tail, &self.entries) else {
             return;
         };
-        let taken = self.taken.get(index as usize).expect("nobody put it there");
+        let taken = self
+            .taken
+            .get(index as usize)
+            .expect("the entry was not put");
         let before = taken.load(Relaxed);
-        assert_eq!(before % 2, 0, "two live in one station");
+        assert_eq!(before % 2, 0, "two coroutines in a station");
         taken.store(before + 1, Relaxed);
         taken.store(before + 2, Relaxed);
         self.left[index as usize].store(1, Release);
@@ -161,7 +168,7 @@ fn station_has_a_single_occupant_at_a_time() {
 }
 
 #[test]
-#[should_panic = "two live in one station"]
+#[should_panic = "two coroutines in a station"]
 fn without_the_compare_and_swap_two_take_the_same() {
     let take: Take = |head, tail, ring| {
         let taken = head.load(Relaxed);
@@ -175,7 +182,7 @@ fn without_the_compare_and_swap_two_take_the_same() {
 }
 
 #[test]
-#[should_panic = "nobody put it there"]
+#[should_panic = "the entry was not put"]
 fn without_release_an_unwritten_entry_is_taken() {
     let put: Put = |tail, ring, station| {
         let put = tail.load(Relaxed);

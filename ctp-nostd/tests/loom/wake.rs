@@ -36,11 +36,11 @@ impl Scheduler {
     }
 
     fn pop(&self) -> bool {
-        std::mem::take(&mut *self.queued.lock().expect("nobody panics"))
+        std::mem::take(&mut *self.queued.lock().expect("no thread panics"))
     }
 
     fn push(&self) {
-        *self.queued.lock().expect("nobody panics") = true; // N3
+        *self.queued.lock().expect("no thread panics") = true; // N3
     }
 
     fn count(&self) {
@@ -49,12 +49,12 @@ impl Scheduler {
 
     /// The recorder: its verdict about the coroutine must be true.
     fn verdict(&self) {
-        let queued = self.queued.lock().expect("nobody panics");
+        let queued = self.queued.lock().expect("no thread panics");
         let suspended = self.suspended.load(Acquire);
         let word = self.wake.load(Acquire);
         if *queued && suspended != RUNNING {
             let is_woken = wakes(word, suspended).is_some_and(|wakes| 0 < wakes);
-            assert!(is_woken, "said not woken");
+            assert!(is_woken, "reported not woken");
         }
     }
 
@@ -65,7 +65,7 @@ impl Scheduler {
         let queued = self.pop();
         assert!(
             queued || wakes(word, suspended) == Some(0),
-            "said not to run"
+            "reported not to run"
         );
     }
 }
@@ -105,7 +105,7 @@ fn woken_coroutine_is_reported_as_woken() {
 }
 
 #[test]
-#[should_panic = "said not"]
+#[should_panic = "reported not"]
 fn without_the_count_first_the_wake_is_missed() {
     wake_is_reported(1, |scheduler| {
         scheduler.push();
@@ -116,7 +116,7 @@ fn without_the_count_first_the_wake_is_missed() {
 /// The limit of this protocol: the first waker counts, the second counts and queues, the coroutine
 /// runs and suspends, and only then the first queues it. See `protocol/wake.rs`.
 #[test]
-#[should_panic = "said not woken"]
+#[should_panic = "reported not woken"]
 fn concurrent_wakers_can_hide_a_wake() {
     wake_is_reported(2, |scheduler| {
         scheduler.count();
@@ -128,7 +128,7 @@ fn concurrent_wakers_can_hide_a_wake() {
 #[test]
 fn wakers_that_count_under_the_queue_lock_are_seen() {
     wake_is_reported(2, |scheduler| {
-        let mut queued = scheduler.queued.lock().expect("nobody panics");
+        let mut queued = scheduler.queued.lock().expect("no thread panics");
         scheduler.count();
         *queued = true;
     });

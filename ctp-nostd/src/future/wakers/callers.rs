@@ -35,7 +35,7 @@ const ENOUGH_WAKE_ADDRESSES: usize = 4;
 struct Search {
     here: Position,
     /// The stack of the calling thread is readable from its current position up to `top`; the frame
-    /// at `base` is the last one.
+    /// at `base` is the last frame.
     limits: Limits,
     /// The return address of the call if known, else 0.
     caller: usize,

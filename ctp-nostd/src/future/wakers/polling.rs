@@ -91,7 +91,7 @@ mod tests {
         assert!(LOCAL.polled.is_by_another(8));
         assert!(!LOCAL.polled.is_by_another(7));
         polling.end();
-        assert!(!LOCAL.polled.is_by_another(8), "nobody is polled");
+        assert!(!LOCAL.polled.is_by_another(8), "no poll in progress");
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(
             polling.end().settled(),
             FoundChain::default(),
-            "none was taken"
+            "no waker was taken"
         );
     }
 
@@ -164,6 +164,6 @@ mod tests {
         LOCAL.polled.record_chain(6);
         LOCAL.polled.waker_dropped();
         let found = polling.end().settled();
-        assert_eq!((found.chain, found.last), (6, 0), "none was taken");
+        assert_eq!((found.chain, found.last), (6, 0), "no waker was taken");
     }
 }

@@ -94,8 +94,8 @@ impl Walks {
     }
 }
 
-/// Claims an entry: one that is this thread's already (claimed by an interrupting handler, or by an
-/// earlier thread with the same id), or an unused one, or one of a thread that has exited.
+/// Claims an entry: the entry that is this thread's already (claimed by an interrupting handler, or by
+/// an earlier thread with the same id), or an unused entry, or the entry of an exited thread.
 fn claim(all: &[Walks], thread: u32, is_gone: impl Fn(u32) -> bool) -> Option<usize> {
     let owner = |index: &usize| all[*index].owner.load(Ordering::Relaxed);
     let mut free = (0..all.len()).filter(|index| [0, thread].contains(&owner(index)));
@@ -139,7 +139,7 @@ mod tests {
         walks.clone.keep(&key, &[], 5);
         walks.wake.keep(&key, &[], 5);
         assert!(walks.clone.has_key(&key) && walks.wake.has_key(&key));
-        assert!(core::ptr::eq(walks, find(2)), "it is the same thread");
+        assert!(core::ptr::eq(walks, find(2)), "the same thread");
         assert!(!walks.clone.has_key(&key) && !walks.wake.has_key(&key));
     }
 
@@ -147,10 +147,14 @@ mod tests {
     #[test]
     fn entries_are_exclusive_until_the_owner_exits() {
         let all = [const { Walks::new() }; 3];
-        let nobody_is_gone = |_| false;
-        let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, nobody_is_gone));
+        let none_has_exited = |_| false;
+        let found = [7, 8, 7, 9, 10].map(|thread| claim(&all, thread, none_has_exited));
         assert_eq!(found, [Some(0), Some(1), Some(0), Some(2), None]);
         assert_eq!(claim(&all, 11, |thread| thread == 8), Some(1));
-        assert_eq!(claim(&all, 12, |thread| thread == 8), None, "it is 11's");
+        assert_eq!(
+            claim(&all, 12, |thread| thread == 8),
+            None,
+            "now owned by thread 11"
+        );
     }
 }

@@ -67,7 +67,7 @@ impl Drop for WrappedRef {
     }
 }
 
-/// How many clones of this waker exist; 0 if it is not one of these wakers.
+/// How many clones of this waker exist; 0 for any other waker.
 #[inline]
 pub(crate) fn clones(waker: &Waker) -> usize {
     let is_of = |functions| ptr::eq(waker.vtable(), functions);
@@ -79,8 +79,8 @@ pub(crate) fn clones(waker: &Waker) -> usize {
     wrapped.holders.clones()
 }
 
-/// Whether a traced future around this one lends the waker again that this one has cloned. If so,
-/// this takes a clone like any other leaf, so that the outer future knows where it awaits this one.
+/// Whether an outer traced future lends the waker again that this future has cloned. If so, this
+/// takes a clone like any other leaf, so that the outer future knows where it awaits this future.
 #[cold]
 #[inline(never)]
 fn is_borrowed_again(cloned: &Waker, borrowed: &Waker) -> bool {
@@ -117,8 +117,8 @@ mod tests {
         }
     }
 
-    fn wrapped(bell: &Arc<CountingWake>, is_precise: bool) -> WrappedRef {
-        WrappedRef::new(bell.clone().into(), linux::Waker::mute(), 0, is_precise)
+    fn wrapped(counter: &Arc<CountingWake>, is_precise: bool) -> WrappedRef {
+        WrappedRef::new(counter.clone().into(), linux::Waker::mute(), 0, is_precise)
     }
 
     /// At each poll, a leaf future makes sure that it has a waker which wakes the same task.
@@ -133,17 +133,17 @@ mod tests {
                 kept = Some(Waker::clone(&borrowed));
                 clones += 1;
             }
-            assert_eq!(wrapped.holders.clones(), 1, "the old one is dropped");
+            assert_eq!(wrapped.holders.clones(), 1, "the old clone is dropped");
         }
         (clones, kept)
     }
 
     #[test]
     fn leaf_clones_again_only_with_precise_chains() {
-        let bell = Arc::default();
-        assert_eq!(clones_of_a_leaf(&wrapped(&bell, false), 5).0, 1);
-        assert_eq!(clones_of_a_leaf(&wrapped(&bell, true), 5).0, 5);
-        assert_eq!(Arc::strong_count(&bell), 1);
+        let counter = Arc::default();
+        assert_eq!(clones_of_a_leaf(&wrapped(&counter, false), 5).0, 1);
+        assert_eq!(clones_of_a_leaf(&wrapped(&counter, true), 5).0, 5);
+        assert_eq!(Arc::strong_count(&counter), 1);
     }
 
     /// Only a call, so that it returns to a few bytes behind this function's own address.
@@ -173,21 +173,25 @@ mod tests {
         let wrapped = wrapped(&Arc::default(), false);
         let borrowed = wrapped.borrow_waker();
         let local = linux::local();
-        let announced = || {
+        let announce_wait = || {
             let polling = Polling::begin(linux::local, borrowed.data().addr(), &walk::here());
             let leaf = Waker::clone(&borrowed);
             announce::announce(local, SiteWord::default(), &Wait::lock(7));
             (polling, leaf)
         };
-        let noted = || (local.announced_code.swap(0, Ordering::Relaxed) - 1) as u8;
-        let (polling, leaf) = announced();
+        let announced_code = || (local.announced_code.swap(0, Ordering::Relaxed) - 1) as u8;
+        let (polling, leaf) = announce_wait();
         drop(leaf);
         polling.end();
-        assert_eq!(noted(), Wait::lock(7).one_of_several().code());
-        let (polling, leaf) = announced();
+        assert_eq!(announced_code(), Wait::lock(7).one_of_several().code());
+        let (polling, leaf) = announce_wait();
         polling.end();
         drop(leaf);
-        assert_eq!(noted(), Wait::lock(7).code(), "that poll is over");
+        assert_eq!(
+            announced_code(),
+            Wait::lock(7).code(),
+            "after the end of that poll"
+        );
     }
 
     #[test]
@@ -200,14 +204,14 @@ mod tests {
         announce::announce(local, SiteWord::default(), &Wait::lock(7));
         announce::set_waker_count(local, clones(&borrowed));
         assert_eq!(clones(&borrowed), 2);
-        let anew = Waker::clone(&borrowed);
+        let replacement = Waker::clone(&borrowed);
         drop(kept);
-        assert!(!local.polled.record_chain(6), "there are as many");
+        assert!(!local.polled.record_chain(6), "as many wakers as before");
         drop(visit);
         assert!(local.polled.record_chain(7));
         polling.end();
         local.announced_code.store(0, Ordering::Relaxed);
-        assert_eq!((clones(&anew), clones(Waker::noop())), (1, 0));
+        assert_eq!((clones(&replacement), clones(Waker::noop())), (1, 0));
     }
 
     #[test]
@@ -220,7 +224,7 @@ mod tests {
         assert_eq!(end(5, 6), (5, true), "the first wait");
         assert_eq!([end(7, 0), end(0, 0)], [(7, false), (0, false)]);
         assert_eq!(end(7, 8), (8, true));
-        assert_eq!(end(7, 8), (7, true), "both, for all that is known");
+        assert_eq!(end(7, 8), (7, true), "possibly both waits");
     }
 
     // CT-13
@@ -236,37 +240,38 @@ mod tests {
         let kept = Waker::clone(&borrowed);
         assert_eq!([end(5, true), end(0, false), end(0, false)], [5, 5, 5]);
         let woken = [end(0, true), end(0, false)];
-        assert_eq!(woken, [0, 0], "what was woken may wait for another thing");
+        assert_eq!(woken, [0, 0], "a woken leaf may wait for something else");
         end(5, true);
         let another = Waker::clone(&borrowed);
-        assert_eq!(end(0, false), 0, "either may be that of the wait");
+        assert_eq!(end(0, false), 0, "either clone may belong to the wait");
         drop((kept, another));
-        assert_eq!(end(0, false), 0, "and where there is none");
+        assert_eq!(end(0, false), 0, "also without a clone");
     }
 
     #[test]
     fn outer_future_recognizes_its_borrowed_waker() {
-        let bell = Arc::default();
-        let [one, other] = [0; 2].map(|_| wrapped(&bell, true));
-        let [cloned, another] = [&one, &other].map(|wrapped| Waker::clone(&wrapped.borrow_waker()));
-        assert!(is_borrowed_again(&cloned, &one.borrow_waker()));
-        assert!(!is_borrowed_again(&another, &one.borrow_waker()));
+        let counter = Arc::default();
+        let [outer, inner] = [0; 2].map(|_| wrapped(&counter, true));
+        let [cloned, another] =
+            [&outer, &inner].map(|wrapped| Waker::clone(&wrapped.borrow_waker()));
+        assert!(is_borrowed_again(&cloned, &outer.borrow_waker()));
+        assert!(!is_borrowed_again(&another, &outer.borrow_waker()));
         assert!(!is_borrowed_again(&cloned, &another));
-        assert_eq!(one.holders.clones(), 1);
+        assert_eq!(outer.holders.clones(), 1);
     }
 
     #[test]
     fn clones_wake_the_same_task_and_compare_equal() {
-        let bell: Arc<CountingWake> = Arc::default();
-        let wrapped = wrapped(&bell, true);
-        let [one, other] = [0; 2].map(|_| Waker::clone(&wrapped.borrow_waker()));
-        assert!(one.will_wake(&other) && one.clone().will_wake(&one));
+        let counter: Arc<CountingWake> = Arc::default();
+        let wrapped = wrapped(&counter, true);
+        let [first, second] = [0; 2].map(|_| Waker::clone(&wrapped.borrow_waker()));
+        assert!(first.will_wake(&second) && first.clone().will_wake(&first));
         wrapped.borrow_waker().wake_by_ref();
         drop(wrapped);
-        one.wake();
-        other.wake_by_ref();
-        assert_eq!(bell.0.load(Ordering::Relaxed), 3);
-        drop(other);
-        assert_eq!(Arc::strong_count(&bell), 1);
+        first.wake();
+        second.wake_by_ref();
+        assert_eq!(counter.0.load(Ordering::Relaxed), 3);
+        drop(second);
+        assert_eq!(Arc::strong_count(&counter), 1);
     }
 }

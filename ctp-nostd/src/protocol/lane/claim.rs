@@ -333,11 +333,11 @@ pub(super) mod tests {
         }
 
         /// The lane that a thread got, and how many threads it checked.
-        fn claim(&self, thread: u32, attempts: u32, gone: Range<u32>) -> (Option<usize>, usize) {
+        fn claim(&self, thread: u32, attempts: u32, exited: Range<u32>) -> (Option<usize>, usize) {
             self.checks.set(0);
             let has_exited = |thread| {
                 self.checks.set(self.checks.get() + 1);
-                gone.contains(&thread)
+                exited.contains(&thread)
             };
             let request = LaneRequest {
                 attempts,
@@ -393,8 +393,8 @@ pub(super) mod tests {
     fn lanes_in_use_are_at_most_twice_the_live_threads() {
         let lane_pool = LanePool::unused();
         for thread in 1..=10_000 {
-            let gone = 0..thread.max(8) - 7;
-            assert!(lane_pool.claim(thread, 0, gone).0.is_some());
+            let exited = 0..thread.max(8) - 7;
+            assert!(lane_pool.claim(thread, 0, exited).0.is_some());
         }
         assert_eq!(lane_pool.used(), 16, "eight at a time");
         for thread in 10_001..10_030 {

@@ -190,10 +190,10 @@ mod tests {
         Copied::of(at, &payload)
     }
 
-    /// Words that a record takes after `before_it`.
-    fn words_behind(one: &Copied, copied: Copied) -> usize {
+    /// Words that a record takes after `previous`.
+    fn words_behind(previous: &Copied, copied: Copied) -> usize {
         let (mut before, mut words) = (Before::default(), [[0; 8]; MOST_WORDS]);
-        before.note(one, MOST_WORDS);
+        before.note(previous, MOST_WORDS);
         let packed = before.pack(&copied, &mut words);
         assert_eq!(before.unpack(&words), Some((copied, packed)));
         packed
@@ -234,18 +234,19 @@ mod tests {
 
     #[test]
     fn site_and_arg_of_the_same_kind_are_not_repeated() {
-        let one = copied(1_000, Payload { n: 7, ..USUAL });
+        let previous = copied(1_000, Payload { n: 7, ..USUAL });
         let again = Payload { n: 8, ..USUAL };
         let elsewhere = Payload { arg: 1, ..again };
-        let later = [again, elsewhere].map(|payload| words_behind(&one, copied(1_030, payload)));
+        let later =
+            [again, elsewhere].map(|payload| words_behind(&previous, copied(1_030, payload)));
         assert_eq!(later, [1, 2]);
-        assert_eq!(words_behind(&one, copied(999, again)), 4);
+        assert_eq!(words_behind(&previous, copied(999, again)), 4);
         // More of `n` is stored in the same word.
         let far = Payload {
             n: 1 << 16,
             ..again
         };
-        assert_eq!(words_behind(&one, copied(1_030, far)), 2);
+        assert_eq!(words_behind(&previous, copied(1_030, far)), 2);
     }
 
     #[test]

@@ -80,9 +80,9 @@ mod tests {
     /// The lane that a thread got, and how many threads it checked.
     type Claim = (Option<usize>, usize);
 
-    fn claim_of(lanes: &[Lane], thread: u32, gone: &[u32]) -> Option<usize> {
+    fn claim_of(lanes: &[Lane], thread: u32, exited: &[u32]) -> Option<usize> {
         let turn = AtomicU32::new(0);
-        let request = request(thread, |thread| gone.contains(&thread));
+        let request = request(thread, |thread| exited.contains(&thread));
         request.claim_oldest(pool(lanes, &turn), |index| LATEST[index])
     }
 
@@ -92,18 +92,18 @@ mod tests {
         let lanes: [Lane; 4] = Default::default();
         for thread in 1..=4 {
             let index = claim_of(&lanes, thread, &[1, 2, 3, 4]);
-            assert_eq!(
-                index,
-                Some(thread as usize - 1),
-                "first those that nobody had"
-            );
+            assert_eq!(index, Some(thread as usize - 1), "unused lanes first");
         }
         assert_eq!(claim_of(&lanes, 5, &[]), None);
         give_back(&lanes[2]);
         assert_eq!(claim_of(&lanes, 6, &[1, 4]), Some(3));
         assert_eq!(claim_of(&lanes, 7, &[1, 4]), Some(2));
         assert_eq!(claim_of(&lanes, 8, &[1, 4]), Some(0));
-        assert_eq!(claim_of(&lanes, 9, &[1, 4]), None, "one is alive");
+        assert_eq!(
+            claim_of(&lanes, 9, &[1, 4]),
+            None,
+            "the last thread is alive"
+        );
     }
 
     // LT-12, LT-14
@@ -150,11 +150,11 @@ mod tests {
             lane_pool
         }
 
-        fn claim(&self, thread: u32, attempts: u32, gone: Range<u32>) -> Claim {
+        fn claim(&self, thread: u32, attempts: u32, exited: Range<u32>) -> Claim {
             self.checks.set(0);
             let has_exited = |thread| {
                 self.checks.set(self.checks.get() + 1);
-                gone.contains(&thread)
+                exited.contains(&thread)
             };
             let request = LaneRequest {
                 attempts,
@@ -194,12 +194,16 @@ mod tests {
     fn longest_dead_thread_is_found_among_few_idle_ones() {
         let lane_pool = LanePool::all_in_use();
         let idle = CHECKS_PER_ATTEMPT as u32 - 1;
-        let gone = idle + 1..50;
-        for dead in gone.clone() {
-            let claimed = lane_pool.claim(1000 + dead, 0, gone.clone());
+        let exited = idle + 1..50;
+        for dead in exited.clone() {
+            let claimed = lane_pool.claim(1000 + dead, 0, exited.clone());
             assert_eq!(claimed, (Some(dead as usize - 1), CHECKS_PER_ATTEMPT));
         }
-        assert_eq!(lane_pool.claim(2000, 0, gone).0, None, "all others live");
+        assert_eq!(
+            lane_pool.claim(2000, 0, exited).0,
+            None,
+            "all other threads live"
+        );
     }
 
     // LT-12, LT-14
@@ -209,8 +213,8 @@ mod tests {
         give_back(&lane_pool.lanes[77]);
         let given_back = lane_pool.claim(1000, 0, 50..51);
         assert_eq!(given_back, (Some(77), CHECKS_PER_ATTEMPT));
-        let (gone, checks) = lane_pool.claim(1001, 0, 50..51);
-        assert_eq!(gone, Some(49));
+        let (exited, checks) = lane_pool.claim(1001, 0, 50..51);
+        assert_eq!(exited, Some(49));
         assert!(checks <= 2 * CHECKS_PER_ATTEMPT + 100);
     }
 

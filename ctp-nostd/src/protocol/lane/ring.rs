@@ -78,7 +78,7 @@ impl<'m> Ring<'m> {
         }
     }
 
-    /// The thread: reserves the next position. Returns the time, and the position if there is one.
+    /// The thread: reserves the next position. Returns the time, and the position, if there is room.
     #[inline]
     pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'m>>) {
         loop {
@@ -288,7 +288,7 @@ mod tests {
                 n,
                 ..Payload::default()
             };
-            place.expect("the ring has it").commit(n, payload);
+            place.expect("a position of the ring").commit(n, payload);
         }
         let numbers = |records| ring.copies(records).map(|copied| copied.read().1.n);
         assert!(numbers(first..1).eq([0, 1, 2]));

@@ -6,7 +6,7 @@ use crate::memory::Region;
 use crate::memory::layout::{Lane, LaneRecord};
 
 impl<'m> Region<'m> {
-    /// All lanes, by number: the long ones, then the short ones.
+    /// All lanes, by number: the long lanes, then the short lanes.
     pub fn pool(&self) -> Pool<'m> {
         Pool {
             long: self.lanes,
