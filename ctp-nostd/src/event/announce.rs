@@ -174,9 +174,10 @@ fn is_same_wait(local: &Local, site: SiteWord, wait: &Wait) -> bool {
 /// Several waits are expected to be long only if each of them is.
 fn combine_codes(before: u8, is_same: bool, wait: &Wait) -> u8 {
     let code = wait.code() | before & WAIT_ONE_OF_SEVERAL;
-    match is_same {
-        true => code,
-        false => (code & (before | !WAIT_IDLE)) | WAIT_ONE_OF_SEVERAL,
+    if is_same {
+        code
+    } else {
+        (code & (before | !WAIT_IDLE)) | WAIT_ONE_OF_SEVERAL
     }
 }
 

@@ -34,9 +34,10 @@ impl CurrentCoroutine {
             return CurrentCoroutine::Nobody;
         }
         let station = station_of(word).and_then(|index| stations.get(index as usize));
-        match station.is_some_and(|station| station.is_run_by::<P>(word, local)) {
-            true => CurrentCoroutine::Coroutine(word),
-            false => CurrentCoroutine::Unknown,
+        if station.is_some_and(|station| station.is_run_by::<P>(word, local)) {
+            CurrentCoroutine::Coroutine(word)
+        } else {
+            CurrentCoroutine::Unknown
         }
     }
 }

@@ -43,9 +43,10 @@ impl<P: Platform> Probe<P> {
         if word >> 32 != u64::from(self.attachment) {
             return None;
         }
-        let number = match is_none(word as u32) {
-            true => self.retry_claim(local, word),
-            false => word as u32,
+        let number = if is_none(word as u32) {
+            self.retry_claim(local, word)
+        } else {
+            word as u32
         };
         if is_none(number) {
             return Some(None);

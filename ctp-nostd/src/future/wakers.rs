@@ -89,9 +89,10 @@ impl Wakers {
 /// A waker without data cannot know what to wake. An executor with such a waker, as
 /// [`Waker::noop`], polls at times of its own, so the number of wakers says nothing.
 fn trace_of(inner: &Waker, task: &Task) -> Option<linux::Waker> {
-    match inner.data().is_null() {
-        true => task.is_recorded().then(|| task.waker()),
-        false => task.counted_waker(),
+    if inner.data().is_null() {
+        task.is_recorded().then(|| task.waker())
+    } else {
+        task.counted_waker()
     }
 }
 

@@ -201,9 +201,10 @@ impl<P: Platform> Coroutine<P> {
         let local = local::<P>();
         let (site, code, arg) = match local.and_then(announce::take) {
             Some((site, code, arg)) => {
-                let site = match found.is_one_of_several() || found.chain == 0 {
-                    true => site,
-                    false => handle.probe.site_in_chain(site, found.chain),
+                let site = if found.is_one_of_several() || found.chain == 0 {
+                    site
+                } else {
+                    handle.probe.site_in_chain(site, found.chain)
                 };
                 (site, code | mark_for_wakers(handle), arg)
             }
@@ -274,9 +275,10 @@ impl<P: Platform> Coroutine<P> {
     #[inline(always)]
     fn read_wakes(&self, handle: &StationHandle<P>) -> RunCause {
         let seen = wake::seen(&handle.station.wake);
-        match self.seen.replace(seen) == seen {
-            true => RunCause::Other,
-            false => RunCause::Wake,
+        if self.seen.replace(seen) == seen {
+            RunCause::Other
+        } else {
+            RunCause::Wake
         }
     }
 
@@ -362,9 +364,10 @@ fn unannounced<P: Platform>(
     otherwise: SiteWord,
     found: FoundChain,
 ) -> (SiteWord, u8, u64) {
-    let mark = match found.is_one_of_several() {
-        true => WAIT_ONE_OF_SEVERAL,
-        false => 0,
+    let mark = if found.is_one_of_several() {
+        WAIT_ONE_OF_SEVERAL
+    } else {
+        0
     };
     let site = match probe.region.site_of_chain(found.chain) {
         0 => otherwise,

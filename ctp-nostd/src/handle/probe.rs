@@ -130,21 +130,21 @@ impl<P: Platform> Probe<P> {
     }
 
     #[inline(never)]
-    fn emit_hold(self, deed: DeedKind, resource: Resource, place: &'static Location<'static>) {
+    fn emit_hold(self, kind: DeedKind, resource: Resource, place: &'static Location<'static>) {
         if !self.is_live() || self.region.header.is_stopped() {
             return;
         }
-        let (told, holder) = match CurrentCoroutine::find::<P>(self.region.stations) {
+        let (held_by, holder) = match CurrentCoroutine::find::<P>(self.region.stations) {
             CurrentCoroutine::Nobody => (HELD_BY_THREAD, None),
             CurrentCoroutine::Coroutine(word) => (HELD_BY_COROUTINE, Some(word)),
             CurrentCoroutine::Unknown => (HELD_BY_UNKNOWN, None),
         };
         self.emit_record(Payload {
-            kind: deed as u8,
+            kind: kind as u8,
             wait_kind: resource.kind as u8,
             uses: holder.map_or(0, layout::uses_of) as u8,
             station: holder.and_then(layout::station_of).unwrap_or(0),
-            n: told,
+            n: held_by,
             site: self.site(place).0,
             arg: resource.number,
         });

@@ -144,7 +144,7 @@ impl Count {
     }
 
     /// Is there a single waker?
-    pub fn is_one(&self) -> bool {
+    pub fn is_single(&self) -> bool {
         let count = self
             .live()
             .and_then(|(word, generation)| live::count(word, generation));
@@ -188,7 +188,7 @@ impl Target {
         site: impl FnOnce() -> SiteWord,
     ) {
         let Some(count) = self.advance() else { return };
-        let by = self.who::<P>(probe.attachment);
+        let by = self.source::<P>(probe.attachment);
         let site = site().0;
         let payload = || Payload {
             kind: DeedKind::Wake as u8,
@@ -205,7 +205,7 @@ impl Target {
     #[cold]
     pub fn wake_alone<P: Platform>(&self) {
         if self.advance().is_some() {
-            self.is_woken(self.who::<P>(attachment::<P>()), P::now_ns());
+            self.is_woken(self.source::<P>(attachment::<P>()), P::now_ns());
         }
     }
 
@@ -231,7 +231,7 @@ impl Target {
 
     /// The coroutine that runs on this thread, or else the thread; 0 if not known.
     #[inline(always)]
-    fn who<P: Platform>(&self, attachment: u32) -> u32 {
+    fn source<P: Platform>(&self, attachment: u32) -> u32 {
         match CurrentCoroutine::find::<P>(self.stations) {
             CurrentCoroutine::Coroutine(seat_word) => seat_word,
             CurrentCoroutine::Nobody => WAKER_IS_THREAD | P::thread_in(attachment) as u32,

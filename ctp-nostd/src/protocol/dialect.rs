@@ -117,22 +117,22 @@ fn overwritten(n: u64, newest: u64) -> Fetched {
 /// overwritten without a mark. An event counts only if its slot is not the next to be written, both
 /// before and after the copy.
 fn fetch_per_station(station: &Station, n: u64) -> Fetched {
-    let wanted = n.wrapping_add(1);
-    if newest(station, wanted) < 0 {
+    let target = n.wrapping_add(1);
+    if newest(station, target) < 0 {
         return Fetched::NotYet;
     }
-    let (before, epoch, after) = slot::copy(station.slot_of(wanted));
-    let ahead = newest(station, wanted);
+    let (before, epoch, after) = slot::copy(station.slot_of(target));
+    let ahead = newest(station, target);
     let is_safe = ahead < SLOTS as i64 - 1;
-    match (before == wanted && after == wanted, is_safe) {
+    match (before == target && after == target, is_safe) {
         (true, true) => Fetched::Whole(epoch),
-        (_, true) if is_before(before, wanted) => Fetched::NotYet,
+        (_, true) if is_before(before, target) => Fetched::NotYet,
         _ => overwritten(n, n.saturating_add_signed(ahead)),
     }
 }
 
-/// How far the newest sequence number is ahead of the wanted number.
-fn newest(station: &Station, wanted: u64) -> i64 {
-    let ahead = |seq: u64| seq.wrapping_sub(wanted) as i64;
+/// How far the newest sequence number is ahead of the target number.
+fn newest(station: &Station, target: u64) -> i64 {
+    let ahead = |seq: u64| seq.wrapping_sub(target) as i64;
     station.seqs().into_iter().map(ahead).max().unwrap_or(-1)
 }

@@ -116,12 +116,12 @@ impl Holders {
     #[inline(always)]
     pub fn begin_wake(&self) -> bool {
         let now = self.word.load(Ordering::Acquire); // pairs with H9
-        let is_only_one = now / CLONE == 1;
-        if is_only_one {
+        let is_only_clone = now / CLONE == 1;
+        if is_only_clone {
             let claim = u32::from(now & USED == 0);
             self.claim.store(claim, Ordering::Release); // H8, pairs with the load in `used_up`
         }
-        is_only_one
+        is_only_clone
     }
 
     /// Ends the wake that [`begin_wake`](Self::begin_wake) began.

@@ -6,12 +6,12 @@
 use crate::sync::{AtomicU32, AtomicU64};
 
 macro_rules! exchange {
-    ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt, $has_it:meta) => {
+    ($name:ident, $atomic:ty, $word:ty, $instruction:literal, $rax:tt, $supported:meta) => {
         /// Changes `word` from `old` to `new`. Returns false, and writes nothing, if a handler has
         /// changed the word.
         #[inline]
         pub(crate) fn $name(word: &$atomic, old: $word, new: $word) -> bool {
-            #[cfg(all($has_it, not(loom)))]
+            #[cfg(all($supported, not(loom)))]
             {
                 // SAFETY: the word is valid and aligned, because it is behind a reference. Other
                 // threads may read it at the same time: it is an atomic, and an aligned store of a
@@ -29,7 +29,7 @@ macro_rules! exchange {
                 }
                 true
             }
-            #[cfg(not(all($has_it, not(loom))))]
+            #[cfg(not(all($supported, not(loom))))]
             {
                 // On AArch64 this compiles to a pair of exclusive accesses, without a barrier.
                 use crate::sync::Ordering;

@@ -61,10 +61,10 @@ impl Future {
     /// The wake itself uses up the clone, and queues the future for a poll.
     pub fn wake_by_clone(&self) {
         self.station.wake(); // L1
-        let is_only_one = self.holders.begin_wake(); // H8
+        let is_only_clone = self.holders.begin_wake(); // H8
         self.is_queued.swap(true, AcqRel); // L2
         self.station.take_turn();
-        match is_only_one {
+        match is_only_clone {
             true => self.do_follow_up(self.holders.end_wake()), // H9
             false => self.drop_clone(),
         }

@@ -52,8 +52,11 @@ fn symbols(line: &str) -> impl Iterator<Item = &str> {
 
 /// Everything that this function can reach.
 fn reach<'a>(functions: &BTreeMap<&'a str, Vec<&'a str>>, name: &str) -> BTreeSet<&'a str> {
-    let is_it = |symbol: &&&str| symbol.contains("event_path") && symbol.contains(name);
-    let start = functions.keys().find(is_it).expect("the function is there");
+    let is_named = |symbol: &&&str| symbol.contains("event_path") && symbol.contains(name);
+    let start = functions
+        .keys()
+        .find(is_named)
+        .expect("the function is there");
     let (mut reached, mut next) = (BTreeSet::from([*start]), vec![*start]);
     while let Some(lines) = next.pop().map(|name| functions.get(name)) {
         for symbol in lines.into_iter().flatten().flat_map(|line| symbols(line)) {

@@ -15,12 +15,12 @@ use crate::linux::stack::walk;
 use crate::protocol::holders::{FollowUp, Holders};
 
 pub(super) static FUNCTIONS: RawWakerVTable =
-    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
+    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
 
 /// The functions of a waker that is borrowed to a poll, at another address. Clones have the other
 /// table, so that leaf futures may compare their clones with each other.
 pub(super) static BORROWED_FUNCTIONS: RawWakerVTable =
-    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_one);
+    RawWakerVTable::new(entry::clone, wake, wake_by_ref, drop_clone);
 
 /// # Safety
 /// `data` points to a `Wrapped` with at least one holder. This holds for all functions below.
@@ -45,12 +45,13 @@ unsafe fn wake(data: *const ()) {
         let wrapped: &Wrapped = &*data.cast();
         wrapped.record_wake();
         wrapped.mark_announcement_uncertain();
-        let is_only_one = wrapped.holders.begin_wake();
+        let is_only_clone = wrapped.holders.begin_wake();
         wrapped.inner.wake_by_ref();
-        let its: *mut Wrapped = data.cast_mut().cast();
-        match is_only_one {
-            true => release_by(its, Holders::end_wake),
-            false => release_clone(its),
+        let shared: *mut Wrapped = data.cast_mut().cast();
+        if is_only_clone {
+            release_by(shared, Holders::end_wake)
+        } else {
+            release_clone(shared)
         }
     }
 }
@@ -62,7 +63,7 @@ unsafe fn wake_by_ref(data: *const ()) {
     wrapped.inner.wake_by_ref();
 }
 
-unsafe fn drop_one(data: *const ()) {
+unsafe fn drop_clone(data: *const ()) {
     // SAFETY: the caller's promise.
     unsafe {
         let wrapped: *const Wrapped = data.cast();

@@ -47,9 +47,10 @@ impl<L: Fn() -> &'static Local> Polling<L> {
     #[inline(always)]
     fn restore(&self) -> FoundChain {
         let polled = &(self.local)().polled;
-        match polled.is_of(self.top) {
-            true => polled.put_back(&self.before),
-            false => FoundChain::default(),
+        if polled.is_of(self.top) {
+            polled.put_back(&self.before)
+        } else {
+            FoundChain::default()
         }
     }
 }

@@ -115,9 +115,10 @@ impl Wrapped {
             return self.remember(found);
         }
         let last_single_chain = self.last_single_chain.swap(0, Ordering::Relaxed);
-        match self.is_precise && self.holders.clones() == 1 && self.trace.count().is_one() {
-            true => found.of_one_waker(),
-            false => found.behind(last_single_chain),
+        if self.is_precise && self.holders.clones() == 1 && self.trace.count().is_single() {
+            found.of_one_waker()
+        } else {
+            found.behind(last_single_chain)
         }
     }
 

@@ -41,9 +41,10 @@ impl WrappedRef {
 
     /// The waker for a poll, as long as this is borrowed.
     pub fn borrow_waker(&self) -> ManuallyDrop<Waker> {
-        let functions = match self.is_precise {
-            true => &BORROWED_FUNCTIONS,
-            false => &FUNCTIONS,
+        let functions = if self.is_precise {
+            &BORROWED_FUNCTIONS
+        } else {
+            &FUNCTIONS
         };
         // SAFETY: the functions take a pointer to data that has a holder. The borrowed waker is never
         // dropped, so it takes away no count, and the borrow outlives it.

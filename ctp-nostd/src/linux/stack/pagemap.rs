@@ -27,14 +27,14 @@ pub(super) fn any_guard(memory: Range<usize>) -> bool {
 }
 
 /// Whether an entry satisfies the predicate; nothing if the entries cannot all be read.
-fn any(memory: Range<usize>, is_it: impl Fn(u64) -> bool) -> Option<bool> {
+fn any(memory: Range<usize>, matches: impl Fn(u64) -> bool) -> Option<bool> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = openat(CWD, c"/proc/self/pagemap", flags, Mode::empty()).ok()?;
     let (mut page, end) = (memory.start / PAGE_BYTES, memory.end.div_ceil(PAGE_BYTES));
     let mut buffer = [0; 32 * ENTRY_BYTES];
     while page < end {
-        let wanted = buffer.len().min((end - page) * ENTRY_BYTES);
-        let piece = buffer.get_mut(..wanted)?;
+        let piece_bytes = buffer.len().min((end - page) * ENTRY_BYTES);
+        let piece = buffer.get_mut(..piece_bytes)?;
         let length = pread(&file, &mut *piece, (page * ENTRY_BYTES) as u64).ok()?;
         let entries = piece.get(..length)?.chunks_exact(ENTRY_BYTES);
         page += entries.len();
@@ -42,7 +42,7 @@ fn any(memory: Range<usize>, is_it: impl Fn(u64) -> bool) -> Option<bool> {
             return None;
         }
         let mut entries = entries.filter_map(|bytes| bytes.try_into().ok());
-        if entries.any(|bytes| is_it(u64::from_ne_bytes(bytes))) {
+        if entries.any(|bytes| matches(u64::from_ne_bytes(bytes))) {
             return Some(true);
         }
     }

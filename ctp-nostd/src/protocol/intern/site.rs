@@ -90,8 +90,8 @@ impl Cache {
         let word = self.line(key).load(Ordering::Relaxed);
         let owner = u64::from(attachment) << (u64::BITS - OWNER_BITS);
         // Compares everything but the id. An unused line matches only key 0, which no content has.
-        let is_it = (word ^ key) << ID_BITS == owner;
-        is_it.then_some(word >> ID_SHIFT)
+        let is_same = (word ^ key) << ID_BITS == owner;
+        is_same.then_some(word >> ID_SHIFT)
     }
 
     #[inline(always)]

@@ -368,9 +368,9 @@ pub(super) mod tests {
             more.iter()
                 .all(|checks| *checks <= MAX_CHECKS_AT_ONCE.into())
         );
-        let have_asked = more.iter().filter(|checks| **checks != 0).count();
+        let with_checks = more.iter().filter(|checks| **checks != 0).count();
         assert!(
-            have_asked <= 2 + more.len() / usize::from(CHECK_COST),
+            with_checks <= 2 + more.len() / usize::from(CHECK_COST),
             "{more:?}"
         );
     }

@@ -206,9 +206,9 @@ mod tests {
 
     #[test]
     fn packed_record_says_the_same() {
-        let nowhere = Payload { site: 0, ..USUAL };
+        let without_site = Payload { site: 0, ..USUAL };
         assert_eq!(
-            [USUAL, nowhere].map(|payload| words_of(copied(1_030, payload))),
+            [USUAL, without_site].map(|payload| words_of(copied(1_030, payload))),
             [2; 2]
         );
         let far = Payload {
@@ -294,9 +294,10 @@ mod tests {
             let (mut packing, mut unpacking) = (Before::default(), Before::default());
             let mut latest = records[0];
             for (record, is_again) in records.iter().zip(again) {
-                let copied = match is_again {
-                    true => Copied { at: latest.at.wrapping_add(1), ..latest },
-                    false => *record,
+                let copied = if is_again {
+                    Copied { at: latest.at.wrapping_add(1), ..latest }
+                } else {
+                    *record
                 };
                 let mut words = [[0; 8]; MOST_WORDS];
                 let length = packing.pack(&copied, &mut words);

@@ -160,9 +160,10 @@ impl Payload {
             uses: (commit >> STATION_BITS) as u8,
             station: Self::station_of(commit),
             n: low_bits(commit >> N_SHIFT, N_BITS) | more << N_BITS,
-            site: match is_id {
-                true => SiteWord::from_id(site as u32).0,
-                false => low_bits(site, WAIT_SHIFT),
+            site: if is_id {
+                SiteWord::from_id(site as u32).0
+            } else {
+                low_bits(site, WAIT_SHIFT)
             },
             arg,
         }
@@ -203,8 +204,8 @@ mod tests {
             arg: u64::MAX,
         };
         assert_eq!(round_trip(payload), payload);
-        let nowhere = Payload { site: 0, ..payload };
-        assert_eq!(round_trip(nowhere), nowhere);
+        let without_site = Payload { site: 0, ..payload };
+        assert_eq!(round_trip(without_site), without_site);
         let address = Payload {
             n: 65_535,
             site: 0x7fff_ffff_f000,

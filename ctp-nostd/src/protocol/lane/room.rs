@@ -59,16 +59,18 @@ impl<'m> Ring<'m> {
     /// The thread: finds the free positions from its head on, as of now.
     pub fn room(&self) -> Room {
         let (head, length) = (self.head(), self.length());
-        let used = match self.is_overwritten {
-            true => 0,
-            false => head.wrapping_sub(self.lane.tail.load(Ordering::Acquire)), // V1, pairs with S5
+        let used = if self.is_overwritten {
+            0
+        } else {
+            head.wrapping_sub(self.lane.tail.load(Ordering::Acquire)) // V1, pairs with S5
         };
         let left_of_lap = length.wrapping_sub(head & length.wrapping_sub(1));
         let free = length.saturating_sub(used).min(left_of_lap); // V2
         let is_new = head < length && STRETCH_BYTES < size_of_val(self.records);
-        let free = match is_new {
-            true => free.min(self.stretch(head)),
-            false => free,
+        let free = if is_new {
+            free.min(self.stretch(head))
+        } else {
+            free
         };
         match head.checked_add(free) {
             Some(end) if free > 0 && end >> LAP_SHIFT == 0 => Room::new(end, self.lap(head)),
@@ -89,8 +91,8 @@ impl<'m> Ring<'m> {
             return 0;
         };
         black_box(next.commit.load(Ordering::Relaxed));
-        let gone_bytes = ptr::from_ref(next).addr() % STRETCH_BYTES;
-        1 + ((STRETCH_BYTES - gone_bytes) / size_of::<LaneRecord>()) as u64
+        let offset_bytes = ptr::from_ref(next).addr() % STRETCH_BYTES;
+        1 + ((STRETCH_BYTES - offset_bytes) / size_of::<LaneRecord>()) as u64
     }
 
     /// The thread: takes this many positions in one attempt. Returns the time and the first
