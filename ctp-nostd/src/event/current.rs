@@ -1,5 +1,5 @@
-//! Which coroutine runs on this thread: the last coroutine that was recorded to run here, if its latest event is a
-//! run here.
+//! Which coroutine runs on this thread: the last coroutine that was recorded to run here, if its
+//! latest event is a run here.
 //!
 //! A runtime may report that the next coroutine runs before it reports that the previous one waits,
 //! or report that on another thread. Then the coroutine that the thread remembers is already

@@ -177,7 +177,7 @@ impl<P: Platform> StationHandle<P> {
         }
         let head = n.wrapping_add(1);
         self.station.event_head.store(head, Ordering::Release);
-        compiler_fence(Ordering::SeqCst); // a handler that comes earlier finds itself nested in this event
+        compiler_fence(Ordering::SeqCst); // an earlier handler finds itself nested in this event
         if self.station.begun.load(Ordering::Relaxed) != head as u32 {
             self.complete_nested(head);
         }

@@ -81,7 +81,7 @@ impl<P: Platform> StationHandle<P> {
             let last_ts = station.last_ts.load(Ordering::Relaxed);
             let state = station.state.load(Ordering::Relaxed);
             let (at, place) = self.probe.reserve(|| P::now_ns().max(last_ts)); // E2
-            station.last_ts.store(at, Ordering::Relaxed); // a handler that starts from here on is later
+            station.last_ts.store(at, Ordering::Relaxed); // handlers from here on are later
             if control::enter(&station.begun, started) {
                 return Some(StartedEvent {
                     n: head.wrapping_add(depth.into()),

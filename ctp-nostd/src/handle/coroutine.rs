@@ -32,7 +32,8 @@ pub(crate) enum RunCause {
 /// A coroutine's trace. It belongs to the coroutine and moves between threads with it; dropping it
 /// records the coroutine's death.
 ///
-/// A trace that was made without a recorder, or before a fork, is inert: every call is one branch.
+/// A trace is inert if it was made without a recorder, and in a forked child: then every call is a
+/// single branch.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Coroutine<P: Platform> {

@@ -187,7 +187,8 @@ impl Recording {
 
     fn features(&self) -> u32 {
         let no_calls = u32::from(self.no_calls) * FEATURE_NO_CALLS;
-        no_calls | u32::from(self.precise_chains) * FEATURE_PRECISE_CHAINS
+        let precise_chains = u32::from(self.precise_chains) * FEATURE_PRECISE_CHAINS;
+        no_calls | precise_chains
     }
 }
 

@@ -18,8 +18,9 @@
 //!
 //! From H8 on, that clone is used up: where claim and used differ, a counted clone no longer
 //! exists for the count. The claim is a word of its own, so that a wake takes a single locked step.
-//! Only the owner of the only clone writes the claim. Such owners follow each other, since H8 comes after the H9 that it finds (acquire). The claim is read after the other word, and
-//! so is never older than that word.
+//! Only the owner of the only clone writes the claim. Such owners follow each other, since H8 comes
+//! after the H9 that it finds (acquire). The claim is read after the other word, and so is never
+//! older than that word.
 //!
 //! The claim may be newer. Then the poll that this wake causes is still to come, and its H6 settles
 //! the count. But another clone may be dropped at that time by a thread that read the claim before

@@ -316,7 +316,7 @@ pub(super) mod tests {
         assert_eq!(claim(1), Some(0), "a later thread with that id");
     }
 
-    /// A lanes_in_use lanes, and the number of checks.
+    /// A hundred lanes, and the number of checks.
     struct LanePool {
         lanes: [Lane; 100],
         turn: AtomicU32,

@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(kept, core::array::from_fn(|index| index as u64));
     }
 
-    /// A lanes_in_use long lanes, and the number of checks. Threads that came earlier have been idle for
+    /// A hundred long lanes, and the number of checks. Threads that came earlier have been idle for
     /// longer.
     struct LanePool {
         lanes: [Lane; 100],
