@@ -148,12 +148,12 @@ pub use linux::{
     Linux, Task, Waker, acquired, acquired_at, attach, closed, probe, released, thread_ends,
     waits_for,
 };
-pub use memory::layout::FLAG_TELLS_WAKES;
+pub use memory::layout::FLAG_RECORDS_WAKES;
 pub use memory::{Refused, Region, ShortLanes, alloc, layout, request};
 pub use platform::{Local, Platform, Probe};
 pub use protocol::intern::site;
 pub use protocol::wait::{Resource, WAIT_IDLE, WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 pub use protocol::{
     aggregate, audit, chain, clock, control, create, dialect, doorbell, holders, inspect, intern,
-    lane, live, slot, station_copy, wake,
+    lane, live_wakers, slot, station_copy, wake,
 };

@@ -12,7 +12,7 @@ pub mod holders;
 pub mod inspect;
 pub mod intern;
 pub mod lane;
-pub mod live;
+pub mod live_wakers;
 pub mod slot;
 pub mod station_copy;
 pub(crate) mod wait;

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use ctp_nostd::lane::{Payload, Place, RecordState, Ring, Room};
+use ctp_nostd::lane::{Payload, RecordState, ReservedRecord, Ring, Room};
 use ctp_nostd::layout::{Lane, LaneRecord};
 
 const LENGTH: u64 = 8;
@@ -39,7 +39,7 @@ impl Memory {
     }
 
     /// Reserves a position in the known room, or else by a new check.
-    fn reserve(&self, n: u64) -> (u64, Option<Place<'_>>) {
+    fn reserve(&self, n: u64) -> (u64, Option<ReservedRecord<'_>>) {
         let (ring, room) = (self.ring(), self.room.get());
         if let Some((at, place)) = ring.reserve_in(room, 1, || Some(n)) {
             return (at, ring.place_in(room, place));

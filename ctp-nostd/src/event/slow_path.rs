@@ -19,7 +19,7 @@ use crate::memory::layout::SLOTS;
 use crate::platform::mode::ANY;
 use crate::platform::{Platform, Probe, local};
 use crate::protocol::control;
-use crate::protocol::lane::{DeedKind, Payload, Place};
+use crate::protocol::lane::{DeedKind, Payload, ReservedRecord};
 use crate::protocol::slot::{self, EventKind};
 use crate::sync::{Ordering, unlocked};
 
@@ -100,7 +100,7 @@ impl<P: Platform> StationHandle<P> {
     /// after that one.
     #[cold]
     #[inline(never)]
-    pub fn restart_after_handler(&self, place: Option<Place<'static>>, at: u64) {
+    pub fn restart_after_handler(&self, place: Option<ReservedRecord<'static>>, at: u64) {
         self.probe.cancel(place, at);
         let station = self.station;
         let latest = station.begun.load(Ordering::Relaxed).wrapping_sub(1);
@@ -220,7 +220,7 @@ impl<P: Platform> Probe<P> {
     /// The time, and a position in this thread's lane, if the thread has a lane.
     #[cold]
     #[inline(never)]
-    pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'static>>) {
+    pub(crate) fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<ReservedRecord<'static>>) {
         let with_ring = |local| Some((local, self.ring(local)?));
         let Some((local, ring)) = local::<P>().and_then(with_ring) else {
             return (now(), None);
@@ -235,7 +235,7 @@ impl<P: Platform> Probe<P> {
 
     /// Gives up a reserved position in this thread's lane.
     #[cold]
-    pub(crate) fn cancel(&self, place: Option<Place<'static>>, at_ns: u64) {
+    pub(crate) fn cancel(&self, place: Option<ReservedRecord<'static>>, at_ns: u64) {
         if let Some(place) = place {
             let payload = Payload {
                 kind: DeedKind::Void as u8,

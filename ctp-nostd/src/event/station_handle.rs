@@ -4,7 +4,7 @@
 use crate::memory::layout::{EXT_REV, Station, seat_word};
 use crate::platform::mode::ANY;
 use crate::platform::{Platform, Probe};
-use crate::protocol::lane::{Payload, Place};
+use crate::protocol::lane::{Payload, ReservedRecord};
 use crate::protocol::wake;
 use crate::sync::{Ordering, fence};
 
@@ -28,7 +28,7 @@ pub(crate) struct StartedEvent {
     pub n: u64,
     pub at: u64,
     pub thread: u64,
-    pub place: Option<Place<'static>>,
+    pub place: Option<ReservedRecord<'static>>,
     /// The station's `state` before the event, with the mark of dropped events.
     pub state: u32,
     /// How many started but unpublished events of the same coroutine this event is nested in.
@@ -38,7 +38,7 @@ pub(crate) struct StartedEvent {
 impl StartedEvent {
     /// An event that is not nested, and has no dropped events before it.
     #[inline(always)]
-    pub fn alone(n: u64, at: u64, thread: u64, place: Option<Place<'static>>) -> Self {
+    pub fn alone(n: u64, at: u64, thread: u64, place: Option<ReservedRecord<'static>>) -> Self {
         StartedEvent {
             n,
             at,

@@ -15,7 +15,7 @@ use super::payload::EventPayload;
 use super::station_handle::{StartedEvent, StationHandle};
 use crate::platform::mode::RecordingMode;
 use crate::platform::{Local, Platform};
-use crate::protocol::lane::{Place, Ring, Room};
+use crate::protocol::lane::{ReservedRecord, Ring, Room};
 use crate::sync::Ordering;
 
 /// The numbers of both events, their time, and their positions in the lane.
@@ -25,8 +25,8 @@ pub(crate) struct ReservedPair {
     next_n: u64,
     at: u64,
     thread: u64,
-    place: Option<Place<'static>>,
-    next_place: Option<Place<'static>>,
+    place: Option<ReservedRecord<'static>>,
+    next_place: Option<ReservedRecord<'static>>,
 }
 
 impl ReservedPair {
@@ -123,7 +123,7 @@ impl<P: Platform> StationHandle<P> {
 fn two_places(
     lane: Option<(Ring<'static>, Room)>,
     now: impl FnOnce() -> Option<u64>,
-) -> Option<(u64, [Option<Place<'static>>; 2])> {
+) -> Option<(u64, [Option<ReservedRecord<'static>>; 2])> {
     let Some((ring, room)) = lane else {
         return Some((now()?, [None, None]));
     };

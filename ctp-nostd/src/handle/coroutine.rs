@@ -8,13 +8,13 @@ use crate::event::announce;
 use crate::handle::waker::Waker;
 #[cfg(feature = "alloc")]
 use crate::memory::layout::FLAG_COUNTS_WAKERS;
-use crate::memory::layout::FLAG_TELLS_WAKES;
+use crate::memory::layout::FLAG_RECORDS_WAKES;
 use crate::platform::Probe;
 use crate::platform::mode::{RecordingMode, in_mode};
 use crate::platform::{Attached, Local, Platform, local};
 use crate::protocol::chain::FoundChain;
 use crate::protocol::intern::site::SiteWord;
-use crate::protocol::live;
+use crate::protocol::live_wakers;
 use crate::protocol::slot::EventKind;
 use crate::protocol::wait::{WAIT_ONE_OF_SEVERAL, Wait, WaitKind};
 use crate::protocol::wake;
@@ -225,7 +225,7 @@ impl<P: Platform> Coroutine<P> {
         let Some(handle) = self.handle.live() else {
             return Waker::mute();
         };
-        let flags = handle.station.flags.load(Ordering::Relaxed) | FLAG_TELLS_WAKES;
+        let flags = handle.station.flags.load(Ordering::Relaxed) | FLAG_RECORDS_WAKES;
         handle.station.flags.store(flags, Ordering::Relaxed);
         Waker::of(handle)
     }
@@ -352,7 +352,7 @@ impl<P: Platform> Drop for Coroutine<P> {
 /// If several things hold a waker of the coroutine, the announcement may not cover all waits.
 #[inline]
 fn mark_for_wakers<P: Platform>(handle: &StationHandle<P>) -> u8 {
-    match live::count(&handle.station.wakers_live, handle.generation) {
+    match live_wakers::count(&handle.station.wakers_live, handle.generation) {
         Some(2..) => WAIT_ONE_OF_SEVERAL,
         _ => 0,
     }

@@ -12,7 +12,7 @@ use crate::platform::{Platform, attachment};
 use crate::protocol::intern::site::SiteWord;
 use crate::protocol::lane::{DeedKind, Payload};
 #[cfg(feature = "alloc")]
-use crate::protocol::live;
+use crate::protocol::live_wakers;
 use crate::protocol::wake;
 #[cfg(feature = "alloc")]
 use crate::sync::AtomicU32;
@@ -132,14 +132,14 @@ impl Count {
     /// Adds a waker.
     pub fn add(&self) {
         if let Some((word, generation)) = self.live() {
-            live::add(word, generation);
+            live_wakers::add(word, generation);
         }
     }
 
     /// Removes a waker, after everything that the waker did.
     pub fn subtract(&self) {
         if let Some((word, generation)) = self.live() {
-            live::subtract(word, generation);
+            live_wakers::subtract(word, generation);
         }
     }
 
@@ -147,7 +147,7 @@ impl Count {
     pub fn is_single(&self) -> bool {
         let count = self
             .live()
-            .and_then(|(word, generation)| live::count(word, generation));
+            .and_then(|(word, generation)| live_wakers::count(word, generation));
         count == Some(1)
     }
 

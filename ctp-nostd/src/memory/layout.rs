@@ -22,7 +22,7 @@ pub const TEXT_BYTES: usize = 216;
 
 /// Station flag: this coroutine's runtime calls [`Waker::wake`](crate::waker::Waker::wake), so a
 /// count of zero wakes is meaningful.
-pub const FLAG_TELLS_WAKES: u8 = 1;
+pub const FLAG_RECORDS_WAKES: u8 = 1;
 /// Station flag: `wakers_live` counts the wakers of this coroutine. With a count of zero, the
 /// coroutine can never be woken.
 pub const FLAG_COUNTS_WAKERS: u8 = 2;

@@ -1,10 +1,10 @@
 //! The count of holders of the data that the wakers of a future share. The holders are the future
 //! itself, and clones of its waker, each of which can wake it. The station counts all clones as a
-//! single waker (`live.rs`), so that most clones cost what clones of the executor's own waker cost.
+//! single waker (`live_wakers.rs`), so that most clones cost what clones of the executor's own waker cost.
 //! ```text
 //!   clone                                  drop
 //!   H1 clones += 1                         H4 clones -= 1; none is left: counted = no
-//!   H2 not counted: wakers += 1            H5 it was counted: wakers -= 1   = L3 of `live.rs`
+//!   H2 not counted: wakers += 1            H5 it was counted: wakers -= 1   = L3 of `live_wakers.rs`
 //!   H3              counted = yes
 //!                                          wake, by the only clone
 //!   end of the poll                        L1 count the wake
@@ -12,7 +12,7 @@
 //!   H7 it was counted: wakers -= 1         L2 the real wake
 //!                                          H9 clones -= 1, used = claim     (one step)
 //! ```
-//! L1 and L2 are those of `live.rs`. Between H1 and H2 no other thread has that clone yet, so the
+//! L1 and L2 are those of `live_wakers.rs`. Between H1 and H2 no other thread has that clone yet, so the
 //! count of wakers is never below the number of clones in use. H4, H6 and H8 synchronize with what
 //! earlier clones did, so that H5 and H7 come after all their wakes.
 //!

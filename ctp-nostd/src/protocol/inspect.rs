@@ -5,10 +5,10 @@ use core::ops::AddAssign;
 use crate::memory::Region;
 use crate::memory::alloc;
 use crate::memory::layout::{
-    EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_TELLS_WAKES,
+    EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, FLAG_COUNTS_WAKERS, FLAG_RECORDS_WAKES,
     Header, SLOTS, Slot, Station, WAKER_IS_THREAD,
 };
-use crate::protocol::live;
+use crate::protocol::live_wakers;
 use crate::protocol::slot::index_of;
 use crate::protocol::wake;
 use crate::sync::{AtomicU32, Ordering, fence};
@@ -85,7 +85,7 @@ impl Station {
             birth_ts: self.birth_ts.load(Ordering::Relaxed),
             is_dead: self.is_dead.load(Ordering::Acquire) != 0,
             extended: generation != 0 && self.ext_rev.load(Ordering::Relaxed) == EXT_REV,
-            tells_wakes: flags & FLAG_TELLS_WAKES != 0,
+            tells_wakes: flags & FLAG_RECORDS_WAKES != 0,
             kind: self.kind.load(Ordering::Relaxed),
             generation,
             owner: self.owner.load(Ordering::Relaxed),
@@ -139,7 +139,7 @@ impl Station {
     pub fn wakers(&self, generation: u32) -> Option<u32> {
         let flags = self.flags.load(Ordering::Relaxed);
         let are_counted = flags & FLAG_COUNTS_WAKERS != 0;
-        live::count(&self.wakers_live, generation).filter(|_| are_counted)
+        live_wakers::count(&self.wakers_live, generation).filter(|_| are_counted)
     }
 
     /// How often the occupant was woken, and the source of the latest wake.

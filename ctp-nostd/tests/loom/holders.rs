@@ -2,14 +2,14 @@
 //! did, and a future that waits with a clone is counted with one.
 
 use ctp_nostd::holders::{FollowUp, Holders};
-use ctp_nostd::live;
+use ctp_nostd::live_wakers;
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use loom::sync::atomic::{AtomicBool, AtomicU32};
 use loom::thread;
 
 use crate::check;
-use crate::live::{GENERATION, Station};
+use crate::live_wakers::{GENERATION, Station};
 
 /// The data that a future's wakers share, and the count in the station.
 pub struct Future {
@@ -42,7 +42,7 @@ impl Future {
 
     pub fn add_clone(&self) {
         if self.holders.add() {
-            live::add(&self.station.wakers, GENERATION); // H2
+            live_wakers::add(&self.station.wakers, GENERATION); // H2
             self.holders.set_counted(); // H3
         }
     }
@@ -109,7 +109,7 @@ impl Future {
 
     fn do_follow_up(&self, follow_up: FollowUp) {
         if follow_up.uncount {
-            live::subtract(&self.station.wakers, GENERATION); // H5, H7
+            live_wakers::subtract(&self.station.wakers, GENERATION); // H5, H7
         }
         if follow_up.free {
             self.freed.fetch_add(1, Relaxed);
@@ -127,7 +127,7 @@ impl Future {
     }
 
     pub fn wakers(&self) -> Option<u32> {
-        live::count(&self.station.wakers, GENERATION)
+        live_wakers::count(&self.station.wakers, GENERATION)
     }
 }
 
@@ -182,7 +182,7 @@ fn without_order_among_drops_a_future_looks_abandoned() {
     // H4 as if it were relaxed: the word that identifies the last clone orders nothing.
     fn drop_clone(future: &Future) {
         if future.dropped.fetch_add(1, Relaxed) == 1 {
-            live::subtract(&future.station.wakers, GENERATION);
+            live_wakers::subtract(&future.station.wakers, GENERATION);
         }
         future.holders.subtract();
     }
@@ -220,7 +220,7 @@ fn without_order_at_the_poll_end_a_future_looks_abandoned() {
     }
     fn end_poll(future: &Future) {
         if future.dropped.swap(0, Relaxed) == 1 {
-            live::subtract(&future.station.wakers, GENERATION);
+            live_wakers::subtract(&future.station.wakers, GENERATION);
         }
         future.suspend();
     }
@@ -291,7 +291,7 @@ fn suspended_future_with_a_clone_has_a_waker() {
 fn without_counting_first_clones_a_future_looks_abandoned() {
     poll_with_a_clone_has_a_waker(Future::drop_clone, |future| {
         if future.holders.add() && future.wakers() == Some(0) {
-            live::add(&future.station.wakers, GENERATION);
+            live_wakers::add(&future.station.wakers, GENERATION);
         }
         future.suspend();
     });

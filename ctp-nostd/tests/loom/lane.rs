@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ctp_nostd::lane::{
-    Copied, LaneRequest, Payload, Place, Pool, RecordState, Ring, Room, give_back,
+    Copied, LaneRequest, Payload, Pool, RecordState, ReservedRecord, Ring, Room, give_back,
 };
 use ctp_nostd::layout::{Lane, LaneRecord};
 use ctp_nostd::site::SiteWord;
@@ -21,7 +21,7 @@ struct Memory {
 }
 
 /// Fills in a record in which every word shows the number of the attempt.
-fn fill_in(place: Place<'_>, attempt: u64) {
+fn fill_in(place: ReservedRecord<'_>, attempt: u64) {
     let payload = Payload {
         kind: 2,
         n: attempt,

@@ -19,7 +19,7 @@ mod holders;
 mod holders_nested;
 mod intern;
 mod lane;
-mod live;
+mod live_wakers;
 mod membarrier;
 mod slot;
 mod station;

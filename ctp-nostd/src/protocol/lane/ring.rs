@@ -5,8 +5,8 @@ use core::ops::Range;
 
 use super::claim::GIVEN_BACK;
 use super::copy::Copied;
-use super::place::Place;
 use super::record::{DeedKind, Payload};
+use super::reserved_record::ReservedRecord;
 use crate::memory::layout::{Lane, LaneRecord};
 use crate::sync::{Ordering, fence, unlocked};
 
@@ -62,9 +62,9 @@ impl<'m> Ring<'m> {
     }
 
     #[inline(always)]
-    pub(crate) fn place(&self, at: u64, lap: u64) -> Option<Place<'m>> {
+    pub(crate) fn place(&self, at: u64, lap: u64) -> Option<ReservedRecord<'m>> {
         let record = self.record(at)?;
-        Some(Place { record, lap })
+        Some(ReservedRecord { record, lap })
     }
 
     #[inline(always)]
@@ -80,7 +80,7 @@ impl<'m> Ring<'m> {
 
     /// The thread: reserves the next position. Returns the time, and the position, if there is room.
     #[inline]
-    pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<Place<'m>>) {
+    pub fn reserve(&self, now: impl Fn() -> u64) -> (u64, Option<ReservedRecord<'m>>) {
         loop {
             let head = self.head(); // T1
             let is_full = self.is_full(head); // T2

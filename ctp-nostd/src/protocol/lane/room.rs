@@ -19,7 +19,7 @@
 use core::hint::black_box;
 use core::ptr;
 
-use super::place::Place;
+use super::reserved_record::ReservedRecord;
 use super::ring::{LAP_SHIFT, Ring};
 use crate::memory::layout::LaneRecord;
 use crate::sync::Ordering;
@@ -119,7 +119,7 @@ impl<'m> Ring<'m> {
 
     /// The thread: a position that [`reserve_in`](Ring::reserve_in) took.
     #[inline(always)]
-    pub fn place_in(&self, room: Room, at: u64) -> Option<Place<'m>> {
+    pub fn place_in(&self, room: Room, at: u64) -> Option<ReservedRecord<'m>> {
         self.place(at, room.lap())
     }
 

@@ -15,13 +15,13 @@ const LINE_BYTES: usize = 64;
 
 /// A record that its thread has reserved.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'m> {
+pub struct ReservedRecord<'m> {
     pub(crate) record: &'m LaneRecord,
     /// The lap, as in a commit word.
     pub(crate) lap: u64,
 }
 
-impl Place<'_> {
+impl ReservedRecord<'_> {
     /// The thread: fills in and commits the record.
     #[inline(always)]
     pub fn commit(&self, at: u64, payload: Payload) {
@@ -37,7 +37,7 @@ impl Place<'_> {
 
     #[inline(always)]
     fn commit_words(&self, at: u64, payload: Payload, commit: u64) {
-        let Place { record, lap } = *self;
+        let ReservedRecord { record, lap } = *self;
         record.at.store(at, Ordering::Relaxed); // T5
         record.site.store(payload.to_site(), Ordering::Relaxed);
         record.arg.store(payload.arg, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use crate::platform::mode::{ANY, RecordingMode, USUAL, USUAL_FLIGHT, in_mode};
 use crate::platform::{Local, Platform, Probe, local};
-use crate::protocol::lane::{Payload, Place, Ring, Room};
+use crate::protocol::lane::{Payload, ReservedRecord, Ring, Room};
 use crate::sync::Ordering;
 
 impl<P: Platform> Probe<P> {
@@ -12,7 +12,7 @@ impl<P: Platform> Probe<P> {
         &self,
         local: &Local,
         now: impl FnOnce() -> Option<u64>,
-    ) -> Option<(u64, Option<Place<'static>>)> {
+    ) -> Option<(u64, Option<ReservedRecord<'static>>)> {
         let Some((ring, room)) = self.cached_ring::<MODE>(local)? else {
             return Some((now()?, None));
         };

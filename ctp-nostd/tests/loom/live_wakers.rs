@@ -1,6 +1,6 @@
 //! Counting wakers: a reader that finds none left also finds what the last waker did.
 
-use ctp_nostd::{live, wake};
+use ctp_nostd::{live_wakers, wake};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU32;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -35,7 +35,7 @@ impl Station {
     /// The recorder's check, where there is at most one wake.
     pub fn check(&self) {
         self.take_turn();
-        let wakers = live::count(&self.wakers, GENERATION); // J1
+        let wakers = live_wakers::count(&self.wakers, GENERATION); // J1
         let wakes = wake::count(self.wake.load(Acquire)); // J2
         assert!(wakers != Some(0) || wakes == 1, "no waker and no wake");
     }
@@ -47,11 +47,11 @@ impl Station {
 
     fn wake_and_drop(&self) {
         self.wake();
-        live::subtract(&self.wakers, GENERATION); // L3
+        live_wakers::subtract(&self.wakers, GENERATION); // L3
     }
 
     fn drop_and_wake(&self) {
-        live::subtract(&self.wakers, GENERATION);
+        live_wakers::subtract(&self.wakers, GENERATION);
         self.take_turn();
         self.wake();
     }
@@ -62,18 +62,18 @@ impl Station {
 fn no_waker_is_left_only_after_the_wake(wake: fn(&Station)) {
     check(move || {
         let station = Station::new();
-        live::add(&station.wakers, GENERATION);
+        live_wakers::add(&station.wakers, GENERATION);
         let waking = Arc::clone(&station);
         let waker = thread::spawn(move || {
-            live::add(&waking.wakers, GENERATION);
+            live_wakers::add(&waking.wakers, GENERATION);
             waking.take_turn();
-            live::subtract(&waking.wakers, GENERATION);
+            live_wakers::subtract(&waking.wakers, GENERATION);
             wake(&waking);
             waking.take_turn();
         });
         station.check();
         waker.join().expect("the thread does not panic");
-        assert_eq!(live::count(&station.wakers, GENERATION), Some(0));
+        assert_eq!(live_wakers::count(&station.wakers, GENERATION), Some(0));
     });
 }
 
