@@ -7,6 +7,6 @@ mod refused;
 mod region;
 pub mod request;
 
-pub(crate) use raw::Raw;
+pub(crate) use raw::MappedMemory;
 pub use refused::Refused;
 pub use region::{Region, ShortLanes};

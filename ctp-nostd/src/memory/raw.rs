@@ -12,14 +12,14 @@ use crate::memory::layout::{Attach, Header, Interned, Lane, LaneRecord, Span, St
 use crate::sync::{AtomicU32, Ordering};
 
 /// Memory that the creator promised to be mapped, and shared only through atomics.
-pub(crate) struct Raw<'m> {
+pub(crate) struct MappedMemory<'m> {
     /// Aligned like the header.
     base: *mut u8,
     bytes: usize,
     mapped: PhantomData<&'m Header>,
 }
 
-impl<'m> Raw<'m> {
+impl<'m> MappedMemory<'m> {
     /// Wraps this memory, if it is aligned.
     ///
     /// # Safety
@@ -28,7 +28,7 @@ impl<'m> Raw<'m> {
         if base.align_offset(align_of::<Header>()) != 0 {
             return Err(Refused::Misaligned);
         }
-        Ok(Raw {
+        Ok(MappedMemory {
             base,
             bytes,
             mapped: PhantomData,
@@ -58,7 +58,7 @@ impl<'m> Raw<'m> {
     }
 
     /// The table that this span of the header describes, with its bounds copied once.
-    pub(super) fn span<T: Words>(&self, span: &Span) -> Option<&'m [T]> {
+    pub(super) fn span<T: AtomicsOnly>(&self, span: &Span) -> Option<&'m [T]> {
         let offset = span.offset_bytes.load(Ordering::Relaxed);
         let entries = span.entries.load(Ordering::Relaxed);
         let same_size = span.entry_bytes.load(Ordering::Relaxed) as usize == size_of::<T>();
@@ -69,7 +69,7 @@ impl<'m> Raw<'m> {
     }
 
     /// `count` entries of `T` from byte `offset` on, or nothing if they do not fit.
-    fn table<T: Words>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
+    fn table<T: AtomicsOnly>(&self, offset: u64, count: u32) -> Option<&'m [T]> {
         let offset = usize::try_from(offset).ok()?;
         let end = size_of::<T>()
             .checked_mul(count as usize)?
@@ -89,19 +89,19 @@ impl<'m> Raw<'m> {
 ///
 /// # Safety
 /// The type has no field that is not an atomic, and no padding.
-pub(super) unsafe trait Words {}
+pub(super) unsafe trait AtomicsOnly {}
 
 // SAFETY: an atomic.
-unsafe impl Words for AtomicU32 {}
+unsafe impl AtomicsOnly for AtomicU32 {}
 // SAFETY: made of atomics, as all structs of `layout.rs`.
-unsafe impl Words for Header {}
+unsafe impl AtomicsOnly for Header {}
 // SAFETY: as above.
-unsafe impl Words for Station {}
+unsafe impl AtomicsOnly for Station {}
 // SAFETY: as above.
-unsafe impl Words for Interned {}
+unsafe impl AtomicsOnly for Interned {}
 // SAFETY: as above.
-unsafe impl Words for Attach {}
+unsafe impl AtomicsOnly for Attach {}
 // SAFETY: as above.
-unsafe impl Words for Lane {}
+unsafe impl AtomicsOnly for Lane {}
 // SAFETY: as above.
-unsafe impl Words for LaneRecord {}
+unsafe impl AtomicsOnly for LaneRecord {}

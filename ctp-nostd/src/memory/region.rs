@@ -10,7 +10,7 @@
 
 use core::fmt;
 
-use super::raw::Raw;
+use super::raw::MappedMemory;
 use super::refused::Refused;
 use crate::memory::layout::{
     Attach, EXT_MAGIC, EXT_REV, Header, Interned, LAYOUT_HASH, Lane, LaneRecord, MAGIC,
@@ -60,7 +60,7 @@ pub struct ShortLanes<'m> {
 }
 
 impl<'m> ShortLanes<'m> {
-    fn of(raw: &Raw<'m>, header: &Header) -> Self {
+    fn of(raw: &MappedMemory<'m>, header: &Header) -> Self {
         let (lanes, records) = raw.lanes(&header.short_lanes, &header.short_records);
         ShortLanes { lanes, records }
     }
@@ -87,12 +87,12 @@ impl<'m> Region<'m> {
     /// - this program touches it only through this crate's atomics.
     pub unsafe fn new(base: *mut u8, bytes: usize, limit: u32) -> Result<Self, Refused> {
         // SAFETY: the caller's promise.
-        let raw = unsafe { Raw::of(base, bytes) }?;
+        let raw = unsafe { MappedMemory::of(base, bytes) }?;
         Region::of(&raw, limit)
     }
 
     /// Returns a view of this memory, with at most `limit` stations.
-    pub(crate) fn of(raw: &Raw<'m>, limit: u32) -> Result<Self, Refused> {
+    pub(crate) fn of(raw: &MappedMemory<'m>, limit: u32) -> Result<Self, Refused> {
         let header = raw.header()?;
         let count = check(header)?.min(limit).min(MOST_STATIONS);
         let plain = Region::plain(header, raw.stations(count)?);
@@ -123,7 +123,7 @@ impl<'m> Region<'m> {
 
     /// Adds the tables of the extension. A table that the header describes wrongly, or that is not
     /// mapped, is empty.
-    fn with_tables(self, raw: &Raw<'m>) -> Self {
+    fn with_tables(self, raw: &MappedMemory<'m>) -> Self {
         let header = self.header;
         let (lanes, records) = raw.lanes(&header.lanes, &header.records);
         let free = raw.span(&header.free);

@@ -8,7 +8,7 @@ use crate::memory::layout::{
     Attach, EXT_MAGIC, EXT_REV, FEATURE_NO_CALLS, FEATURE_PRECISE_CHAINS, Header, Interned,
     LAYOUT_HASH, Lane, LaneRecord, MAGIC, Span, Station, VERSION,
 };
-use crate::memory::{Raw, Refused, Region};
+use crate::memory::{MappedMemory, Refused, Region};
 use crate::protocol::aggregate::Bins;
 use crate::sync::{AtomicU32, Ordering};
 
@@ -208,7 +208,7 @@ impl Region<'_> {
         recording: &Recording,
     ) -> Result<Self, Refused> {
         // SAFETY: the caller's promise.
-        let raw = unsafe { Raw::of(base, bytes) }?;
+        let raw = unsafe { MappedMemory::of(base, bytes) }?;
         if (bytes as u64) < plan.bytes() {
             return Err(Refused::TooShort(bytes, plan.bytes() as usize));
         }
